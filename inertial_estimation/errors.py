@@ -1,0 +1,92 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The exceptions of the package: one base, one class for each kind of mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class InertialEstimationError(Exception):
+    """Base of every error that the package raises on purpose."""
+
+
+class ModelError(InertialEstimationError, ValueError):
+    """The robot description, or what is asked of it, makes no sense."""
+
+
+class ConfigError(InertialEstimationError, ValueError):
+    """A configuration value is unknown, missing, of the wrong type or out of range."""
+
+
+class LogError(InertialEstimationError, ValueError):
+    """A recorded log cannot be read or lacks what was asked for."""
+
+
+class ShapeError(InertialEstimationError, ValueError):
+    """
+    An array has the wrong shape.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the array.
+    expected : tuple
+        Shape that is needed.
+    got : tuple
+        Shape that was given.
+
+    """
+
+    def __init__(self, argument: str, expected: tuple[object, ...], got: tuple[int, ...]) -> None:
+        super().__init__(f"'{argument}' has shape {got}, expected {expected}")
+        self.argument = argument
+        self.expected = expected
+        self.got = got
+
+
+class NameNotFound(InertialEstimationError, KeyError):
+    """
+    A name is not known; the message lists the closest ones that are.
+
+    Parameters
+    ----------
+    kind : str
+        What is named: frame, joint, sensor, topic, parameter.
+    name : str
+        The name that was asked for.
+    known : iterable of str
+        The names that exist.
+
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        known = list(known)
+        close = get_close_matches(name, known, n=3, cutoff=0.4) or known[:3]
+        hint = f'; closest: {", ".join(close)}' if close else '; there are none'
+        self.message = f"no {kind} is named '{name}'{hint}"
+        super().__init__(self.message)
+        self.kind = kind
+        self.name = name
+
+    def __str__(self) -> str:
+        """Return the message without the quotes that KeyError adds."""
+        return self.message
+
+
+class FrameNotFound(NameNotFound):
+    """
+    The robot has no frame of that name.
+
+    Parameters
+    ----------
+    name : str
+        The name that was asked for.
+    known : iterable of str
+        The frames of the robot.
+
+    """
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__('frame', name, known)

@@ -1,0 +1,124 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the sensors said at one instant, and over a whole log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class SensorState(IntEnum):
+    """How the values of one joint or sensor came about."""
+
+    FRESH = 0
+    """Received, and not older than its limit."""
+    ASSUMED = 1
+    """Nobody reports it; a configured constant stands in."""
+    ABSENT = 2
+    """Never received."""
+    STALE = 3
+    """Received once, but older than its limit."""
+    FROZEN = 4
+    """Stamps go on while the values stay bit-equal for longer than a live sensor would."""
+    INVALID = 5
+    """The newest value holds NaN or infinity."""
+
+
+class Sample(NamedTuple):
+    """
+    One instant of a robot.
+
+    Rows follow ``robot.joint_names``, ``robot.imus`` and ``robot.ft_sensors``. NaN says that a
+    value is not there; whatever depends on it is left out of the result, and nothing else.
+    """
+
+    stamp_ns: int
+    """Stamp of the joint state that triggered the sample [ns]."""
+    positions: Array
+    """Joint positions, shape (n_joints,) [rad or m]."""
+    velocities: Array
+    """Joint velocities, shape (n_joints,) [rad/s or m/s]."""
+    accelerations: Array
+    """Joint accelerations, shape (n_joints,) [rad/s^2 or m/s^2]."""
+    angular_velocities: Array
+    """Angular velocity of each IMU in its own axes, shape (n_imus, 3) [rad/s]."""
+    proper_accelerations: Array
+    """Acceleration minus gravity of each IMU's origin in its own axes, (n_imus, 3) [m/s^2]."""
+    angular_accelerations: Array
+    """Angular acceleration of each IMU in its own axes, shape (n_imus, 3) [rad/s^2]."""
+    ft_readings: Array
+    """Reading of each FT sensor before calibration, (n_fts, 6), [force; torque] [N, Nm]."""
+    joint_states: NDArray[np.uint8] | None = None
+    """`SensorState` of each joint, shape (n_joints,); None: all fresh where finite."""
+    imu_states: NDArray[np.uint8] | None = None
+    """`SensorState` of each IMU, shape (n_imus,); None: all fresh where finite."""
+    ft_states: NDArray[np.uint8] | None = None
+    """`SensorState` of each FT sensor, shape (n_fts,); None: all fresh where finite."""
+    efforts: Array | None = None
+    """Joint torques that the robot itself reports, shape (n_joints,) [Nm or N], if any."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleBatch:
+    """
+    Many samples: the fields of `Sample`, each with one leading axis for the instants.
+
+    The arrays are taken as they are (no copy); ``batch[k]`` gives one `Sample` of views.
+    """
+
+    stamp_ns: NDArray[np.int64]
+    positions: Array
+    velocities: Array
+    accelerations: Array
+    angular_velocities: Array
+    proper_accelerations: Array
+    angular_accelerations: Array
+    ft_readings: Array
+    joint_states: NDArray[np.uint8] | None = None
+    imu_states: NDArray[np.uint8] | None = None
+    ft_states: NDArray[np.uint8] | None = None
+    efforts: Array | None = None
+
+    @classmethod
+    def stack(cls, samples: Sequence[Sample]) -> SampleBatch:
+        """
+        Stack samples along a new leading axis.
+
+        Parameters
+        ----------
+        samples : sequence of Sample
+            At least one; an optional field is kept when every sample has it.
+
+        Returns
+        -------
+        SampleBatch
+            Copies of the samples' arrays.
+
+        Raises
+        ------
+        ValueError
+            If there is no sample.
+
+        """
+        if not samples:
+            raise ValueError('a batch needs at least one sample')
+        columns = [[getattr(s, field.name) for s in samples] for field in fields(cls)]
+        return cls(*(None if any(v is None for v in c) else np.array(c) for c in columns))
+
+    def __len__(self) -> int:
+        """Return the number of instants."""
+        return len(self.stamp_ns)
+
+    def __getitem__(self, index: int) -> Sample:
+        """Return one instant as views into the batch."""
+        values = (getattr(self, field.name) for field in fields(self))
+        stamp, *arrays = (None if value is None else value[index] for value in values)
+        return Sample(int(stamp), *arrays)
