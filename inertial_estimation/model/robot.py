@@ -1,0 +1,377 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The robot: links, joints and sensors of a URDF, with the FT sensors as cuts.
+
+A *link* is what remains rigid after the FT joints are cut and all other fixed joints are lumped;
+it is named after its topmost URDF link. Link 0 is the root. A *joint* moves and has one degree of
+freedom. The order of ``link_names``, ``joint_names``, ``ft_sensors``, ``imus`` and ``submodels``
+is the row order of every array of the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import FrameNotFound, ModelError, NameNotFound, ShapeError
+from inertial_estimation.model import urdf as urdf_text
+from inertial_estimation.model.sensors import (
+    FtSensor,
+    FtSpec,
+    Imu,
+    LinkSensor,
+    read_only,
+)
+from inertial_estimation.model.submodels import Submodel, decompose
+
+Array = NDArray[np.float64]
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+SAME_FRAME = 1e-6
+"""Rotations closer than this are the same; URDF exporters print six digits or more [rad]."""
+SAME_BOARD = 0.01
+"""A gyroscope this close to an accelerometer, axes alike, is an IMU with it [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A rigid body and the joint or FT sensor that ties it to its parent."""
+
+    name: str
+    parent: int
+    """Index of the parent link, -1 for the root."""
+    joint: int
+    """Index into ``joint_names``, -1 for the root and beyond an FT sensor."""
+    ft_sensor: int
+    """Index into ``ft_sensors`` of the sensor towards the root, -1 if a joint is there."""
+    P_H_L: Array
+    """Pose of this link in its parent at joint position zero, shape (4, 4) [m]."""
+    motion: Array
+    """Motion subspace of the joint in this link's frame, (6,) [linear; angular]; zero if none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """
+    A robot as the estimators see it; build one with `Robot.from_urdf`.
+
+    All arrays are read-only.
+    """
+
+    name: str
+    urdf: str
+    """The text it was read from."""
+    links: tuple[Link, ...]
+    joint_names: tuple[str, ...]
+    parameters: Array
+    """Inertial parameters about each link's origin, shape (n_links, 10), as in `model.inertia`."""
+    frames: Mapping[str, tuple[int, Array]]
+    """Link and pose in it, of shape (4, 4) [m], of every URDF link, joint and sensor tag."""
+    ft_sensors: tuple[FtSensor, ...]
+    accelerometers: tuple[LinkSensor, ...]
+    gyroscopes: tuple[LinkSensor, ...]
+    imus: tuple[Imu, ...]
+    fixed_frame: str
+    """Frame that is at rest in the world, empty if the robot floats."""
+    gravity: Array
+    """Gravity in the axes of the fixed frame, shape (3,) [m/s^2]."""
+
+    @classmethod
+    def from_urdf(
+        cls,
+        urdf: str | Path,
+        *,
+        joints: Iterable[str] | None = None,
+        locked_positions: Mapping[str, float] | None = None,
+        ft_sensors: Iterable[str | FtSpec] | None = None,
+        imus: Iterable[str | tuple[str, str]] | None = None,
+        fixed_link: str = '',
+        gravity: Sequence[float] = STANDARD_GRAVITY,
+    ) -> Robot:
+        """
+        Read a robot from a URDF.
+
+        Parameters
+        ----------
+        urdf : str or Path
+            The text (starts with ``<``) or the path of the file.
+        joints : iterable of str, optional
+            Joints to keep; the others are locked. Default: all that move.
+        locked_positions : mapping of str to float, optional
+            Positions of locked joints [rad or m]. Default: zero.
+        ft_sensors : iterable of str or FtSpec, optional
+            Sensors to cut at: names of ``<sensor type="force_torque">`` tags or descriptions.
+            Default: every tag.
+        imus : iterable of str or (str, str), optional
+            IMUs in use: name, or name and frame. Default: each accelerometer and gyroscope tag
+            of one link whose frames agree.
+        fixed_link : str, optional
+            Frame that is at rest in the world.
+        gravity : sequence of float, shape (3,)
+            Gravity in the axes of that frame [m/s^2].
+
+        Returns
+        -------
+        Robot
+
+        Raises
+        ------
+        ModelError
+            If the description cannot be used; the message names the element.
+        NameNotFound
+            If a joint, frame or sensor does not exist.
+
+        """
+        text = urdf_text.load_text(urdf)
+        root = urdf_text.parse(text)
+        specs = _select_ft_specs(root, ft_sensors)
+        model = _cut_model(root, specs, joints, locked_positions or {})
+        links, joint_names = _read_links(model, [spec.joint for spec in specs])
+        frames = _read_frames(model)
+        accelerometers = _link_sensors(root, 'accelerometer', frames)
+        gyroscopes = _link_sensors(root, 'gyroscope', frames)
+        for sensor in (*accelerometers, *gyroscopes):
+            frames.setdefault(sensor.name, (sensor.link, sensor.L_H_S))
+        robot = cls(
+            name=root.get('name', ''),
+            urdf=text,
+            links=links,
+            joint_names=joint_names,
+            parameters=read_only([i.toDynamicParameters() for i in model.inertias[1:]]),
+            frames=frames,
+            ft_sensors=tuple(_place_ft(spec, links, k) for k, spec in enumerate(specs)),
+            accelerometers=accelerometers,
+            gyroscopes=gyroscopes,
+            imus=(),
+            fixed_frame=fixed_link,
+            gravity=read_only(gravity),
+        )
+        if robot.gravity.shape != (3,):
+            raise ShapeError('gravity', (3,), robot.gravity.shape)
+        if fixed_link:
+            robot.frame(fixed_link)
+        chosen = robot._paired_imus() if imus is None else tuple(map(robot._imu, imus))
+        return replace(robot, imus=chosen)
+
+    @cached_property
+    def link_names(self) -> tuple[str, ...]:
+        """Names of the links."""
+        return tuple(link.name for link in self.links)
+
+    @cached_property
+    def submodels(self) -> tuple[Submodel, ...]:
+        """The tree cut at every FT sensor [T 4.5.1]; the first one holds the root."""
+        return decompose(self.links, self.ft_sensors, cut=range(len(self.ft_sensors)))
+
+    @property
+    def mass(self) -> float:
+        """Total mass [kg]."""
+        return float(self.parameters[:, 0].sum())
+
+    def frame(self, name: str) -> tuple[int, Array]:
+        """
+        Return the link that carries a frame, and the frame's pose in it.
+
+        Parameters
+        ----------
+        name : str
+            URDF link, joint or sensor tag.
+
+        Returns
+        -------
+        link : int
+            Index of the link.
+        L_H_frame : ndarray, shape (4, 4)
+            Pose [m].
+
+        Raises
+        ------
+        FrameNotFound
+            If there is no such frame.
+
+        """
+        try:
+            return self.frames[name]
+        except KeyError:
+            raise FrameNotFound(name, self.frames) from None
+
+    def with_parameters(self, parameters: Array) -> Robot:
+        """
+        Return the same robot with other inertial parameters.
+
+        Parameters
+        ----------
+        parameters : ndarray, shape (n_links, 10)
+            As in `model.inertia`.
+
+        Returns
+        -------
+        Robot
+
+        Raises
+        ------
+        ShapeError
+            If the shape is another.
+
+        """
+        values = read_only(parameters)
+        if values.shape != self.parameters.shape:
+            raise ShapeError('parameters', self.parameters.shape, values.shape)
+        return replace(self, parameters=values)
+
+    def _imu(self, imu: str | tuple[str, str]) -> Imu:
+        """Return the IMU of a name, or of a name and a frame."""
+        name, frame = (imu, imu) if isinstance(imu, str) else imu
+        link, L_H_S = self.frame(frame)
+        return Imu(name, frame, link, L_H_S)
+
+    def _paired_imus(self) -> tuple[Imu, ...]:
+        """Pair accelerometers and gyroscopes of one link whose frames agree."""
+        imus = []
+        free = list(self.gyroscopes)
+        for acc in self.accelerometers:
+            partner = next((gyro for gyro in free if _one_frame(acc, gyro)), None)
+            if partner is not None:
+                free.remove(partner)
+                imus.append(Imu(acc.name, acc.name, acc.link, acc.L_H_S))
+        return tuple(imus)
+
+
+def _select_ft_specs(root: Element, chosen: Iterable[str | FtSpec] | None) -> list[FtSpec]:
+    """Return the sensors to cut at: given ones, named tags, or all tags."""
+    tags = urdf_text.ft_specs(root)
+    specs = []
+    for item in tags if chosen is None else chosen:
+        if isinstance(item, FtSpec):
+            specs.append(item)
+            continue
+        if item not in tags:
+            raise NameNotFound('FT sensor tag', item, tags)
+        found = tags[item]
+        if isinstance(found, ModelError):
+            raise found
+        specs.append(found)
+    return specs
+
+
+def _cut_model(
+    root: Element,
+    specs: list[FtSpec],
+    joints: Iterable[str] | None,
+    locked_positions: Mapping[str, float],
+) -> pin.Model:
+    """Return Pinocchio's model with a floating root, floating FT joints, unused joints locked."""
+    types = urdf_text.joint_types(root)
+    kept = set(urdf_text.check_joints(types, joints))
+    for name in locked_positions:
+        if types.get(name, 'fixed') == 'fixed' or name in kept:
+            raise ModelError(f"locked_positions names '{name}', which is not a locked joint")
+    text = urdf_text.free_ft_joints(root, specs)
+    try:
+        model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
+    except (ValueError, RuntimeError) as error:
+        raise ModelError(f'Pinocchio cannot read the robot description: {error}') from error
+    kept |= {'root_joint', *(spec.joint for spec in specs)}
+    locked = [k for k in range(1, model.njoints) if model.names[k] not in kept]
+    if not locked:
+        return model
+    q = pin.neutral(model)
+    for name, position in locked_positions.items():
+        _set_position(model, q, model.getJointId(name), position)
+    return pin.buildReducedModel(model, locked, q)
+
+
+def _set_position(model: pin.Model, q: Array, joint: int, position: float) -> None:
+    """Write a joint position into a configuration; continuous joints have two entries."""
+    start, size = model.joints[joint].idx_q, model.joints[joint].nq
+    q[start : start + size] = position if size == 1 else (np.cos(position), np.sin(position))
+
+
+def _read_links(model: pin.Model, ft_joints: list[str]) -> tuple[tuple[Link, ...], tuple[str, ...]]:
+    """Read links and joint names; Pinocchio's joint k + 1 moves link k."""
+    data = model.createData()
+    pin.computeJointJacobians(model, data, pin.neutral(model))
+    names: dict[int, str] = {}
+    for frame in model.frames:
+        if frame.type == pin.FrameType.BODY:
+            names.setdefault(frame.parentJoint, frame.name)
+    links: list[Link] = []
+    joint_names: list[str] = []
+    for k in range(1, model.njoints):
+        joint = ft_sensor = -1
+        motion = np.zeros(6)
+        if model.names[k] in ft_joints:
+            ft_sensor = ft_joints.index(model.names[k])
+        elif k > 1:
+            joint = len(joint_names)
+            joint_names.append(model.names[k])
+            jacobian = pin.getJointJacobian(model, data, k, pin.ReferenceFrame.LOCAL)
+            motion = jacobian[:, model.joints[k].idx_v]
+        placement = model.jointPlacements[k].homogeneous if k > 1 else np.eye(4)
+        links.append(
+            Link(
+                name=names[k],
+                parent=model.parents[k] - 1 if k > 1 else -1,
+                joint=joint,
+                ft_sensor=ft_sensor,
+                P_H_L=read_only(placement),
+                motion=read_only(motion),
+            )
+        )
+    return tuple(links), tuple(joint_names)
+
+
+def _read_frames(model: pin.Model) -> dict[str, tuple[int, Array]]:
+    """Return link and pose of every named frame; of equal names a link wins over a joint."""
+    frames: dict[str, tuple[int, Array]] = {}
+    for kinds in ((pin.FrameType.BODY,), (pin.FrameType.JOINT, pin.FrameType.FIXED_JOINT)):
+        for frame in model.frames:
+            if frame.type in kinds and frame.parentJoint > 0 and frame.name != 'root_joint':
+                pose = read_only(frame.placement.homogeneous)
+                frames.setdefault(frame.name, (frame.parentJoint - 1, pose))
+    return frames
+
+
+def _link_sensors(
+    root: Element, kind: str, frames: Mapping[str, tuple[int, Array]]
+) -> tuple[LinkSensor, ...]:
+    """Place the accelerometer or gyroscope tags on the links."""
+    sensors = []
+    for name, urdf_link, pose in urdf_text.link_sensor_tags(root, kind):
+        if urdf_link not in frames:
+            raise ModelError(f"{kind} '{name}' sits on link '{urdf_link}', which does not exist")
+        link, L_H_U = frames[urdf_link]
+        sensors.append(LinkSensor(name, link, read_only(L_H_U @ pose)))
+    return tuple(sensors)
+
+
+def _place_ft(spec: FtSpec, links: Sequence[Link], index: int) -> FtSensor:
+    """Return the sensor with the links on its two sides."""
+    child = next(k for k, link in enumerate(links) if link.ft_sensor == index)
+    return FtSensor(
+        name=spec.name,
+        joint=spec.joint,
+        frame=spec.frame,
+        parent=links[child].parent,
+        child=child,
+        child_H_sensor=read_only(spec.pose),
+        direction=1 if spec.child_to_parent else -1,
+    )
+
+
+def _one_frame(acc: LinkSensor, gyro: LinkSensor) -> bool:
+    """Tell whether two sensors of one link have the same axes and sit on one board."""
+    if acc.link != gyro.link:
+        return False
+    apart = acc.L_H_S - gyro.L_H_S
+    return bool(
+        np.abs(apart[:3, :3]).max() < SAME_FRAME and np.linalg.norm(apart[:3, 3]) < SAME_BOARD
+    )

@@ -1,0 +1,161 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The sensors of a robot: what each one is, where it sits, and how its reading becomes a wrench."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ShapeError
+
+Array = NDArray[np.float64]
+
+
+def read_only(array: object) -> Array:
+    """
+    Return a float64 copy that cannot be written to.
+
+    Parameters
+    ----------
+    array : array_like
+        Any array of numbers.
+
+    Returns
+    -------
+    ndarray
+        The copy, of the same shape.
+
+    """
+    copy = np.array(array, dtype=np.float64)
+    copy.flags.writeable = False
+    return copy
+
+
+@dataclass(frozen=True)
+class FtSpec:
+    """
+    A six-axis FT sensor as the URDF tag, or a configuration, describes it.
+
+    The moment is about the origin of the frame of the reading [T 4.1].
+    """
+
+    name: str
+    joint: str
+    """Fixed joint that holds the sensor."""
+    frame: str = 'child'
+    """``child``: the child link's frame; ``sensor``: `pose` in the child link's frame."""
+    child_to_parent: bool = True
+    """True: the reading is the wrench of the child side on the parent side."""
+    pose: Array = field(default_factory=lambda: np.eye(4))
+    """Pose of the sensor in the child link, shape (4, 4) [m]; read for ``sensor`` only."""
+
+
+@dataclass(frozen=True, eq=False)
+class FtSensor:
+    """A six-axis FT sensor of a robot: the fixed joint that is cut [T 4.3.1]."""
+
+    name: str
+    joint: str
+    frame: str
+    """Name of the frame in which the reading is expressed: ``child`` or ``sensor``."""
+    parent: int
+    """Index of the link on the side of the URDF root."""
+    child: int
+    """Index of the link on the other side."""
+    child_H_sensor: Array
+    """Pose of the sensor frame in the child link's frame, shape (4, 4) [m]."""
+    direction: int
+    """+1: the reading is the wrench of the child on the parent, -1: of the parent on the child."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinkSensor:
+    """An accelerometer or gyroscope: rigidly attached to one link [T 4.3.2]."""
+
+    name: str
+    link: int
+    """Index of the link."""
+    L_H_S: Array
+    """Pose of the sensor in the link's frame, shape (4, 4) [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Imu:
+    """Accelerometer and gyroscope that report in one frame."""
+
+    name: str
+    frame: str
+    """Name of the frame of the readings."""
+    link: int
+    """Index of the link."""
+    L_H_S: Array
+    """Pose of the frame in the link's frame, shape (4, 4) [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class FtCalibration:
+    """
+    How raw readings become wrenches: wrench = matrix raw - offset.
+
+    Parameters
+    ----------
+    matrices : ndarray, shape (n_fts, 6, 6)
+        Applied to the raw reading first.
+    offsets : ndarray, shape (n_fts, 6)
+        Subtracted, [force; torque] [N, Nm], in the sensor's frame.
+
+    Raises
+    ------
+    ShapeError
+        If the two do not belong to the same number of sensors.
+
+    """
+
+    matrices: Array
+    offsets: Array
+
+    def __post_init__(self) -> None:
+        """Check the shapes and keep read-only copies."""
+        n = len(self.offsets)
+        for name, shape in (('matrices', (n, 6, 6)), ('offsets', (n, 6))):
+            array = read_only(getattr(self, name))
+            if array.shape != shape:
+                raise ShapeError(name, shape, array.shape)
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def identity(cls, n_fts: int) -> FtCalibration:
+        """
+        Return the calibration that leaves readings as they are.
+
+        Parameters
+        ----------
+        n_fts : int
+            Number of sensors.
+
+        Returns
+        -------
+        FtCalibration
+
+        """
+        return cls(np.tile(np.eye(6), (n_fts, 1, 1)), np.zeros((n_fts, 6)))
+
+    def apply(self, raw: Array) -> Array:
+        """
+        Return the measured wrenches.
+
+        Parameters
+        ----------
+        raw : ndarray, shape (..., n_fts, 6)
+            Raw readings.
+
+        Returns
+        -------
+        ndarray, shape (..., n_fts, 6)
+            [force; torque] in each sensor's frame [N, Nm].
+
+        """
+        return (self.matrices @ raw[..., None])[..., 0] - self.offsets

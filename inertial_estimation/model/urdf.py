@@ -1,0 +1,330 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What a URDF says beyond what Pinocchio reads: sensor tags, and joints that must stay cuts.
+
+Only direct children of ``<robot>`` count: simulators repeat the same sensors inside ``<gazebo>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError, NameNotFound
+from inertial_estimation.model.sensors import FtSpec
+
+Array = NDArray[np.float64]
+ONE_DOF = ('revolute', 'continuous', 'prismatic')
+
+
+def load_text(urdf: str | Path) -> str:
+    """
+    Return the text of a URDF given as text or as path.
+
+    Parameters
+    ----------
+    urdf : str or Path
+        A string that starts with ``<`` is the text itself, anything else a path.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read.
+
+    """
+    if isinstance(urdf, str) and urdf.lstrip('\ufeff \t\r\n').startswith('<'):
+        return urdf
+    try:
+        return Path(urdf).read_text(encoding='utf-8')
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"cannot read the URDF '{urdf}': {error}") from error
+
+
+def parse(text: str) -> Element:
+    """
+    Return the ``<robot>`` element of a URDF text.
+
+    Parameters
+    ----------
+    text : str
+        URDF text.
+
+    Returns
+    -------
+    Element
+
+    Raises
+    ------
+    ModelError
+        If the text is not XML or not a robot.
+
+    """
+    try:
+        root = ElementTree.fromstring(text.lstrip('\ufeff \t\r\n'))
+    except ElementTree.ParseError as error:
+        raise ModelError(f'the robot description is not valid XML: {error}') from error
+    if root.tag != 'robot':
+        raise ModelError(f'the robot description starts with <{root.tag}>, expected <robot>')
+    return root
+
+
+def ft_specs(root: Element) -> dict[str, FtSpec | ModelError]:
+    """
+    Return the FT sensors of the ``<sensor type="force_torque">`` tags, by name.
+
+    Parameters
+    ----------
+    root : Element
+        The ``<robot>`` element.
+
+    Returns
+    -------
+    dict
+        For a tag that cannot be used the reason stands in place of the sensor, so that a robot
+        can still be read when that sensor is left out.
+
+    Raises
+    ------
+    ModelError
+        If two tags have the same name.
+
+    """
+    specs: dict[str, FtSpec | ModelError] = {}
+    for tag in root.findall("sensor[@type='force_torque']"):
+        name = tag.get('name', '')
+        if name in specs:
+            raise ModelError(f"two <sensor> tags are named '{name}'; names must be unique")
+        try:
+            specs[name] = _ft_spec(name, tag)
+        except ModelError as error:
+            specs[name] = error
+    return specs
+
+
+def _ft_spec(name: str, tag: Element) -> FtSpec:
+    """Read one force_torque tag."""
+    parent = tag.find('parent')
+    joint = parent.get('joint', '') if parent is not None else ''
+    if not joint:
+        raise ModelError(f"FT sensor '{name}': the tag lacks <parent joint='...'/>")
+    return ft_spec(
+        name,
+        joint,
+        tag.findtext('force_torque/frame', 'child').strip(),
+        tag.findtext('force_torque/measure_direction', 'child_to_parent').strip(),
+        _origin(tag),
+    )
+
+
+def ft_spec(name: str, joint: str, frame: str, measure_direction: str, pose: Array) -> FtSpec:
+    """
+    Return a checked FT sensor description.
+
+    Parameters
+    ----------
+    name, joint : str
+        Sensor and fixed joint.
+    frame : str
+        ``child`` or ``sensor``.
+    measure_direction : str
+        ``child_to_parent`` or ``parent_to_child``.
+    pose : ndarray, shape (4, 4)
+        Sensor frame in the child link's frame [m]; ignored for ``child``.
+
+    Returns
+    -------
+    FtSpec
+
+    Raises
+    ------
+    ModelError
+        If frame or direction is not one of these.
+
+    """
+    if frame == 'parent':
+        raise ModelError(
+            f"FT sensor '{name}' reports in frame 'parent': software disagrees about the point of "
+            "its moment; describe it with frame 'sensor' and an <origin> in the child link"
+        )
+    if frame not in ('child', 'sensor'):
+        raise ModelError(f"FT sensor '{name}': frame '{frame}' is neither 'child' nor 'sensor'")
+    if measure_direction not in ('child_to_parent', 'parent_to_child'):
+        raise ModelError(
+            f"FT sensor '{name}': measure_direction '{measure_direction}' is neither "
+            "'child_to_parent' nor 'parent_to_child'"
+        )
+    used_pose = pose if frame == 'sensor' else np.eye(4)
+    return FtSpec(name, joint, frame, measure_direction == 'child_to_parent', used_pose)
+
+
+def link_sensor_tags(root: Element, kind: str) -> list[tuple[str, str, Array]]:
+    """
+    Return name, link and pose of every accelerometer or gyroscope tag.
+
+    Parameters
+    ----------
+    root : Element
+        The ``<robot>`` element.
+    kind : str
+        ``accelerometer`` or ``gyroscope``.
+
+    Returns
+    -------
+    list of (str, str, ndarray)
+        Sensor name, URDF link name, pose in that link of shape (4, 4) [m].
+
+    """
+    tags = []
+    for tag in root.findall(f"sensor[@type='{kind}']"):
+        parent = tag.find('parent')
+        if parent is not None and parent.get('link'):
+            tags.append((tag.get('name', ''), parent.get('link', ''), _origin(tag)))
+    return tags
+
+
+def joint_types(root: Element) -> dict[str, str]:
+    """
+    Return the type of every joint; ``mimic`` for joints that copy another one.
+
+    Parameters
+    ----------
+    root : Element
+        The ``<robot>`` element.
+
+    Returns
+    -------
+    dict of str to str
+
+    """
+    return {
+        joint.get('name', ''): 'mimic'
+        if joint.find('mimic') is not None
+        else joint.get('type', '')
+        for joint in root.findall('joint')
+    }
+
+
+def check_joints(types: dict[str, str], selected: Iterable[str] | None) -> list[str]:
+    """
+    Return the joints that move, after refusing those that the package cannot treat.
+
+    Parameters
+    ----------
+    types : dict
+        From `joint_types`.
+    selected : iterable of str or None
+        Names asked for; None: all that are not fixed.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    NameNotFound
+        If a name is no joint of the robot.
+    ModelError
+        If a joint is asked for that is a mimic, has several degrees of freedom or is fixed.
+
+    """
+    chosen = [n for n, t in types.items() if t != 'fixed'] if selected is None else list(selected)
+    for name in chosen:
+        if name not in types:
+            raise NameNotFound('joint', name, types)
+        kind = types[name]
+        if kind == 'fixed':
+            raise ModelError(f"joint '{name}' is fixed; leave it out of the joints")
+        if kind not in ONE_DOF:
+            raise ModelError(
+                f"joint '{name}' is of type '{kind}', which is not supported: name the joints to "
+                'estimate without it, it then stays where locked_positions puts it'
+            )
+    return chosen
+
+
+def free_ft_joints(root: Element, specs: Iterable[FtSpec]) -> str:
+    """
+    Return the URDF text with every FT joint ``floating``, so that Pinocchio keeps the cut.
+
+    Parameters
+    ----------
+    root : Element
+        The ``<robot>`` element; its joint types are changed.
+    specs : iterable of FtSpec
+        The sensors in use.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    NameNotFound
+        If a sensor's joint does not exist.
+    ModelError
+        If it is not fixed, or holds two sensors.
+
+    """
+    joints = {joint.get('name', ''): joint for joint in root.findall('joint')}
+    for spec in specs:
+        if spec.joint not in joints:
+            raise NameNotFound('joint', spec.joint, joints)
+        joint = joints[spec.joint]
+        kind = joint.get('type')
+        if kind == 'floating':
+            raise ModelError(f"joint '{spec.joint}' would hold two FT sensors, one '{spec.name}'")
+        if kind != 'fixed':
+            raise ModelError(
+                f"FT sensor '{spec.name}' sits on joint '{spec.joint}' of type '{kind}'; "
+                'only a fixed joint can be cut'
+            )
+        joint.set('type', 'floating')
+    return ElementTree.tostring(root, encoding='unicode')
+
+
+def _origin(tag: Element) -> Array:
+    """Return the pose of the <origin> of a tag, identity where there is none."""
+    origin = tag.find('origin')
+    if origin is None:
+        return np.eye(4)
+    xyz, rpy = (
+        [float(value) for value in origin.get(key, '0 0 0').split()] for key in ('xyz', 'rpy')
+    )
+    return pose_from_xyz_rpy(xyz, rpy)
+
+
+def pose_from_xyz_rpy(xyz: Iterable[float], rpy: Iterable[float]) -> Array:
+    """
+    Return the homogeneous matrix of a URDF origin.
+
+    Parameters
+    ----------
+    xyz : iterable of float
+        Position [m].
+    rpy : iterable of float
+        Roll, pitch, yaw about fixed axes [rad].
+
+    Returns
+    -------
+    ndarray, shape (4, 4)
+
+    """
+    (cr, sr), (cp, sp), (cy, sy) = ((np.cos(angle), np.sin(angle)) for angle in rpy)
+    pose = np.eye(4)
+    pose[:3, :3] = [
+        [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+        [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+        [-sp, cp * sr, cp * cr],
+    ]
+    pose[:3, 3] = list(xyz)
+    return pose
