@@ -1,0 +1,120 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""From numbers to bytes, laid out once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ShapeError
+from inertial_estimation.messages.layout import (
+    COUNT,
+    ENCAPSULATION,
+    FLOAT,
+    NANOSECONDS,
+    STAMP,
+    STAMP_AT,
+    first_float_after,
+)
+
+Array = NDArray[np.float64]
+
+
+class _NamedRowsEncoder:
+    """
+    A header, names, two empty sequences, and one with a row of float64 for each name.
+
+    JointState (position, velocity, effort) and MultiDOFJointState (transforms, twist, wrench)
+    have this layout in common.
+    """
+
+    def __init__(self, names: Sequence[str], width: int, frame_id: str) -> None:
+        body = ENCAPSULATION + STAMP.pack(0, 0)
+        body = _append_string(body, frame_id)
+        body = _append_count(body, len(names))
+        for name in names:
+            body = _append_string(body, name)
+        for count in (0, 0, len(names)):
+            body = _append_count(body, count)
+        size = width * len(names)
+        start = first_float_after(len(body)) if size else len(body)
+        self._buffer = bytearray(start + 8 * size)
+        self._buffer[: len(body)] = body
+        self._rows = np.frombuffer(self._buffer, FLOAT, size, start).reshape(-1, width)
+        self._shape = (len(names), width) if width > 1 else (len(names),)
+
+    def encode(self, stamp_ns: int, rows: Array) -> bytes:
+        """
+        Return the serialized message with this stamp and these numbers.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp of the header [ns].
+        rows : ndarray, shape (n,) or (n, 6)
+            The numbers in the order of the names.
+
+        Returns
+        -------
+        bytes
+            Plain little-endian CDR.
+
+        Raises
+        ------
+        ShapeError
+            If there are more or fewer numbers than the message holds.
+
+        """
+        if rows.shape != self._shape:
+            raise ShapeError('rows', self._shape, rows.shape)
+        STAMP.pack_into(self._buffer, STAMP_AT, *divmod(stamp_ns, NANOSECONDS))
+        self._rows[:] = rows.reshape(self._rows.shape)
+        return bytes(self._buffer)
+
+
+class JointEffortEncoder(_NamedRowsEncoder):
+    """
+    Encode sensor_msgs/JointState with efforts only, shape (n,) [Nm or N].
+
+    Parameters
+    ----------
+    names : sequence of str
+        Joint names.
+    frame_id : str, optional
+        Frame of the header.
+
+    """
+
+    def __init__(self, names: Sequence[str], frame_id: str = '') -> None:
+        super().__init__(names, 1, frame_id)
+
+
+class WrenchesEncoder(_NamedRowsEncoder):
+    """
+    Encode sensor_msgs/MultiDOFJointState with wrenches only, shape (n, 6) [N, Nm].
+
+    Parameters
+    ----------
+    names : sequence of str
+        The frames in and about whose origins the wrenches are expressed, [force; torque].
+    frame_id : str, optional
+        Frame of the header.
+
+    """
+
+    def __init__(self, names: Sequence[str], frame_id: str = '') -> None:
+        super().__init__(names, 6, frame_id)
+
+
+def _append_count(body: bytes, count: int) -> bytes:
+    """Return the bytes with padding and a count behind them."""
+    return body + bytes(-len(body) % 4) + COUNT.pack(count)
+
+
+def _append_string(body: bytes, text: str) -> bytes:
+    """Return the bytes with a string behind them."""
+    encoded = text.encode() + b'\x00'
+    return _append_count(body, len(encoded)) + encoded

@@ -1,0 +1,56 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the sensor messages say, as numbers and names."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class JointReading(NamedTuple):
+    """What one JointState message says; an empty array where it says nothing."""
+
+    stamp_ns: int
+    """Stamp of the header [ns]."""
+    names: tuple[str, ...]
+    """Joint names; the same object as long as the layout stays the same."""
+    positions: Array
+    """Joint positions, shape (n,) or (0,) [rad or m]."""
+    velocities: Array
+    """Joint velocities, shape (n,) or (0,) [rad/s or m/s]."""
+    efforts: Array
+    """Joint torques or forces, shape (n,) or (0,) [Nm or N]."""
+
+
+class WrenchReading(NamedTuple):
+    """What one WrenchStamped message says."""
+
+    stamp_ns: int
+    """Stamp of the header [ns]."""
+    frame_id: str
+    """Frame of the header."""
+    wrench: Array
+    """Wrench in and about the origin of ``frame_id``, shape (6,), [force; torque] [N, Nm]."""
+
+
+class ImuReading(NamedTuple):
+    """What one Imu message says; NaN where covariance[0] is -1 (REP 145: not measured)."""
+
+    stamp_ns: int
+    """Stamp of the header [ns]."""
+    frame_id: str
+    """Frame of the header."""
+    angular_velocity: Array
+    """Angular velocity in ``frame_id``, shape (3,) [rad/s]."""
+    linear_acceleration: Array
+    """Proper acceleration in ``frame_id``, shape (3,) [m/s^2]."""
+
+
+def absent_if(absent: bool, values: Array) -> Array:
+    """Return NaN in place of values that the message declares as not measured."""
+    return np.full(values.shape, np.nan) if absent else values

@@ -1,0 +1,35 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What every test that talks ROS needs, set before rclpy is imported.
+
+Field checks are off in the installable rclpy: a wrong type would be sent as garbage. Discovery
+stays on this machine and in a domain that no robot uses; each test run draws its own.
+"""
+
+import os
+
+import numpy as np
+import pytest
+
+FIRST_DOMAIN, DOMAINS = 120, 90
+
+os.environ['ROS_PYTHON_CHECK_FIELDS'] = '1'
+os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+os.environ['ROS_DOMAIN_ID'] = str(FIRST_DOMAIN + os.getpid() % DOMAINS)
+
+
+@pytest.fixture
+def ros_context():
+    """Return a context of its own for each test, shut down afterwards."""
+    rclpy = pytest.importorskip('rclpy', reason='needs rclpy')
+    context = rclpy.context.Context()
+    rclpy.init(context=context)
+    yield context
+    context.try_shutdown()
+
+
+@pytest.fixture
+def rng():
+    """Return random numbers that are the same in every run."""
+    return np.random.default_rng(20170508)

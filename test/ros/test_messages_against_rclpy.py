@@ -1,0 +1,150 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The byte reading and writing of messages against rclpy's, on random messages.
+
+Damaged bytes and other encodings are in test_messages.py; nothing here goes over a network.
+"""
+
+import array
+import string
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs rclpy')
+
+from geometry_msgs.msg import WrenchStamped  # noqa: E402
+from inertial_estimation.messages import (  # noqa: E402
+    ImuDecoder,
+    JointEffortEncoder,
+    JointStateDecoder,
+    WrenchDecoder,
+    WrenchesEncoder,
+)
+from rclpy.serialization import deserialize_message, serialize_message  # noqa: E402
+from sensor_msgs.msg import Imu, JointState, MultiDOFJointState  # noqa: E402
+
+CASES = 300
+ALPHABET = string.ascii_letters + string.digits + '_/é漢'
+SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 5e-324)
+
+
+def random_text(rng):
+    return ''.join(rng.choice(list(ALPHABET), rng.integers(0, 12)))
+
+
+def random_numbers(rng, count):
+    numbers = rng.standard_normal(count)
+    for special in SPECIAL:
+        numbers[rng.random(count) < 0.05] = special
+    return numbers
+
+
+def random_header(rng, message):
+    message.header.stamp.sec = int(rng.integers(-(2**31), 2**31))
+    message.header.stamp.nanosec = int(rng.integers(0, 10**9))
+    message.header.frame_id = random_text(rng)
+
+
+def stamp_of(message):
+    return message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+
+
+def random_joint_state(rng, names):
+    message = JointState(name=names)
+    random_header(rng, message)
+    for field in ('position', 'velocity', 'effort'):
+        # Drivers that do not measure a quantity leave the array empty; a wrong length is read
+        # as it stands, the node refuses it.
+        count = rng.choice([len(names), 0, len(names) + 1], p=[0.7, 0.25, 0.05])
+        setattr(message, field, array.array('d', random_numbers(rng, count).tobytes()))
+    return message
+
+
+def test_joint_state_read_as_rclpy_reads_it(rng):
+    decoder = JointStateDecoder()
+    for _ in range(CASES):
+        names = [random_text(rng) for _ in range(rng.integers(0, 40))]
+        for _ in range(3):
+            message = random_joint_state(rng, names)
+            reading = decoder.decode(serialize_message(message))
+            assert reading.stamp_ns == stamp_of(message)
+            assert list(reading.names) == names
+            for got, sent in zip(reading[2:], (message.position, message.velocity, message.effort)):
+                np.testing.assert_array_equal(got, np.array(sent))
+
+
+def test_joint_state_layout_is_parsed_once(rng):
+    names = [f'joint_{i}' * (1 + i % 3) for i in range(32)]
+    decoder = JointStateDecoder()
+    readings = []
+    for _ in range(5):
+        message = JointState(name=names, position=list(rng.standard_normal(32)))
+        random_header(rng, message)
+        message.header.frame_id = 'base'
+        readings.append(decoder.decode(serialize_message(message)))
+    assert len({id(reading.names) for reading in readings}) == 1
+
+
+def test_wrench_read_as_rclpy_reads_it(rng):
+    decoder = WrenchDecoder()
+    for _ in range(CASES):
+        message = WrenchStamped()
+        random_header(rng, message)
+        numbers = random_numbers(rng, 6)
+        for vector, part in ((message.wrench.force, numbers[:3]), (message.wrench.torque, numbers[3:])):
+            vector.x, vector.y, vector.z = map(float, part)
+        reading = decoder.decode(serialize_message(message))
+        assert reading[:2] == (stamp_of(message), message.header.frame_id)
+        np.testing.assert_array_equal(reading.wrench, numbers)
+
+
+@pytest.mark.parametrize('absent', ['', 'angular_velocity', 'linear_acceleration'])
+def test_imu_read_as_rclpy_reads_it(rng, absent):
+    decoder = ImuDecoder()
+    for _ in range(CASES):
+        message = Imu()
+        random_header(rng, message)
+        for field in ('orientation_covariance', 'angular_velocity_covariance'):
+            setattr(message, field, np.abs(rng.standard_normal(9)))
+        expected = []
+        for field in ('angular_velocity', 'linear_acceleration'):
+            vector, numbers = getattr(message, field), random_numbers(rng, 3)
+            vector.x, vector.y, vector.z = map(float, numbers)
+            expected.append(np.full(3, np.nan) if field == absent else numbers)
+        if absent:
+            setattr(message, f'{absent}_covariance', np.array([-1.0] + 8 * [0.0]))
+        reading = decoder.decode(serialize_message(message))
+        assert reading[:2] == (stamp_of(message), message.header.frame_id)
+        np.testing.assert_array_equal(reading[2:], expected)
+
+
+def test_joint_efforts_written_as_rclpy_understands(rng):
+    for _ in range(CASES):
+        names = [random_text(rng) for _ in range(rng.integers(0, 40))]
+        encoder = JointEffortEncoder(names, frame_id=random_text(rng))
+        for _ in range(2):
+            stamp, efforts = int(rng.integers(0, 2**60)), random_numbers(rng, len(names))
+            message = deserialize_message(encoder.encode(stamp, efforts), JointState)
+            assert stamp_of(message) == stamp
+            assert message.name == names
+            assert not message.position
+            assert not message.velocity
+            np.testing.assert_array_equal(message.effort, efforts)
+
+
+def test_wrenches_written_as_rclpy_understands(rng):
+    for _ in range(CASES):
+        names = [random_text(rng) for _ in range(rng.integers(0, 10))]
+        encoder = WrenchesEncoder(names, frame_id=random_text(rng))
+        wrenches = random_numbers(rng, 6 * len(names)).reshape(-1, 6)
+        message = deserialize_message(encoder.encode(10**18 + 7, wrenches), MultiDOFJointState)
+        assert stamp_of(message) == 10**18 + 7
+        assert message.joint_names == names
+        got = [[*_xyz(w.force), *_xyz(w.torque)] for w in message.wrench]
+        np.testing.assert_array_equal(np.reshape(got, (-1, 6)), wrenches)
+
+
+def _xyz(vector):
+    return vector.x, vector.y, vector.z
