@@ -1,0 +1,71 @@
+# make test | demo | bench | lint: each installs what it needs into .venv, once per lock.
+#
+#   make demo DURATION=20 JSON=out.json
+#   make test ARGS='-k contacts'
+
+PYTHON ?= python3
+DURATION ?= 60
+JSON ?=
+ARGS ?=
+
+BIN := .venv/bin
+COLCON := .venv-colcon/bin/colcon
+
+# Everything that talks DDS stays on this machine and in a domain of its own; 1 to 101 are the
+# domains whose ports no operating system hands out to others.
+ROS_DOMAIN_ID := $(shell echo $$(( $$$$ % 101 + 1 )))
+export ROS_DOMAIN_ID
+export ROS_AUTOMATIC_DISCOVERY_RANGE := LOCALHOST
+# The wheels bring Fast DDS alone, and lay out a ROS prefix inside the environment.
+export RMW_IMPLEMENTATION := rmw_fastrtps_cpp
+export AMENT_PREFIX_PATH := $(CURDIR)/.venv
+# A sourced ROS installation or another environment would be mixed into this one.
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV ROS_DISCOVERY_SERVER ROS_STATIC_PEERS
+unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
+
+.PHONY: test demo bench lint lock clean
+
+# ROS messages take values of wrong types without a word unless told to check them.
+test: .venv/package $(COLCON)
+	ROS_PYTHON_CHECK_FIELDS=1 $(BIN)/python -m pytest --timeout=300 $(ARGS)
+
+demo: .venv/package
+	$(BIN)/inertial-estimation demo --duration $(DURATION) $(if $(JSON),--json $(JSON)) $(ARGS)
+
+bench: .venv/package
+	$(BIN)/inertial-estimation bench $(if $(JSON),--json $(JSON)) $(ARGS)
+
+lint: .venv/package
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# Editable, so that an edit of a module needs no reinstall; what is copied (launch, config) does.
+.venv/package: .venv/requirements.lock setup.py setup.cfg package.xml $(wildcard launch/* config/*)
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+# The lock holds every package, so nothing is left to resolve. Versions without hashes: an index
+# that rebuilds or mirrors the wheels serves the same versions in other files.
+.venv/requirements.lock: requirements.lock
+	cmp --silent $< $@ || { $(PYTHON) -m venv --clear .venv && \
+	    $(BIN)/pip install --quiet --no-deps --requirement $<; }
+	cp $< $@
+
+$(COLCON): requirements-colcon.lock
+	$(PYTHON) -m venv --clear .venv-colcon
+	.venv-colcon/bin/pip install --quiet --no-deps --requirement $<
+	touch $@
+
+COMPILE := .venv-lock/bin/uv pip compile --quiet --universal --python-version 3.10 \
+    --no-annotate --custom-compile-command 'make lock'
+
+# The newest versions that fit; only for those who want to move to them.
+lock:
+	$(PYTHON) -m venv --clear .venv-lock
+	.venv-lock/bin/pip install --quiet uv
+	$(COMPILE) --upgrade --all-extras --output-file requirements.lock setup.py requirements.txt
+	$(COMPILE) --upgrade --output-file requirements-colcon.lock requirements-colcon.txt
+
+clean:
+	rm -rf .venv .venv-colcon .venv-lock build install log *.egg-info

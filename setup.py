@@ -1,0 +1,45 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Installs the library with pip, and the ROS 2 package with colcon."""
+
+from glob import glob
+
+from setuptools import find_packages, setup
+
+package_name = 'inertial_estimation'
+share = f'share/{package_name}'
+
+setup(
+    name=package_name,
+    version='0.1.0',
+    description='External wrenches and joint torques from IMUs and force-torque sensors.',
+    author='The inertial_estimation developers',
+    maintainer='The inertial_estimation developers',
+    maintainer_email='maintainers@inertial-estimation.invalid',
+    license='BSD-3-Clause',
+    packages=find_packages(include=[package_name, f'{package_name}.*']),
+    package_data={package_name: ['py.typed']},
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{package_name}']),
+        (share, ['package.xml']),
+        (f'{share}/launch', sorted(glob('launch/*.launch.py'))),
+        (f'{share}/config', sorted(glob('config/*.*'))),
+    ],
+    python_requires='>=3.10',
+    # rclpy, messages and launch come with ROS; the `launch` of PyPI is another package.
+    install_requires=['numpy', 'scipy', 'pin'],
+    extras_require={
+        'bags': ['pyyaml', 'rich', 'rosbags'],
+        'demo': ['icub-models', 'mujoco', 'rich'],
+        'oracle': ['idyntree'],
+        'test': ['pytest'],
+    },
+    entry_points={
+        'console_scripts': [
+            'inertial-estimation = inertial_estimation.cli:main',
+            'wrench_estimator = inertial_estimation.ros.estimator_node:main',
+            'embedded_robot = inertial_estimation.simulation.node:main',
+        ],
+    },
+    zip_safe=True,
+)
