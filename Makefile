@@ -40,9 +40,18 @@ lint: .venv/package
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Editable, so that an edit of a module needs no reinstall; what is copied (launch, config) does.
-.venv/package: .venv/requirements.lock setup.py setup.cfg package.xml $(wildcard launch/* config/*)
+# Editable, and the rest linked as `colcon build --symlink-install` would: .venv is a ROS prefix in
+# which launch finds the nodes and files of this package, and no edit needs a reinstall.
+SHARE := .venv/share/inertial_estimation
+INDEX := .venv/share/ament_index/resource_index/packages
+NODES := .venv/lib/inertial_estimation
+
+.venv/package: .venv/requirements.lock setup.py setup.cfg
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	mkdir -p $(SHARE) $(INDEX) $(NODES)
+	ln -sfn $(addprefix $(CURDIR)/,launch config package.xml) $(SHARE)
+	ln -sf $(CURDIR)/resource/inertial_estimation $(INDEX)
+	ln -sf $(addprefix $(CURDIR)/$(BIN)/,inertial-estimation wrench_estimator embedded_robot) $(NODES)
 	touch $@
 
 # The lock holds every package, so nothing is left to resolve. Versions without hashes: an index
