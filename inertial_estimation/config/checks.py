@@ -1,0 +1,122 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What settings must fulfil together; what needs the robot is checked with the robot."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from inertial_estimation.errors import ConfigError, NameNotFound
+
+if TYPE_CHECKING:
+    from inertial_estimation.config.settings import EstimatorSettings, FtSettings
+
+NAME_LISTS = ('joints', 'joint_topics', 'assumed_joints', 'ft_sensors', 'imus', 'contacts')
+
+
+def check(settings: EstimatorSettings) -> None:
+    """
+    Check that the settings fit together.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Each value is of the right type and in its range.
+
+    Raises
+    ------
+    ConfigError
+        With the settings, their values and the remedy.
+    NameNotFound
+        If a group belongs to nothing that is listed.
+
+    """
+    for name in NAME_LISTS:
+        _check_names(name, getattr(settings, name))
+    _check_joints(settings)
+    _check_groups(settings)
+    for name, sensor in settings.ft.items():
+        _check_mounting(f'ft.{name}', sensor)
+    _check_topics(settings)
+    if settings.fixed_link and settings.imus:
+        raise ConfigError(
+            f"'fixed_link' is '{settings.fixed_link}' and 'imus' is {list(settings.imus)}: "
+            'give one of them, the acceleration comes from either'
+        )
+
+
+def _check_names(setting: str, names: tuple[str, ...]) -> None:
+    """Refuse empty and repeated names."""
+    if '' in names:
+        raise ConfigError(f"'{setting}' holds an empty name; leave the line out for an empty list")
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ConfigError(f"'{setting}' names '{twice[0]}' more than once: name it once")
+
+
+def _check_joints(settings: EstimatorSettings) -> None:
+    """Check the joint topics and the assumed positions."""
+    if not settings.joint_topics:
+        raise ConfigError("'joint_topics' is empty: the first of them triggers each cycle")
+    n_joints, n_values = len(settings.assumed_joints), len(settings.assumed_positions)
+    if n_joints != n_values:
+        raise ConfigError(
+            f"'assumed_joints' has {n_joints} names and 'assumed_positions' {n_values} values: "
+            'give one position for each joint'
+        )
+    unknown = set(settings.assumed_joints) - set(settings.joints)
+    if settings.joints and unknown:
+        raise NameNotFound("assumed joint in 'joints'", min(unknown), settings.joints)
+
+
+def _check_groups(settings: EstimatorSettings) -> None:
+    """Refuse groups of sensors, IMUs and contacts that no list names."""
+    _check_listed('ft', settings.ft, settings.ft_sensors or tuple(settings.ft))
+    _check_listed('imu', settings.imu, settings.imus)
+    _check_listed('contact', settings.contact, settings.contacts)
+    for name in settings.contacts:
+        contact = settings.contact_of(name)
+        if contact.kind == 'axial_force' and not any(contact.direction):
+            raise ConfigError(f"'contact.{name}.direction' is zero: an axial force needs one")
+
+
+def _check_listed(kind: str, groups: Iterable[str], listed: tuple[str, ...]) -> None:
+    """Refuse the first group that is not listed."""
+    lists = {'ft': 'ft_sensors', 'imu': 'imus', 'contact': 'contacts'}
+    for name in groups:
+        if name not in listed:
+            raise NameNotFound(f"entry of '{lists[kind]}' for '{kind}.{name}.*'", name, listed)
+
+
+def _check_mounting(name: str, sensor: FtSettings) -> None:
+    """Check the settings that replace the URDF tag of an FT sensor."""
+    for key in ('frame', 'pose', 'direction'):
+        value = getattr(sensor, key)
+        if value and not sensor.joint:
+            raise ConfigError(
+                f"'{name}.{key}' is {value!r} without '{name}.joint': name the joint as well, or "
+                'leave both to the URDF tag'
+            )
+    if bool(sensor.pose) != (sensor.frame == 'sensor'):
+        raise ConfigError(
+            f"'{name}.frame' is '{sensor.frame}' and '{name}.pose' has {len(sensor.pose)} values: "
+            "the pose belongs to frame 'sensor', and to it only"
+        )
+
+
+def _check_topics(settings: EstimatorSettings) -> None:
+    """Refuse one topic for two sensors of a kind."""
+    for kind, names, of in (
+        ('ft', settings.ft_sensors or settings.ft, settings.ft_of),
+        ('imu', settings.imus, settings.imu_of),
+    ):
+        owners: dict[str, str] = {}
+        for name in names:
+            other = owners.setdefault(of(name).topic, name)
+            if other != name:
+                raise ConfigError(
+                    f"'{kind}.{other}.topic' and '{kind}.{name}.topic' are both "
+                    f"'{of(name).topic}': each sensor needs its own"
+                )

@@ -1,0 +1,110 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reading the parameter files of ROS without ROS."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from inertial_estimation.errors import ConfigError
+
+PARAMETERS = 'ros__parameters'
+ROS_OWN = ('use_sim_time', 'qos_overrides', 'start_type_description_service')
+"""Parameters that every ROS node has; they say nothing about the estimator."""
+
+# YAML 1.1, which PyYAML reads, takes 1e-3 for a string; the reader of ROS does not.
+EXPONENT = re.compile(r'^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$')
+
+
+def flatten(data: Mapping[str, Any], prefix: str = '') -> Iterator[tuple[str, Any]]:
+    """
+    Yield the leaves of nested mappings with dotted names.
+
+    Parameters
+    ----------
+    data : mapping
+        Nested, dotted, or both.
+    prefix : str, optional
+        What stands before each name.
+
+    Yields
+    ------
+    tuple of str and object
+        Name and value.
+
+    """
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            yield from flatten(value, f'{prefix}{key}.')
+        else:
+            yield f'{prefix}{key}', value
+
+
+def load_parameters(path: str | Path, node: str) -> dict[str, Any]:
+    """
+    Return the parameters that a file gives to a node, later sections over earlier ones.
+
+    Parameters
+    ----------
+    path : str or Path
+        ROS parameter file.
+    node : str
+        Name of the node; sections of other nodes are passed over, namespaces are ignored.
+
+    Returns
+    -------
+    dict
+        Dotted names and values, without the parameters that every ROS node has.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be read, is no parameter file, or has no section for the node.
+
+    """
+    sections = list(_sections(_load(Path(path)), ''))
+    found = [dict(flatten(body)) for name, body in sections if _is_for(name, node)]
+    if not found:
+        others = ', '.join(name for name, _ in sections) or 'none'
+        raise ConfigError(
+            f"{path}: no section '/**' or '{node}' with '{PARAMETERS}' below it; "
+            f'sections: {others}'
+        )
+    merged = {name: value for body in found for name, value in body.items()}
+    return {name: v for name, v in merged.items() if name.split('.')[0] not in ROS_OWN}
+
+
+def _load(path: Path) -> Mapping[str, Any]:
+    """Read YAML the way the parser of ROS does."""
+    import yaml
+
+    loader: Any = type('Loader', (yaml.SafeLoader,), {})
+    loader.add_implicit_resolver('tag:yaml.org,2002:float', EXPONENT, list('-+0123456789'))
+    try:
+        data = yaml.load(path.read_text(encoding='utf-8'), loader)
+    except OSError as error:
+        raise ConfigError(f'{path}: {error.strerror}') from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f'{path} is not YAML: {error}') from error
+    if not isinstance(data, Mapping):
+        raise ConfigError(f'{path} is not a ROS parameter file: it holds no sections')
+    return data
+
+
+def _sections(data: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield every full node name and what stands under its ros__parameters."""
+    for key, value in data.items():
+        if not isinstance(value, Mapping):
+            continue
+        if key == PARAMETERS:
+            yield prefix, value
+        else:
+            yield from _sections(value, f'{prefix}/{key}'.replace('//', '/'))
+
+
+def _is_for(section: str, node: str) -> bool:
+    """Tell whether a section's name ends in the node's name or a wildcard."""
+    return section.split('/')[-1] in (node, '*', '**')

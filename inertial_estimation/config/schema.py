@@ -1,0 +1,159 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a setting may be, and the strict reading of one value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from math import isfinite
+from typing import Any, get_args, get_origin, get_type_hints
+
+from inertial_estimation.errors import ConfigError
+
+Scalar = bool | int | float | str
+Value = bool | int | float | str | list[bool] | list[int] | list[float] | list[str]
+
+KIND_NAMES = {bool: 'a bool', int: 'an integer', float: 'a double', str: 'a string'}
+EXAMPLES = {bool: 'true or false', int: '100', float: '100.0', str: "'100'"}
+
+
+def setting(
+    default: Any,
+    description: str,
+    *,
+    range: tuple[float, float] | None = None,
+    choices: tuple[str, ...] = (),
+    sizes: tuple[int, ...] = (),
+) -> Any:
+    """
+    Return a dataclass field that carries what a parameter descriptor needs.
+
+    Parameters
+    ----------
+    default : bool, int, float, str or tuple
+        Default value; a tuple stands for a list.
+    description : str
+        One sentence with the unit in square brackets.
+    range : tuple of float, optional
+        Smallest and largest allowed number.
+    choices : tuple of str, optional
+        The only allowed strings.
+    sizes : tuple of int, optional
+        The only allowed lengths of a list.
+
+    Returns
+    -------
+    dataclasses.Field
+
+    """
+    metadata = {'description': description, 'range': range, 'choices': choices, 'sizes': sizes}
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One field of a group of settings, as `settings_of` finds it."""
+
+    name: str
+    kind: type[Scalar]
+    """Type of the value, or of its items."""
+    is_list: bool
+    default: Any
+    description: str
+    range: tuple[float, float] | None
+    choices: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def constraint(self) -> str:
+        """What the type and the range do not say, in words."""
+        if self.choices:
+            return 'one of ' + ', '.join(repr(choice) for choice in self.choices)
+        if self.sizes:
+            return ' or '.join(map(str, self.sizes)) + ' numbers'
+        return ''
+
+    def read(self, value: object, name: str = '') -> Any:
+        """
+        Return a value as it is stored, or say what is wrong with it.
+
+        Parameters
+        ----------
+        value : object
+            What a file, a parameter or a caller gave.
+        name : str, optional
+            Full name for messages; default: the name of the field.
+
+        Returns
+        -------
+        bool, int, float, str or tuple
+            The same value; a list becomes a tuple.
+
+        Raises
+        ------
+        ConfigError
+            If type, size, range or choice do not fit; the message says the remedy.
+
+        """
+        name = name or self.name
+        if value is None:
+            raise ConfigError(f"'{name}' has no value: give it one, or leave the line out")
+        if not self.is_list:
+            return self._read_scalar(value, name)
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            raise ConfigError(f"'{name}' is {value!r}, expected a list: write [{value!r}]")
+        if self.sizes and len(value) not in self.sizes:
+            raise ConfigError(f"'{name}' has {len(value)} values, expected {self.constraint}")
+        return tuple(self._read_scalar(v, f'{name}[{i}]') for i, v in enumerate(value))
+
+    def _read_scalar(self, value: object, name: str) -> Scalar:
+        """Check type, range and choice of one item."""
+        # For Python a bool is an int; for ROS it is not.
+        if not isinstance(value, self.kind) or (self.kind is int and isinstance(value, bool)):
+            kind = KIND_NAMES[self.kind]
+            raise ConfigError(f"'{name}' is {value!r}, expected {kind}: {self._remedy(value)}")
+        if isinstance(value, float) and not isfinite(value):
+            raise ConfigError(f"'{name}' is {value}, expected a finite number")
+        if self.range and not self.range[0] <= value <= self.range[1]:  # type: ignore[operator]
+            low, high = self.range
+            raise ConfigError(f"'{name}' is {value}, expected {low:g} to {high:g}")
+        if self.choices and value not in self.choices:
+            raise ConfigError(f"'{name}' is '{value}', expected {self.constraint}")
+        return value
+
+    def _remedy(self, value: object) -> str:
+        """Say how to write a value of the wrong type."""
+        if self.kind is float and type(value) is int:
+            return f'write {float(value)}'
+        if self.kind is int and isinstance(value, float) and value.is_integer():
+            return f'write {int(value)}'
+        if self.kind is str and isinstance(value, (bool, int, float)):
+            return f"write '{value}' in quotes"
+        return f'write for example {EXAMPLES[self.kind]}'
+
+
+def settings_of(group: type) -> tuple[Setting, ...]:
+    """
+    Return the settings of a dataclass, without the fields that hold groups.
+
+    Parameters
+    ----------
+    group : type
+        A dataclass whose fields come from `setting`.
+
+    Returns
+    -------
+    tuple of Setting
+        In the order of the fields.
+
+    """
+    hints = get_type_hints(group)
+    found = []
+    for item in fields(group):
+        if 'description' not in item.metadata:
+            continue
+        is_list = get_origin(hints[item.name]) is tuple
+        kind = get_args(hints[item.name])[0] if is_list else hints[item.name]
+        found.append(Setting(item.name, kind, is_list, item.default, **item.metadata))
+    return tuple(found)

@@ -1,0 +1,313 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The settings: type, default, range and description of each, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from inertial_estimation.config.checks import check
+from inertial_estimation.config.files import flatten, load_parameters
+from inertial_estimation.config.schema import Value, setting, settings_of
+from inertial_estimation.errors import NameNotFound
+
+NODE_NAME = 'wrench_estimator'
+
+
+@dataclass(frozen=True)
+class FtSettings:
+    """One FT sensor: where its readings come from and what is done to them."""
+
+    topic: str = setting('', 'WrenchStamped topic; empty: ft/<name>')
+    frame_id: str = setting(
+        '', 'Expected header.frame_id; empty: any frame of the robot at the same place'
+    )
+    max_age: float = setting(0.05, 'Oldest reading that is used [s]', range=(0.0, 1e6))
+    time_offset: float = setting(
+        0.0, 'Added to the stamps of this sensor [s]', range=(-10.0, 10.0)
+    )
+    frozen_after: float = setting(
+        0.05, 'Bit-equal values for so long mean a frozen sensor; 0: off [s]', range=(0.0, 1e6)
+    )
+    offset: tuple[float, ...] = setting(
+        (0.0,) * 6, 'Subtracted after the matrix: fx fy fz tx ty tz [N, Nm]', sizes=(6,)
+    )
+    matrix: tuple[float, ...] = setting(
+        (), 'Applied to the reading first, 6 x 6 row by row; empty: identity', sizes=(0, 36)
+    )
+    joint: str = setting('', 'Fixed joint that holds the sensor; empty: from the URDF tag')
+    frame: str = setting(
+        '', 'Frame of the reading, if the URDF has no tag', choices=('', 'child', 'sensor')
+    )
+    pose: tuple[float, ...] = setting(
+        (),
+        'Sensor in the child link, x y z roll pitch yaw, for frame: sensor [m, rad]',
+        sizes=(0, 6),
+    )
+    direction: str = setting(
+        '', 'Who acts on whom, if the URDF has no tag',
+        choices=('', 'child_to_parent', 'parent_to_child'),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ImuSettings:
+    """One IMU: where it sits and where its readings come from."""
+
+    frame: str = setting('', 'Link, frame or sensor tag of the URDF; empty: the name itself')
+    topic: str = setting('', 'Imu topic; empty: imu/<name>')
+    frame_id: str = setting(
+        '', 'Expected header.frame_id; empty: any frame of the robot at the same place'
+    )
+    max_age: float = setting(0.05, 'Oldest reading that is used [s]', range=(0.0, 1e6))
+    time_offset: float = setting(0.0, 'Added to the stamps of this IMU [s]', range=(-10.0, 10.0))
+    frozen_after: float = setting(
+        0.05, 'Bit-equal values for so long mean a frozen IMU; 0: off [s]', range=(0.0, 1e6)
+    )
+
+
+@dataclass(frozen=True)
+class ContactSettings:
+    """One default contact."""
+
+    frame: str = setting('', 'Link or frame of the URDF; empty: the name itself')
+    kind: str = setting(
+        'wrench', 'What is unknown', choices=('wrench', 'force', 'axial_force', 'known')
+    )
+    point: tuple[float, ...] = setting(
+        (0.0, 0.0, 0.0), 'Where a force acts, in the frame [m]', sizes=(3,)
+    )
+    direction: tuple[float, ...] = setting(
+        (0.0, 0.0, 1.0), 'Direction of an axial force, in the frame', sizes=(3,)
+    )
+    wrench: tuple[float, ...] = setting(
+        (0.0,) * 6, 'Value of a known wrench, in and about the frame [N, Nm]', sizes=(6,)
+    )
+
+
+@dataclass(frozen=True)
+class EstimatorSettings:
+    """Everything the estimator node and the replay can be told."""
+
+    robot_description: str = setting('', 'URDF text; empty: from file or topic')
+    robot_description_file: str = setting('', 'URDF file; empty: from the topic')
+    joints: tuple[str, ...] = setting((), 'Joints to estimate; empty: all that move')
+    fixed_link: str = setting('', 'Link or frame at rest in the world; empty: IMUs instead')
+    gravity: tuple[float, ...] = setting(
+        (0.0, 0.0, -9.81), 'Gravity in the axes of the fixed link [m/s^2]', sizes=(3,)
+    )
+    joint_topics: tuple[str, ...] = setting(
+        ('joint_states',), 'JointState topics; the first one triggers each cycle'
+    )
+    joint_max_age: float = setting(0.1, 'Oldest joint position used [s]', range=(0.0, 1e6))
+    assumed_joints: tuple[str, ...] = setting((), 'Joints that nobody reports')
+    assumed_positions: tuple[float, ...] = setting((), 'Their positions, in that order [rad or m]')
+    velocity_source: str = setting(
+        'message', 'Joint velocities: from the message or filtered from positions',
+        choices=('message', 'filter'),
+    )  # fmt: skip
+    acceleration_source: str = setting(
+        'filter', 'Joint accelerations: filtered, or neglected', choices=('filter', 'zero')
+    )
+    angular_acceleration_source: str = setting(
+        'filter', "IMU angular accelerations: from the gyroscope's derivative, or neglected",
+        choices=('filter', 'zero'),
+    )  # fmt: skip
+    derivative_window: float = setting(
+        0.1, 'Length of the causal Savitzky-Golay filter [s]', range=(1e-3, 10.0)
+    )
+    derivative_order: int = setting(3, 'Degree of the polynomial of that filter', range=(2, 5))
+    ft_sensors: tuple[str, ...] = setting((), 'FT sensors in use; empty: all of the URDF')
+    imus: tuple[str, ...] = setting((), 'IMUs in use; none with a fixed link')
+    contacts: tuple[str, ...] = setting((), 'Default contacts, most trusted first')
+    length_scale: float = setting(
+        0.1, 'Moment noise over force noise, scales moments [m]', range=(1e-4, 10.0)
+    )
+    rank_tolerance: float = setting(
+        1e-3, 'Singular values below this times the largest count as zero', range=(1e-12, 0.5)
+    )
+    reset_on_time_jump: bool = setting(True, 'Clear filters and buffers when time goes back')
+    visualization_rate: float = setting(
+        50.0, 'Rate of the rviz topics and markers; 0: none [Hz]', range=(0.0, 1000.0)
+    )
+    queue_depth: int = setting(5, 'History depth of the subscriptions', range=(1, 1000))
+    executor: str = setting(
+        'events', 'Executor of the node: events where rclpy has it, or single',
+        choices=('events', 'single'),
+    )  # fmt: skip
+    raw: bool = setting(True, 'Read messages from their bytes; false: as rclpy objects')
+    autostart: bool = setting(True, 'Configure and activate at start')
+    fifo_priority: int = setting(0, 'SCHED_FIFO priority; 0: ordinary', range=(0, 99))
+    cpu_affinity: tuple[int, ...] = setting((), 'Processors to run on; empty: any')
+    ft: Mapping[str, FtSettings] = field(default_factory=dict)
+    imu: Mapping[str, ImuSettings] = field(default_factory=dict)
+    contact: Mapping[str, ContactSettings] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> EstimatorSettings:
+        """
+        Return the settings that nested mappings or dotted names describe.
+
+        Parameters
+        ----------
+        data : mapping
+            As below ``ros__parameters``: ``{'ft': {'l_leg_ft': {'max_age': 0.1}}}``,
+            ``{'ft.l_leg_ft.max_age': 0.1}`` or a mixture. What is missing has its default.
+
+        Returns
+        -------
+        EstimatorSettings
+            Each listed sensor, IMU and contact has its group.
+
+        Raises
+        ------
+        NameNotFound
+            If a parameter is not known, or a group belongs to nothing that is listed.
+        ConfigError
+            If a value does not fit, or two values do not fit together.
+
+        """
+        top = {s.name: s for s in settings_of(cls)}
+        values: dict[str, Any] = {}
+        groups: dict[str, dict[str, dict[str, Any]]] = {kind: {} for kind in GROUPS}
+        for name, value in flatten(data):
+            kind, _, rest = name.partition('.')
+            owner, _, key = rest.rpartition('.')
+            if kind in GROUPS and owner:
+                group = groups[kind].setdefault(owner, {})
+                group[key] = _read_in_group(kind, name, key, value)
+            elif name in top:
+                values[name] = top[name].read(value)
+            else:
+                raise NameNotFound('parameter', name, [*top, *(f'{k}.<name>' for k in GROUPS)])
+        for kind, names in LISTS.items():
+            for name in values.get(names, ()):
+                groups[kind].setdefault(name, {})
+        for kind, group_class in GROUPS.items():
+            values[kind] = {name: group_class(**given) for name, given in groups[kind].items()}
+        settings = cls(**values)
+        check(settings)
+        return settings
+
+    @classmethod
+    def from_yaml(cls, path: str | Path, node: str = NODE_NAME) -> EstimatorSettings:
+        """
+        Return the settings of a ROS parameter file.
+
+        Parameters
+        ----------
+        path : str or Path
+            File with sections ``/**`` or the node's name, each with ``ros__parameters``.
+        node : str, optional
+            Name of the node.
+
+        Returns
+        -------
+        EstimatorSettings
+
+        Raises
+        ------
+        NameNotFound, ConfigError
+            As `from_dict`, and if the file is no such file.
+
+        """
+        return cls.from_dict(load_parameters(path, node))
+
+    def to_parameters(self) -> dict[str, Value]:
+        """
+        Return every setting under its dotted name, tuples as lists.
+
+        Returns
+        -------
+        dict
+            `from_dict` of it gives equal settings.
+
+        """
+        return dict(self._flat())
+
+    def ft_of(self, name: str) -> FtSettings:
+        """
+        Return the settings of an FT sensor, also of one that only the URDF names.
+
+        Parameters
+        ----------
+        name : str
+            Name of the sensor.
+
+        Returns
+        -------
+        FtSettings
+            With the topic filled in.
+
+        """
+        given = self.ft.get(name, FtSettings())
+        return replace(given, topic=given.topic or f'ft/{name}')
+
+    def imu_of(self, name: str) -> ImuSettings:
+        """
+        Return the settings of an IMU, also of one that only the URDF names.
+
+        Parameters
+        ----------
+        name : str
+            Name of the IMU.
+
+        Returns
+        -------
+        ImuSettings
+            With topic and frame filled in.
+
+        """
+        given = self.imu.get(name, ImuSettings())
+        topic, frame = given.topic or f'imu/{name}', given.frame or name
+        return replace(given, topic=topic, frame=frame)
+
+    def contact_of(self, name: str) -> ContactSettings:
+        """
+        Return the settings of a contact.
+
+        Parameters
+        ----------
+        name : str
+            Name of the contact.
+
+        Returns
+        -------
+        ContactSettings
+            With the frame filled in.
+
+        """
+        given = self.contact.get(name, ContactSettings())
+        return replace(given, frame=given.frame or name)
+
+    def _flat(self) -> Iterator[tuple[str, Value]]:
+        """Yield dotted names and values."""
+        for item in settings_of(type(self)):
+            yield item.name, _as_list(getattr(self, item.name))
+        for kind, group_class in GROUPS.items():
+            for name, group in getattr(self, kind).items():
+                for item in settings_of(group_class):
+                    yield f'{kind}.{name}.{item.name}', _as_list(getattr(group, item.name))
+
+
+GROUPS: dict[str, type] = {'ft': FtSettings, 'imu': ImuSettings, 'contact': ContactSettings}
+"""Kinds of groups, in ``<kind>.<name>.<setting>``."""
+LISTS = {'ft': 'ft_sensors', 'imu': 'imus', 'contact': 'contacts'}
+"""The list that names the groups of each kind."""
+
+
+def _read_in_group(kind: str, name: str, key: str, value: object) -> Any:
+    """Read one setting of a group."""
+    known = {s.name: s for s in settings_of(GROUPS[kind])}
+    if key not in known:
+        prefix = name.rpartition('.')[0]
+        raise NameNotFound('parameter', name, [f'{prefix}.{item}' for item in known])
+    return known[key].read(value, name)
+
+
+def _as_list(value: Any) -> Value:
+    """Return a tuple as the list that ROS has for it."""
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,207 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Settings: strict reading, checks as a set, parameter files.
+
+That the node declares the same parameters is in ros/test_parameters.py; that names belong to a
+robot is checked where the robot is built.
+"""
+
+from pathlib import Path
+
+import pytest
+from inertial_estimation.config import (
+    ContactSettings,
+    EstimatorSettings,
+    FtSettings,
+    ImuSettings,
+    settings_of,
+)
+from inertial_estimation.errors import ConfigError, NameNotFound
+
+CONFIG = Path(__file__).parents[1] / 'config'
+READ = EstimatorSettings.from_dict
+
+
+def write(tmp_path, text):
+    path = tmp_path / 'parameters.yaml'
+    path.write_text(text)
+    return path
+
+
+def test_nothing_given_is_the_defaults():
+    assert READ({}) == EstimatorSettings()
+
+
+def test_nested_and_dotted_names_are_the_same():
+    nested = READ({'ft_sensors': ['leg'], 'ft': {'leg': {'max_age': 0.2, 'topic': 'a'}}})
+    dotted = READ({'ft_sensors': ['leg'], 'ft.leg.max_age': 0.2, 'ft': {'leg.topic': 'a'}})
+    assert nested == dotted
+    assert nested.ft['leg'] == FtSettings(max_age=0.2, topic='a')
+
+
+def test_round_trip_through_parameters():
+    settings = READ(
+        {
+            'joints': ['a', 'b'],
+            'imus': ['head'],
+            'contacts': ['sole', 'hand'],
+            'contact.hand.kind': 'axial_force',
+            'imu.head.frame': 'head_imu_acc',
+            'ft.leg.matrix': [float(i) for i in range(36)],
+        }
+    )
+    parameters = settings.to_parameters()
+    assert READ(parameters) == settings
+    assert parameters['contact.sole.kind'] == 'wrench'
+    assert parameters['ft.leg.matrix'][35] == 35.0
+
+
+def test_names_fill_in_what_is_empty():
+    settings = READ({'imus': ['head'], 'contacts': ['sole'], 'imu.head.topic': '/head/imu'})
+    assert settings.ft_of('leg') == FtSettings(topic='ft/leg')
+    assert settings.imu_of('head') == ImuSettings(topic='/head/imu', frame='head')
+    assert settings.contact_of('sole') == ContactSettings(frame='sole')
+
+
+@pytest.mark.parametrize(
+    ('given', 'said'),
+    [
+        ({'jonits': ['a']}, "'jonits'; closest: joints"),
+        ({'ft.leg.max_ag': 0.1}, "'ft.leg.max_ag'; closest: ft.leg.max_age"),
+        ({'ft.leg': 0.1}, "'ft.leg'"),
+        ({'ft_sensors': ['l_leg'], 'ft.l_lge.topic': 'x'}, "'l_lge'; closest: l_leg"),
+        ({'imu.head.topic': 'x'}, "'imus' for 'imu.head.*'"),
+        ({'contacts': ['sole'], 'contact.sloe.kind': 'force'}, 'closest: sole'),
+        ({'joints': ['knee'], 'assumed_joints': ['kne'], 'assumed_positions': [0.0]}, 'knee'),
+    ],
+)
+def test_unknown_names_are_refused_with_the_nearest(given, said):
+    with pytest.raises(NameNotFound) as caught:
+        READ(given)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ('given', 'said'),
+    [
+        ({'length_scale': 1}, "'length_scale' is 1, expected a double: write 1.0"),
+        ({'queue_depth': 5.0}, 'expected an integer: write 5'),
+        ({'queue_depth': 5.5}, 'expected an integer'),
+        ({'queue_depth': True}, 'expected an integer'),
+        ({'raw': 'true'}, 'true or false'),
+        ({'raw': 1}, 'true or false'),
+        ({'fixed_link': 5}, "write '5' in quotes"),
+        ({'joints': 'knee'}, r"a list: write ['knee']"),
+        ({'joints': ['knee', 3]}, "'joints[1]' is 3"),
+        ({'gravity': [0.0, 0, -9.81]}, "'gravity[1]' is 0, expected a double: write 0.0"),
+        ({'gravity': [0.0, 0.0]}, 'has 2 values, expected 3'),
+        ({'gravity': [0.0, 0.0, float('nan')]}, 'finite'),
+        ({'fixed_link': None}, 'has no value'),
+        ({'ft.leg.max_age': -0.1}, "'ft.leg.max_age' is -0.1, expected 0 to 1e+06"),
+        ({'ft.leg.offset': [0.0] * 5}, 'has 5 values, expected 6'),
+        ({'ft.leg.matrix': [1.0] * 6}, 'expected 0 or 36'),
+        ({'fifo_priority': 100}, 'expected 0 to 99'),
+        ({'executor': 'multi'}, "one of 'events', 'single'"),
+    ],
+)
+def test_one_wrong_value(given, said):
+    with pytest.raises(ConfigError) as caught:
+        READ(given)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ('given', 'said'),
+    [
+        ({'assumed_joints': ['a', 'b'], 'assumed_positions': [0.1]}, '2 names'),
+        ({'joint_topics': []}, 'triggers'),
+        ({'ft_sensors': ['a', 'b', 'a']}, "'a' more than once"),
+        ({'joints': ['']}, 'empty name'),
+        ({'fixed_link': 'sole', 'imus': ['head']}, 'one of them'),
+        ({'ft.leg.direction': 'child_to_parent'}, "without 'ft.leg.joint'"),
+        ({'ft.leg.joint': 'j', 'ft.leg.frame': 'sensor'}, 'belongs to frame'),
+        ({'ft.leg.joint': 'j', 'ft.leg.pose': [0.0] * 6}, 'belongs to frame'),
+        ({'ft_sensors': ['a', 'b'], 'ft.a.topic': 'w', 'ft.b.topic': 'w'}, 'its own'),
+        ({'imus': ['a', 'b'], 'imu.a.topic': 'imu/b'}, 'its own'),
+        (
+            {
+                'contacts': ['c'],
+                'contact.c.kind': 'axial_force',
+                'contact.c.direction': [0.0, 0.0, 0.0],
+            },
+            'is zero',
+        ),
+    ],
+)
+def test_values_that_do_not_fit_together(given, said):
+    with pytest.raises(ConfigError) as caught:
+        READ(given)
+    assert said in str(caught.value)
+
+
+def test_sections_of_a_parameter_file(tmp_path):
+    path = write(
+        tmp_path,
+        """
+/**:
+  ros__parameters:
+    use_sim_time: true
+    length_scale: 2e-1
+    raw: true
+other_node:
+  ros__parameters: {nonsense: 1}
+/left:
+  wrench_estimator:
+    ros__parameters:
+      raw: false
+      ft_sensors: [leg]
+      ft.leg.topic: /leg
+      ft: {leg: {max_age: 0.5}}
+""",
+    )
+    settings = EstimatorSettings.from_yaml(path)
+    assert (settings.length_scale, settings.raw) == (0.2, False)
+    assert settings.ft['leg'] == FtSettings(topic='/leg', max_age=0.5)
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        ('a: [', 'is not YAML'),
+        ('just text', 'no sections'),
+        ('raw: true', "'/**'"),
+        ('my_node: {ros__parameters: {raw: true}}', 'sections: /my_node'),
+    ],
+)
+def test_files_that_are_no_parameter_files(tmp_path, text, said):
+    with pytest.raises(ConfigError) as caught:
+        EstimatorSettings.from_yaml(write(tmp_path, text))
+    assert said in str(caught.value)
+
+
+def test_missing_file():
+    with pytest.raises(ConfigError, match='No such file'):
+        EstimatorSettings.from_yaml('nowhere.yaml')
+
+
+@pytest.mark.parametrize(
+    'group', [EstimatorSettings, FtSettings, ImuSettings, ContactSettings], ids=lambda g: g.__name__
+)
+def test_every_default_passes_its_own_check(group):
+    for item in settings_of(group):
+        assert item.read(item.default) == item.default
+        assert item.description
+
+
+@pytest.mark.parametrize('name', ['icub', 'panda'])
+def test_shipped_files_load(name):
+    EstimatorSettings.from_yaml(CONFIG / f'{name}.yaml')
+
+
+@pytest.mark.parametrize('name', ['icub', 'panda'])
+def test_shipped_files_document_every_parameter(name):
+    words = (CONFIG / f'{name}.yaml').read_text().replace('#', ' ').split()
+    for group in (EstimatorSettings, FtSettings, ImuSettings, ContactSettings):
+        missing = [item.name for item in settings_of(group) if f'{item.name}:' not in words]
+        assert not missing
