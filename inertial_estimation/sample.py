@@ -113,6 +113,23 @@ class SampleBatch:
         columns = [[getattr(s, field.name) for s in samples] for field in fields(cls)]
         return cls(*(None if any(v is None for v in c) else np.array(c) for c in columns))
 
+    def take(self, rows: slice | NDArray[np.intp]) -> SampleBatch:
+        """
+        Return some of the instants.
+
+        Parameters
+        ----------
+        rows : slice or ndarray of int
+            The instants to take, views for a slice and copies otherwise.
+
+        Returns
+        -------
+        SampleBatch
+
+        """
+        values = (getattr(self, field.name) for field in fields(self))
+        return SampleBatch(*(None if value is None else value[rows] for value in values))
+
     def __len__(self) -> int:
         """Return the number of instants."""
         return len(self.stamp_ns)

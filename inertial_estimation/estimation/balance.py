@@ -1,0 +1,251 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Which sums of wrenches are the external wrench of a submodel and the load of a joint [T 4.5-4.6].
+
+Everything here is decided once for a set of sensors and contacts; the loop only follows indices.
+All wrenches of a sum are about the root link's origin in its axes. Three kinds of *terms* enter:
+the sums of net wrenches below the tops of the forest, the FT measurements (child on parent), and
+the external wrenches at the contacts (environment on robot).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.estimation.forest import Forest
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.submodels import Submodel
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Integers = NDArray[np.int64]
+
+
+class SignedSums:
+    """
+    Sums of terms with factors, as one indexed reduction.
+
+    A product with the matrix of factors would give the same numbers, but one NaN would spread to
+    all of them and every sum would depend on the last bit of every term.
+
+    Parameters
+    ----------
+    factors : ndarray, shape (n_sums, n_terms)
+        Whole numbers, mostly 0, 1, -1.
+
+    """
+
+    def __init__(self, factors: Integers) -> None:
+        n_terms = factors.shape[1]
+        index: list[int] = []
+        starts: list[int] = []
+        for row in factors:
+            starts.append(len(index))
+            for term in np.flatnonzero(row):
+                signed = 1 + term + (n_terms if row[term] < 0 else 0)
+                index += [int(signed)] * abs(int(row[term]))
+            if len(index) == starts[-1]:
+                index.append(0)
+        self._index = np.array(index, dtype=np.intp)
+        self._starts = np.array(starts, dtype=np.intp)
+
+    def __call__(self, terms: Array) -> Array:
+        """
+        Return the sums.
+
+        Parameters
+        ----------
+        terms : ndarray, shape (..., 1 + 2 n_terms, 6)
+            A row of zeros, the terms, the negated terms.
+
+        Returns
+        -------
+        ndarray, shape (..., n_sums, 6)
+
+        """
+        if not len(self._starts):
+            return np.empty((*terms.shape[:-2], 0, 6))
+        return np.add.reduceat(terms.take(self._index, axis=-2), self._starts, axis=-2)
+
+
+@dataclass(frozen=True, eq=False)
+class Balance:
+    """
+    The sums for one set of FT sensors and contacts.
+
+    The factors have one column for each top, each FT sensor and each contact, in that order.
+    """
+
+    submodels: tuple[Submodel, ...]
+    """The submodels left when sensors that are not used do not cut."""
+    contact_submodel: tuple[int, ...]
+    """Index of the submodel of each contact."""
+    beyond: tuple[frozenset[int], ...]
+    """For each joint: links of its submodel on the side away from the root of the robot."""
+    joint_contacts: Integers
+    """Factors of the contacts in each joint's torque, shape (n_joints, n_contacts)."""
+    external_contacts: Integers
+    """Factors of the contacts in each joint's external torque, shape (n_joints, n_contacts)."""
+    submodel_sums: SignedSums
+    """Sum of the external wrenches on each submodel [T 4.19]."""
+    joint_sums: SignedSums
+    """The different wrenches that `joint_group` refers to."""
+    joint_group: Indices
+    """
+    Which of these turns each joint's ``tau`` of the forest into its torque [T 4.25], and then
+    which one is its external load, shape (2, n_joints).
+    """
+
+
+def build_balance(
+    robot: Robot,
+    forest: Forest,
+    submodels: tuple[Submodel, ...],
+    used_sensors: Iterable[int],
+    contact_links: Sequence[int],
+    base: int,
+) -> Balance:
+    """
+    Find the sums.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links, joints and FT sensors.
+    forest : Forest
+        Trees of links.
+    submodels : tuple of Submodel
+        The tree cut at the sensors in use.
+    used_sensors : iterable of int
+        Indices of these sensors.
+    contact_links : sequence of int
+        Link of each contact.
+    base : int
+        Link that is at rest for the external joint torques.
+
+    Returns
+    -------
+    Balance
+
+    """
+    used = sorted(used_sensors)
+    n_links, n_contacts = len(robot.links), len(contact_links)
+    submodel_of = {k: s for s, submodel in enumerate(submodels) for k in submodel.links}
+    by_submodel = []
+    for submodel in submodels:
+        counts = _counts(submodel.links, n_links)
+        net, sensors = _net_factors(forest, counts), _sensor_factors(robot, used, counts)
+        by_submodel.append([*net, *sensors, *[0] * n_contacts])
+    n_other = len(forest.tops) + len(robot.ft_sensors)
+    subtree = subtrees(robot)
+    beyond: list[frozenset[int]] = []
+    by_joint, external = [], []
+    for k, link in enumerate(robot.links):
+        if link.joint < 0:
+            continue
+        own = frozenset(subtree[k]).intersection(submodels[submodel_of[k]].links)
+        counts = _counts(own, n_links)
+        net = _net_factors(forest, counts + _tau_counts(forest, link.joint, k, n_links))
+        contacts = [-int(counts[c]) for c in contact_links]
+        beyond.append(own)
+        by_joint.append([*net, *_sensor_factors(robot, used, counts), *contacts])
+        external.append([*[0] * n_other, *_external_factors(subtree[k], contact_links, base)])
+    n_terms = n_other + n_contacts
+    both = np.array([*by_joint, *external], dtype=np.int64).reshape(-1, n_terms)
+    distinct, group = np.unique(both, axis=0, return_inverse=True)
+    n_joints = len(by_joint)
+    return Balance(
+        submodels=submodels,
+        contact_submodel=tuple(submodel_of[k] for k in contact_links),
+        beyond=tuple(beyond),
+        joint_contacts=both[:n_joints, n_other:],
+        external_contacts=both[n_joints:, n_other:],
+        submodel_sums=SignedSums(np.array(by_submodel, dtype=np.int64)),
+        joint_sums=SignedSums(distinct),
+        joint_group=group.reshape(2, n_joints).astype(np.intp),
+    )
+
+
+def _external_factors(subtree: Sequence[int], contact_links: Sequence[int], base: int) -> list[int]:
+    """
+    Return the factors of the contacts in J' f [T 3.64] for the joint that a subtree hangs from.
+
+    A contact counts if the joint lies between it and the base; where the subtree holds the base,
+    it is the rest of the robot that moves, the other way.
+    """
+    turned = base in subtree
+    sign = -1 if turned else 1
+    return [sign if (k in subtree) != turned else 0 for k in contact_links]
+
+
+def subtrees(robot: Robot) -> list[list[int]]:
+    """
+    Return each link together with all links beyond it, seen from the root of the robot.
+
+    Parameters
+    ----------
+    robot : Robot
+        Its links come parents first.
+
+    Returns
+    -------
+    list of list of int
+
+    """
+    found = [[k] for k in range(len(robot.links))]
+    for k in reversed(range(len(robot.links))):
+        if robot.links[k].parent >= 0:
+            found[robot.links[k].parent] += found[k]
+    return found
+
+
+def _counts(links: Iterable[int], n_links: int) -> Integers:
+    """Return how often each link counts: once if it is listed."""
+    counts = np.zeros(n_links, dtype=np.int64)
+    counts[list(links)] = 1
+    return counts
+
+
+def _tau_counts(forest: Forest, joint: int, child: int, n_links: int) -> Integers:
+    """
+    Return minus what a joint's ``tau`` of the forest holds already.
+
+    That is the links beyond the joint, seen from the root of its tree. Where these are on the
+    side of the robot's root the axis is negated, and so is what ``tau`` holds.
+    """
+    held = forest.below[joint]
+    counts = _counts(held, n_links)
+    return -counts if child in held else counts
+
+
+def _net_factors(forest: Forest, counts: Integers) -> list[int]:
+    """
+    Return the factor of each top in a sum of net wrenches.
+
+    The links between two tops count equally often, so the first one below a top speaks for them;
+    the factor is the difference to the piece that the top hangs from.
+    """
+    return [
+        int(counts[top.below[0]] - (counts[top.above] if top.above >= 0 else 0))
+        if top.below
+        else 0
+        for top in forest.tops
+    ]
+
+
+def _sensor_factors(robot: Robot, used: Sequence[int], counts: Integers) -> list[int]:
+    """
+    Return the factor of each FT measurement in: net wrenches - wrenches through sensors.
+
+    A measurement (child on parent) acts on the parent as it is, on the child negated.
+    """
+    factors = [0] * len(robot.ft_sensors)
+    for k in used:
+        sensor = robot.ft_sensors[k]
+        factors[k] = int(counts[sensor.child] - counts[sensor.parent])
+    return factors

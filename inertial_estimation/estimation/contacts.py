@@ -1,0 +1,101 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the environment may touch the robot, and what is unknown there [T 4.5.2-4.5.3]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError, ShapeError
+
+Array = NDArray[np.float64]
+
+UNKNOWNS = {'wrench': 6, 'force': 3, 'axial_force': 1, 'known': 0}
+"""Number of unknowns of each kind of contact."""
+
+
+@dataclass(frozen=True)
+class Contact:
+    """
+    One place where the environment acts on a link.
+
+    Its wrench is always expressed in and about the origin of `frame`, environment on robot.
+
+    Parameters
+    ----------
+    frame : str
+        Frame of the robot.
+    kind : str
+        ``wrench``: six unknowns; ``force``: a pure force at `point`; ``axial_force``: a pure
+        force at `point` along `direction`, of either sign; ``known``: nothing is unknown.
+    point : tuple of float
+        Where a force acts, in the frame [m].
+    direction : tuple of float
+        Direction of an axial force, in the frame; normalised here.
+    wrench : tuple of float
+        The known wrench [force; torque], in and about the frame [N, Nm].
+    name : str
+        Name in outputs; the frame's name by default.
+
+    Raises
+    ------
+    ModelError
+        If the kind is unknown, a number is not finite or the direction is zero.
+    ShapeError
+        If point, direction or wrench has the wrong length.
+
+    """
+
+    frame: str
+    kind: str = 'wrench'
+    point: tuple[float, ...] = (0.0, 0.0, 0.0)
+    direction: tuple[float, ...] = (0.0, 0.0, 1.0)
+    wrench: tuple[float, ...] = (0.0,) * 6
+    name: str = ''
+
+    def __post_init__(self) -> None:
+        """Check the numbers once, so that nothing has to be checked in the loop."""
+        if self.kind not in UNKNOWNS:
+            raise ModelError(
+                f"contact '{self.frame}': kind '{self.kind}' is none of {', '.join(UNKNOWNS)}"
+            )
+        for field, size in (('point', 3), ('direction', 3), ('wrench', 6)):
+            values = tuple(float(value) for value in getattr(self, field))
+            if len(values) != size:
+                raise ShapeError(f'{field} of contact {self.frame}', (size,), (len(values),))
+            if not np.isfinite(values).all():
+                raise ModelError(f"contact '{self.frame}': {field} {values} is not finite")
+            object.__setattr__(self, field, values)
+        length = float(np.linalg.norm(self.direction))
+        if length == 0.0:
+            raise ModelError(f"contact '{self.frame}': the direction is zero")
+        object.__setattr__(self, 'direction', tuple(value / length for value in self.direction))
+        object.__setattr__(self, 'name', self.name or self.frame)
+
+    @property
+    def unknowns(self) -> int:
+        """Number of unknowns: 6, 3, 1 or 0."""
+        return UNKNOWNS[self.kind]
+
+    def basis(self) -> Array:
+        """
+        Return the wrenches that the unknowns stand for.
+
+        Returns
+        -------
+        ndarray, shape (6, unknowns)
+            Columns [force; torque] in and about the frame; the unknowns are the wrench, the
+            force [N, Nm], or the signed size of the force along the direction [N].
+
+        """
+        if self.kind == 'wrench':
+            return np.eye(6)
+        x, y, z = self.point
+        forces = np.eye(3) if self.kind == 'force' else np.array(self.direction)[:, None]
+        if self.kind == 'known':
+            forces = np.zeros((3, 0))
+        lever = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        return np.vstack([forces, lever @ forces])

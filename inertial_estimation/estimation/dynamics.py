@@ -1,0 +1,148 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Run Pinocchio for one sample: sums of net wrenches, poses and joint axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from inertial_estimation.estimation.forest import (
+    Source,
+    assign_owners,
+    build_forest,
+    build_geometry,
+    pose_view,
+)
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Sample, SampleBatch
+
+Array = NDArray[np.float64]
+
+
+class Dynamics:
+    """
+    Forest and geometry of a robot for a set of sources of motion, with their workspace.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links, joints and inertial parameters.
+    imus : sequence of int
+        IMUs that work, ignored for a robot with a fixed link.
+
+    """
+
+    def __init__(self, robot: Robot, imus: Sequence[int]) -> None:
+        self.imus, sources = serving_sources(robot, imus)
+        """Indices of the IMUs that serve at least one link; empty with a fixed link."""
+        self.forest = build_forest(robot, sources)
+        self.geometry = build_geometry(robot)
+        self._data = self.forest.model.createData()
+        self._geometry_data = self.geometry.model.createData()
+        self.tau: Array = self._data.tau
+        """Result of the last `run`: generalised forces of the forest, shape (nv,)."""
+        self.poses = pose_view(self._geometry_data)
+        """Likewise: row poses of the geometry's joints, shape (n_supports, 4, 3)."""
+        self.jacobian: Array = self._geometry_data.J
+        """Likewise: joint axes about the root link's origin, shape (6, n_joints)."""
+        forest = self.forest
+        self._inside = np.flatnonzero(forest.joint_rows >= 0)
+        self._q_rows = forest.position_rows[self._inside]
+        self._v_rows = forest.joint_rows[self._inside]
+        self._linear = forest.top_rows[: len(sources), :3]
+        self._angular = forest.top_rows[: len(sources), 3:]
+        self._q = pin.neutral(forest.model)
+        self._v = np.zeros(forest.model.nv)
+        self._a = np.zeros(forest.model.nv)
+        if robot.fixed_frame:
+            self._a[self._linear] = -robot.gravity
+
+    def run(self, sample: Sample) -> None:
+        """
+        Compute `tau`, `poses` and `jacobian`.
+
+        Parameters
+        ----------
+        sample : Sample
+            All joints, and all IMUs that serve, must be finite.
+
+        """
+        self._write(sample, self._q, self._v, self._a)
+        self._compute(self._q, self._v, self._a, sample.positions)
+
+    def run_many(self, samples: SampleBatch) -> tuple[Array, Array, Array]:
+        """
+        Compute the same for many instants.
+
+        Parameters
+        ----------
+        samples : SampleBatch
+            As in `run`.
+
+        Returns
+        -------
+        tau : ndarray, shape (n, nv)
+        poses : ndarray, shape (n, n_supports, 4, 3)
+        jacobian : ndarray, shape (n, 6, n_joints)
+
+        """
+        n = len(samples)
+        q, v, a = (np.tile(x, (n, 1)) for x in (self._q, self._v, self._a))
+        self._write(samples, q, v, a)
+        positions = np.ascontiguousarray(samples.positions)
+        tau, poses, jacobian = (
+            np.empty((n, *x.shape)) for x in (self.tau, self.poses, self.jacobian)
+        )
+        for i in range(n):
+            self._compute(q[i], v[i], a[i], positions[i])
+            tau[i] = self.tau
+            poses[i] = self.poses
+            jacobian[i] = self.jacobian
+        return tau, poses, jacobian
+
+    def _write(self, sample: Sample | SampleBatch, q: Array, v: Array, a: Array) -> None:
+        """Write what the sensors say into the vectors of the forest."""
+        inside = self._inside
+        q[..., self._q_rows] = sample.positions[..., inside]
+        v[..., self._v_rows] = sample.velocities[..., inside]
+        a[..., self._v_rows] = sample.accelerations[..., inside]
+        if len(self.imus):
+            v[..., self._angular] = sample.angular_velocities[..., self.imus, :]
+            a[..., self._linear] = sample.proper_accelerations[..., self.imus, :]
+            a[..., self._angular] = sample.angular_accelerations[..., self.imus, :]
+
+    def _compute(self, q: Array, v: Array, a: Array, positions: Array) -> None:
+        """Call Pinocchio."""
+        pin.rnea(self.forest.model, self._data, q, v, a)
+        pin.computeJointJacobians(self.geometry.model, self._geometry_data, positions)
+
+
+def serving_sources(
+    robot: Robot, imus: Sequence[int]
+) -> tuple[NDArray[np.intp], list[Source]]:
+    """
+    Return the sources of motion that serve at least one link.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links, IMUs and fixed frame.
+    imus : sequence of int
+        IMUs that work.
+
+    Returns
+    -------
+    imus : ndarray
+        Indices of the IMUs that serve; empty with a fixed link.
+    sources : list of Source
+
+    """
+    if robot.fixed_frame:
+        return np.empty(0, dtype=np.intp), [Source(robot.fixed_frame, *robot.frame(robot.fixed_frame))]
+    candidates = [Source(robot.imus[k].name, robot.imus[k].link, robot.imus[k].L_H_S) for k in imus]
+    serving = sorted(set(assign_owners(robot.links, candidates)))
+    return np.array([imus[s] for s in serving], dtype=np.intp), [candidates[s] for s in serving]

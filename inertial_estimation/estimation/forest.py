@@ -1,0 +1,354 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+From IMU readings to net wrenches: one tree of links per IMU, rooted in its frame [T 4.4.2-4.4.4].
+
+Two Pinocchio models share the work. The *forest* holds one tree for each IMU (or for the fixed
+link). Its roots and its FT joints have six degrees of freedom, so their entries of one ``rnea``
+are sums of net wrenches; gravity is zero and the roots get the proper acceleration, so readings
+enter untransformed. A tree walks some joints against the URDF: axis negated, placement inverted.
+The *geometry* is rooted at the URDF root and tells where links and joint axes are.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from inertial_estimation.model.robot import Link, Robot
+from inertial_estimation.model.sensors import read_only
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+ROWS_PER_POSE = 12
+"""Doubles of a pose in Pinocchio's memory: nine of the rotation by columns, three of the origin."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A frame whose motion is known: an IMU or the fixed link."""
+
+    name: str
+    link: int
+    """Index of the link."""
+    L_H_S: Array
+    """Pose of the frame in the link, shape (4, 4) [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Top:
+    """A joint of the forest with six degrees of freedom: the root of a tree, or an FT sensor."""
+
+    link: int
+    """Link in whose frame, moved by `L_H_top`, its wrench is expressed."""
+    L_H_top: Array
+    """Pose of its frame in that link, shape (4, 4) [m]."""
+    ft_sensor: int
+    """Index of the FT sensor, -1 for the root of a tree."""
+    above: int
+    """The link it hangs from, -1 for the root of a tree."""
+    below: tuple[int, ...]
+    """The link it carries and all links beyond, away from the root of the tree."""
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """The trees, and where their quantities stand in Pinocchio's vectors."""
+
+    model: pin.Model
+    owner: tuple[int, ...]
+    """For each link, the index of the source that serves it."""
+    tops: tuple[Top, ...]
+    """First the root of each tree in the order of the sources, then FT sensors within trees."""
+    top_rows: Indices
+    """Rows of ``tau`` that are the wrench of each top, shape (n_tops, 6)."""
+    joint_rows: Indices
+    """Row of ``tau`` of each joint; -1 for a joint between two trees, shape (n_joints,)."""
+    position_rows: Indices
+    """Row of ``q`` of each joint, likewise."""
+    joints_between_trees: tuple[int, ...]
+    """Joints that no tree holds."""
+    below: tuple[tuple[int, ...], ...]
+    """For each joint the links beyond it, seen from the root of its tree; empty between trees."""
+    path: tuple[frozenset[int], ...]
+    """For each link the joints between it and the root of its tree."""
+
+
+def assign_owners(links: Sequence[Link], sources: Sequence[Source]) -> tuple[int, ...]:
+    """
+    Give each link to the source that is nearest in the tree [T 4.4.4].
+
+    Ties go to the side of the URDF root; no link is served across an FT sensor unless its
+    submodel has no source.
+
+    Parameters
+    ----------
+    links : sequence of Link
+        All links.
+    sources : sequence of Source
+        At least one; of several on one link the first serves.
+
+    Returns
+    -------
+    tuple of int
+        Index of the source of each link.
+
+    """
+    owner = [-1] * len(links)
+    distance = [0] * len(links)
+    neighbours: list[list[tuple[int, bool, bool]]] = [[] for _ in links]
+    for k, link in enumerate(links):
+        if link.parent >= 0:
+            across = link.ft_sensor >= 0
+            neighbours[link.parent].append((k, False, across))
+            neighbours[k].append((link.parent, True, across))
+    heap = [(0, False, source.link, s) for s, source in enumerate(sources)]
+    for across_sensors in (False, True):
+        heapq.heapify(heap)
+        while heap:
+            d, _, k, s = heapq.heappop(heap)
+            if owner[k] >= 0 and owner[k] != s:
+                continue
+            if owner[k] < 0:
+                owner[k], distance[k] = s, d
+            for other, upwards, across in neighbours[k]:
+                if owner[other] < 0 and (across_sensors or not across):
+                    heapq.heappush(heap, (d + 1, upwards, other, s))
+        heap = [(distance[k], False, k, s) for k, s in enumerate(owner) if s >= 0]
+    return tuple(owner)
+
+
+def build_forest(robot: Robot, sources: Sequence[Source]) -> Forest:
+    """
+    Build one tree of links for each source.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links, joints, FT sensors and inertial parameters.
+    sources : sequence of Source
+        At least one. A source that serves no link still has its (empty) tree.
+
+    Returns
+    -------
+    Forest
+
+    """
+    return _ForestBuilder(robot, sources).build()
+
+
+class _ForestBuilder:
+    """Walks each tree from its source and keeps the books."""
+
+    def __init__(self, robot: Robot, sources: Sequence[Source]) -> None:
+        self.robot = robot
+        self.sources = sources
+        self.owner = assign_owners(robot.links, sources)
+        self.children: list[list[int]] = [[] for _ in robot.links]
+        for k, link in enumerate(robot.links):
+            if link.parent >= 0:
+                self.children[link.parent].append(k)
+        self.model = pin.Model()
+        self.model.gravity = pin.Motion.Zero()
+        n = len(robot.joint_names)
+        self.joint_ids = [0] * n
+        self.below: list[tuple[int, ...]] = [()] * n
+        self.path: list[frozenset[int]] = [frozenset()] * len(robot.links)
+        self.tops: list[tuple[int, Top]] = []
+
+    def build(self) -> Forest:
+        """Build all trees; the roots come first among the tops."""
+        for s, source in enumerate(self.sources):
+            self._add_tree(s, source)
+        self.tops.sort(key=lambda item: item[1].ft_sensor >= 0)
+        joints = self.model.joints
+        top_rows = [np.arange(6) + joints[i].idx_v for i, _ in self.tops]
+        return Forest(
+            model=self.model,
+            owner=self.owner,
+            tops=tuple(top for _, top in self.tops),
+            top_rows=np.array(top_rows, dtype=np.intp),
+            joint_rows=np.array([joints[i].idx_v if i else -1 for i in self.joint_ids], np.intp),
+            position_rows=np.array([joints[i].idx_q if i else -1 for i in self.joint_ids], np.intp),
+            joints_between_trees=tuple(j for j, i in enumerate(self.joint_ids) if not i),
+            below=tuple(self.below),
+            path=tuple(self.path),
+        )
+
+    def _add_tree(self, s: int, source: Source) -> None:
+        """Add the tree of one source, rooted in its frame."""
+        free = pin.JointModelFreeFlyer()
+        root = self.model.addJoint(0, free, pin.SE3.Identity(), f'root_{s}')
+        links: tuple[int, ...] = ()
+        if self.owner[source.link] == s:
+            S_H_L = pin.SE3(source.L_H_S).inverse()
+            links = self._add_link(source.link, -1, root, S_H_L, frozenset())
+        self.tops.append((root, Top(source.link, source.L_H_S, -1, -1, links)))
+
+    def _add_link(
+        self, k: int, came_from: int, joint: int, J_H_L: pin.SE3, path: frozenset[int]
+    ) -> tuple[int, ...]:
+        """Attach link k to a joint of the tree and go on to its neighbours; return all links."""
+        self.model.appendBodyToJoint(joint, make_inertia(self.robot.parameters[k]), J_H_L)
+        self.path[k] = path
+        found = [k]
+        link = self.robot.links[k]
+        for child in self.children[k]:
+            if child != came_from and self.owner[child] == self.owner[k]:
+                forward = J_H_L * pin.SE3(self.robot.links[child].P_H_L)
+                edge = self.robot.links[child]
+                found += self._cross(edge, child, k, child, joint, forward, 1, path)
+        if link.parent not in (-1, came_from) and self.owner[link.parent] == self.owner[k]:
+            found += self._cross(link, k, k, link.parent, joint, J_H_L, -1, path)
+        return tuple(found)
+
+    def _cross(
+        self,
+        edge: Link,
+        edge_link: int,
+        k: int,
+        to: int,
+        joint: int,
+        placement: pin.SE3,
+        direction: int,
+        path: frozenset[int],
+    ) -> tuple[int, ...]:
+        """Add the joint or FT sensor of an edge, then the link on its far side."""
+        J_H_to = pin.SE3.Identity() if direction > 0 else pin.SE3(edge.P_H_L).inverse()
+        if edge.ft_sensor >= 0:
+            free = pin.JointModelFreeFlyer()
+            new = self.model.addJoint(joint, free, placement, f'ft_{edge.ft_sensor}')
+            links = self._add_link(to, k, new, J_H_to, path)
+            self.tops.append((new, Top(edge_link, np.eye(4), edge.ft_sensor, k, links)))
+            return links
+        model = joint_model(direction * edge.motion)
+        new = self.model.addJoint(joint, model, placement, f'joint_{edge.joint}')
+        links = self._add_link(to, k, new, J_H_to, path | {edge.joint})
+        self.joint_ids[edge.joint] = new
+        self.below[edge.joint] = links
+        return links
+
+
+def joint_model(motion: Array) -> pin.JointModel:
+    """
+    Return Pinocchio's joint for a motion subspace; one row of q for continuous joints too.
+
+    Parameters
+    ----------
+    motion : ndarray, shape (6,)
+        [linear; angular], one of the two a unit vector and the other zero.
+
+    Returns
+    -------
+    pinocchio.JointModel
+
+    """
+    linear, angular = motion[:3], motion[3:]
+    if linear.any():
+        return pin.JointModelPrismaticUnaligned(linear)
+    return pin.JointModelRevoluteUnaligned(angular)
+
+
+def make_inertia(parameters: Array) -> pin.Inertia:
+    """
+    Return Pinocchio's inertia without its checks, massless links included.
+
+    Parameters
+    ----------
+    parameters : ndarray, shape (10,)
+        As in `model.inertia`.
+
+    Returns
+    -------
+    pinocchio.Inertia
+
+    """
+    if parameters[0] != 0.0:
+        return pin.Inertia.FromDynamicParameters(parameters)
+    inertia = pin.Inertia.Zero()
+    xx, xy, yy, xz, yz, zz = parameters[4:]
+    inertia.inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return inertia
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """Where links and joint axes are, seen from the root link."""
+
+    model: pin.Model
+    support: Indices
+    """Index of the pose of each link among Pinocchio's joints, shape (n_links,)."""
+    support_H_L: Array
+    """Pose of each link relative to it, shape (n_links, 4, 4) [m]."""
+
+
+def build_geometry(robot: Robot) -> Geometry:
+    """
+    Build the model that is rooted at the URDF root; its columns are the robot's joints.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links and joints.
+
+    Returns
+    -------
+    Geometry
+
+    """
+    model = pin.Model()
+    support = [0] * len(robot.links)
+    poses = [np.eye(4)] * len(robot.links)
+    for k, link in enumerate(robot.links):
+        if link.parent < 0:
+            continue
+        placement = poses[link.parent] @ link.P_H_L
+        if link.joint < 0:
+            support[k], poses[k] = support[link.parent], placement
+            continue
+        name = robot.joint_names[link.joint]
+        joint = joint_model(link.motion)
+        support[k] = model.addJoint(support[link.parent], joint, pin.SE3(placement), name)
+    return Geometry(model, np.array(support, dtype=np.intp), read_only(poses))
+
+
+def pose_view(data: pin.Data) -> Array:
+    """
+    Return all joint poses of Pinocchio's data as one array that shares its memory.
+
+    Reading them one by one would cost more than computing them. The layout is checked here.
+
+    Parameters
+    ----------
+    data : pinocchio.Data
+        Must outlive the view.
+
+    Returns
+    -------
+    ndarray, shape (n_joints + 1, 4, 3)
+        ``view[i, :3]`` is the transposed rotation, ``view[i, 3]`` the origin [m].
+
+    Raises
+    ------
+    RuntimeError
+        If this version of Pinocchio keeps its poses in another way.
+
+    """
+    poses = data.oMi
+    first = poses[0].rotation.T
+    start = first.__array_interface__['data'][0]
+    size = ROWS_PER_POSE * first.itemsize
+    for i, pose in enumerate(poses):
+        rotation = pose.rotation.__array_interface__['data'][0]
+        origin = pose.translation.__array_interface__['data'][0]
+        if (rotation, origin) != (start + i * size, start + i * size + 9 * first.itemsize):
+            raise RuntimeError('this version of Pinocchio keeps joint poses in an unknown way')
+    return np.lib.stride_tricks.as_strided(
+        first, (len(poses), 4, 3), (size, 3 * first.itemsize, first.itemsize), writeable=False
+    )

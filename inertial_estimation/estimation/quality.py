@@ -1,0 +1,125 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""How far missing sensors and joints reach into the results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.estimation.balance import Balance
+from inertial_estimation.estimation.dependence import joint_dependence
+from inertial_estimation.estimation.estimate import Flags, Quality
+from inertial_estimation.estimation.forest import Forest
+from inertial_estimation.model.robot import Robot
+
+
+@dataclass(frozen=True)
+class Working:
+    """Which sensors deliver, and which joints do not."""
+
+    imus: tuple[bool, ...]
+    fts: tuple[bool, ...]
+    missing_joints: tuple[bool, ...]
+    assumed_joints: tuple[bool, ...]
+
+
+class Qualities(NamedTuple):
+    """`Quality` of every result as far as it follows from the working sensors."""
+
+    contacts: Flags
+    """Shape (n_contacts,), all that were asked for."""
+    torques: Flags
+    """Shape (n_joints,)."""
+    external: Flags
+    """Shape (n_joints,)."""
+    submodels: Flags
+    """Shape (n_submodels,), rows of ``robot.submodels``."""
+
+
+def find_qualities(
+    robot: Robot,
+    forest: Forest,
+    balance: Balance,
+    contact_links: Sequence[int],
+    active: Sequence[int],
+    working: Working,
+    rows: Sequence[int],
+) -> Qualities:
+    """
+    Mark all results that something missing or assumed reaches.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links, joints and sensors.
+    forest : Forest
+        Trees of links.
+    balance : Balance
+        Submodels and sums for the active contacts.
+    contact_links : sequence of int
+        Links of all contacts that were asked for.
+    active : sequence of int
+        Those that take part.
+    working : Working
+        Sensors and joints that deliver.
+    rows : sequence of int
+        Row of each submodel of the balance among the robot's own.
+
+    Returns
+    -------
+    Qualities
+
+    """
+    n = len(robot.joint_names)
+    sums = np.zeros(len(balance.submodels), dtype=np.uint8)
+    torques, external = np.zeros(n, dtype=np.uint8), np.zeros(n, dtype=np.uint8)
+    if any(working.missing_joints) or any(working.assumed_joints):
+        depends = joint_dependence(robot, forest, balance)
+        for flag, joints in (
+            (Quality.MISSING, working.missing_joints),
+            (Quality.ASSUMED, working.assumed_joints),
+        ):
+            mask = np.array(joints, dtype=bool)
+            sums[depends.submodels[:, mask].any(axis=1)] |= flag
+            torques[depends.torques[:, mask].any(axis=1)] |= flag
+            external[depends.external[:, mask].any(axis=1)] |= flag
+    if not robot.fixed_frame and not any(working.imus):
+        for flags in (sums, torques, external):
+            flags |= Quality.MISSING
+    _mark_merged(robot, balance, set(contact_links), sums, torques)
+    contacts = np.full(len(contact_links), Quality.DROPPED | Quality.MERGED, dtype=np.uint8)
+    contacts[list(active)] = sums[list(balance.contact_submodel)]
+    for c, s in enumerate(balance.contact_submodel):
+        external[balance.external_contacts[:, c] != 0] |= sums[s]
+    submodels = np.full(len(robot.submodels), Quality.MERGED, dtype=np.uint8)
+    submodels[list(rows)] = sums
+    for flags in (contacts, torques, external, submodels):
+        flags.flags.writeable = False
+    return Qualities(contacts, torques, external, submodels)
+
+
+def _mark_merged(
+    robot: Robot, balance: Balance, contact_links: set[int], sums: Flags, torques: Flags
+) -> None:
+    """
+    Mark what a missing FT sensor spoils.
+
+    In a merged submodel that is every wrench, and every torque whose far side holds the missing
+    sensor or a contact, whether it takes part or gave way.
+    """
+    roots = {submodel.root for submodel in balance.submodels}
+    lost = {sensor.child for sensor in robot.ft_sensors if sensor.child not in roots}
+    for s, submodel in enumerate(balance.submodels):
+        members = frozenset(submodel.links)
+        if not members & lost:
+            continue
+        sums[s] |= Quality.MERGED
+        spoiled = members & (lost | contact_links)
+        for j, beyond in enumerate(balance.beyond):
+            if beyond & spoiled:
+                torques[j] |= Quality.MERGED

@@ -1,0 +1,144 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Move wrenches between frames, many at once.
+
+Poses are *row poses*, as Pinocchio keeps them in memory: shape (..., 4, 3), the transposed
+rotation above the origin, so that ``points_A = points_B @ pose[:3] + pose[3]``. Wrenches are
+pairs of rows, shape (..., 2, 3): force above moment.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_SKEW = np.array(
+    [
+        [0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, -1.0, 0.0],
+        [0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0],
+        [0.0, 1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+    ]
+)
+_SKEW.flags.writeable = False
+
+
+def row_pose(homogeneous: Array) -> Array:
+    """
+    Return the row pose of a homogeneous matrix.
+
+    Parameters
+    ----------
+    homogeneous : ndarray, shape (..., 4, 4)
+        Pose of B in A.
+
+    Returns
+    -------
+    ndarray, shape (..., 4, 3)
+
+    """
+    return np.concatenate(
+        [np.swapaxes(homogeneous[..., :3, :3], -1, -2), homogeneous[..., None, :3, 3]], axis=-2
+    )
+
+
+def compose(A_pose_B: Array, B_pose_C: Array) -> Array:
+    """
+    Return the pose of C in A.
+
+    Parameters
+    ----------
+    A_pose_B, B_pose_C : ndarray, shape (..., 4, 3)
+        Row poses.
+
+    Returns
+    -------
+    ndarray, shape (..., 4, 3)
+
+    """
+    pose = B_pose_C @ A_pose_B[..., :3, :]
+    pose[..., 3, :] += A_pose_B[..., 3, :]
+    return pose
+
+
+def cross_matrix(p: Array) -> Array:
+    """
+    Return the matrices K with ``f @ K = p x f``.
+
+    Parameters
+    ----------
+    p : ndarray, shape (..., 3)
+        Vectors.
+
+    Returns
+    -------
+    ndarray, shape (..., 3, 3)
+
+    """
+    return (p @ _SKEW).reshape(*p.shape, 3)
+
+
+def to_parent(A_pose_B: Array, B_f: Array) -> Array:
+    """
+    Express wrenches given in and about B in and about A.
+
+    Parameters
+    ----------
+    A_pose_B : ndarray, shape (..., 4, 3)
+        Row poses.
+    B_f : ndarray, shape (..., 2, 3)
+        Wrenches [N, Nm].
+
+    Returns
+    -------
+    ndarray, shape (..., 2, 3)
+
+    """
+    A_f = B_f @ A_pose_B[..., :3, :]
+    A_f[..., 1:, :] += A_f[..., :1, :] @ cross_matrix(A_pose_B[..., 3, :])
+    return A_f
+
+
+def to_child(A_pose_B: Array, A_f: Array) -> Array:
+    """
+    Express wrenches given in and about A in and about B.
+
+    Parameters
+    ----------
+    A_pose_B : ndarray, shape (..., 4, 3)
+        Row poses.
+    A_f : ndarray, shape (..., 2, 3)
+        Wrenches [N, Nm].
+
+    Returns
+    -------
+    ndarray, shape (..., 2, 3)
+
+    """
+    about_B = A_f.copy()
+    about_B[..., 1:, :] -= A_f[..., :1, :] @ cross_matrix(A_pose_B[..., 3, :])
+    return about_B @ np.swapaxes(A_pose_B[..., :3, :], -1, -2)
+
+
+def wrench_transform(A_pose_B: Array) -> Array:
+    """
+    Return the 6 x 6 matrices that move wrenches from B to A.
+
+    Parameters
+    ----------
+    A_pose_B : ndarray, shape (..., 4, 3)
+        Row poses.
+
+    Returns
+    -------
+    ndarray, shape (..., 6, 6)
+        A_Xf_B, acting on columns [force; torque].
+
+    """
+    A_RT_B = A_pose_B[..., :3, :]
+    X = np.zeros((*A_pose_B.shape[:-2], 6, 6))
+    X[..., :3, :3] = X[..., 3:, 3:] = np.swapaxes(A_RT_B, -1, -2)
+    X[..., 3:, :3] = np.swapaxes(A_RT_B @ cross_matrix(A_pose_B[..., 3, :]), -1, -2)
+    return X

@@ -1,0 +1,354 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""External wrenches and joint torques from FT sensors, IMUs and joint sensors [T chapter 4]."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+from math import isfinite
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.estimation.balance import Balance, build_balance
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.dynamics import Dynamics, serving_sources
+from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.plan import Plan, build_plan
+from inertial_estimation.estimation.quality import Working
+from inertial_estimation.estimation.solve import solve
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.model.submodels import Submodel, decompose
+from inertial_estimation.sample import Sample, SampleBatch, SensorState
+
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+S = TypeVar('S', Sample, SampleBatch)
+K = TypeVar('K')
+V = TypeVar('V')
+
+PLANS_KEPT = 64
+"""Plans are small; more than this means contacts that never come back."""
+DYNAMICS_KEPT = 8
+"""Each holds Pinocchio's workspace, tens of megabytes for a humanoid."""
+CHUNK = 2048
+"""Samples of a batch that are worked on at once; keeps the workspace in tens of megabytes."""
+
+
+class WrenchEstimator:
+    """
+    The estimator: give it samples, it gives wrenches and torques.
+
+    It has no memory between samples: the batch form and the step-by-step form are the same
+    computation. Sensors that are NaN in a sample cost only what depends on them: without an FT
+    sensor its two submodels merge, without an IMU a neighbour serves its links. The first sample
+    with a new combination of faults takes milliseconds longer, as new models are built.
+
+    Parameters
+    ----------
+    robot : Robot
+        With FT sensors, and with a fixed link or at least one IMU.
+    contacts : iterable of Contact
+        Default contacts, most trusted first: where submodels merge, only the first one of them
+        stays. A submodel without contact is taken to be free; what it feels is its residual.
+    calibration : FtCalibration, optional
+        How raw readings become wrenches. Default: they are wrenches.
+    length_scale : float
+        Moment noise over force noise [m], for submodels with other contacts than one full wrench.
+    rank_tolerance : float
+        Relative size of singular values that count as zero there.
+
+    Raises
+    ------
+    ModelError
+        If nothing tells how the robot moves, or the calibration is for other sensors.
+    FrameNotFound
+        If a contact names a frame that the robot does not have.
+
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        contacts: Iterable[Contact] = (),
+        *,
+        calibration: FtCalibration | None = None,
+        length_scale: float = 0.1,
+        rank_tolerance: float = 1e-3,
+    ) -> None:
+        if not robot.fixed_frame and not robot.imus:
+            raise ModelError(
+                f"nothing tells how robot '{robot.name}' moves: give it a fixed_link or an IMU"
+            )
+        n_fts = len(robot.ft_sensors)
+        self.robot = robot
+        self.contacts = tuple(contacts)
+        self.calibration = calibration or FtCalibration.identity(n_fts)
+        if len(self.calibration.offsets) != n_fts:
+            raise ModelError(
+                f'the calibration is for {len(self.calibration.offsets)} FT sensors, '
+                f"robot '{robot.name}' has {n_fts}"
+            )
+        self._numbers = (length_scale, rank_tolerance)
+        self._n = (len(robot.joint_names), len(robot.imus), n_fts)
+        self._shapes = _shapes(*self._n)
+        self._dynamics: dict[tuple[int, ...], Dynamics] = {}
+        self._balances: dict[Hashable, Balance] = {}
+        self._plans: dict[Hashable, Plan] = {}
+        n_joints, n_imus, n_fts = self._n
+        no_joints = (False,) * n_joints
+        everything = Working((True,) * n_imus, (True,) * n_fts, no_joints, no_joints)
+        self._default = self._plan(everything, None)
+
+    def update(
+        self, sample: Sample, contacts: tuple[Contact, ...] | None = None
+    ) -> WrenchEstimate:
+        """
+        Estimate one instant.
+
+        Parameters
+        ----------
+        sample : Sample
+            Rows as in the robot.
+        contacts : tuple of Contact, optional
+            Contacts of this instant instead of the default ones. None of them gives way.
+
+        Returns
+        -------
+        WrenchEstimate
+
+        Raises
+        ------
+        ShapeError
+            If an array of the sample has the wrong shape.
+        FrameNotFound
+            If a contact names a frame that the robot does not have.
+
+        """
+        self._check_shapes(sample, ())
+        if contacts is None and sample.joint_states is None and _all_finite(sample):
+            plan = self._default
+        else:
+            faults = _faults(sample)
+            plan = self._plan(_working(faults, *self._n), contacts)
+            sample = _without_faults(sample, faults, *self._n)
+        dynamics = plan.dynamics
+        dynamics.run(sample)
+        return solve(
+            plan,
+            sample.stamp_ns,
+            dynamics.tau,
+            dynamics.poses,
+            dynamics.jacobian,
+            self.calibration.apply(sample.ft_readings),
+            *self._numbers,
+        )
+
+    def batch(
+        self, samples: SampleBatch, contacts: tuple[Contact, ...] | None = None
+    ) -> WrenchEstimate:
+        """
+        Estimate many instants.
+
+        Parameters
+        ----------
+        samples : SampleBatch
+            Rows as in the robot, with a leading axis for the instants.
+        contacts : tuple of Contact, optional
+            As in `update`, the same for all instants.
+
+        Returns
+        -------
+        WrenchEstimate
+            Every array with a leading axis; the same numbers that `update` gives.
+
+        Raises
+        ------
+        ShapeError
+            If an array has the wrong shape.
+        FrameNotFound
+            If a contact names a frame that the robot does not have.
+
+        """
+        self._check_shapes(samples, (len(samples),))
+        faults = _faults(samples)
+        kinds, kind_of = np.unique(faults, axis=0, return_inverse=True)
+        if not len(samples):
+            kinds = np.zeros((1, faults.shape[1]), dtype=bool)
+        parts, order = [], []
+        for kind, row in enumerate(kinds):
+            rows = np.flatnonzero(kind_of.reshape(-1) == kind)
+            plan = self._plan(_working(row, *self._n), contacts)
+            for start in range(0, max(1, len(rows)), CHUNK):
+                order.append(rows[start : start + CHUNK])
+                chunk = _without_faults(samples.take(order[-1]), row, *self._n)
+                parts.append(
+                    solve(
+                        plan,
+                        chunk.stamp_ns,
+                        *plan.dynamics.run_many(chunk),
+                        self.calibration.apply(chunk.ft_readings),
+                        *self._numbers,
+                    )
+                )
+        return _join(parts, order)
+
+    def _check_shapes(self, sample: Sample | SampleBatch, lead: tuple[int, ...]) -> None:
+        """Raise if an array has the wrong shape."""
+        for name, shape in self._shapes:
+            array = getattr(sample, name)
+            if array.shape != lead + shape:
+                raise ShapeError(name, lead + shape, array.shape)
+
+    def _plan(self, working: Working, contacts: tuple[Contact, ...] | None) -> Plan:
+        """Return the plan for working sensors and contacts, new or kept."""
+        key = (working, contacts)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = _keep(self._plans, key, self._new_plan(working, contacts), PLANS_KEPT)
+        return plan
+
+    def _new_plan(self, working: Working, contacts: tuple[Contact, ...] | None) -> Plan:
+        """Lay out a plan."""
+        robot = self.robot
+        given = self.contacts if contacts is None else contacts
+        used = [k for k, works in enumerate(working.fts) if works]
+        submodels = decompose(robot.links, robot.ft_sensors, used)
+        links = [robot.frame(contact.frame)[0] for contact in given]
+        active = list(range(len(given)))
+        if contacts is None:
+            active = _trusted(robot, submodels, links)
+        dynamics = self._dynamics_for([k for k, works in enumerate(working.imus) if works])
+        active_links = tuple(links[c] for c in active)
+        key = (dynamics, tuple(used), active_links)
+        balance = self._balances.get(key)
+        if balance is None:
+            base = robot.frame(robot.fixed_frame)[0] if robot.fixed_frame else 0
+            new = build_balance(robot, dynamics.forest, submodels, used, active_links, base)
+            balance = _keep(self._balances, key, new, PLANS_KEPT)
+        return build_plan(robot, dynamics, balance, given, active, working)
+
+    def _dynamics_for(self, imus: list[int]) -> Dynamics:
+        """
+        Return the models for the working IMUs, new or kept.
+
+        Without a single one of them the models of all are used, fed with zeros; the plan marks
+        every result as missing then.
+        """
+        serving, _ = serving_sources(self.robot, imus or range(len(self.robot.imus)))
+        key = tuple(int(k) for k in serving)
+        dynamics = self._dynamics.get(key)
+        if dynamics is None:
+            dynamics = _keep(self._dynamics, key, Dynamics(self.robot, key), DYNAMICS_KEPT)
+        return dynamics
+
+
+def _shapes(n_joints: int, n_imus: int, n_fts: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Return the shape of each array of a sample."""
+    return (
+        ('positions', (n_joints,)),
+        ('velocities', (n_joints,)),
+        ('accelerations', (n_joints,)),
+        ('angular_velocities', (n_imus, 3)),
+        ('proper_accelerations', (n_imus, 3)),
+        ('angular_accelerations', (n_imus, 3)),
+        ('ft_readings', (n_fts, 6)),
+    )
+
+
+def _trusted(robot: Robot, submodels: Sequence[Submodel], links: Sequence[int]) -> list[int]:
+    """Return the default contacts that stay: of those that a merge brings together the first."""
+    own = {k: s for s, submodel in enumerate(robot.submodels) for k in submodel.links}
+    merged = {k: s for s, submodel in enumerate(submodels) for k in submodel.links}
+    first: dict[int, int] = {}
+    for k in links:
+        first.setdefault(merged[k], own[k])
+    return [c for c, k in enumerate(links) if first[merged[k]] == own[k]]
+
+
+def _all_finite(sample: Sample) -> bool:
+    """Tell whether there is no NaN or infinity; one product each is the cheapest way to know."""
+    q, v, a = sample.positions, sample.velocities, sample.accelerations
+    total = q.dot(q) + v.dot(v) + a.dot(a)
+    for x in (
+        sample.angular_velocities,
+        sample.proper_accelerations,
+        sample.angular_accelerations,
+        sample.ft_readings,
+    ):
+        flat = x.ravel()
+        total += flat.dot(flat)
+    return isfinite(total)
+
+
+def _faults(sample: Sample | SampleBatch) -> Mask:
+    """Return what is missing: joints, IMUs, FT sensors; then which joints are assumed."""
+    joints = (
+        np.isfinite(sample.positions)
+        & np.isfinite(sample.velocities)
+        & np.isfinite(sample.accelerations)
+    )
+    imus = (
+        np.isfinite(sample.angular_velocities).all(axis=-1)
+        & np.isfinite(sample.proper_accelerations).all(axis=-1)
+        & np.isfinite(sample.angular_accelerations).all(axis=-1)
+    )
+    fts = np.isfinite(sample.ft_readings).all(axis=-1)
+    assumed = np.zeros_like(joints)
+    if sample.joint_states is not None:
+        assumed = sample.joint_states == SensorState.ASSUMED
+    return np.concatenate([~joints, ~imus, ~fts, assumed], axis=-1)
+
+
+def _working(faults: Mask, n_joints: int, n_imus: int, n_fts: int) -> Working:
+    """Sort one row of `_faults` by kind."""
+    flags = faults.tolist()
+    sensors = n_joints + n_imus + n_fts
+    return Working(
+        imus=tuple(not fault for fault in flags[n_joints : n_joints + n_imus]),
+        fts=tuple(not fault for fault in flags[n_joints + n_imus : sensors]),
+        missing_joints=tuple(flags[:n_joints]),
+        assumed_joints=tuple(flags[sensors:]),
+    )
+
+
+def _without_faults(sample: S, faults: Mask, n_joints: int, n_imus: int, n_fts: int) -> S:
+    """Put zeros where something is missing; the plan keeps them out of all results."""
+    if not faults[: n_joints + n_imus + n_fts].any():
+        return sample
+    joints, imus, fts, _ = np.split(
+        faults, np.cumsum([n_joints, n_imus, n_fts])
+    )
+    zeros = {
+        name: np.where(joints, 0.0, getattr(sample, name))
+        for name in ('positions', 'velocities', 'accelerations')
+    }
+    for name in ('angular_velocities', 'proper_accelerations', 'angular_accelerations'):
+        zeros[name] = np.where(imus[:, None], 0.0, getattr(sample, name))
+    zeros['ft_readings'] = np.where(fts[:, None], 0.0, sample.ft_readings)
+    if isinstance(sample, Sample):
+        return sample._replace(**zeros)
+    return replace(sample, **zeros)
+
+
+def _keep(store: dict[K, V], key: K, value: V, limit: int) -> V:
+    """Store a value, forgetting the oldest one when there are too many."""
+    if len(store) >= limit:
+        del store[next(iter(store))]
+    store[key] = value
+    return value
+
+
+def _join(parts: list[WrenchEstimate], order: list[Indices]) -> WrenchEstimate:
+    """Put the parts of a batch back into their order."""
+    places = np.argsort(np.concatenate(order))
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in parts])[places]
+        for name in WrenchEstimate._fields
+        if name != 'contacts'
+    }
+    return WrenchEstimate(contacts=parts[0].contacts, **columns)
