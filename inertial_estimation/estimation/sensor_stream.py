@@ -1,0 +1,235 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""One FT sensor or IMU: the newest reading that is not later than the joint state."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+
+import numpy as np
+
+from inertial_estimation.config import FtSettings, ImuSettings
+from inertial_estimation.errors import ShapeError
+from inertial_estimation.estimation.derivatives import DerivativeFilter
+from inertial_estimation.estimation.stream import MAX_QUEUE, Stream, StreamStatistics
+from inertial_estimation.sample import Array, SensorState
+
+READING_BYTES = 6 * 8
+NO_READING = np.full(6, np.nan).tobytes()
+MAX_INTERVALS = 1000
+"""Frozen intervals that are kept; a log has a few, a broken sensor makes ten a second."""
+
+FRESH, ABSENT, STALE, FROZEN = (
+    int(state)
+    for state in (SensorState.FRESH, SensorState.ABSENT, SensorState.STALE, SensorState.FROZEN)
+)
+
+
+class SensorStream(Stream):
+    """
+    Readings of six numbers, kept as bytes until a joint state asks for one.
+
+    Bytes are compared and joined faster than arrays, and nobody else can change them.
+
+    Parameters
+    ----------
+    name : str
+        Name of the sensor.
+    settings : FtSettings or ImuSettings
+        Limits of age and of standing still, and the time offset.
+
+    """
+
+    __slots__ = (
+        '_frozen_after_ns',
+        '_frozen_count',
+        '_intervals',
+        '_max_age_ns',
+        '_offset_ns',
+        '_queue',
+        '_since_ns',
+        '_value',
+        'data',
+        'since_ns',
+        'stamp_ns',
+    )
+
+    def __init__(self, name: str, settings: FtSettings | ImuSettings) -> None:
+        super().__init__(name)
+        self._max_age_ns = round(1e9 * settings.max_age)
+        self._offset_ns = round(1e9 * settings.time_offset)
+        self._frozen_after_ns = round(1e9 * settings.frozen_after)
+        self._queue: deque[tuple[int, bytes, int]] = deque(maxlen=MAX_QUEUE)
+        self._intervals: deque[tuple[int, int]] = deque(maxlen=MAX_INTERVALS)
+        self._frozen_count = 0
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget the readings, as at a time jump; the counters go on."""
+        super().restart()
+        self._queue.clear()
+        self._value = b''
+        self._since_ns = 0
+        self.data = b''
+        self.stamp_ns = self.since_ns = 0
+
+    def push(self, stamp_ns: int, data: bytes, restart_on_jump: bool) -> None:
+        """
+        Take a reading.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp of the message; not used unless positive and later than the last one [ns].
+        data : bytes
+            Six float64.
+        restart_on_jump : bool
+            Whether an earlier stamp means that time was set back.
+
+        Raises
+        ------
+        ShapeError
+            If it is not six numbers.
+
+        """
+        if len(data) != READING_BYTES:
+            raise ShapeError(self.name, (6,), (len(data) // 8,))
+        stamp = stamp_ns + self._offset_ns
+        if stamp_ns <= 0 or stamp <= self.last_ns:
+            if stamp_ns <= 0 or stamp == self.last_ns or not restart_on_jump:
+                self.refused += 1
+                return
+            self._close_interval()
+            self.restart()
+        if data == self._value:
+            self.repeated += 1
+        else:
+            self._close_interval()
+            self._value = data
+            self._since_ns = stamp
+        self.note(stamp)
+        if len(self._queue) == MAX_QUEUE:
+            self.dropped += 1
+        self._queue.append((stamp, data, self._since_ns))
+
+    def advance(self, stamp_ns: int) -> None:
+        """Move to the newest reading that is not later than a stamp [ns]."""
+        queue = self._queue
+        while queue and queue[0][0] <= stamp_ns:
+            self.stamp_ns, self.data, self.since_ns = queue.popleft()
+
+    def select(self, stamp_ns: int) -> int:
+        """
+        Say whether `data` may be used for a sample.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp of the joint state [ns].
+
+        Returns
+        -------
+        int
+            A `SensorState`: fresh, absent, stale or frozen.
+
+        """
+        self.advance(stamp_ns)
+        if not self.stamp_ns:
+            return ABSENT
+        self.age_ns = stamp_ns - self.stamp_ns
+        if self.age_ns > self._max_age_ns:
+            return STALE
+        if 0 < self._frozen_after_ns <= self.stamp_ns - self.since_ns:
+            return FROZEN
+        self.used += 1
+        return FRESH
+
+    def reject(self) -> None:
+        """Take back the use of a reading that turned out to hold NaN or infinity."""
+        self.used -= 1
+        self.invalid += 1
+
+    def statistics(self) -> StreamStatistics:
+        """Return the counters as they are now."""
+        intervals, count = tuple(self._intervals), self._frozen_count
+        if self._stands_still():
+            intervals, count = (*intervals, (self._since_ns, self.last_ns)), count + 1
+        return replace(super().statistics(), frozen=count, frozen_intervals=intervals)
+
+    def _stands_still(self) -> bool:
+        return 0 < self._frozen_after_ns <= self.last_ns - self._since_ns
+
+    def _close_interval(self) -> None:
+        """Keep the interval that ended with the last message, if it was one."""
+        if self._stands_still():
+            self._intervals.append((self._since_ns, self.last_ns))
+            self._frozen_count += 1
+
+
+class ImuStream(SensorStream):
+    """
+    Readings of angular velocity and proper acceleration; the former may be differentiated.
+
+    Parameters
+    ----------
+    name : str
+        Name of the IMU.
+    settings : ImuSettings
+        Limits of age and of standing still, and the time offset.
+    differentiator : DerivativeFilter, optional
+        Of three channels. Default: angular accelerations are neglected.
+
+    """
+
+    __slots__ = ('_differentiator', '_evaluated_ns', 'angular_acceleration')
+
+    def __init__(
+        self, name: str, settings: ImuSettings, differentiator: DerivativeFilter | None
+    ) -> None:
+        self._differentiator = differentiator
+        self.angular_acceleration: Array = np.zeros(3)
+        super().__init__(name, settings)
+
+    def restart(self) -> None:
+        """Forget the readings, as at a time jump; the counters go on."""
+        super().restart()
+        self._evaluated_ns = 0
+        if self._differentiator is not None:
+            self._differentiator.reset()
+
+    def advance(self, stamp_ns: int) -> None:
+        """Move to the newest reading that is not later than a stamp [ns]."""
+        queue = self._queue
+        differentiator = self._differentiator
+        while queue and queue[0][0] <= stamp_ns:
+            self.stamp_ns, self.data, self.since_ns = queue.popleft()
+            if differentiator is not None:
+                differentiator.append(self.stamp_ns, np.frombuffer(self.data, count=3))
+
+    def select(self, stamp_ns: int) -> int:
+        """
+        Say whether `data` and `angular_acceleration` may be used for a sample.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp of the joint state [ns].
+
+        Returns
+        -------
+        int
+            A `SensorState`: fresh, absent, stale or frozen.
+
+        """
+        state = super().select(stamp_ns)
+        differentiator = self._differentiator
+        if differentiator is None:
+            return state
+        if state == FROZEN:
+            # Standing values would pass for a body at rest long after the sensor came back.
+            differentiator.reset()
+        elif state == FRESH and self.stamp_ns != self._evaluated_ns:
+            self._evaluated_ns = self.stamp_ns
+            self.angular_acceleration = differentiator.evaluate()[0]
+        return state
