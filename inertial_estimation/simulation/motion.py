@@ -1,0 +1,107 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Smooth reference motion of the joints: a few sines each, with random phases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from inertial_estimation.sample import Array
+
+SINES = 3
+"""Sines per joint: enough that no two joints repeat together within a run."""
+LOWEST, HIGHEST = 0.9, 1.4
+"""Range of the frequencies [Hz]: a slower sine would need more than the narrow joints' range."""
+START = 2.0
+"""How long the motion takes to reach its full amplitude [s]."""
+
+
+@dataclass(frozen=True)
+class Motion:
+    """
+    Reference motion of all joints.
+
+    Parameters
+    ----------
+    posture : ndarray, shape (n_joints,)
+        Positions about which the joints move [rad].
+    amplitudes : ndarray, shape (n_joints, SINES)
+        Amplitude of each sine [rad].
+    frequencies : ndarray, shape (n_joints, SINES)
+        Angular frequency of each sine [rad/s].
+    phases : ndarray, shape (n_joints, SINES)
+        Phase of each sine [rad].
+
+    """
+
+    posture: Array
+    amplitudes: Array
+    frequencies: Array
+    phases: Array
+
+    @classmethod
+    def random(cls, posture: Array, accelerations: Array, rng: np.random.Generator) -> Motion:
+        """
+        Return a motion with random frequencies and phases.
+
+        Parameters
+        ----------
+        posture : ndarray, shape (n_joints,)
+            Positions about which the joints move [rad].
+        accelerations : ndarray, shape (n_joints,)
+            Root mean square of each joint's reference acceleration [rad/s^2].
+        rng : numpy.random.Generator
+            Source of the randomness.
+
+        Returns
+        -------
+        Motion
+
+        """
+        shape = (posture.size, SINES)
+        # One from each part of the range: sines close together would beat for minutes.
+        shares = (np.arange(SINES) + rng.uniform(0.1, 0.9, shape)) / SINES
+        frequencies = 2.0 * np.pi * (LOWEST + (HIGHEST - LOWEST) * shares)
+        peaks = accelerations * np.sqrt(2.0 / SINES)
+        return cls(
+            posture,
+            peaks[:, None] / frequencies**2,
+            frequencies,
+            rng.uniform(-np.pi, np.pi, shape),
+        )
+
+    @property
+    def excursions(self) -> Array:
+        """Farthest that each joint can go from its posture, shape (n_joints,) [rad]."""
+        return np.asarray(self.amplitudes.sum(axis=1))
+
+    def at(self, time: float) -> tuple[Array, Array]:
+        """
+        Return the reference at a time.
+
+        Parameters
+        ----------
+        time : float
+            Time since the start of the motion [s]; before it the joints rest.
+
+        Returns
+        -------
+        positions : ndarray, shape (n_joints,)
+            [rad]
+        velocities : ndarray, shape (n_joints,)
+            [rad/s]
+
+        """
+        share, rate = _smooth_step(time / START)
+        angles = self.frequencies * time + self.phases
+        offset = np.einsum('js,js->j', self.amplitudes, np.sin(angles))
+        speed = np.einsum('js,js->j', self.amplitudes * self.frequencies, np.cos(angles))
+        return self.posture + share * offset, share * speed + rate / START * offset
+
+
+def _smooth_step(share: float) -> tuple[float, float]:
+    """Return a step from 0 to 1 with no jump up to its second derivative, and its slope."""
+    s = min(max(share, 0.0), 1.0)
+    return s**3 * (10.0 - 15.0 * s + 6.0 * s**2), 30.0 * s**2 * (1.0 - s) ** 2

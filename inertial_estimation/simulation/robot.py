@@ -1,0 +1,175 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The embedded robot: the real iCub's model in a physics engine, pushed by a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.sample import Array
+from inertial_estimation.simulation.description import demo_package, describe, icub_urdf
+from inertial_estimation.simulation.mjcf import SOLE_HALF_SIZE, SOLES, build_model
+from inertial_estimation.simulation.motion import Motion
+from inertial_estimation.simulation.scenario import Scenario
+from inertial_estimation.simulation.truth import Snapshot, TruthReader
+from inertial_estimation.simulation.vectors import cross
+
+PHYSICS_HZ = 1000
+"""Steps of the physics engine per second."""
+SETTLING = 2.0
+"""How long the robot comes to rest in its posture before the scenario starts [s]."""
+_LIMB_LINKS = ('upper_arm', 'forearm', 'upper_leg', 'lower_leg', 'foot')
+_IMU_LINKS = (
+    *('head_imu_0', 'root_link', 'chest'),
+    *(f'{side}_{link}' for link in _LIMB_LINKS for side in 'lr'),
+)
+IMUS: Mapping[str, str] = MappingProxyType({link: link for link in _IMU_LINKS})
+"""The IMUs a robot gets if not told: name, and link of the URDF whose frame it measures in."""
+
+
+class SimulatedRobot:
+    """
+    The iCub of the package icub-models in MuJoCo, with six FT sensors and any number of IMUs.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        How it is held, moved and pushed.
+    imus : mapping of str to str, optional
+        Name of each IMU, and the link of the URDF at whose origin and in whose axes it measures.
+    rate_hz : int, optional
+        Snapshots per second; must divide `PHYSICS_HZ`.
+
+    Attributes
+    ----------
+    urdf : str
+        The whole robot description, FT sensors and all.
+    joint_names, ft_names, imu_names, contact_frames : tuple of str
+        Order of the rows in a snapshot. FT sensors have the name of their tag in the URDF.
+
+    Raises
+    ------
+    ModelError
+        If mujoco or icub-models is not installed.
+    FrameNotFound
+        If an IMU, a contact or a push names a link that the URDF lacks.
+    NameNotFound
+        If the scenario names a joint that the robot lacks.
+    ConfigError
+        If the rate does not fit, the motion would leave a joint's limits, or the contacts are
+        not one for each submodel.
+
+    """
+
+    def __init__(
+        self, scenario: Scenario, imus: Mapping[str, str] = IMUS, rate_hz: int = 500
+    ) -> None:
+        if rate_hz < 1 or PHYSICS_HZ % rate_hz:
+            raise ConfigError(
+                f'rate_hz {rate_hz} does not divide {PHYSICS_HZ} Hz; take 250 or 500'
+            )
+        description = describe(icub_urdf())
+        self._engine: Any = demo_package('mujoco')
+        self._model = build_model(
+            description,
+            fixed=scenario.fixed,
+            imus=imus,
+            frames=(*scenario.contacts, *(push.frame for push in scenario.pushes)),
+            timestep=1.0 / PHYSICS_HZ,
+        )
+        self._data = self._engine.MjData(self._model)
+        self._scenario = scenario
+        self._substeps = PHYSICS_HZ // rate_hz
+        self.urdf = description.text
+        self.joint_names = tuple(self._model.actuator(k).name for k in range(self._model.nu))
+        self.ft_names = tuple(tag.name for tag in description.force_torque)
+        self.imu_names = tuple(imus)
+        self.contact_frames = scenario.contacts
+        self._truth = TruthReader(self._model, description, self.imu_names, scenario.contacts)
+        self._motion = self._make_motion()
+        self._lead = self._servo_lead()
+        self._settle()
+
+    def step(self) -> Snapshot:
+        """Advance by one period of `rate_hz` and return the truth about the new instant."""
+        for left in reversed(range(self._substeps)):
+            self._advance(with_sensors=left == 0)
+        return self._truth.read(self._data, self._ticks * (1_000_000_000 // PHYSICS_HZ))
+
+    def _advance(self, *, with_sensors: bool) -> None:
+        """Integrate over one step of the physics and evaluate the state it leads to."""
+        self._engine.mj_Euler(self._model, self._data)
+        self._ticks += 1
+        self._forward(with_sensors=with_sensors)
+
+    def _forward(self, *, with_sensors: bool) -> None:
+        """Compute forces and accelerations of the present state, pushes and servos on."""
+        time = self._ticks / PHYSICS_HZ
+        positions, velocities = self._motion.at(time)
+        self._data.ctrl[:] = positions + self._lead * velocities
+        self._push(time)
+        every_stage = self._engine.mjtStage.mjSTAGE_NONE
+        self._engine.mj_forwardSkip(self._model, self._data, every_stage, not with_sensors)
+
+    def _push(self, time: float) -> None:
+        """Apply the pushes of a time [s]."""
+        self._data.xfrc_applied[:] = 0.0
+        active = [(p.frame, w) for p in self._scenario.pushes if (w := p.at(time)) is not None]
+        if active:
+            # The poses in the data are those before the last integration.
+            self._engine.mj_kinematics(self._model, self._data)
+        for frame, wrench in active:
+            self._add_wrench(self._model.site(f'frame/{frame}').id, wrench)
+
+    def _add_wrench(self, site: int, wrench: Array) -> None:
+        """Add a wrench in and about a site [N, Nm]: the engine wants it at the centre of mass."""
+        data, body = self._data, self._model.site_bodyid[site]
+        W_R_S = data.site_xmat[site].reshape(3, 3)
+        force, moment = W_R_S @ wrench[:3], W_R_S @ wrench[3:]
+        data.xfrc_applied[body, :3] += force
+        arm = data.site_xpos[site] - data.xipos[body]
+        data.xfrc_applied[body, 3:] += moment + cross(arm, force)
+
+    def _by_joint(self, values: Mapping[str, float]) -> Array:
+        """Return values by name as an array over the joints, 0 where there is none."""
+        for name in values:
+            if name not in self.joint_names:
+                raise NameNotFound('joint', name, self.joint_names)
+        return np.array([values.get(name, 0.0) for name in self.joint_names])
+
+    def _make_motion(self) -> Motion:
+        """Return the reference motion, refused where it leaves the limits."""
+        posture, accelerations = map(
+            self._by_joint, (self._scenario.posture, self._scenario.motion)
+        )
+        motion = Motion.random(posture, accelerations, np.random.default_rng(self._scenario.seed))
+        lower, upper = self._model.jnt_range[-self._model.nu :].T
+        away = np.maximum(posture + motion.excursions - upper, lower - posture + motion.excursions)
+        if away.max() > 0.0:
+            raise ConfigError(
+                f"the motion takes joint '{self.joint_names[away.argmax()]}' {away.max():.3f} rad "
+                'beyond its limit; ask for less acceleration or another posture'
+            )
+        return motion
+
+    def _servo_lead(self) -> Array:
+        """Return how far servos must look ahead to make up for damping, (n_joints,) [s]."""
+        damping = self._model.dof_damping[-self._model.nu :] - self._model.actuator_biasprm[:, 2]
+        return np.asarray(damping / self._model.actuator_gainprm[:, 0])
+
+    def _settle(self) -> None:
+        """Put the robot into its posture, on its feet if it has any, and let it come to rest."""
+        data = self._data
+        data.qpos[-self._model.nu :] = self._motion.posture
+        if not self._scenario.fixed:
+            self._engine.mj_kinematics(self._model, data)
+            data.qpos[2] = SOLE_HALF_SIZE[2] - min(data.geom(sole).xpos[2] for sole in SOLES)
+        self._ticks = -round(SETTLING * PHYSICS_HZ)
+        self._forward(with_sensors=False)
+        while self._ticks < 0:
+            self._advance(with_sensors=False)

@@ -1,0 +1,227 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What happens to the embedded robot: how it is held, how it moves, who pushes it where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import cycle
+from math import cos, pi
+from types import MappingProxyType
+
+import numpy as np
+
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.sample import Array
+
+FIRST_PUSH = 1.0
+"""When the first push of a scene begins [s]."""
+
+
+@dataclass(frozen=True)
+class Push:
+    """A wrench on a link that comes and goes smoothly."""
+
+    start: float
+    """When it begins [s]."""
+    duration: float
+    """How long it lasts, edges included [s]."""
+    frame: str
+    """Link of the URDF that is pushed."""
+    wrench: tuple[float, ...]
+    """Environment on robot at full strength, (6,), in and about the frame [N, Nm]."""
+    edge: float = 0.2
+    """How long it takes to come, and to go [s]."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no wrench, and edges that overlap."""
+        if len(self.wrench) != 6 or not np.isfinite(self.wrench).all():
+            raise ConfigError(
+                f"push on '{self.frame}': the wrench is {self.wrench}, expected six numbers"
+            )
+        if not 0.0 < 2.0 * self.edge <= self.duration:
+            raise ConfigError(
+                f"push on '{self.frame}': an edge of {self.edge} s must be more than 0 and at "
+                f'most half of the duration of {self.duration} s'
+            )
+
+    def at(self, time: float) -> Array | None:
+        """
+        Return the wrench at a time of the scenario.
+
+        Parameters
+        ----------
+        time : float
+            Time since the start of the scenario [s].
+
+        Returns
+        -------
+        ndarray, shape (6,), or None
+            In and about the frame [N, Nm]; None before and after the push.
+
+        """
+        inside = min(time - self.start, self.start + self.duration - time)
+        if inside <= 0.0:
+            return None
+        share = min(inside / self.edge, 1.0)
+        return 0.5 * (1.0 - cos(pi * share)) * np.array(self.wrench)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Everything that a run of the embedded robot depends on."""
+
+    name: str
+    fixed: bool
+    """True: the root link is welded to a pole. False: the robot stands on both feet."""
+    seed: int
+    """Seed of the motion: the same scenario always moves alike."""
+    posture: Mapping[str, float]
+    """Position about which each joint moves [rad]; 0 for joints left out."""
+    motion: Mapping[str, float]
+    """Root mean square acceleration asked of each joint [rad/s^2]; 0 for joints left out."""
+    contacts: tuple[str, ...]
+    """One link of the URDF per submodel: where the submodel's external wrench is told."""
+    pushes: tuple[Push, ...] = ()
+
+
+def pole(duration: float = 30.0, seed: int = 0) -> Scenario:
+    """
+    Return the robot on a pole: every joint moves, every limb is pushed with about 50 N.
+
+    Parameters
+    ----------
+    duration : float
+        How long the pushes go on [s].
+    seed : int
+        Seed of the motion and of the pushes.
+
+    Returns
+    -------
+    Scenario
+
+    """
+    posture = {**_TRUNK, **_on_both_sides(_ARM), **_on_both_sides(_HANGING_LEG)}
+    wrenches = _random_wrenches(cycle(_PUSHED_ON_POLE), np.random.default_rng([seed, 1]))
+    return Scenario(
+        name='pole',
+        fixed=True,
+        seed=seed,
+        posture=posture,
+        motion=dict.fromkeys(posture, 4.0),
+        contacts=('root_link', *_PUSHED_ON_POLE),
+        pushes=tuple(_schedule(wrenches, duration, length=1.4, period=0.8)),
+    )
+
+
+def standing(duration: float = 30.0, seed: int = 0) -> Scenario:
+    """
+    Return the robot on both feet: arms, head and torso move, and it withstands the pushes.
+
+    Parameters
+    ----------
+    duration : float
+        How long the pushes go on [s].
+    seed : int
+        Seed of the motion.
+
+    Returns
+    -------
+    Scenario
+
+    """
+    moving = {**_TRUNK, **_on_both_sides(_ARM)}
+    return Scenario(
+        name='standing',
+        fixed=False,
+        seed=seed,
+        posture={**moving, **_on_both_sides(_STANDING_LEG)},
+        motion={joint: 1.5 if joint.startswith('torso') else 4.0 for joint in moving},
+        contacts=('chest', 'l_hand', 'r_hand', 'l_upper_leg', 'r_upper_leg', 'l_sole', 'r_sole'),
+        pushes=tuple(_schedule(cycle(_STANDING_PUSHES), duration, length=1.2, period=1.4)),
+    )
+
+
+SCENES: Mapping[str, Callable[[float, int], Scenario]] = MappingProxyType(
+    {'pole': pole, 'standing': standing}
+)
+"""The scenes by name, each to be called with a duration [s] and a seed."""
+
+_Wrench = tuple[float, ...]
+# Every joint is named: those named are the joints that move.
+_TRUNK = MappingProxyType(
+    {
+        'torso_pitch': 0.0,
+        'torso_roll': 0.0,
+        'torso_yaw': 0.0,
+        'neck_pitch': -0.15,
+        'neck_roll': 0.0,
+        'neck_yaw': 0.0,
+    }
+)
+_ARM = MappingProxyType(
+    {
+        'shoulder_pitch': -0.65,
+        'shoulder_roll': 0.7,
+        'shoulder_yaw': 0.35,
+        'elbow': 1.0,
+        'wrist_prosup': 0.0,
+        'wrist_pitch': -0.45,
+        'wrist_yaw': 0.04,
+    }
+)
+_HANGING_LEG = MappingProxyType(
+    {
+        'hip_pitch': 0.3,
+        'hip_roll': 0.35,
+        'hip_yaw': 0.0,
+        'knee': -0.9,
+        'ankle_pitch': 0.0,
+        'ankle_roll': 0.0,
+    }
+)
+# Hip and knee add up to the ankle: the sole is level, the centre of mass above its middle.
+_STANDING_LEG = MappingProxyType({'hip_pitch': 0.18, 'knee': -0.35, 'ankle_pitch': -0.17})
+
+_PUSHED_ON_POLE = ('l_hand', 'r_lower_leg', 'l_sole', 'r_hand', 'l_lower_leg', 'r_sole')
+# The chest's axes point left, up and forward, those of an upper leg forward, left and up. Those
+# of the hands move: none of these forces ever points backward, which would tip the robot.
+_STANDING_PUSHES: tuple[tuple[str, _Wrench], ...] = (
+    ('chest', (0.0, 40.0, 0.0, 0.0, 0.0, 0.0)),
+    ('l_hand', (10.0, -6.0, 3.0, 0.2, 0.0, 0.0)),
+    ('r_upper_leg', (20.0, -10.0, 0.0, 0.0, 0.5, 0.0)),
+    ('chest', (0.0, -50.0, 0.0, 0.0, 0.0, 0.0)),
+    ('r_hand', (-4.0, 5.0, 14.0, 0.0, -0.2, 0.0)),
+    ('chest', (8.0, 0.0, 0.0, 0.0, 0.0, 0.0)),
+    ('l_upper_leg', (15.0, 20.0, 10.0, 0.0, 0.0, 0.5)),
+    ('chest', (-5.0, 30.0, 4.0, 0.0, 0.0, 0.0)),
+    ('l_hand', (4.0, -9.0, -11.0, 0.0, 0.0, 0.2)),
+    ('chest', (0.0, -40.0, 5.0, 0.0, 0.0, 0.0)),
+    ('r_hand', (-10.0, -6.0, 3.0, 0.0, 0.0, 0.0)),
+    ('r_upper_leg', (5.0, 20.0, -20.0, 0.0, 0.0, 0.0)),
+)
+
+
+def _on_both_sides(limb: Mapping[str, float]) -> dict[str, float]:
+    """Return the values of a limb's joints for the left and for the right limb."""
+    return {f'{side}_{joint}': value for side in 'lr' for joint, value in limb.items()}
+
+
+def _random_wrenches(
+    frames: Iterable[str], rng: np.random.Generator
+) -> Iterator[tuple[str, _Wrench]]:
+    """Yield for each frame a wrench of about 50 N and 1.5 Nm, each in any direction."""
+    for frame in frames:
+        force, moment = (v / np.linalg.norm(v) for v in rng.standard_normal((2, 3)))
+        strength = *(rng.uniform(45.0, 55.0) * force), *(rng.uniform(1.0, 2.0) * moment)
+        yield frame, tuple(map(float, strength))
+
+
+def _schedule(
+    wrenches: Iterable[tuple[str, _Wrench]], duration: float, *, length: float, period: float
+) -> Iterator[Push]:
+    """Yield a push of some length every period, as many as end within the duration [s]."""
+    starts = np.arange(FIRST_PUSH, duration - length, period)
+    for start, (frame, wrench) in zip(starts, wrenches):
+        yield Push(float(start), length, frame, wrench)

@@ -1,0 +1,195 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The truth about one instant, read from the physics engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.sample import Array, Sample
+from inertial_estimation.simulation.description import Description, demo_package
+from inertial_estimation.simulation.vectors import cross, turned_back
+
+
+class Snapshot(NamedTuple):
+    """
+    The truth about one instant of the robot.
+
+    Rows follow ``joint_names``, ``imu_names``, ``ft_names`` and ``contact_frames`` of the robot.
+    All of it belongs together: the accelerations are those that these forces cause.
+    """
+
+    time_ns: int
+    """Time since the start of the scenario [ns]."""
+    positions: Array
+    """Joint positions, shape (n_joints,) [rad]."""
+    velocities: Array
+    """Joint velocities, shape (n_joints,) [rad/s]."""
+    accelerations: Array
+    """Joint accelerations, shape (n_joints,) [rad/s^2]."""
+    torques: Array
+    """Torque through each joint on the link beyond it (T 4.22), shape (n_joints,) [Nm]."""
+    angular_velocities: Array
+    """Angular velocity of each IMU in its own axes, shape (n_imus, 3) [rad/s]."""
+    proper_accelerations: Array
+    """Acceleration minus gravity of each IMU in its own axes, shape (n_imus, 3) [m/s^2]."""
+    angular_accelerations: Array
+    """Angular acceleration of each IMU in its own axes, shape (n_imus, 3) [rad/s^2]."""
+    ft_wrenches: Array
+    """Perfect reading of each FT sensor, in and about its frame, shape (n_fts, 6) [N, Nm]."""
+    external_wrenches: Array
+    """
+    Sum of all that acts from outside on the submodel of each contact frame.
+
+    Pushes, ground and pole on the robot, in and about the frame, (n_contacts, 6) [N, Nm].
+    """
+    W_H_B: Array
+    """Pose of the root link in the world, shape (4, 4) [m]."""
+
+    def sample(self) -> Sample:
+        """Return what sensors without any error would say, accelerations included."""
+        return Sample(
+            self.time_ns,
+            self.positions,
+            self.velocities,
+            self.accelerations,
+            self.angular_velocities,
+            self.proper_accelerations,
+            self.angular_accelerations,
+            self.ft_wrenches,
+            efforts=self.torques,
+        )
+
+
+class TruthReader:
+    """
+    Reads snapshots of one robot.
+
+    Parameters
+    ----------
+    model : mujoco.MjModel
+        What `build_model` returned.
+    description : Description
+        The robot.
+    imus : sequence of str
+        Names of the IMUs, in the order of the rows.
+    contacts : sequence of str
+        One link of the URDF per submodel.
+
+    Raises
+    ------
+    ConfigError
+        If a submodel has no contact frame, or more than one.
+
+    """
+
+    def __init__(
+        self, model: Any, description: Description, imus: Sequence[str], contacts: Sequence[str]
+    ) -> None:
+        constraint = demo_package('mujoco').mjtConstraint
+        self._friction = int(constraint.mjCNSTR_FRICTION_DOF)
+        self._limit = int(constraint.mjCNSTR_LIMIT_JOINT)
+        self._root = model.body(description.root).id
+        self._joints = slice(-model.nu, None)
+        self._rotor_inertias = model.dof_armature[self._joints].copy()
+        self._signs = np.array([[tag.sign] for tag in description.force_torque])
+        self._imus = np.array([model.site(f'imu/{name}').id for name in imus], int)
+        self._contacts = np.array([model.site(f'frame/{frame}').id for frame in contacts], int)
+        self._members = self._membership(model, description, contacts)
+        self._held = bool(model.nq == model.nu)
+
+    def _membership(
+        self, model: Any, description: Description, contacts: Sequence[str]
+    ) -> NDArray[np.float64]:
+        """Return who belongs to the submodel of each contact, shape (n_contacts, n_bodies)."""
+        tops = {model.body(tag.child_link).id for tag in description.force_torque} | {self._root}
+        submodel = np.arange(model.nbody)
+        for body in range(1, model.nbody):
+            if body not in tops:
+                submodel[body] = submodel[model.body_parentid[body]]
+        own = submodel[model.site_bodyid[self._contacts]]
+        if sorted(own) != sorted(tops):
+            raise ConfigError(
+                f'contacts {list(contacts)} lie in the submodels of '
+                f'{[model.body(body).name for body in own]}; name one link in each of '
+                f'{[model.body(body).name for body in sorted(tops)]}'
+            )
+        return np.asarray(own[:, None] == submodel[None, :], float)
+
+    def read(self, data: Any, time_ns: int) -> Snapshot:
+        """
+        Return the truth.
+
+        Parameters
+        ----------
+        data : mujoco.MjData
+            After mj_forward with sensors: accelerations and forces of one and the same instant.
+        time_ns : int
+            Time of the scenario [ns].
+
+        Returns
+        -------
+        Snapshot
+            Arrays of its own.
+
+        """
+        ft_wrenches, gyroscopes, accelerometers, angular = self._sensors(data)
+        return Snapshot(
+            time_ns=time_ns,
+            positions=data.qpos[self._joints].copy(),
+            velocities=data.qvel[self._joints].copy(),
+            accelerations=data.qacc[self._joints].copy(),
+            torques=self._torques(data),
+            angular_velocities=gyroscopes,
+            proper_accelerations=accelerometers,
+            angular_accelerations=angular,
+            ft_wrenches=ft_wrenches,
+            external_wrenches=self._external_wrenches(data),
+            W_H_B=_pose(data.xmat[self._root], data.xpos[self._root]),
+        )
+
+    def _sensors(self, data: Any) -> tuple[Array, Array, Array, Array]:
+        """Return FT readings, and of the IMUs rates, proper and angular accelerations."""
+        fts, values = len(self._signs), data.sensordata.reshape(-1, 3)
+        # The engine tells what the parent does to the child.
+        wrenches = -self._signs * np.hstack([values[:fts], values[fts : 2 * fts]])
+        gyroscopes, accelerometers, world_angular = values[2 * fts :].reshape(3, -1, 3).copy()
+        W_R_S = data.site_xmat[self._imus].reshape(-1, 3, 3)
+        return wrenches, gyroscopes, accelerometers, turned_back(W_R_S, world_angular)
+
+    def _torques(self, data: Any) -> Array:
+        """Return the torques that reach the links, shape (n_joints,) [Nm]."""
+        joints = self._joints
+        torques = data.qfrc_actuator[joints] + data.qfrc_passive[joints]
+        torques -= self._rotor_inertias * data.qacc[joints]
+        kinds = data.efc_type
+        rows = (kinds == self._friction) | (kinds == self._limit)
+        if rows.any():
+            jacobian = data.efc_J.reshape(rows.size, -1)[rows, joints]
+            torques += data.efc_force[rows] @ jacobian
+        return np.asarray(torques)
+
+    def _external_wrenches(self, data: Any) -> Array:
+        """Return the wrenches in the contact frames, shape (n_contacts, 6) [N, Nm]."""
+        # World axes, moment first, about the robot's centre of mass.
+        bodies = data.cfrc_ext.copy()
+        if self._held:
+            bodies[self._root] += data.cfrc_int[self._root]
+        moments, forces = np.hsplit(self._members @ bodies, 2)
+        arms = data.subtree_com[self._root] - data.site_xpos[self._contacts]
+        W_R_C = data.site_xmat[self._contacts].reshape(-1, 3, 3)
+        moments = moments + cross(arms, forces)
+        return np.hstack([turned_back(W_R_C, forces), turned_back(W_R_C, moments)])
+
+
+def _pose(rotation: Array, position: Array) -> Array:
+    """Return a homogeneous transform."""
+    pose = np.eye(4)
+    pose[:3, :3] = rotation.reshape(3, 3)
+    pose[:3, 3] = position
+    return pose
