@@ -50,7 +50,8 @@ class Plan:
     """
     The indices that one step follows.
 
-    Frames are stacked: tops, FT sensors, active contacts, root links of the submodels.
+    Frames are stacked: tops, FT sensors, active contacts and, unless the answer is exact, root
+    links of the submodels.
     """
 
     dynamics: Dynamics
@@ -70,7 +71,7 @@ class Plan:
     known: Indices
     """Active contacts with a known wrench."""
     known_wrenches: Array
-    """Their wrenches, shape (n_known, 2, 3) [N, Nm]."""
+    """Their wrenches, in and about their frames, shape (n_known, 6) [N, Nm]."""
     single: Indices
     """Active contacts that alone carry the wrench of their submodel [T 4.21]."""
     shared: tuple[SharedSubmodel, ...]
@@ -130,7 +131,8 @@ def build_plan(
     alone = [len(rows) == 1 and unknowns[rows[0]] == 6 for rows in carriers]
     single = np.array([carriers[s][0] for s in np.flatnonzero(alone)], dtype=np.intp)
     known = [c for c, contact in enumerate(used) if contact.kind == 'known']
-    support, pose = _frames(robot, dynamics, balance, used)
+    exact = all(alone) and not known
+    support, pose = _frames(robot, dynamics, balance, used, exact)
     own_rows = {submodel.root: row for row, submodel in enumerate(robot.submodels)}
     residual_rows = [own_rows[submodel.root] for submodel in balance.submodels]
     ranks = np.zeros(len(robot.submodels), dtype=np.int64)
@@ -150,7 +152,7 @@ def build_plan(
         ft_directions=np.array(directions, dtype=np.float64).reshape(-1, 1),
         contact_rows=owners,
         known=np.array(known, dtype=np.intp),
-        known_wrenches=np.array([used[c].wrench for c in known]).reshape(-1, 2, 3),
+        known_wrenches=np.array([used[c].wrench for c in known]).reshape(-1, 6),
         single=single,
         shared=tuple(
             _shared(balance, s, rows, used)
@@ -163,7 +165,7 @@ def build_plan(
         quality=quality,
         used_imus=np.isin(np.arange(len(robot.imus)), dynamics.imus) & working.imus,
         used_fts=np.array(working.fts, dtype=bool),
-        exact=all(alone) and not known,
+        exact=exact,
         complete=len(residual_rows) == len(robot.submodels)
         and not any((flags & LOST).any() for flags in quality),
     )
@@ -191,13 +193,14 @@ def _holds_some(factors: NDArray[np.int64]) -> Mask:
 
 
 def _frames(
-    robot: Robot, dynamics: Dynamics, balance: Balance, used: Sequence[Contact]
+    robot: Robot, dynamics: Dynamics, balance: Balance, used: Sequence[Contact], exact: bool
 ) -> tuple[Indices, Array]:
-    """Return support and row pose of all frames of a step."""
+    """Return support and row pose of all frames that a step needs."""
     frames = [(top.link, top.L_H_top) for top in dynamics.forest.tops]
     frames += [(sensor.child, sensor.child_H_sensor) for sensor in robot.ft_sensors]
     frames += [robot.frame(contact.frame) for contact in used]
-    frames += [(submodel.root, np.eye(4)) for submodel in balance.submodels]
+    if not exact:
+        frames += [(submodel.root, np.eye(4)) for submodel in balance.submodels]
     links = np.array([link for link, _ in frames], dtype=np.intp)
     poses = dynamics.geometry.support_H_L[links] @ np.array([pose for _, pose in frames])
     return dynamics.geometry.support[links], row_pose(poses)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import isfinite
 from typing import Any, TypeVar
@@ -35,8 +35,8 @@ PLANS_KEPT = 64
 """Plans are small; more than this means contacts that never come back."""
 DYNAMICS_KEPT = 8
 """Each holds Pinocchio's workspace, tens of megabytes for a humanoid."""
-CHUNK = 2048
-"""Samples of a batch that are worked on at once; keeps the workspace in tens of megabytes."""
+CHUNK = 256
+"""Samples of a batch that are worked on at once; their workspace fits into a processor's cache."""
 
 
 class WrenchEstimator:
@@ -130,14 +130,14 @@ class WrenchEstimator:
 
         """
         self._check_shapes(sample, ())
-        if contacts is None and sample.joint_states is None and _all_finite(sample):
-            plan = self._default
-        else:
+        plan = self._default
+        plan.dynamics.run(sample)
+        if contacts is not None or sample.joint_states is not None or self._is_faulty(sample):
             faults = _faults(sample)
             plan = self._plan(_working(faults, *self._n), contacts)
             sample = _without_faults(sample, faults, *self._n)
+            plan.dynamics.run(sample)
         dynamics = plan.dynamics
-        dynamics.run(sample)
         return solve(
             plan,
             sample.stamp_ns,
@@ -147,6 +147,16 @@ class WrenchEstimator:
             self.calibration.apply(sample.ft_readings),
             *self._numbers,
         )
+
+    def _is_faulty(self, sample: Sample) -> bool:
+        """
+        Tell whether something that was used is NaN or infinite.
+
+        Velocities, accelerations and IMU readings all end up in the generalised forces; joints
+        between two trees show in their positions only. A product each is the cheapest test.
+        """
+        tau, q, y = self._default.dynamics.tau, sample.positions, sample.ft_readings.ravel()
+        return not isfinite(tau.dot(tau) + q.dot(q) + y.dot(y))
 
     def batch(
         self, samples: SampleBatch, contacts: tuple[Contact, ...] | None = None
@@ -175,17 +185,12 @@ class WrenchEstimator:
 
         """
         self._check_shapes(samples, (len(samples),))
-        faults = _faults(samples)
-        kinds, kind_of = np.unique(faults, axis=0, return_inverse=True)
-        if not len(samples):
-            kinds = np.zeros((1, faults.shape[1]), dtype=bool)
         parts, order = [], []
-        for kind, row in enumerate(kinds):
-            rows = np.flatnonzero(kind_of.reshape(-1) == kind)
-            plan = self._plan(_working(row, *self._n), contacts)
+        for faults, rows in _alike(_faults(samples)):
+            plan = self._plan(_working(faults, *self._n), contacts)
             for start in range(0, max(1, len(rows)), CHUNK):
                 order.append(rows[start : start + CHUNK])
-                chunk = _without_faults(samples.take(order[-1]), row, *self._n)
+                chunk = _without_faults(samples.take(order[-1]), faults, *self._n)
                 parts.append(
                     solve(
                         plan,
@@ -270,21 +275,6 @@ def _trusted(robot: Robot, submodels: Sequence[Submodel], links: Sequence[int]) 
     return [c for c, k in enumerate(links) if first[merged[k]] == own[k]]
 
 
-def _all_finite(sample: Sample) -> bool:
-    """Tell whether there is no NaN or infinity; one product each is the cheapest way to know."""
-    q, v, a = sample.positions, sample.velocities, sample.accelerations
-    total = q.dot(q) + v.dot(v) + a.dot(a)
-    for x in (
-        sample.angular_velocities,
-        sample.proper_accelerations,
-        sample.angular_accelerations,
-        sample.ft_readings,
-    ):
-        flat = x.ravel()
-        total += flat.dot(flat)
-    return isfinite(total)
-
-
 def _faults(sample: Sample | SampleBatch) -> Mask:
     """Return what is missing: joints, IMUs, FT sensors; then which joints are assumed."""
     joints = (
@@ -302,6 +292,17 @@ def _faults(sample: Sample | SampleBatch) -> Mask:
     if sample.joint_states is not None:
         assumed = sample.joint_states == SensorState.ASSUMED
     return np.concatenate([~joints, ~imus, ~fts, assumed], axis=-1)
+
+
+def _alike(faults: Mask) -> Iterator[tuple[Mask, Indices]]:
+    """Group equal rows; no rows at all count as one group without faults."""
+    groups: dict[bytes, list[int]] = {}
+    for k, row in enumerate(np.packbits(faults, axis=1)):
+        groups.setdefault(row.tobytes(), []).append(k)
+    if not groups:
+        yield np.zeros(faults.shape[1], dtype=bool), np.empty(0, dtype=np.intp)
+    for rows in groups.values():
+        yield faults[rows[0]], np.array(rows, dtype=np.intp)
 
 
 def _working(faults: Mask, n_joints: int, n_imus: int, n_fts: int) -> Working:
