@@ -18,6 +18,8 @@ from inertial_estimation.errors import FrameNotFound, ModelError
 from inertial_estimation.sample import Array
 
 ICUB = 'iCubGazeboV2_5'
+SIGNS = {'child_to_parent': 1.0, 'parent_to_child': -1.0}
+"""Sign of an FT reading against what the child does to the parent."""
 IMPORT_OPTIONS = {
     # A fixed joint stays a joint between two bodies, or no sensor could sit in it.
     'fusestatic': 'false',
@@ -80,7 +82,7 @@ class ForceTorqueTag:
     placement: Placement
     """The sensor frame, which is where the reading is expressed, in the child link."""
     sign: float
-    """1 for child on parent, -1 for parent on child."""
+    """One of `SIGNS`."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,8 @@ def describe(urdf: str) -> Description:
     Raises
     ------
     ModelError
-        If the text is no URDF, or an FT sensor is expressed in the parent link.
+        If the text is no URDF, has several roots or a moving link without inertia, or has an FT
+        sensor in an unknown joint, frame or direction.
 
     """
     try:
@@ -139,13 +142,15 @@ def describe(urdf: str) -> Description:
     heavy = {_name(link) for link in tree.iter('link') if link.find('inertial') is not None}
     joints = {_child(joint): joint for joint in tree.findall('joint')}
     frames = {_name(link): _placement(_name(link), joints, heavy) for link in tree.findall('link')}
-    (root,) = set(frames) - set(joints)
+    roots = sorted(set(frames) - set(joints))
+    if len(roots) != 1:
+        raise ModelError(f'a robot has one root link; this description has {roots}')
     sensors = tuple(
         _force_torque(tag, joints, frames)
         for tag in tree.findall('sensor')
         if tag.get('type') == 'force_torque'
     )
-    return Description(urdf, _bodies_text(tree, heavy), root, frames, sensors)
+    return Description(urdf, _bodies_text(tree, heavy), roots[0], frames, sensors)
 
 
 def _bodies_text(tree: ElementTree.Element, heavy: set[str]) -> str:
@@ -185,12 +190,15 @@ def _force_torque(
         raise ModelError(f"FT sensor '{name}' sits in joint '{wanted}', which does not exist")
     frame = tag.findtext('force_torque/frame', 'child').strip()
     direction = tag.findtext('force_torque/measure_direction', 'child_to_parent').strip()
-    if frame not in ('child', 'sensor'):
-        raise ModelError(f"FT sensor '{name}' has frame '{frame}'; use 'child' or 'sensor'")
+    if frame not in ('child', 'sensor') or direction not in SIGNS:
+        raise ModelError(
+            f"FT sensor '{name}' has frame '{frame}' and direction '{direction}'; the frame must "
+            f"be 'child' or 'sensor', the direction one of {list(SIGNS)}"
+        )
     placement = frames[child]
     if frame == 'sensor':
         placement = placement.moved(*_pose(tag.find('origin')))
-    return ForceTorqueTag(name, child, placement, 1.0 if direction == 'child_to_parent' else -1.0)
+    return ForceTorqueTag(name, child, placement, SIGNS[direction])
 
 
 def _pose(origin: ElementTree.Element | None) -> tuple[Array, Rotation]:
