@@ -50,11 +50,12 @@ class Dynamics:
         self.jacobian: Array = self._geometry_data.J
         """Likewise: joint axes about the root link's origin, shape (6, n_joints)."""
         forest = self.forest
-        self._inside = np.flatnonzero(forest.joint_rows >= 0)
-        self._q_rows = forest.position_rows[self._inside]
-        self._v_rows = forest.joint_rows[self._inside]
-        self._linear = forest.top_rows[: len(sources), :3]
-        self._angular = forest.top_rows[: len(sources), 3:]
+        inside = forest.joint_rows >= 0
+        self._inside = slice(None) if inside.all() else np.flatnonzero(inside)
+        self._q_rows = forest.position_rows[inside]
+        self._v_rows = forest.joint_rows[inside]
+        self._linear = forest.top_rows[: len(sources), :3].ravel()
+        self._angular = forest.top_rows[: len(sources), 3:].ravel()
         self._q = pin.neutral(forest.model)
         self._v = np.zeros(forest.model.nv)
         self._a = np.zeros(forest.model.nv)
@@ -105,15 +106,22 @@ class Dynamics:
         return tau, poses, jacobian
 
     def _write(self, sample: Sample | SampleBatch, q: Array, v: Array, a: Array) -> None:
-        """Write what the sensors say into the vectors of the forest."""
+        """Write what the sensors say into the rows of the forest; the last axis is the row."""
+        q, v, a = q.T, v.T, a.T
         inside = self._inside
-        q[..., self._q_rows] = sample.positions[..., inside]
-        v[..., self._v_rows] = sample.velocities[..., inside]
-        a[..., self._v_rows] = sample.accelerations[..., inside]
+        q[self._q_rows] = sample.positions.T[inside]
+        v[self._v_rows] = sample.velocities.T[inside]
+        a[self._v_rows] = sample.accelerations.T[inside]
         if len(self.imus):
-            v[..., self._angular] = sample.angular_velocities[..., self.imus, :]
-            a[..., self._linear] = sample.proper_accelerations[..., self.imus, :]
-            a[..., self._angular] = sample.angular_accelerations[..., self.imus, :]
+            v[self._angular] = self._rows(sample.angular_velocities)
+            a[self._linear] = self._rows(sample.proper_accelerations)
+            a[self._angular] = self._rows(sample.angular_accelerations)
+
+    def _rows(self, readings: Array) -> Array:
+        """Return the readings of the IMUs that serve as rows, (3 n_imus,) or (3 n_imus, n)."""
+        if len(self.imus) < readings.shape[-2]:
+            readings = readings.take(self.imus, axis=-2)
+        return readings.reshape(*readings.shape[:-2], -1).T
 
     def _compute(self, q: Array, v: Array, a: Array, positions: Array) -> None:
         """Call Pinocchio."""

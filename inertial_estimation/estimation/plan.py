@@ -163,7 +163,8 @@ def build_plan(
         residual_rows=np.array(residual_rows, dtype=np.intp),
         ranks=ranks,
         quality=quality,
-        used_imus=np.isin(np.arange(len(robot.imus)), dynamics.imus) & working.imus,
+        used_imus=np.isin(np.arange(len(robot.imus)), dynamics.imus)
+        & np.array(working.imus, dtype=bool),
         used_fts=np.array(working.fts, dtype=bool),
         exact=exact,
         complete=len(residual_rows) == len(robot.submodels)

@@ -16,12 +16,14 @@ from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import LOST, Plan, SharedSubmodel
 from inertial_estimation.estimation.transforms import (
     compose,
+    cross_matrix,
     to_child,
     to_parent,
     wrench_transform,
 )
 
 Array = NDArray[np.float64]
+Frames = slice | NDArray[np.intp]
 
 
 def solve(
@@ -85,14 +87,12 @@ class _Step:
         self.n_measured = self.n_tops + len(plan.ft_directions)
         self.n_terms = self.n_measured + len(plan.active)
         self.frames = compose(poses.take(plan.frame_support, axis=-3), plan.frame_pose)
-        self.contact_frames = self.frames[..., self.n_measured : self.n_terms, :, :]
-        self.root_frames = self.frames[..., self.n_terms :, :, :]
+        self.cross = cross_matrix(self.frames[..., 3, :])
         self.terms = np.zeros((*self.lead, 1 + 2 * self.n_terms, 6))
         local = np.empty((*self.lead, self.n_measured, 6))
         local[..., : self.n_tops, :] = tau.take(plan.dynamics.forest.top_rows, axis=-1)
         local[..., self.n_tops :, :] = ft_wrenches * plan.ft_directions
-        measured_frames = self.frames[..., : self.n_measured, :, :]
-        self._set_terms(0, self.n_measured, _rows(to_parent(measured_frames, _pairs(local))))
+        self._set_terms(0, self.n_measured, self._to_root(slice(0, self.n_measured), local))
 
     def solve(self, length_scale: float, rank_tolerance: float) -> WrenchEstimate:
         """Find the external wrenches first, then what they and the sensors do to the joints."""
@@ -105,7 +105,7 @@ class _Step:
         ranks, contact, torque, external, _, _, _ = flags
         if plan.exact:
             world = totals.take(plan.contact_rows, axis=-2)
-            wrenches = _rows(to_child(self.contact_frames, _pairs(world)))
+            wrenches = self._from_root(slice(self.n_measured, self.n_terms), world)
         else:
             world, wrenches = self._known(totals)
             self._single(totals, world, wrenches)
@@ -116,15 +116,28 @@ class _Step:
                 residuals[..., plan.residual_rows[shared.row], :] = split.residual
                 ranks[..., plan.residual_rows[shared.row]] = split.rank
                 _mark(shared, split.rank, plan, contact, torque, external)
-            moved = [c for shared in plan.shared for c in shared.contacts]
-            frames = self.contact_frames[..., moved, :, :]
-            world[..., moved, :] = _rows(to_parent(frames, _pairs(wrenches[..., moved, :])))
+                moved = self._to_root(self.n_measured + shared.contacts, split.wrenches)
+                world[..., shared.contacts, :] = moved
         self._set_terms(self.n_measured, self.n_terms, world)
         torques, external_torques = self._torques()
         estimate = WrenchEstimate(
             self.stamp_ns, plan.contacts, wrenches, torques, external_torques, residuals, *flags
         )
         return estimate if plan.complete else _with_gaps(estimate, plan)
+
+    def _to_root(self, frames: Frames, local: Array) -> Array:
+        """Move wrenches, one row each, from their frames to the root link."""
+        poses, cross = self.frames[..., frames, :, :], self.cross[..., frames, :, :]
+        return to_parent(poses, local.reshape(*local.shape[:-1], 2, 3), cross).reshape(local.shape)
+
+    def _from_root(self, frames: Frames, rows: Array) -> Array:
+        """Move wrenches, one row each, from the root link to their frames."""
+        poses, cross = self.frames[..., frames, :, :], self.cross[..., frames, :, :]
+        return to_child(poses, rows.reshape(*rows.shape[:-1], 2, 3), cross).reshape(rows.shape)
+
+    def _transforms(self, frames: Frames) -> Array:
+        """Return the matrices that move wrenches from the frames to the root link."""
+        return wrench_transform(self.frames[..., frames, :, :], self.cross[..., frames, :, :])
 
     def _set_terms(self, start: int, stop: int, values: Array) -> None:
         """Write terms and negated terms."""
@@ -137,9 +150,10 @@ class _Step:
         plan = self.plan
         wrenches = np.zeros((*self.lead, len(plan.active), 6))
         world = np.zeros_like(wrenches)
-        wrenches[..., plan.known, :] = _rows(plan.known_wrenches)
-        frames = self.contact_frames[..., plan.known, :, :]
-        world[..., plan.known, :] = _rows(to_parent(frames, plan.known_wrenches))
+        wrenches[..., plan.known, :] = plan.known_wrenches
+        world[..., plan.known, :] = self._to_root(
+            self.n_measured + plan.known, wrenches[..., plan.known, :]
+        )
         for c in plan.known:
             totals[..., plan.contact_rows[c], :] -= world[..., c, :]
         return world, wrenches
@@ -148,29 +162,29 @@ class _Step:
         """Give the whole sum to a full wrench that is alone in its submodel [T 4.21]."""
         plan = self.plan
         world[..., plan.single, :] = totals[..., plan.contact_rows[plan.single], :]
-        frames = self.contact_frames[..., plan.single, :, :]
-        wrenches[..., plan.single, :] = _rows(to_child(frames, _pairs(world[..., plan.single, :])))
+        wrenches[..., plan.single, :] = self._from_root(
+            self.n_measured + plan.single, world[..., plan.single, :]
+        )
 
     def _free(self, totals: Array, residuals: Array) -> None:
         """Give the sum of a submodel without unknowns to its residual."""
         plan = self.plan
-        frames = self.root_frames[..., plan.free, :, :]
-        free = _rows(to_child(frames, _pairs(totals[..., plan.free, :])))
-        residuals[..., plan.residual_rows[plan.free], :] = free
+        residuals[..., plan.residual_rows[plan.free], :] = self._from_root(
+            self.n_terms + plan.free, totals[..., plan.free, :]
+        )
 
     def _shared(
         self, shared: SharedSubmodel, totals: Array, length_scale: float, rank_tolerance: float
     ) -> Split:
         """Split the sum of a submodel, seen from its root link."""
-        root = self.root_frames[..., shared.row, :, :]
-        sensors = self.frames[..., self.n_tops + shared.sensors, :, :]
-        B_Xf_A = np.linalg.inv(wrench_transform(root))[..., None, :, :]
-        contacts = self.contact_frames[..., shared.contacts, :, :]
+        root = np.array([self.n_terms + shared.row])
+        B_Xf_A = np.linalg.inv(self._transforms(root))
+        total = self._from_root(root, totals[..., [shared.row], :])
         return split_wrench(
-            _rows(to_child(root, _pairs(totals[..., shared.row, :]))),
+            total[..., 0, :],
             shared.bases,
-            B_Xf_A @ wrench_transform(contacts),
-            B_Xf_A @ wrench_transform(sensors),
+            B_Xf_A @ self._transforms(self.n_measured + shared.contacts),
+            B_Xf_A @ self._transforms(self.n_tops + shared.sensors),
             length_scale,
             rank_tolerance,
         )
@@ -184,16 +198,6 @@ class _Step:
         if forest.joints_between_trees:
             held[..., forest.joints_between_trees] = 0.0
         return projected[..., 0, :] + held, projected[..., 1, :]
-
-
-def _pairs(rows: Array) -> Array:
-    """Return wrenches as force above moment, shape (..., 2, 3)."""
-    return rows.reshape(*rows.shape[:-1], 2, 3)
-
-
-def _rows(pairs: Array) -> Array:
-    """Return wrenches as rows, shape (..., 6)."""
-    return pairs.reshape(*pairs.shape[:-2], 6)
 
 
 def _mark(

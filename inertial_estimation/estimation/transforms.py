@@ -80,7 +80,7 @@ def cross_matrix(p: Array) -> Array:
     return (p @ _SKEW).reshape(*p.shape, 3)
 
 
-def to_parent(A_pose_B: Array, B_f: Array) -> Array:
+def to_parent(A_pose_B: Array, B_f: Array, cross: Array) -> Array:
     """
     Express wrenches given in and about B in and about A.
 
@@ -90,6 +90,8 @@ def to_parent(A_pose_B: Array, B_f: Array) -> Array:
         Row poses.
     B_f : ndarray, shape (..., 2, 3)
         Wrenches [N, Nm].
+    cross : ndarray, shape (..., 3, 3)
+        ``cross_matrix`` of the origins, which callers use for several wrenches.
 
     Returns
     -------
@@ -97,11 +99,11 @@ def to_parent(A_pose_B: Array, B_f: Array) -> Array:
 
     """
     A_f = B_f @ A_pose_B[..., :3, :]
-    A_f[..., 1:, :] += A_f[..., :1, :] @ cross_matrix(A_pose_B[..., 3, :])
+    A_f[..., 1:, :] += A_f[..., :1, :] @ cross
     return A_f
 
 
-def to_child(A_pose_B: Array, A_f: Array) -> Array:
+def to_child(A_pose_B: Array, A_f: Array, cross: Array) -> Array:
     """
     Express wrenches given in and about A in and about B.
 
@@ -111,6 +113,8 @@ def to_child(A_pose_B: Array, A_f: Array) -> Array:
         Row poses.
     A_f : ndarray, shape (..., 2, 3)
         Wrenches [N, Nm].
+    cross : ndarray, shape (..., 3, 3)
+        As in `to_parent`.
 
     Returns
     -------
@@ -118,11 +122,11 @@ def to_child(A_pose_B: Array, A_f: Array) -> Array:
 
     """
     about_B = A_f.copy()
-    about_B[..., 1:, :] -= A_f[..., :1, :] @ cross_matrix(A_pose_B[..., 3, :])
+    about_B[..., 1:, :] -= A_f[..., :1, :] @ cross
     return about_B @ np.swapaxes(A_pose_B[..., :3, :], -1, -2)
 
 
-def wrench_transform(A_pose_B: Array) -> Array:
+def wrench_transform(A_pose_B: Array, cross: Array) -> Array:
     """
     Return the 6 x 6 matrices that move wrenches from B to A.
 
@@ -130,6 +134,8 @@ def wrench_transform(A_pose_B: Array) -> Array:
     ----------
     A_pose_B : ndarray, shape (..., 4, 3)
         Row poses.
+    cross : ndarray, shape (..., 3, 3)
+        As in `to_parent`.
 
     Returns
     -------
@@ -140,5 +146,5 @@ def wrench_transform(A_pose_B: Array) -> Array:
     A_RT_B = A_pose_B[..., :3, :]
     X = np.zeros((*A_pose_B.shape[:-2], 6, 6))
     X[..., :3, :3] = X[..., 3:, 3:] = np.swapaxes(A_RT_B, -1, -2)
-    X[..., 3:, :3] = np.swapaxes(A_RT_B @ cross_matrix(A_pose_B[..., 3, :]), -1, -2)
+    X[..., 3:, :3] = np.swapaxes(A_RT_B @ cross, -1, -2)
     return X

@@ -297,8 +297,6 @@ def _set_position(model: pin.Model, q: Array, joint: int, position: float) -> No
 
 def _read_links(model: pin.Model, ft_joints: list[str]) -> tuple[tuple[Link, ...], tuple[str, ...]]:
     """Read links and joint names; Pinocchio's joint k + 1 moves link k."""
-    data = model.createData()
-    pin.computeJointJacobians(model, data, pin.neutral(model))
     names: dict[int, str] = {}
     for frame in model.frames:
         if frame.type == pin.FrameType.BODY:
@@ -313,8 +311,7 @@ def _read_links(model: pin.Model, ft_joints: list[str]) -> tuple[tuple[Link, ...
         elif k > 1:
             joint = len(joint_names)
             joint_names.append(model.names[k])
-            jacobian = pin.getJointJacobian(model, data, k, pin.ReferenceFrame.LOCAL)
-            motion = jacobian[:, model.joints[k].idx_v]
+            motion = _motion_subspace(model.joints[k])
         placement = model.jointPlacements[k].homogeneous if k > 1 else np.eye(4)
         links.append(
             Link(
@@ -327,6 +324,13 @@ def _read_links(model: pin.Model, ft_joints: list[str]) -> tuple[tuple[Link, ...
             )
         )
     return tuple(links), tuple(joint_names)
+
+
+def _motion_subspace(joint: pin.JointModel) -> Array:
+    """Return the motion subspace of a joint with one degree of freedom, in its own frame."""
+    data = joint.createData()
+    joint.calc(data, np.array([0.0] if joint.nq == 1 else [1.0, 0.0]))
+    return np.asarray(data.S).reshape(6)
 
 
 def _read_frames(model: pin.Model) -> dict[str, tuple[int, Array]]:

@@ -116,6 +116,7 @@ class FtCalibration:
 
     matrices: Array
     offsets: Array
+    _plain: bool = field(init=False, repr=False, default=False)
 
     def __post_init__(self) -> None:
         """Check the shapes and keep read-only copies."""
@@ -125,6 +126,7 @@ class FtCalibration:
             if array.shape != shape:
                 raise ShapeError(name, shape, array.shape)
             object.__setattr__(self, name, array)
+        object.__setattr__(self, '_plain', bool((self.matrices == np.eye(6)).all()))
 
     @classmethod
     def identity(cls, n_fts: int) -> FtCalibration:
@@ -158,4 +160,6 @@ class FtCalibration:
             [force; torque] in each sensor's frame [N, Nm].
 
         """
+        if self._plain:
+            return raw - self.offsets
         return (self.matrices @ raw[..., None])[..., 0] - self.offsets
