@@ -1,0 +1,127 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""From settings and a robot description to the estimator and its sample assembler."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+
+from inertial_estimation.config import EstimatorSettings, FtSettings
+from inertial_estimation.errors import NameNotFound
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.streams import SampleAssembler
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration, FtSpec
+
+
+def build_robot(settings: EstimatorSettings, urdf: str) -> Robot:
+    """
+    Return the robot that the settings describe.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Joints, sensors and what is fixed.
+    urdf : str
+        Robot description.
+
+    Returns
+    -------
+    Robot
+
+    Raises
+    ------
+    ModelError, NameNotFound
+        If the description cannot be used, or a setting names what it does not have.
+
+    """
+    sensors = [_ft_spec(name, settings.ft_of(name)) for name in settings.ft_sensors]
+    robot = Robot.from_urdf(
+        urdf,
+        joints=settings.joints or None,
+        ft_sensors=sensors or None,
+        imus=[(name, settings.imu_of(name).frame) for name in settings.imus],
+        fixed_link=settings.fixed_link,
+        gravity=settings.gravity,
+    )
+    known = [sensor.name for sensor in robot.ft_sensors]
+    for name in settings.ft:
+        if name not in known:
+            raise NameNotFound('FT sensor', name, known)
+    return robot
+
+
+def build_assembler(settings: EstimatorSettings, robot: Robot) -> SampleAssembler:
+    """
+    Return what makes samples of messages.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Limits and filters.
+    robot : Robot
+        Names of joints and sensors.
+
+    Returns
+    -------
+    SampleAssembler
+
+    """
+    fts = [sensor.name for sensor in robot.ft_sensors]
+    imus = [imu.name for imu in robot.imus]
+    return SampleAssembler(robot.joint_names, fts, imus, settings)
+
+
+def build_estimator(settings: EstimatorSettings, robot: Robot) -> WrenchEstimator:
+    """
+    Return the estimator with the default contacts and the calibration of the settings.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Contacts, offsets, matrices and numbers of the least squares.
+    robot : Robot
+        What `build_robot` made of them.
+
+    Returns
+    -------
+    WrenchEstimator
+
+    """
+    sensors = [settings.ft_of(sensor.name) for sensor in robot.ft_sensors]
+    matrices = [s.matrix or np.eye(6).ravel() for s in sensors]
+    calibration = FtCalibration(
+        np.reshape(matrices, (-1, 6, 6)), np.reshape([s.offset for s in sensors], (-1, 6))
+    )
+    contacts = []
+    for name in settings.contacts:
+        given = settings.contact_of(name)
+        contacts.append(
+            Contact(given.frame, given.kind, given.point, given.direction, given.wrench, name)
+        )
+    return WrenchEstimator(
+        robot,
+        contacts,
+        calibration=calibration,
+        length_scale=settings.length_scale,
+        rank_tolerance=settings.rank_tolerance,
+    )
+
+
+def _ft_spec(name: str, settings: FtSettings) -> str | FtSpec:
+    """Return the name of a sensor that has a tag, or the description of one that has none."""
+    if not settings.joint:
+        return name
+    pose = np.eye(4)
+    if settings.pose:
+        pose[:3, 3] = settings.pose[:3]
+        pose[:3, :3] = pin.rpy.rpyToMatrix(*settings.pose[3:])
+    return FtSpec(
+        name,
+        settings.joint,
+        frame=settings.frame or 'child',
+        child_to_parent=settings.direction != 'parent_to_child',
+        pose=pose,
+    )
