@@ -54,9 +54,19 @@ NODES := .venv/lib/inertial_estimation
 	ln -sf $(addprefix $(CURDIR)/$(BIN)/,inertial-estimation wrench_estimator embedded_robot) $(NODES)
 	touch $@
 
+define RUNS_HERE
+import platform, sys
+fits = (3, 10) <= sys.version_info < (3, 15) and platform.machine() == "x86_64"
+sys.exit(None if fits else "ROS has wheels for Python 3.10 to 3.14 on x86_64 Linux, and this is "
+         f"{platform.python_version()} on {platform.machine()}: name another Python with "
+         "make PYTHON=..., or build with colcon where ROS is installed")
+endef
+export RUNS_HERE
+
 # The lock holds every package, so nothing is left to resolve. Versions without hashes: an index
 # that rebuilds or mirrors the wheels serves the same versions in other files.
 .venv/requirements.lock: requirements.lock
+	@$(PYTHON) -c "$$RUNS_HERE"
 	cmp --silent $< $@ || { $(PYTHON) -m venv --clear .venv && \
 	    $(BIN)/pip install --quiet --no-deps --requirement $<; }
 	cp $< $@
