@@ -1,0 +1,218 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the package makes of a robot description: sensors, submodels, clusters, doubts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.estimation.dynamics import serving_sources
+from inertial_estimation.estimation.forest import assign_owners
+from inertial_estimation.model import urdf as urdf_text
+from inertial_estimation.model.inertia import inertia_complaint
+from inertial_estimation.model.robot import Robot
+
+Row = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title, the names of the columns, and the rows."""
+
+    title: str
+    columns: Row
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Check:
+    """The findings about one robot."""
+
+    summary: str
+    tables: tuple[Table, ...]
+    warnings: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """
+        Return the findings for a machine.
+
+        Returns
+        -------
+        dict
+            ``summary``, ``warnings``, and under each table's title a list of rows by column.
+
+        """
+        tables = {
+            table.title: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+            for table in self.tables
+        }
+        return {'summary': self.summary, 'warnings': list(self.warnings), **tables}
+
+
+def check_urdf(urdf: str | Path, *, imus: Iterable[str] | None = None, fixed_link: str = '') -> Check:
+    """
+    Read a robot description and tell what cannot be used instead of failing on it.
+
+    Parameters
+    ----------
+    urdf : str or Path
+        Text or path.
+    imus : iterable of str, optional
+        IMUs in use; default: all that the tags show.
+    fixed_link : str, optional
+        Frame at rest, instead of IMUs.
+
+    Returns
+    -------
+    Check
+
+    Raises
+    ------
+    ModelError
+        If the description cannot be read at all.
+    NameNotFound
+        If an IMU or the fixed link does not exist.
+
+    """
+    root = urdf_text.parse(urdf_text.load_text(urdf))
+    joints, joint_warnings = _usable_joints(urdf_text.joint_types(root))
+    sensors, sensor_warnings = _usable_sensors(root, joints, urdf)
+    robot = Robot.from_urdf(
+        urdf, joints=joints, ft_sensors=sensors, imus=imus, fixed_link=fixed_link
+    )
+    return check_robot(robot, (*joint_warnings, *sensor_warnings))
+
+
+def check_robot(robot: Robot, warnings: Iterable[str] = ()) -> Check:
+    """
+    Describe a robot.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    warnings : iterable of str, optional
+        What is known to be wrong already.
+
+    Returns
+    -------
+    Check
+
+    """
+    summary = (
+        f"robot '{robot.name}': {len(robot.links)} links, {len(robot.joint_names)} joints, "
+        f'{robot.mass:.3f} kg, {len(robot.ft_sensors)} FT sensors, '
+        f'{len(robot.accelerometers)} accelerometers, {len(robot.gyroscopes)} gyroscopes, '
+        f'{len(robot.imus)} IMUs in use'
+    )
+    complaints = [
+        f"link '{name}' {complaint}"
+        for name, parameters in zip(robot.link_names, robot.parameters, strict=True)
+        if (complaint := inertia_complaint(parameters))
+    ]
+    if not robot.imus and not robot.fixed_frame:
+        complaints.append('nothing tells how the robot moves: name an IMU or a fixed link')
+    tables = (_sensor_table(robot), _submodel_table(robot), _cluster_table(robot))
+    return Check(summary, tables, (*warnings, *complaints))
+
+
+def _usable_joints(types: dict[str, str]) -> tuple[list[str], list[str]]:
+    """Return the joints that can be estimated, and why others are locked."""
+    joints, warnings = [], []
+    for name, kind in types.items():
+        if kind in urdf_text.ONE_DOF:
+            joints.append(name)
+        elif kind != 'fixed':
+            warnings.append(f"joint '{name}' is of type '{kind}'; it is taken as locked at zero")
+    return joints, warnings
+
+
+def _usable_sensors(
+    root: urdf_text.Element, joints: list[str], urdf: str | Path
+) -> tuple[list[str], list[str]]:
+    """Return the FT sensors that can be used, and why others cannot."""
+    sensors: list[str] = []
+    warnings = []
+    for name, spec in urdf_text.ft_specs(root).items():
+        if isinstance(spec, ModelError):
+            warnings.append(str(spec))
+            continue
+        try:
+            Robot.from_urdf(urdf, joints=joints, ft_sensors=[*sensors, name], imus=())
+        except ModelError as error:
+            warnings.append(str(error))
+        else:
+            sensors.append(name)
+    return sensors, warnings
+
+
+def _sensor_table(robot: Robot) -> Table:
+    """Return sensor, joint, links, sign and pose."""
+    rows = []
+    for sensor in robot.ft_sensors:
+        parent, child = robot.link_names[sensor.parent], robot.link_names[sensor.child]
+        acting = f'{child} on {parent}' if sensor.direction > 0 else f'{parent} on {child}'
+        rows.append(
+            (sensor.name, sensor.joint, parent, child, acting, _pose(sensor.child_H_sensor))
+        )
+    columns = ('sensor', 'joint', 'parent link', 'child link', 'reads', 'pose in child link')
+    return Table('FT sensors', columns, tuple(rows))
+
+
+def _submodel_table(robot: Robot) -> Table:
+    """Return the submodels with their sensors, mass and links."""
+    names = [sensor.name for sensor in robot.ft_sensors]
+    rows = []
+    for submodel in robot.submodels:
+        links = list(submodel.links)
+        rows.append(
+            (
+                submodel.name,
+                names[submodel.root_sensor] if submodel.root_sensor >= 0 else '-',
+                ', '.join(names[k] for k in submodel.child_sensors) or '-',
+                f'{robot.parameters[links, 0].sum():.3f}',
+                ', '.join(robot.link_names[k] for k in links),
+            )
+        )
+    columns = ('submodel', 'sensor towards root', 'sensors beyond', 'mass [kg]', 'links')
+    return Table('Submodels', columns, tuple(rows))
+
+
+def _cluster_table(robot: Robot) -> Table:
+    """Return which IMU serves which links."""
+    if not robot.imus and not robot.fixed_frame:
+        return Table('Clusters', ('source', 'frame', 'on link', 'serves'), ())
+    serving, sources = serving_sources(robot, range(len(robot.imus)))
+    owners = assign_owners(robot.links, sources)
+    rows = [
+        (
+            source.name,
+            robot.imus[serving[s]].frame if len(serving) else robot.fixed_frame,
+            robot.link_names[source.link],
+            ', '.join(n for n, o in zip(robot.link_names, owners, strict=True) if o == s),
+        )
+        for s, source in enumerate(sources)
+    ]
+    if not robot.fixed_frame:
+        rows += [
+            (imu.name, imu.frame, robot.link_names[imu.link], 'spare: another one is on its link')
+            for k, imu in enumerate(robot.imus)
+            if k not in serving
+        ]
+    return Table('Clusters', ('source', 'frame', 'on link', 'serves'), tuple(rows))
+
+
+def _pose(pose: NDArray[np.float64]) -> str:
+    """Return position and roll, pitch, yaw of a pose."""
+    from pinocchio.rpy import matrixToRpy
+
+    x, y, z = pose[:3, 3].round(9) + 0.0
+    roll, pitch, yaw = matrixToRpy(pose[:3, :3]).round(9) + 0.0
+    return f'xyz {x:.4g} {y:.4g} {z:.4g} m, rpy {roll:.4g} {pitch:.4g} {yaw:.4g} rad'

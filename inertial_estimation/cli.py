@@ -1,0 +1,110 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command ``inertial-estimation``: one verb for each job."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from inertial_estimation.errors import ConfigError, InertialEstimationError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """
+    Run the command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Default: the process's own.
+
+    Returns
+    -------
+    int
+        Exit code: 0 done, 1 the job failed, 2 the call was wrong.
+
+    """
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    try:
+        return int(chosen.run(chosen) or 0)
+    except InertialEstimationError as error:
+        sys.stderr.write(f'inertial-estimation {chosen.verb}: {error}\n')
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Return the parser with all verbs."""
+    parser = argparse.ArgumentParser(prog='inertial-estimation', description=__doc__)
+    verbs = parser.add_subparsers(dest='verb', metavar='VERB', required=True)
+    for add in (_add_check,):
+        add(verbs)
+    return parser
+
+
+def _add_check(verbs: Any) -> None:
+    """Add the verb that describes a robot."""
+    verb = verbs.add_parser('check', help='what the package makes of a robot description')
+    verb.add_argument('urdf', help='URDF file')
+    verb.add_argument('--imu', action='append', metavar='FRAME', help='IMU in use (repeatable)')
+    verb.add_argument('--fixed-link', default='', metavar='FRAME', help='frame at rest')
+    verb.add_argument('--json', type=Path, metavar='FILE', help='write the findings for a machine')
+    verb.set_defaults(run=_check)
+
+
+def _check(chosen: argparse.Namespace) -> None:
+    """Describe a robot."""
+    from inertial_estimation.check import check_urdf
+
+    check = check_urdf(Path(chosen.urdf), imus=chosen.imu, fixed_link=chosen.fixed_link)
+    console = _console()
+    console.print(check.summary)
+    for table in check.tables:
+        console.print(_rich_table(table.title, table.columns, table.rows))
+    for warning in check.warnings:
+        console.print(f'[yellow]warning:[/] {_escape(warning)}')
+    _write_json(chosen.json, check.as_dict())
+
+
+def _console() -> Any:
+    """Return where tables go; wide enough for them when nobody watches."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=160)
+
+
+def _escape(text: str) -> str:
+    """Return text in which brackets mean brackets."""
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:
+    """Return a table for a person."""
+    from rich.table import Table
+
+    table = Table(title=title, title_justify='left')
+    for column in columns:
+        table.add_column(column, overflow='fold')
+    for row in rows:
+        table.add_row(*map(_escape, row))
+    return table
+
+
+def _write_json(path: Path | None, data: Any) -> None:
+    """Write what was printed for a machine, if asked to."""
+    if path is None:
+        return
+    try:
+        path.write_text(json.dumps(data, indent=2) + '\n', encoding='utf-8')
+    except OSError as error:
+        raise ConfigError(f"cannot write '{path}': {error}") from error
