@@ -17,7 +17,11 @@ from inertial_estimation.messages.decoders import (
     JointStateDecoder,
     WrenchDecoder,
 )
-from inertial_estimation.messages.encoders import JointEffortEncoder, WrenchesEncoder
+from inertial_estimation.messages.encoders import (
+    JointEffortEncoder,
+    WrenchEncoder,
+    WrenchesEncoder,
+)
 from inertial_estimation.messages.readings import (
     ImuReading,
     JointReading,
@@ -32,6 +36,7 @@ __all__ = [
     'JointReading',
     'JointStateDecoder',
     'WrenchDecoder',
+    'WrenchEncoder',
     'WrenchReading',
     'WrenchesEncoder',
     'absent_if',

@@ -109,6 +109,53 @@ class WrenchesEncoder(_NamedRowsEncoder):
         super().__init__(names, 6, frame_id)
 
 
+class WrenchEncoder:
+    """
+    Encode geometry_msgs/WrenchStamped.
+
+    Parameters
+    ----------
+    frame_id : str
+        Frame in and about whose origin the wrench is expressed.
+
+    """
+
+    def __init__(self, frame_id: str) -> None:
+        body = _append_string(ENCAPSULATION + STAMP.pack(0, 0), frame_id)
+        start = first_float_after(len(body))
+        self._buffer = bytearray(start + 6 * 8)
+        self._buffer[: len(body)] = body
+        self._wrench = np.frombuffer(self._buffer, FLOAT, 6, start)
+
+    def encode(self, stamp_ns: int, wrench: Array) -> bytes:
+        """
+        Return the serialized message with this stamp and wrench.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp of the header [ns].
+        wrench : ndarray, shape (6,)
+            [force; torque] [N, Nm].
+
+        Returns
+        -------
+        bytes
+            Plain little-endian CDR.
+
+        Raises
+        ------
+        ShapeError
+            If it is not six numbers.
+
+        """
+        if wrench.shape != (6,):
+            raise ShapeError('wrench', (6,), wrench.shape)
+        STAMP.pack_into(self._buffer, STAMP_AT, *divmod(stamp_ns, NANOSECONDS))
+        self._wrench[:] = wrench
+        return bytes(self._buffer)
+
+
 def _append_count(body: bytes, count: int) -> bytes:
     """Return the bytes with padding and a count behind them."""
     return body + bytes(-len(body) % 4) + COUNT.pack(count)

@@ -20,6 +20,7 @@ from inertial_estimation.messages import (  # noqa: E402
     JointEffortEncoder,
     JointStateDecoder,
     WrenchDecoder,
+    WrenchEncoder,
     WrenchesEncoder,
 )
 from rclpy.serialization import deserialize_message, serialize_message  # noqa: E402
@@ -144,6 +145,16 @@ def test_wrenches_written_as_rclpy_understands(rng):
         assert message.joint_names == names
         got = [[*_xyz(w.force), *_xyz(w.torque)] for w in message.wrench]
         np.testing.assert_array_equal(np.reshape(got, (-1, 6)), wrenches)
+
+
+def test_wrench_written_as_rclpy_understands(rng):
+    for _ in range(CASES):
+        frame_id, wrench = random_text(rng), random_numbers(rng, 6)
+        data = WrenchEncoder(frame_id).encode(10**18 + 7, wrench)
+        message = deserialize_message(data, WrenchStamped)
+        assert (stamp_of(message), message.header.frame_id) == (10**18 + 7, frame_id)
+        got = [*_xyz(message.wrench.force), *_xyz(message.wrench.torque)]
+        np.testing.assert_array_equal(got, wrench)
 
 
 def _xyz(vector):

@@ -1,0 +1,112 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Messages as objects of rclpy to readings, and numbers to messages; names to topics."""
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Vector3, WrenchStamped
+from sensor_msgs.msg import Imu, JointState
+
+from inertial_estimation.messages import ImuReading, JointReading, WrenchReading, absent_if
+
+NANOSECONDS = 1_000_000_000
+
+
+def stamp_to_ns(stamp: Time) -> int:
+    """Return a stamp in nanoseconds."""
+    return stamp.sec * NANOSECONDS + stamp.nanosec
+
+
+def ns_to_stamp(stamp_ns: int) -> Time:
+    """Return nanoseconds as a stamp."""
+    second, nanosecond = divmod(stamp_ns, NANOSECONDS)
+    return Time(sec=second, nanosec=nanosecond)
+
+
+def joints_from_message(message: JointState) -> JointReading:
+    """Return what a joint state says."""
+    return JointReading(
+        stamp_to_ns(message.header.stamp),
+        tuple(message.name),
+        np.array(message.position),
+        np.array(message.velocity),
+        np.array(message.effort),
+    )
+
+
+def wrench_from_message(message: WrenchStamped) -> WrenchReading:
+    """Return what a wrench message says."""
+    force, torque = message.wrench.force, message.wrench.torque
+    wrench = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
+    return WrenchReading(stamp_to_ns(message.header.stamp), message.header.frame_id, wrench)
+
+
+def imu_from_message(message: Imu) -> ImuReading:
+    """Return what an IMU message says."""
+    return ImuReading(
+        stamp_to_ns(message.header.stamp),
+        message.header.frame_id,
+        _vector(message.angular_velocity, message.angular_velocity_covariance),
+        _vector(message.linear_acceleration, message.linear_acceleration_covariance),
+    )
+
+
+def wrench_to_message(stamp_ns: int, frame_id: str, wrench: np.ndarray) -> WrenchStamped:
+    """
+    Return a stamped wrench.
+
+    Parameters
+    ----------
+    stamp_ns : int
+        Stamp [ns].
+    frame_id : str
+        Frame in and about whose origin the wrench is expressed.
+    wrench : ndarray, shape (6,)
+        [force; torque] [N, Nm].
+
+    Returns
+    -------
+    WrenchStamped
+
+    """
+    message = WrenchStamped()
+    message.header.stamp = ns_to_stamp(stamp_ns)
+    message.header.frame_id = frame_id
+    for vector, part in ((message.wrench.force, wrench[:3]), (message.wrench.torque, wrench[3:])):
+        vector.x, vector.y, vector.z = part.tolist()
+    return message
+
+
+def topic_names(names: Iterable[str]) -> list[str]:
+    """
+    Return names that may stand in a topic, different ones for different names.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of contacts, submodels or sensors.
+
+    Returns
+    -------
+    list of str
+        The same where allowed; else with underscores, and a number where two would be equal.
+
+    """
+    safe: list[str] = []
+    for name in names:
+        token = re.sub(r'[^A-Za-z0-9_]', '_', name)
+        if not token or token[0].isdigit():
+            token = '_' + token
+        candidate, count = token, 2
+        while candidate in safe:
+            candidate, count = f'{token}_{count}', count + 1
+        safe.append(candidate)
+    return safe
+
+
+def _vector(vector: Vector3, covariance: np.ndarray) -> np.ndarray:
+    """Return three numbers, NaN where the message declares them as not measured."""
+    return absent_if(covariance[0] == -1.0, np.array([vector.x, vector.y, vector.z]))

@@ -1,0 +1,314 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What goes to /diagnostics once a second, and the warnings that follow from it."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.stream import StreamStatistics
+from inertial_estimation.estimation.streams import AssemblerStatistics
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.ros.conversions import ns_to_stamp
+from inertial_estimation.ros.cycles import CycleReport
+from inertial_estimation.ros.inputs import Source
+from inertial_estimation.sample import Sample, SensorState
+
+OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
+SKEW_LIMIT = 1.0
+"""A clock that is further off than this is set wrong, not late [s]."""
+LOG_EVERY = 10
+"""Reports between two warnings about the same source."""
+
+Values = Mapping[str, object]
+
+
+class Task(NamedTuple):
+    """One status of the array."""
+
+    name: str
+    level: bytes
+    message: str
+    values: Values
+
+
+class SourceWatch:
+    """What a source has delivered since the report before."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, StreamStatistics] = {}
+        self._problems: dict[int, dict[str, int]] = {}
+
+    def new_problems(self, source: Source) -> dict[str, int]:
+        """Return how often each problem of a source came up since the last call."""
+        before = self._problems.get(id(source), {})
+        now = dict(source.problems)
+        self._problems[id(source)] = now
+        counts = {text: count - before.get(text, 0) for text, count in now.items()}
+        return {text: count for text, count in counts.items() if count}
+
+    def rate(self, name: str, now: StreamStatistics) -> float:
+        """Return the rate of the stamps since the last call [Hz]; NaN before there are two."""
+        before = self._before.get(name)
+        self._before[name] = now
+        if before is None or not before.last_stamp_ns:
+            return now.rate
+        span = 1e-9 * (now.last_stamp_ns - before.last_stamp_ns)
+        return (now.received - before.received) / span if span > 0.0 else float('nan')
+
+
+def cycle_task(
+    report: CycleReport, total_missed: int, fallbacks: int, failed: int, *, active: bool
+) -> Task:
+    """
+    Return the state of the cycle.
+
+    Parameters
+    ----------
+    report : CycleReport
+        Since the last time.
+    total_missed, fallbacks, failed : int
+        Since the start: cycles missed, messages decoded slowly, samples that were not estimated.
+    active : bool
+        Whether the node is.
+
+    Returns
+    -------
+    Task
+
+    """
+    level, message = OK, 'running' if active else 'inactive'
+    if active and not report.count:
+        level, message = ERROR, 'no joint states: no estimate'
+    elif report.missed:
+        level, message = WARN, f'{report.missed} cycles missed'
+    values = {
+        'cycles': report.count,
+        'interval of the stamps [ms]': _ms(report.interval),
+        'cycle time p50 [us]': _us(report.duration_p50),
+        'cycle time p99 [us]': _us(report.duration_p99),
+        'cycle time max [us]': _us(report.duration_max),
+        'missed cycles': report.missed,
+        'missed cycles, total': total_missed,
+        'failed cycles, total': failed,
+        'decode fallbacks, total': fallbacks,
+    }
+    return Task('cycle', level, message, values)
+
+
+def sensor_task(
+    source: Source,
+    statistics: StreamStatistics,
+    rate: float,
+    state: SensorState | None,
+    new_problems: Mapping[str, int],
+) -> Task:
+    """
+    Return the state of an FT sensor or IMU.
+
+    Parameters
+    ----------
+    source : Source
+        Its subscription.
+    statistics : StreamStatistics
+        Of its stream.
+    rate : float
+        Of its stamps, lately [Hz].
+    state : SensorState or None
+        In the last sample.
+    new_problems : mapping of str to int
+        What was wrong with its messages since the last time.
+
+    Returns
+    -------
+    Task
+
+    """
+    level, message = OK, 'fresh' if state is not None else 'received, not used yet'
+    if not source.problems and not statistics.received:
+        level, message = ERROR, f'nothing received on {source.topic}'
+    elif state is not None and state != SensorState.FRESH:
+        level, message = ERROR, f'not used: {state.name.lower()} (topic {source.topic})'
+    elif new_problems:
+        level, message = WARN, next(iter(new_problems))
+    elif source.skew is not None and abs(source.skew) > SKEW_LIMIT:
+        level, message = WARN, _skew_message(source)
+    return Task(f'{source.kind} {source.name}', level, message, _stream(source, statistics, rate))
+
+
+def joints_task(
+    source: Source,
+    parts: Mapping[str, StreamStatistics],
+    rates: Mapping[str, float],
+    new_problems: Mapping[str, int],
+) -> Task:
+    """
+    Return the state of a joint topic.
+
+    Parameters
+    ----------
+    source : Source
+        Its subscription.
+    parts : mapping of str to StreamStatistics
+        The streams it carries: one for each set of joints that come together.
+    rates : mapping of str to float
+        Of their stamps, lately [Hz].
+    new_problems : mapping of str to int
+        What was wrong with its messages since the last time.
+
+    Returns
+    -------
+    Task
+
+    """
+    level, message = OK, f'{len(parts)} stream{"s" * (len(parts) != 1)}'
+    if not parts:
+        level, message = ERROR, f'nothing received on {source.topic}'
+    elif new_problems:
+        level, message = WARN, next(iter(new_problems))
+    elif source.skew is not None and abs(source.skew) > SKEW_LIMIT:
+        level, message = WARN, _skew_message(source)
+    values: dict[str, object] = {}
+    for name, statistics in parts.items():
+        for key, value in _stream(source, statistics, rates[name]).items():
+            values[key if len(parts) == 1 else f'{key} ({name})'] = value
+    return Task(f'joint states {source.name}', level, message, values)
+
+
+def known_joints_task(
+    robot: Robot, sample: Sample | None, statistics: AssemblerStatistics
+) -> Task:
+    """
+    Return which joints are known.
+
+    Parameters
+    ----------
+    robot : Robot
+        Names.
+    sample : Sample or None
+        The last one.
+    statistics : AssemblerStatistics
+        Which joints were passed over.
+
+    Returns
+    -------
+    Task
+
+    """
+    by_state: dict[str, list[str]] = {}
+    if sample is not None and sample.joint_states is not None:
+        for name, state in zip(robot.joint_names, sample.joint_states.tolist()):
+            by_state.setdefault(SensorState(state).name.lower(), []).append(name)
+    lacking = [s for s in by_state if s not in ('fresh', 'assumed')]
+    values: dict[str, object] = {state: ' '.join(names) for state, names in by_state.items()}
+    values['not estimated'] = ' '.join(statistics.ignored_joints)
+    values['resets'] = statistics.resets
+    if lacking:
+        joints = ', '.join(name for state in lacking for name in by_state[state])
+        return Task('joints', ERROR, f'{"/".join(lacking)}: {joints}', values)
+    if 'assumed' in by_state:
+        return Task('joints', WARN, f'assumed: {", ".join(by_state["assumed"])}', values)
+    return Task('joints', OK, 'all fresh' if by_state else 'none yet', values)
+
+
+def submodel_tasks(robot: Robot, estimate: WrenchEstimate) -> Iterable[Task]:
+    """
+    Yield the state of each submodel.
+
+    Parameters
+    ----------
+    robot : Robot
+        Names.
+    estimate : WrenchEstimate
+        The last one.
+
+    Yields
+    ------
+    Task
+
+    """
+    rows = zip(
+        robot.submodels,
+        estimate.residuals,
+        estimate.ranks.tolist(),
+        estimate.submodel_quality.tolist(),
+    )
+    for submodel, residual, rank, quality in rows:
+        flags = [flag.name.lower() for flag in Quality if quality & flag]
+        level = ERROR if quality & Quality.MISSING else WARN if flags else OK
+        values = {
+            'rank': rank,
+            'residual force [N]': f'{np.linalg.norm(residual[:3]):.3f}',
+            'residual moment [Nm]': f'{np.linalg.norm(residual[3:]):.4f}',
+            'quality': ' '.join(flags),
+        }
+        yield Task(f'submodel {submodel.name}', level, ' '.join(flags) or 'measured', values)
+
+
+def to_message(stamp_ns: int, node: str, robot: str, tasks: Iterable[Task]) -> DiagnosticArray:
+    """
+    Return tasks as a message.
+
+    Parameters
+    ----------
+    stamp_ns : int
+        Clock of the node [ns].
+    node, robot : str
+        Names that stand before each task, and for the hardware.
+    tasks : iterable of Task
+        In the order of the message.
+
+    Returns
+    -------
+    DiagnosticArray
+
+    """
+    message = DiagnosticArray()
+    message.header.stamp = ns_to_stamp(stamp_ns)
+    message.status = [
+        DiagnosticStatus(
+            name=f'{node}: {task.name}',
+            level=task.level,
+            message=task.message,
+            hardware_id=robot,
+            values=[KeyValue(key=key, value=str(value)) for key, value in task.values.items()],
+        )
+        for task in tasks
+    ]
+    return message
+
+
+def _stream(source: Source, statistics: StreamStatistics, rate: float) -> dict[str, object]:
+    """Return the figures of a stream."""
+    return {
+        'topic': source.topic,
+        'rate [Hz]': f'{rate:.1f}',
+        'age [ms]': _ms(statistics.age),
+        'skew [ms]': 'unknown' if source.skew is None else _ms(source.skew),
+        'longest gap [ms]': _ms(statistics.longest_gap),
+        'received': statistics.received,
+        'used': statistics.used,
+        'frozen intervals': statistics.frozen,
+        'invalid (NaN)': statistics.invalid,
+        'refused (stamp)': statistics.refused,
+        'dropped': statistics.dropped,
+        'decode fallbacks': source.fallbacks,
+        **{f'problem: {text}': count for text, count in source.problems.items()},
+    }
+
+
+def _skew_message(source: Source) -> str:
+    """Say that a clock is wrong, whose, and how much."""
+    behind = 'behind' if source.skew > 0.0 else 'ahead of'
+    return f'stamps on {source.topic} are {abs(source.skew):.1f} s {behind} the clock of the node'
+
+
+def _ms(seconds: float) -> str:
+    return f'{1e3 * seconds:.3f}'
+
+
+def _us(seconds: float) -> str:
+    return f'{1e6 * seconds:.0f}'

@@ -1,0 +1,216 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The lifecycle node ``wrench_estimator``."""
+
+import gc
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import wraps
+from pathlib import Path
+
+import rclpy
+from rclpy.executors import ExternalShutdownException
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.logging import get_logger
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from inertial_estimation.config.settings import NODE_NAME
+from inertial_estimation.errors import ConfigError, InertialEstimationError
+from inertial_estimation.ros.executors import spin, take_priority
+from inertial_estimation.ros.parameters import Parameters
+from inertial_estimation.ros.pipeline import Pipeline
+
+Transition = Callable[['EstimatorNode', LifecycleState], TransitionCallbackReturn]
+
+
+def reported(transition: Transition) -> Transition:
+    """Log what goes wrong in a transition: rclpy swallows it without a word."""
+
+    @wraps(transition)
+    def wrapped(node: 'EstimatorNode', state: LifecycleState) -> TransitionCallbackReturn:
+        try:
+            return transition(node, state)
+        except InertialEstimationError as error:
+            node.get_logger().error(str(error))
+            return TransitionCallbackReturn.FAILURE
+        except Exception:
+            node.get_logger().error(traceback.format_exc())
+            return TransitionCallbackReturn.ERROR
+
+    return wrapped
+
+
+class EstimatorNode(LifecycleNode):
+    """
+    Estimates external wrenches and joint torques from sensor topics.
+
+    Parameters
+    ----------
+    **kwargs
+        As for any node: ``namespace``, ``parameter_overrides``, ``context`` and so on.
+
+    Attributes
+    ----------
+    settings : EstimatorSettings
+        As configured last.
+
+    Raises
+    ------
+    ConfigError, NameNotFound
+        If a parameter is unknown or does not fit.
+
+    """
+
+    def __init__(self, **kwargs) -> None:
+        super().__init__(NODE_NAME, **kwargs)
+        self._declared = Parameters(self)
+        self.settings = self._declared.collect()
+        self._pipeline: Pipeline | None = None
+        self._received_urdf = ''
+        self.create_service(Trigger, '~/reset', self._on_reset)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.create_subscription(String, 'robot_description', self._on_description, latched)
+        if self.settings.autostart:
+            self._start()
+
+    @reported
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Read the parameters, build the robot, fill the filters."""
+        self.settings = self._declared.collect()
+        self._pipeline = Pipeline(self, self.settings, self._find_urdf())
+        self._declared.locked = True
+        robot = self._pipeline.robot
+        self.get_logger().info(
+            f"robot '{robot.name}': {robot.mass:.2f} kg, {len(robot.joint_names)} joints, "
+            f'{len(robot.ft_sensors)} FT sensors, {len(robot.imus)} IMUs, '
+            f'{len(robot.submodels)} submodels'
+        )
+        return super().on_configure(state)
+
+    @reported
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Start to publish."""
+        result = super().on_activate(state)
+        self._pipeline.announce()
+        self._pipeline.active = True
+        # What lives now lives long: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        return result
+
+    @reported
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop to publish; the filters stay filled."""
+        self._pipeline.active = False
+        return super().on_deactivate(state)
+
+    @reported
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Give everything back, so that parameters may change."""
+        self._take_apart()
+        return super().on_cleanup(state)
+
+    @reported
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Give everything back."""
+        self._take_apart()
+        return super().on_shutdown(state)
+
+    @reported
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Go back to where one may configure again."""
+        self._take_apart()
+        return super().on_error(state)
+
+    def _start(self) -> None:
+        """Configure and activate, as soon as there is a robot description."""
+        given = self.settings.robot_description or self.settings.robot_description_file
+        if not given and not self._received_urdf:
+            topic = self.resolve_topic_name('robot_description')
+            self.get_logger().info(f'waiting for the robot description on {topic}')
+        elif self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
+            self.trigger_activate()
+
+    def _find_urdf(self) -> str:
+        """Return the robot description from parameter, file or topic, in that order."""
+        if self.settings.robot_description:
+            return self.settings.robot_description
+        path = self.settings.robot_description_file
+        if path:
+            try:
+                return Path(path).read_text(encoding='utf-8')
+            except (OSError, UnicodeDecodeError) as error:
+                raise ConfigError(f"'robot_description_file' cannot be read: {error}") from error
+        if not self._received_urdf:
+            raise ConfigError(
+                'there is no robot description: publish it on '
+                f'{self.resolve_topic_name("robot_description")}, or give the parameter '
+                "'robot_description' or 'robot_description_file'"
+            )
+        return self._received_urdf
+
+    def _on_description(self, message: String) -> None:
+        """Keep a robot description; start if that is what was waited for."""
+        first, changed = not self._received_urdf, message.data != self._received_urdf
+        self._received_urdf = message.data
+        settings = self.settings
+        if settings.robot_description or settings.robot_description_file:
+            return
+        if self._pipeline is not None and changed:
+            self.get_logger().warning(
+                'there is a new robot description: clean up and configure to take it over'
+            )
+        elif first and self._pipeline is None and settings.autostart:
+            self._start()
+
+    def _on_reset(self, request: Trigger.Request, response: Trigger.Response):
+        """Forget what was received."""
+        response.success = self._pipeline is not None
+        response.message = self._pipeline.reset() if self._pipeline else 'not configured'
+        return response
+
+    def _take_apart(self) -> None:
+        """Undo what configuring did."""
+        gc.unfreeze()
+        if self._pipeline is not None:
+            self._pipeline.active = False
+            self._pipeline.destroy()
+        self._pipeline = None
+        self._declared.locked = False
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """
+    Run the node until it is interrupted.
+
+    Parameters
+    ----------
+    args : sequence of str, optional
+        Command line; default: that of the process.
+
+    Returns
+    -------
+    int
+        Exit code: 1 if the parameters do not fit.
+
+    """
+    with suppress(KeyboardInterrupt, ExternalShutdownException):
+        rclpy.init(args=args)
+        try:
+            node = EstimatorNode()
+        except InertialEstimationError as error:
+            get_logger(NODE_NAME).fatal(str(error))
+            rclpy.try_shutdown()
+            return 1
+        settings = node.settings
+        for refusal in take_priority(settings.fifo_priority, settings.cpu_affinity):
+            node.get_logger().warning(refusal)
+        try:
+            spin(node, settings.executor)
+        finally:
+            node.destroy_node()
+    rclpy.try_shutdown()
+    return 0

@@ -1,0 +1,119 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""How a node is spun, and on which terms with the operating system."""
+
+import os
+from collections.abc import Sequence
+
+from rclpy.callback_groups import CallbackGroup
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.task import Future
+
+# Without a timeout some builds of the events executor wait for ever, deaf to signals.
+LONG = 1e6
+
+
+class PolledGroup(CallbackGroup):
+    """Holds subscriptions that no executor takes from; their owner polls them."""
+
+    def can_execute(self, entity) -> bool:
+        """Keep the entity out of every wait set."""
+        return False
+
+    def beginning_execution(self, entity) -> bool:
+        """Keep the entity from being executed."""
+        return False
+
+    def ending_execution(self, entity) -> None:
+        """Do nothing: nothing was begun."""
+
+
+def has_events_executor() -> bool:
+    """Tell whether this rclpy has the events executor."""
+    try:
+        from rclpy.experimental import EventsExecutor  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def make_executor(kind: str, context=None) -> Executor:
+    """
+    Return an executor.
+
+    Parameters
+    ----------
+    kind : str
+        ``events``, where rclpy has it, or ``single``.
+    context : rclpy.Context, optional
+        Default: the global one.
+
+    Returns
+    -------
+    Executor
+
+    """
+    if kind == 'events' and has_events_executor():
+        from rclpy.experimental import EventsExecutor
+
+        return EventsExecutor(context=context)
+    return SingleThreadedExecutor(context=context)
+
+
+def spin(node: Node, kind: str) -> None:
+    """
+    Spin a node until its context is shut down or the user interrupts.
+
+    Parameters
+    ----------
+    node : Node
+        Any node.
+    kind : str
+        As for `make_executor`.
+
+    """
+    executor = make_executor(kind, node.context)
+    executor.add_node(node)
+    try:
+        while node.context.ok():
+            executor.spin_until_future_complete(Future(), timeout_sec=LONG)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        executor.remove_node(node)
+        executor.shutdown()
+
+
+def take_priority(fifo_priority: int, cpu_affinity: Sequence[int]) -> list[str]:
+    """
+    Ask the operating system for a real-time priority and for processors.
+
+    Parameters
+    ----------
+    fifo_priority : int
+        SCHED_FIFO priority of this thread; 0 leaves it as it is.
+    cpu_affinity : sequence of int
+        Processors to run on; empty leaves it as it is.
+
+    Returns
+    -------
+    list of str
+        What was refused; the node runs all the same.
+
+    """
+    refused = []
+    if fifo_priority:
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(fifo_priority))
+        except OSError as error:
+            refused.append(
+                f'fifo_priority {fifo_priority} was refused ({error.strerror}): give the process '
+                'CAP_SYS_NICE or an rtprio limit'
+            )
+    if cpu_affinity:
+        try:
+            os.sched_setaffinity(0, cpu_affinity)
+        except (OSError, ValueError) as error:
+            refused.append(f'cpu_affinity {list(cpu_affinity)} was refused: {error}')
+    return refused

@@ -1,0 +1,167 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Once a second: looks at what the estimator has been doing, publishes and logs it."""
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.lifecycle import LifecycleNode
+from rclpy.qos import QoSProfile
+
+from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.streams import AssemblerStatistics, SampleAssembler
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.ros.cycles import Cycles
+from inertial_estimation.ros.diagnostics import (
+    LOG_EVERY,
+    OK,
+    SourceWatch,
+    Task,
+    cycle_task,
+    joints_task,
+    known_joints_task,
+    sensor_task,
+    submodel_tasks,
+    to_message,
+)
+from inertial_estimation.ros.inputs import Inputs
+from inertial_estimation.sample import Sample, SensorState
+
+LONGEST_LOG = 4
+"""Tasks in one warning; /diagnostics has them all."""
+
+
+class Monitor:
+    """
+    The diagnostics of a configured estimator.
+
+    Parameters
+    ----------
+    node : LifecycleNode
+        Publishes on /diagnostics, also while it is inactive.
+    robot : Robot
+        Names.
+    assembler : SampleAssembler
+        Counts messages.
+    inputs : Inputs
+        Counts what was wrong with them.
+
+    Attributes
+    ----------
+    cycles : Cycles
+        To be fed every cycle.
+    failed : int
+        Samples that the estimator refused.
+    sample, estimate : Sample, WrenchEstimate or None
+        The newest.
+
+    """
+
+    def __init__(
+        self, node: LifecycleNode, robot: Robot, assembler: SampleAssembler, inputs: Inputs
+    ) -> None:
+        self._node, self._robot = node, robot
+        self._assembler, self._inputs = assembler, inputs
+        self._publisher = node.create_publisher(
+            DiagnosticArray, '/diagnostics', QoSProfile(depth=1)
+        )
+        self._watch = SourceWatch()
+        self._quiet: dict[str, int] = {}
+        self.cycles = Cycles()
+        self.failed = 0
+        self.sample: Sample | None = None
+        self.estimate: WrenchEstimate | None = None
+
+    def note_failure(self, error: Exception) -> None:
+        """
+        Count a sample that the estimator refused.
+
+        Parameters
+        ----------
+        error : Exception
+            Why.
+
+        """
+        self.failed += 1
+        self._node.get_logger().error(
+            f'no estimate: {error}', throttle_duration_sec=float(LOG_EVERY)
+        )
+
+    def report(self, *, active: bool) -> None:
+        """
+        Publish the state of everything, and warn about what is new.
+
+        Parameters
+        ----------
+        active : bool
+            Whether the node is.
+
+        """
+        tasks = self._tasks(self._assembler.statistics(), active)
+        for source in self._inputs.sources:
+            source.skew = None
+        now_ns = self._node.get_clock().now().nanoseconds
+        self._publisher.publish(to_message(now_ns, self._node.get_name(), self._robot.name, tasks))
+        if active:
+            self._log(tasks)
+
+    def destroy(self) -> None:
+        """Give the publisher back."""
+        self._node.destroy_publisher(self._publisher)
+
+    def _tasks(self, statistics: AssemblerStatistics, active: bool) -> list[Task]:
+        """Return the state of everything."""
+        fallbacks = sum(source.fallbacks for source in self._inputs.sources)
+        report = self.cycles.report()
+        tasks = [
+            cycle_task(report, self.cycles.total_missed, fallbacks, self.failed, active=active),
+            known_joints_task(self._robot, self.sample, statistics),
+            *self._source_tasks(statistics),
+        ]
+        if self.estimate is not None:
+            tasks += submodel_tasks(self._robot, self.estimate)
+        return tasks
+
+    def _source_tasks(self, statistics: AssemblerStatistics) -> list[Task]:
+        """Return the state of each topic."""
+        tasks = []
+        states = self._states()
+        for source in self._inputs.sources:
+            problems = self._watch.new_problems(source)
+            if source.kind == 'joints':
+                parts = {
+                    name: part
+                    for name, part in statistics.joints.items()
+                    if name.startswith(f'{source.index}: ')
+                }
+                rates = {name: self._watch.rate(name, part) for name, part in parts.items()}
+                tasks.append(joints_task(source, parts, rates, problems))
+                continue
+            streams = statistics.fts if source.kind == 'ft' else statistics.imus
+            stream = streams[source.name]
+            rate = self._watch.rate(f'{source.kind} {source.name}', stream)
+            state = states.get((source.kind, source.name))
+            tasks.append(sensor_task(source, stream, rate, state, problems))
+        return tasks
+
+    def _states(self) -> dict[tuple[str, str], SensorState]:
+        """Return how the sensors were found in the last sample."""
+        if self.sample is None:
+            return {}
+        rows = (
+            ('ft', self._robot.ft_sensors, self.sample.ft_states),
+            ('imu', self._robot.imus, self.sample.imu_states),
+        )
+        return {
+            (kind, sensor.name): SensorState(int(state))
+            for kind, sensors, states in rows
+            for sensor, state in zip(sensors, states if states is not None else ())
+        }
+
+    def _log(self, tasks: list[Task]) -> None:
+        """Warn in one line about tasks that turned bad, and again every LOG_EVERY reports."""
+        bad = [task for task in tasks if task.level != OK]
+        due = [task for task in bad if not self._quiet.get(task.name)]
+        self._quiet = {task.name: (self._quiet.get(task.name) or LOG_EVERY) - 1 for task in bad}
+        if due:
+            said = '; '.join(f'{task.name}: {task.message}' for task in due[:LONGEST_LOG])
+            more = f'; and {len(due) - LONGEST_LOG} more' if len(due) > LONGEST_LOG else ''
+            self._node.get_logger().warning(said + more)

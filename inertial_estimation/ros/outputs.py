@@ -1,0 +1,127 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Publishers of the estimate.
+
+What goes out every cycle is laid out once and patched. What is for people goes out at
+``visualization_rate``, and only while somebody listens.
+"""
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rclpy.lifecycle import LifecycleNode
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import JointState, MultiDOFJointState
+
+from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.messages import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
+from inertial_estimation.ros.conversions import NANOSECONDS, topic_names, wrench_to_message
+from inertial_estimation.ros.markers import MarkerOutput
+
+RELIABLE = QoSProfile(depth=1)
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class Outputs:
+    """
+    The publishers of the estimator; silent unless the node is active.
+
+    Parameters
+    ----------
+    node : LifecycleNode
+        Owns the publishers.
+    estimator : WrenchEstimator
+        Names the rows.
+    visualization_rate : float
+        Rate of the topics for people [Hz]; 0 for none.
+
+    """
+
+    def __init__(
+        self, node: LifecycleNode, estimator: WrenchEstimator, visualization_rate: float
+    ) -> None:
+        self._node = node
+        robot, contacts = estimator.robot, estimator.contacts
+        self._publishers = []
+        self._wrenches = self._publisher(MultiDOFJointState, '~/external_wrenches')
+        self._torques = self._publisher(JointState, '~/joint_torques')
+        self._external_torques = self._publisher(JointState, '~/external_joint_torques')
+        self._encode_wrenches = WrenchesEncoder([contact.frame for contact in contacts]).encode
+        self._encode_torques = JointEffortEncoder(robot.joint_names).encode
+        self._offsets = self._latched_offsets(estimator)
+        self._decimated = [
+            self._wrench_topics(
+                'external_wrench', [(contact.name, contact.frame) for contact in contacts]
+            ),
+            self._wrench_topics('residual', [(sm.name, sm.name) for sm in robot.submodels]),
+        ]
+        self._markers = MarkerOutput(node, estimator)
+        self._period_ns = round(NANOSECONDS / visualization_rate) if visualization_rate else 0
+        self._shown_ns = 0
+
+    def publish(self, estimate: WrenchEstimate) -> None:
+        """
+        Publish an estimate.
+
+        Parameters
+        ----------
+        estimate : WrenchEstimate
+            Of one instant, with the default contacts.
+
+        """
+        stamp_ns = estimate.stamp_ns
+        self._wrenches.publish(self._encode_wrenches(stamp_ns, estimate.wrenches))
+        self._torques.publish(self._encode_torques(stamp_ns, estimate.torques))
+        self._external_torques.publish(self._encode_torques(stamp_ns, estimate.external_torques))
+        # Time may have been set back since.
+        if self._period_ns and not 0 <= stamp_ns - self._shown_ns < self._period_ns:
+            self._shown_ns = stamp_ns
+            self._show(estimate)
+
+    def announce(self) -> None:
+        """Publish what changes with the configuration only; call it once active."""
+        stamp_ns = self._node.get_clock().now().nanoseconds
+        for publisher, frame_id, offset in self._offsets:
+            publisher.publish(wrench_to_message(stamp_ns, frame_id, offset))
+
+    def destroy(self) -> None:
+        """Give the publishers back."""
+        for publisher in self._publishers:
+            self._node.destroy_lifecycle_publisher(publisher)
+        self._publishers.clear()
+        self._markers.destroy()
+
+    def _show(self, estimate: WrenchEstimate) -> None:
+        """Publish what people look at; rviz blanks a display whose message holds NaN."""
+        for topics, rows in zip(self._decimated, (estimate.wrenches, estimate.residuals)):
+            for (publisher, encode), row in zip(topics, rows):
+                if publisher.get_subscription_count() and np.isfinite(row).all():
+                    publisher.publish(encode(estimate.stamp_ns, row))
+        self._markers.publish(estimate)
+
+    def _publisher(self, message_type: type, topic: str, qos: QoSProfile = RELIABLE):
+        """Create a publisher that the lifecycle of the node switches."""
+        publisher = self._node.create_lifecycle_publisher(message_type, topic, qos)
+        self._publishers.append(publisher)
+        return publisher
+
+    def _wrench_topics(self, topic: str, rows: list[tuple[str, str]]) -> list:
+        """Return publisher and encoder for each name and frame."""
+        names = topic_names(name for name, _ in rows)
+        return [
+            (self._publisher(WrenchStamped, f'~/{topic}/{name}'), WrenchEncoder(frame).encode)
+            for name, (_, frame) in zip(names, rows)
+        ]
+
+    def _latched_offsets(self, estimator: WrenchEstimator) -> list:
+        """Return publisher, frame and offset of each FT sensor."""
+        robot = estimator.robot
+        names = topic_names(sensor.name for sensor in robot.ft_sensors)
+        found = []
+        for name, sensor, offset in zip(names, robot.ft_sensors, estimator.calibration.offsets):
+            publisher = self._publisher(WrenchStamped, f'~/ft_offset/{name}', LATCHED)
+            # Only the frames of links are known to tf.
+            link = robot.links[sensor.child].name
+            found.append((publisher, link if sensor.frame == 'child' else sensor.name, offset))
+        return found

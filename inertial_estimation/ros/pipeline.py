@@ -1,0 +1,118 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a configured node consists of: subscriptions, estimator, publishers, diagnostics."""
+
+from time import perf_counter
+
+from numpy.linalg import LinAlgError
+from rclpy.clock import Clock, ClockType, JumpThreshold
+from rclpy.duration import Duration
+from rclpy.lifecycle import LifecycleNode
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.estimation.building import build_assembler, build_estimator, build_robot
+from inertial_estimation.ros.executors import has_events_executor
+from inertial_estimation.ros.inputs import Inputs
+from inertial_estimation.ros.monitor import Monitor
+from inertial_estimation.ros.outputs import Outputs
+from inertial_estimation.sample import Sample
+
+REPORT_PERIOD = 1.0
+"""Period of the diagnostics [s]."""
+
+
+class Pipeline:
+    """
+    From messages to messages.
+
+    Parameters
+    ----------
+    node : LifecycleNode
+        Owns everything that talks.
+    settings : EstimatorSettings
+        Checked.
+    urdf : str
+        Robot description.
+
+    Attributes
+    ----------
+    active : bool
+        While false, messages fill the filters and nothing is estimated.
+
+    Raises
+    ------
+    InertialEstimationError
+        If settings and robot do not fit together.
+
+    """
+
+    def __init__(self, node: LifecycleNode, settings: EstimatorSettings, urdf: str) -> None:
+        self.active = False
+        self._node, self._settings = node, settings
+        self.robot = build_robot(settings, urdf)
+        self._assembler = build_assembler(settings, self.robot)
+        self._estimator = build_estimator(settings, self.robot)
+        self._outputs = Outputs(node, self._estimator, settings.visualization_rate)
+        try:
+            self._inputs = Inputs(
+                node,
+                settings,
+                self.robot,
+                self._assembler,
+                self._on_sample,
+                polled=settings.executor == 'single' or not has_events_executor(),
+            )
+        except InertialEstimationError:
+            self._outputs.destroy()
+            raise
+        self._monitor = Monitor(node, self.robot, self._assembler, self._inputs)
+        # Steady: a simulation that stands still, or never comes, is to be reported.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(REPORT_PERIOD, self._report, clock=steady)
+        self._jump = node.get_clock().create_jump_callback(
+            JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1)),
+            post_callback=self._on_time_jump,
+        )
+
+    def announce(self) -> None:
+        """Publish what changes with the configuration only; call it once active."""
+        self._outputs.announce()
+
+    def reset(self) -> str:
+        """Forget what was received; return what was done."""
+        self._assembler.reset()
+        return 'forgot all messages: filters and buffers are empty'
+
+    def destroy(self) -> None:
+        """Give everything back that talks."""
+        self._jump.unregister()
+        self._node.destroy_timer(self._timer)
+        self._inputs.destroy()
+        self._outputs.destroy()
+        self._monitor.destroy()
+
+    def _on_sample(self, sample: Sample) -> None:
+        """Estimate and publish one instant."""
+        self._monitor.sample = sample
+        if not self.active:
+            return
+        start = perf_counter()
+        try:
+            estimate = self._estimator.update(sample)
+        except (InertialEstimationError, LinAlgError) as error:
+            self._monitor.note_failure(error)
+            return
+        self._outputs.publish(estimate)
+        self._monitor.estimate = estimate
+        self._monitor.cycles.add(sample.stamp_ns, perf_counter() - start)
+
+    def _on_time_jump(self, jump) -> None:
+        """Start anew when the clock of the node goes back."""
+        if self._settings.reset_on_time_jump:
+            self._assembler.reset()
+            self._node.get_logger().info('time was set back: filters and buffers are empty')
+
+    def _report(self) -> None:
+        """Publish diagnostics."""
+        self._monitor.report(active=self.active)
