@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,9 @@ class Check:
         return {'summary': self.summary, 'warnings': list(self.warnings), **tables}
 
 
-def check_urdf(urdf: str | Path, *, imus: Iterable[str] | None = None, fixed_link: str = '') -> Check:
+def check_urdf(
+    urdf: str | Path, *, imus: Iterable[str] | None = None, fixed_link: str = ''
+) -> Check:
     """
     Read a robot description and tell what cannot be used instead of failing on it.
 
@@ -135,7 +138,7 @@ def _usable_joints(types: dict[str, str]) -> tuple[list[str], list[str]]:
 
 
 def _usable_sensors(
-    root: urdf_text.Element, joints: list[str], urdf: str | Path
+    root: Element, joints: list[str], urdf: str | Path
 ) -> tuple[list[str], list[str]]:
     """Return the FT sensors that can be used, and why others cannot."""
     sensors: list[str] = []

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,7 +111,8 @@ class SampleBatch:
         if not samples:
             raise ValueError('a batch needs at least one sample')
         columns = [[getattr(s, field.name) for s in samples] for field in fields(cls)]
-        return cls(*(None if any(v is None for v in c) else np.array(c) for c in columns))
+        arrays: Any = (None if any(v is None for v in c) else np.array(c) for c in columns)
+        return cls(*arrays)
 
     def take(self, rows: slice | NDArray[np.intp]) -> SampleBatch:
         """
@@ -127,8 +128,7 @@ class SampleBatch:
         SampleBatch
 
         """
-        values = (getattr(self, field.name) for field in fields(self))
-        return SampleBatch(*(None if value is None else value[rows] for value in values))
+        return SampleBatch(*self._at(rows))
 
     def __len__(self) -> int:
         """Return the number of instants."""
@@ -136,6 +136,11 @@ class SampleBatch:
 
     def __getitem__(self, index: int) -> Sample:
         """Return one instant as views into the batch."""
-        values = (getattr(self, field.name) for field in fields(self))
-        stamp, *arrays = (None if value is None else value[index] for value in values)
+        stamp, *arrays = self._at(index)
         return Sample(int(stamp), *arrays)
+
+    def _at(self, rows: int | slice | NDArray[np.intp]) -> Iterator[Any]:
+        """Yield the rows of each field."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            yield None if value is None else value[rows]

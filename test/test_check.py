@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.check import Check, check_urdf
 from inertial_estimation.cli import main

@@ -171,7 +171,9 @@ def build_balance(
     )
 
 
-def _external_factors(subtree: Sequence[int], contact_links: Sequence[int], base: int) -> list[int]:
+def _external_factors(
+    subtree: Sequence[int], contact_links: Sequence[int], base: int
+) -> list[int]:
     """
     Return the factors of the contacts in J' f [T 3.64] for the joint that a subtree hangs from.
 

@@ -91,9 +91,10 @@ def build_estimator(settings: EstimatorSettings, robot: Robot) -> WrenchEstimato
 
     """
     sensors = [settings.ft_of(sensor.name) for sensor in robot.ft_sensors]
-    matrices = [s.matrix or np.eye(6).ravel() for s in sensors]
+    matrices = [s.matrix or tuple(np.eye(6).ravel()) for s in sensors]
+    offsets = [s.offset for s in sensors]
     calibration = FtCalibration(
-        np.reshape(matrices, (-1, 6, 6)), np.reshape([s.offset for s in sensors], (-1, 6))
+        np.array(matrices).reshape(-1, 6, 6), np.array(offsets).reshape(-1, 6)
     )
     contacts = []
     for name in settings.contacts:

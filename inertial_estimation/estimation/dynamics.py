@@ -129,9 +129,7 @@ class Dynamics:
         pin.computeJointJacobians(self.geometry.model, self._geometry_data, positions)
 
 
-def serving_sources(
-    robot: Robot, imus: Sequence[int]
-) -> tuple[NDArray[np.intp], list[Source]]:
+def serving_sources(robot: Robot, imus: Sequence[int]) -> tuple[NDArray[np.intp], list[Source]]:
     """
     Return the sources of motion that serve at least one link.
 
@@ -150,7 +148,11 @@ def serving_sources(
 
     """
     if robot.fixed_frame:
-        return np.empty(0, dtype=np.intp), [Source(robot.fixed_frame, *robot.frame(robot.fixed_frame))]
-    candidates = [Source(robot.imus[k].name, robot.imus[k].link, robot.imus[k].L_H_S) for k in imus]
+        return np.empty(0, dtype=np.intp), [
+            Source(robot.fixed_frame, *robot.frame(robot.fixed_frame))
+        ]
+    candidates = [
+        Source(robot.imus[k].name, robot.imus[k].link, robot.imus[k].L_H_S) for k in imus
+    ]
     serving = sorted(set(assign_owners(robot.links, candidates)))
     return np.array([imus[s] for s in serving], dtype=np.intp), [candidates[s] for s in serving]

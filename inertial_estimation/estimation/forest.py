@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 ROWS_PER_POSE = 12
-"""Doubles of a pose in Pinocchio's memory: nine of the rotation by columns, three of the origin."""
+"""Doubles of a pose in Pinocchio's memory: the rotation by columns, then the origin."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +175,9 @@ class _ForestBuilder:
             tops=tuple(top for _, top in self.tops),
             top_rows=np.array(top_rows, dtype=np.intp),
             joint_rows=np.array([joints[i].idx_v if i else -1 for i in self.joint_ids], np.intp),
-            position_rows=np.array([joints[i].idx_q if i else -1 for i in self.joint_ids], np.intp),
+            position_rows=np.array(
+                [joints[i].idx_q if i else -1 for i in self.joint_ids], np.intp
+            ),
             joints_between_trees=tuple(j for j, i in enumerate(self.joint_ids) if not i),
             below=tuple(self.below),
             path=tuple(self.path),

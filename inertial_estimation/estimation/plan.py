@@ -190,7 +190,8 @@ def _shared(balance: Balance, s: int, rows: Indices, used: Sequence[Contact]) ->
 def _holds_some(factors: NDArray[np.int64]) -> Mask:
     """Tell which rows hold some of the contacts but not all."""
     held = factors != 0
-    return held.any(axis=1) & ~held.all(axis=1)
+    some: Mask = held.any(axis=1) & ~held.all(axis=1)
+    return some
 
 
 def _frames(

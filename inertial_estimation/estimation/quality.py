@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertial_estimation.estimation.balance import Balance
 from inertial_estimation.estimation.dependence import joint_dependence

@@ -8,6 +8,8 @@ Wrenches on the way are about the root link's origin in its axes, one row [force
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -99,7 +101,12 @@ class _Step:
         plan, quality = self.plan, self.plan.quality
         totals = plan.balance.submodel_sums(self.terms)
         residuals = np.zeros((*self.lead, len(plan.ranks), 6))
-        flags = (plan.ranks, *quality, plan.used_imus, plan.used_fts)
+        flags: tuple[NDArray[Any], ...] = (
+            plan.ranks,
+            *quality,
+            plan.used_imus,
+            plan.used_fts,
+        )
         if self.lead or not plan.exact:
             flags = tuple(np.broadcast_to(a, (*self.lead, len(a))).copy() for a in flags)
         ranks, contact, torque, external, _, _, _ = flags

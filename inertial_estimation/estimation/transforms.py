@@ -77,7 +77,8 @@ def cross_matrix(p: Array) -> Array:
     ndarray, shape (..., 3, 3)
 
     """
-    return (p @ _SKEW).reshape(*p.shape, 3)
+    matrices: Array = (p @ _SKEW).reshape(*p.shape, 3)
+    return matrices
 
 
 def to_parent(A_pose_B: Array, B_f: Array, cross: Array) -> Array:

@@ -99,10 +99,11 @@ class WrenchEstimator:
         self._dynamics: dict[tuple[int, ...], Dynamics] = {}
         self._balances: dict[Hashable, Balance] = {}
         self._plans: dict[Hashable, Plan] = {}
-        n_joints, n_imus, n_fts = self._n
-        no_joints = (False,) * n_joints
-        everything = Working((True,) * n_imus, (True,) * n_fts, no_joints, no_joints)
-        self._default = self._plan(everything, None)
+        self._faultless: dict[Hashable, Plan] = {}
+        self._no_joints = (False,) * self._n[0]
+        self._none_assumed = bytes(self._n[0])
+        everything = Working((True,) * self._n[1], (True,) * n_fts, *[self._no_joints] * 2)
+        self._plan(everything, None)
 
     def update(
         self, sample: Sample, contacts: tuple[Contact, ...] | None = None
@@ -130,9 +131,9 @@ class WrenchEstimator:
 
         """
         self._check_shapes(sample, ())
-        plan = self._default
+        plan = self._faultless_plan(sample, contacts)
         plan.dynamics.run(sample)
-        if contacts is not None or sample.joint_states is not None or self._is_faulty(sample):
+        if _is_faulty(plan, sample):
             faults = _faults(sample)
             plan = self._plan(_working(faults, *self._n), contacts)
             sample = _without_faults(sample, faults, *self._n)
@@ -147,16 +148,6 @@ class WrenchEstimator:
             self.calibration.apply(sample.ft_readings),
             *self._numbers,
         )
-
-    def _is_faulty(self, sample: Sample) -> bool:
-        """
-        Tell whether something that was used is NaN or infinite.
-
-        Velocities, accelerations and IMU readings all end up in the generalised forces; joints
-        between two trees show in their positions only. A product each is the cheapest test.
-        """
-        tau, q, y = self._default.dynamics.tau, sample.positions, sample.ft_readings.ravel()
-        return not isfinite(tau.dot(tau) + q.dot(q) + y.dot(y))
 
     def batch(
         self, samples: SampleBatch, contacts: tuple[Contact, ...] | None = None
@@ -201,6 +192,20 @@ class WrenchEstimator:
                     )
                 )
         return _join(parts, order)
+
+    def _faultless_plan(self, sample: Sample, contacts: tuple[Contact, ...] | None) -> Plan:
+        """Return the plan for a sample in which every sensor works; joints may be assumed."""
+        if sample.joint_states is None:
+            assumed = self._none_assumed
+        else:
+            assumed = (sample.joint_states == SensorState.ASSUMED).tobytes()
+        key = (assumed, contacts)
+        plan = self._faultless.get(key)
+        if plan is None:
+            joints = tuple(flag != 0 for flag in assumed)
+            working = Working((True,) * self._n[1], (True,) * self._n[2], self._no_joints, joints)
+            plan = _keep(self._faultless, key, self._plan(working, contacts), PLANS_KEPT)
+        return plan
 
     def _check_shapes(self, sample: Sample | SampleBatch, lead: tuple[int, ...]) -> None:
         """Raise if an array has the wrong shape."""
@@ -275,6 +280,17 @@ def _trusted(robot: Robot, submodels: Sequence[Submodel], links: Sequence[int]) 
     return [c for c, k in enumerate(links) if first[merged[k]] == own[k]]
 
 
+def _is_faulty(plan: Plan, sample: Sample) -> bool:
+    """
+    Tell whether something that was used is NaN or infinite.
+
+    Velocities, accelerations and IMU readings all end up in the generalised forces; joints
+    between two trees show in their positions only. A product each is the cheapest test.
+    """
+    tau, q, y = plan.dynamics.tau, sample.positions, sample.ft_readings.ravel()
+    return not isfinite(tau.dot(tau) + q.dot(q) + y.dot(y))
+
+
 def _faults(sample: Sample | SampleBatch) -> Mask:
     """Return what is missing: joints, IMUs, FT sensors; then which joints are assumed."""
     joints = (
@@ -321,10 +337,8 @@ def _without_faults(sample: S, faults: Mask, n_joints: int, n_imus: int, n_fts: 
     """Put zeros where something is missing; the plan keeps them out of all results."""
     if not faults[: n_joints + n_imus + n_fts].any():
         return sample
-    joints, imus, fts, _ = np.split(
-        faults, np.cumsum([n_joints, n_imus, n_fts])
-    )
-    zeros = {
+    joints, imus, fts, _ = np.split(faults, np.cumsum([n_joints, n_imus, n_fts]))
+    zeros: dict[str, Any] = {
         name: np.where(joints, 0.0, getattr(sample, name))
         for name in ('positions', 'velocities', 'accelerations')
     }

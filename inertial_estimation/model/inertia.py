@@ -51,7 +51,7 @@ def consistency_margin(parameters: Array) -> Array:
         Positive if and only if the parameters are strictly fully physically consistent.
 
     """
-    return np.linalg.eigvalsh(pseudo_inertia(parameters))[..., 0]
+    return np.asarray(np.linalg.eigvalsh(pseudo_inertia(parameters))[..., 0], dtype=np.float64)
 
 
 def inertia_complaint(parameters: Array) -> str:

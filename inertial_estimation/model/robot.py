@@ -295,7 +295,9 @@ def _set_position(model: pin.Model, q: Array, joint: int, position: float) -> No
     q[start : start + size] = position if size == 1 else (np.cos(position), np.sin(position))
 
 
-def _read_links(model: pin.Model, ft_joints: list[str]) -> tuple[tuple[Link, ...], tuple[str, ...]]:
+def _read_links(
+    model: pin.Model, ft_joints: list[str]
+) -> tuple[tuple[Link, ...], tuple[str, ...]]:
     """Read links and joint names; Pinocchio's joint k + 1 moves link k."""
     names: dict[int, str] = {}
     for frame in model.frames:

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The sensors of a robot: what each one is, where it sits, and how its reading becomes a wrench."""
+"""What the sensors of a robot are, where they sit, and how a reading becomes a wrench."""
 
 from __future__ import annotations
 
