@@ -12,8 +12,8 @@ from inertial_estimation.sample import Array
 
 SINES = 3
 """Sines per joint: enough that no two joints repeat together within a run."""
-LOWEST, HIGHEST = 0.9, 1.4
-"""Range of the frequencies [Hz]: a slower sine would need more than the narrow joints' range."""
+LOWEST, HIGHEST = 0.75, 1.15
+"""Range of the frequencies [Hz]: slower ones would take narrow joints to their limits."""
 START = 2.0
 """How long the motion takes to reach its full amplitude [s]."""
 

@@ -14,7 +14,7 @@ from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.sample import Array
 from inertial_estimation.simulation.description import demo_package, describe, icub_urdf
 from inertial_estimation.simulation.mjcf import SOLE_HALF_SIZE, SOLES, build_model
-from inertial_estimation.simulation.motion import Motion
+from inertial_estimation.simulation.motion import START, Motion
 from inertial_estimation.simulation.scenario import Scenario
 from inertial_estimation.simulation.truth import Snapshot, TruthReader
 from inertial_estimation.simulation.vectors import cross
@@ -22,7 +22,7 @@ from inertial_estimation.simulation.vectors import cross
 PHYSICS_HZ = 1000
 """Steps of the physics engine per second."""
 SETTLING = 2.0
-"""How long the robot comes to rest in its posture before the scenario starts [s]."""
+"""How long the robot comes to rest in its posture before it moves [s]."""
 _LIMB_LINKS = ('upper_arm', 'forearm', 'upper_leg', 'lower_leg', 'foot')
 _IMU_LINKS = (
     *('head_imu_0', 'root_link', 'chest'),
@@ -35,6 +35,8 @@ IMUS: Mapping[str, str] = MappingProxyType({link: link for link in _IMU_LINKS})
 class SimulatedRobot:
     """
     The iCub of the package icub-models in MuJoCo, with six FT sensors and any number of IMUs.
+
+    When the scenario starts, the robot has come to rest in its posture and moves in full.
 
     Parameters
     ----------
@@ -110,7 +112,7 @@ class SimulatedRobot:
     def _forward(self, *, with_sensors: bool) -> None:
         """Compute forces and accelerations of the present state, pushes and servos on."""
         time = self._ticks / PHYSICS_HZ
-        positions, velocities = self._motion.at(time)
+        positions, velocities = self._motion.at(time + START)
         self._data.ctrl[:] = positions + self._lead * velocities
         self._push(time)
         every_stage = self._engine.mjtStage.mjSTAGE_NONE
@@ -163,13 +165,13 @@ class SimulatedRobot:
         return np.asarray(damping / self._model.actuator_gainprm[:, 0])
 
     def _settle(self) -> None:
-        """Put the robot into its posture, on its feet if it has any, and let it come to rest."""
+        """Put the robot into its posture, on its feet if it has any, and let it begin to move."""
         data = self._data
         data.qpos[-self._model.nu :] = self._motion.posture
         if not self._scenario.fixed:
             self._engine.mj_kinematics(self._model, data)
             data.qpos[2] = SOLE_HALF_SIZE[2] - min(data.geom(sole).xpos[2] for sole in SOLES)
-        self._ticks = -round(SETTLING * PHYSICS_HZ)
+        self._ticks = -round((SETTLING + START) * PHYSICS_HZ)
         self._forward(with_sensors=False)
         while self._ticks < 0:
             self._advance(with_sensors=False)

@@ -15,6 +15,8 @@ import numpy as np
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.sample import Array
 
+ACCELERATION = 3.5
+"""Root mean square acceleration that the scenes ask of a joint [rad/s^2]."""
 FIRST_PUSH = 1.0
 """When the first push of a scene begins [s]."""
 
@@ -109,7 +111,7 @@ def pole(duration: float = 30.0, seed: int = 0) -> Scenario:
         fixed=True,
         seed=seed,
         posture=posture,
-        motion=dict.fromkeys(posture, 4.0),
+        motion=dict.fromkeys(posture, ACCELERATION),
         contacts=('root_link', *_PUSHED_ON_POLE),
         pushes=tuple(_schedule(wrenches, duration, length=1.4, period=0.8)),
     )
@@ -137,7 +139,7 @@ def standing(duration: float = 30.0, seed: int = 0) -> Scenario:
         fixed=False,
         seed=seed,
         posture={**moving, **_on_both_sides(_STANDING_LEG)},
-        motion={joint: 1.5 if joint.startswith('torso') else 4.0 for joint in moving},
+        motion={joint: 1.5 if joint.startswith('torso') else ACCELERATION for joint in moving},
         contacts=('chest', 'l_hand', 'r_hand', 'l_upper_leg', 'r_upper_leg', 'l_sole', 'r_sole'),
         pushes=tuple(_schedule(cycle(_STANDING_PUSHES), duration, length=1.2, period=1.4)),
     )
@@ -192,12 +194,12 @@ _STANDING_PUSHES: tuple[tuple[str, _Wrench], ...] = (
     ('l_hand', (10.0, -6.0, 3.0, 0.2, 0.0, 0.0)),
     ('r_upper_leg', (20.0, -10.0, 0.0, 0.0, 0.5, 0.0)),
     ('chest', (0.0, -50.0, 0.0, 0.0, 0.0, 0.0)),
-    ('r_hand', (-4.0, 5.0, 14.0, 0.0, -0.2, 0.0)),
+    ('r_hand', (-6.0, 4.0, 14.0, 0.0, -0.2, 0.0)),
     ('chest', (8.0, 0.0, 0.0, 0.0, 0.0, 0.0)),
     ('l_upper_leg', (15.0, 20.0, 10.0, 0.0, 0.0, 0.5)),
     ('chest', (-5.0, 30.0, 4.0, 0.0, 0.0, 0.0)),
     ('l_hand', (4.0, -9.0, -11.0, 0.0, 0.0, 0.2)),
-    ('chest', (0.0, -40.0, 5.0, 0.0, 0.0, 0.0)),
+    ('chest', (0.0, -40.0, 4.0, 0.0, 0.0, 0.0)),
     ('r_hand', (-10.0, -6.0, 3.0, 0.0, 0.0, 0.0)),
     ('r_upper_leg', (5.0, 20.0, -20.0, 0.0, 0.0, 0.0)),
 )
