@@ -111,8 +111,8 @@ class Robot:
             Sensors to cut at: names of ``<sensor type="force_torque">`` tags or descriptions.
             Default: every tag.
         imus : iterable of str or (str, str), optional
-            IMUs in use: name, or name and frame. Default: each accelerometer and gyroscope tag
-            of one link whose frames agree.
+            IMUs in use: name, or name and frame. Default: none with a fixed link, otherwise each
+            accelerometer and gyroscope tag of one link whose frames agree.
         fixed_link : str, optional
             Frame that is at rest in the world.
         gravity : sequence of float, shape (3,)
@@ -158,7 +158,10 @@ class Robot:
             raise ShapeError('gravity', (3,), robot.gravity.shape)
         if fixed_link:
             robot.frame(fixed_link)
-        chosen = robot._paired_imus() if imus is None else tuple(map(robot._imu, imus))
+        if imus is None:
+            chosen = () if fixed_link else robot._paired_imus()
+        else:
+            chosen = tuple(map(robot._imu, imus))
         return replace(robot, imus=chosen)
 
     @cached_property
