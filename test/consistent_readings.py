@@ -1,0 +1,148 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Readings that fit together: what the sensors of a robot say under known external wrenches.
+
+Written against Pinocchio and the URDF alone, without the engine: FT joints become joints of six
+degrees of freedom, and the acceleration of a floating base is the one that the wrenches cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import numpy as np
+import pinocchio as pin
+
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Sample
+
+
+class Motion(NamedTuple):
+    """Joint positions, velocities, accelerations (n_joints,), rate of the root link (3,)."""
+
+    positions: np.ndarray
+    velocities: np.ndarray
+    accelerations: np.ndarray
+    rate: np.ndarray
+
+
+def random_motion(robot: Robot, rng: np.random.Generator) -> Motion:
+    """Return a fast motion [rad, rad/s, rad/s^2]; a fixed robot's root does not turn."""
+    n = len(robot.joint_names)
+    return Motion(
+        positions=rng.uniform(-1.2, 1.2, n),
+        velocities=rng.normal(0.0, 2.0, n),
+        accelerations=rng.normal(0.0, 8.0, n),
+        rate=np.zeros(3) if robot.fixed_frame else rng.normal(0.0, 1.0, 3),
+    )
+
+
+def arbitrary_sample(robot: Robot, rng: np.random.Generator) -> Sample:
+    """Return a moving state with readings that need not fit together."""
+    motion, n_imus = random_motion(robot, rng), len(robot.imus)
+    return Sample(
+        stamp_ns=0,
+        positions=motion.positions,
+        velocities=motion.velocities,
+        accelerations=motion.accelerations,
+        angular_velocities=rng.normal(0.0, 1.0, (n_imus, 3)),
+        proper_accelerations=rng.normal(0.0, 3.0, (n_imus, 3)) + np.array([0.0, 0.0, 9.81]),
+        angular_accelerations=rng.normal(0.0, 4.0, (n_imus, 3)),
+        ft_readings=rng.normal(0.0, 1.0, (len(robot.ft_sensors), 6)) * ([50.0] * 3 + [5.0] * 3),
+    )
+
+
+class ConsistentReadings:
+    """
+    A robot that moves as it is told and feels wrenches at named frames.
+
+    Parameters
+    ----------
+    robot : Robot
+        Floating, or with its root link fixed. IMUs are called after their frame.
+
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        tree = ElementTree.fromstring(robot.urdf)
+        ft_joints = [sensor.joint for sensor in robot.ft_sensors]
+        for joint in tree.findall('joint'):
+            if joint.get('name') in ft_joints:
+                joint.set('type', 'floating')
+        text = ElementTree.tostring(tree, encoding='unicode')
+        full = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
+        kept = {'root_joint', *ft_joints, *robot.joint_names}
+        locked = [k for k in range(1, full.njoints) if full.names[k] not in kept]
+        self.robot = robot
+        self.model = pin.buildReducedModel(full, locked, pin.neutral(full))
+        self.model.gravity.setZero()
+        self.data = self.model.createData()
+        self.frames = {frame.name: frame for frame in self.model.frames}
+        self.rows = [self.model.idx_vs[self.model.getJointId(j)] for j in robot.joint_names]
+        self.q_rows = [self.model.idx_qs[self.model.getJointId(j)] for j in robot.joint_names]
+        self.ft_rows = [self.model.idx_vs[self.model.getJointId(j)] for j in ft_joints]
+
+    def sample(
+        self, motion: Motion, wrenches: Mapping[str, np.ndarray]
+    ) -> tuple[Sample, np.ndarray, np.ndarray]:
+        """
+        Return readings, joint torques (n_joints,) and the reaction at a fixed root link (6,).
+
+        The wrenches are in and about their frames, environment on robot [N, Nm]. The reaction of
+        a floating robot is zero.
+        """
+        q, v, a = self._state(motion)
+        external = [pin.Force.Zero() for _ in range(self.model.njoints)]
+        for name, wrench in wrenches.items():
+            frame = self.frames[name]
+            external[frame.parentJoint] += frame.placement.act(pin.Force(np.asarray(wrench)))
+        if self.robot.fixed_frame:
+            a[:3] = -self.robot.gravity
+        else:
+            inertia = np.triu(pin.crba(self.model, self.data, q)[:6, :6])
+            inertia += np.triu(inertia, 1).T
+            for _ in range(2):  # the second round takes away the round-off of the first
+                tau = pin.rnea(self.model, self.data, q, v, a, external)
+                a[:6] -= np.linalg.solve(inertia, tau[:6])
+        tau = pin.rnea(self.model, self.data, q, v, a, external).copy()
+        pin.forwardKinematics(self.model, self.data, q, v, a)
+        rates, linear, angular = (np.array(x).reshape(-1, 3) for x in self._imus())
+        sample = Sample(
+            0, *motion[:3], rates, linear, angular, np.array(self._fts(tau)).reshape(-1, 6)
+        )
+        return sample, tau[self.rows], tau[:6]
+
+    def pose(self, motion: Motion, frame: str) -> np.ndarray:
+        """Return the pose of a frame in the root link, shape (4, 4) [m]."""
+        q, _, _ = self._state(motion)
+        pin.framesForwardKinematics(self.model, self.data, q)
+        return np.asarray(self.data.oMf[self.model.getFrameId(frame)].homogeneous)
+
+    def _state(self, motion: Motion) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return configuration, velocity and acceleration with the root link at the origin."""
+        q = pin.neutral(self.model)
+        v, a = np.zeros((2, self.model.nv))
+        q[self.q_rows], v[self.rows], a[self.rows] = motion[:3]
+        v[3:6] = motion.rate
+        return q, v, a
+
+    def _imus(self) -> tuple[list, list, list]:
+        """Return rates, proper accelerations and angular accelerations of the IMUs."""
+        model, data, local = self.model, self.data, pin.LOCAL
+        frames = [model.getFrameId(imu.frame) for imu in self.robot.imus]
+        return (
+            [pin.getFrameVelocity(model, data, f, local).angular for f in frames],
+            [pin.getFrameClassicalAcceleration(model, data, f, local).linear for f in frames],
+            [pin.getFrameAcceleration(model, data, f, local).angular for f in frames],
+        )
+
+    def _fts(self, tau: np.ndarray) -> list:
+        """Return FT readings; a joint's force is what the parent does to the child."""
+        return [
+            -sensor.direction
+            * pin.SE3(sensor.child_H_sensor).actInv(pin.Force(tau[row : row + 6])).vector
+            for sensor, row in zip(self.robot.ft_sensors, self.ft_rows)
+        ]
