@@ -1,0 +1,184 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+One constant offset per FT sensor: from a torque reference, or from the model.
+
+Offsets are subtracted: wrench = matrix raw - offset. Whatever an estimator returns is affine in
+its readings, so both ways need only its value without readings and its slopes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import LogError, ShapeError
+
+Array = NDArray[np.float64]
+
+DEFAULT_TOLERANCE = 1e-2
+DEFAULT_LENGTH_SCALE = 0.1
+
+
+class OffsetFit(NamedTuple):
+    """Offsets and how well the data determine them."""
+
+    offsets: Array
+    """Shape (n_fts, 6), [force; torque] in each sensor's frame [N, Nm]."""
+    deviations: Array
+    """
+    Root mean square of what remains, shape (m,): of each torque [Nm or N], or of each reading
+    minus its prediction, six per sensor [N, Nm]; NaN where there are no data.
+    """
+    rank: int
+    """Combinations of offsets that the data determine, of 6 n_fts."""
+    n_samples: int
+    """Instants that were used."""
+
+
+def fit_offsets(
+    readings: Array,
+    torques: Array,
+    slopes: Array,
+    reference: Array,
+    *,
+    prior: Array | None = None,
+    length_scale: float = DEFAULT_LENGTH_SCALE,
+    tolerance: float = DEFAULT_TOLERANCE,
+) -> OffsetFit:
+    """
+    Return the offsets with which estimated torques come closest to reference torques.
+
+    Least squares of ``torques + slopes (readings - offsets) - reference``. Combinations of
+    offsets that hardly change the torques stay at their prior: a hip and a knee see a leg sensor
+    along few axes only, and what they do not see must not be guessed from noise.
+
+    Parameters
+    ----------
+    readings : ndarray, shape (n, n_fts, 6)
+        Measured wrenches, NaN where a sensor failed [N, Nm].
+    torques : ndarray, shape (n, n_joints)
+        Estimated torques with all readings zero [Nm or N].
+    slopes : ndarray, shape (n, n_joints, n_fts, 6)
+        Their derivatives by the readings.
+    reference : ndarray, shape (n, n_joints)
+        Torques to come close to, NaN where there are none [Nm or N].
+    prior : ndarray, shape (n_fts, 6), optional
+        Offsets where nothing better is known. Default: zero.
+    length_scale : float
+        Moment noise over force noise [m]; makes the two comparable.
+    tolerance : float
+        Singular values below this times the largest count as zero.
+
+    Returns
+    -------
+    OffsetFit
+
+    Raises
+    ------
+    ShapeError
+        If the arrays do not belong together.
+    LogError
+        If there is no instant with readings and reference.
+
+    """
+    n, n_fts = readings.shape[:2]
+    for name, array, shape in (
+        ('torques', torques, reference.shape),
+        ('slopes', slopes, (*reference.shape, n_fts, 6)),
+        ('reference', reference, (n, *reference.shape[1:])),
+    ):
+        if array.shape != shape:
+            raise ShapeError(name, shape, array.shape)
+    start = np.zeros((n_fts, 6)) if prior is None else prior
+    residuals = _predicted(torques, slopes, readings - start) - reference
+    # A joint that feels no sensor, or has no reference, says nothing about offsets.
+    used = np.isfinite(residuals) & (slopes != 0.0).any(axis=(2, 3))
+    if not used.any():
+        raise LogError('no instant of the range has both FT readings and reference torques')
+    scale = np.tile(np.repeat([1.0, length_scale], 3), n_fts)
+    A = slopes[used].reshape(-1, 6 * n_fts) * scale
+    U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
+    rank = int((sigma > tolerance * sigma[0]).sum())
+    change = scale * (Vt[:rank].T @ ((U.T @ residuals[used])[:rank] / sigma[:rank]))
+    offsets = start + change.reshape(n_fts, 6)
+    remaining = _predicted(torques, slopes, readings - offsets) - reference
+    remaining[~used] = np.nan
+    return OffsetFit(offsets, _rms(remaining), rank, int(used.any(axis=1).sum()))
+
+
+def model_offsets(
+    readings: Array, residuals: Array, slopes: Array, *, prior: Array | None = None
+) -> OffsetFit:
+    """
+    Return the mean difference between readings and what the model predicts [T 4.7].
+
+    One contact carries the whole robot, so every submodel but its own is free, and the readings
+    that leave no residual in the free ones are the prediction [T 4.28].
+
+    Parameters
+    ----------
+    readings : ndarray, shape (n, n_fts, 6)
+        Measured wrenches, NaN where a sensor failed [N, Nm].
+    residuals : ndarray, shape (n, 6 n_fts)
+        Residuals of the free submodels with all readings zero [N, Nm].
+    slopes : ndarray, shape (n, 6 n_fts, n_fts, 6)
+        Their derivatives by the readings.
+    prior : ndarray, shape (n_fts, 6), optional
+        Offsets of sensors without a usable reading. Default: zero.
+
+    Returns
+    -------
+    OffsetFit
+
+    Raises
+    ------
+    ShapeError
+        If the arrays do not belong together.
+    LogError
+        If there is no instant with readings and a prediction.
+
+    """
+    n, n_fts = readings.shape[:2]
+    for name, array, shape in (
+        ('residuals', residuals, (n, 6 * n_fts)),
+        ('slopes', slopes, (n, 6 * n_fts, n_fts, 6)),
+    ):
+        if array.shape != shape:
+            raise ShapeError(name, shape, array.shape)
+    known = np.isfinite(residuals).all(axis=1)
+    predicted = np.full((n, n_fts, 6), np.nan)
+    matrices = slopes[known].reshape(-1, 6 * n_fts, 6 * n_fts)
+    solved = np.linalg.solve(matrices, -residuals[known][:, :, None])
+    predicted[known] = solved.reshape(-1, n_fts, 6)
+    differences = readings - predicted
+    counts = np.isfinite(differences).all(axis=2).sum(axis=0)
+    if not counts.any():
+        raise LogError('no instant of the range has both FT readings and a predicted wrench')
+    start = np.zeros((n_fts, 6)) if prior is None else prior
+    seen = counts > 0
+    offsets = start.copy()
+    offsets[seen] = np.nanmean(differences[:, seen], axis=0)
+    rank = 6 * int(seen.sum())
+    deviations = _rms((differences - offsets).reshape(n, -1))
+    return OffsetFit(offsets, deviations, rank, int(counts.max()))
+
+
+def _predicted(torques: Array, slopes: Array, wrenches: Array) -> Array:
+    """Return torques with some wrenches; a sensor that a joint does not feel may be NaN."""
+    felt = slopes != 0.0
+    shares = np.where(felt, slopes * np.where(felt, wrenches[:, None], 0.0), 0.0)
+    total: Array = torques + shares.sum(axis=(2, 3))
+    return total
+
+
+def _rms(values: Array) -> Array:
+    """Return the root mean square of each column, without NaN; NaN for an empty column."""
+    finite = np.isfinite(values)
+    count = finite.sum(axis=0)
+    squares = np.where(finite, values, 0.0) ** 2
+    with np.errstate(invalid='ignore'):
+        rms: Array = np.sqrt(squares.sum(axis=0) / count)
+    return rms

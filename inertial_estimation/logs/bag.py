@@ -1,0 +1,274 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Read and write ROS 2 bags (mcap and sqlite3), without ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from inertial_estimation.errors import LogError, NameNotFound
+
+if TYPE_CHECKING:
+    from rosbags.interfaces import Connection
+    from rosbags.typesys.store import Typestore
+
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+MULTI_DOF_JOINT_STATE = 'sensor_msgs/msg/MultiDOFJointState'
+WRENCH = 'geometry_msgs/msg/WrenchStamped'
+IMU = 'sensor_msgs/msg/Imu'
+BAG_VERSION: Final = 8
+"""What Humble and later read."""
+
+
+class BagTopic(NamedTuple):
+    """What a bag holds of one topic."""
+
+    type: str
+    """Message type, such as ``sensor_msgs/msg/Imu``."""
+    n_messages: int
+    """Number of messages."""
+
+
+class BagMessage(NamedTuple):
+    """One message of a bag."""
+
+    topic: str
+    recorded_ns: int
+    """When the recorder received it [ns]."""
+    data: bytes
+    """The serialized message, encapsulation header included."""
+
+
+class BagReader:
+    """
+    Reads a bag; a context manager.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder with ``metadata.yaml``, or a single ``.mcap`` or ``.db3`` file.
+
+    Raises
+    ------
+    LogError
+        If there is no bag, or it cannot be opened.
+
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        from rosbags.rosbag2 import Reader, ReaderError
+
+        self.path = Path(path)
+        _check_exists(self.path)
+        try:
+            self._reader = Reader(self.path)
+            self._reader.open()
+        except (ReaderError, OSError) as error:
+            raise LogError(f"'{self.path}' cannot be read as a ROS 2 bag: {error}") from error
+        self.topics: Mapping[str, BagTopic] = {
+            topic: BagTopic(info.msgtype or 'several types', info.msgcount)
+            for topic, info in self._reader.topics.items()
+        }
+
+    def __enter__(self) -> BagReader:
+        """Return the open bag."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the bag."""
+        self._reader.close()
+
+    def require(self, topic: str, type_: str) -> BagTopic:
+        """
+        Return what the bag holds of a topic that is needed.
+
+        Parameters
+        ----------
+        topic : str
+            Name of the topic.
+        type_ : str
+            Type that its messages must have.
+
+        Returns
+        -------
+        BagTopic
+
+        Raises
+        ------
+        NameNotFound
+            If the bag has no such topic; the message lists the closest ones.
+        LogError
+            If the type is another one.
+
+        """
+        if topic not in self.topics:
+            same_type = [name for name, found in self.topics.items() if found.type == type_]
+            raise NameNotFound('topic of the bag', topic, same_type or self.topics)
+        found = self.topics[topic]
+        if found.type != type_:
+            raise LogError(f"topic '{topic}' of the bag holds {found.type}, expected {type_}")
+        return found
+
+    def messages(self, topics: Iterable[str]) -> Iterator[BagMessage]:
+        """
+        Yield the messages of some topics in the order of their recording.
+
+        Parameters
+        ----------
+        topics : iterable of str
+            Names of the topics.
+
+        Yields
+        ------
+        BagMessage
+
+        Raises
+        ------
+        LogError
+            If the bag turns out to be damaged.
+
+        """
+        from rosbags.rosbag2 import ReaderError
+
+        wanted = set(topics)
+        connections = [c for c in self._reader.connections if c.topic in wanted]
+        if not connections:
+            return
+        try:
+            for connection, recorded_ns, data in self._reader.messages(connections):
+                yield BagMessage(connection.topic, recorded_ns, bytes(data))
+        except (ReaderError, OSError) as error:
+            raise LogError(f"'{self.path}' is damaged: {error}") from error
+
+
+class BagWriter:
+    """
+    Writes a new bag (mcap); a context manager.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder, which must not exist yet.
+
+    Raises
+    ------
+    LogError
+        If the folder exists or cannot be made.
+
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
+
+        self.path = Path(path)
+        try:
+            self._writer = Writer(
+                self.path, version=BAG_VERSION, storage_plugin=StoragePlugin.MCAP
+            )
+            self._writer.open()
+        except (WriterError, OSError) as error:
+            raise LogError(f"bag '{self.path}' cannot be written: {error}") from error
+        self._store = standard_types()
+        self._connections: dict[str, Connection] = {}
+
+    def __enter__(self) -> BagWriter:
+        """Return the open bag."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Finish the bag."""
+        self._writer.close()
+
+    def write(self, topic: str, type_: str, stamp_ns: int, data: bytes) -> None:
+        """
+        Write a message.
+
+        Parameters
+        ----------
+        topic : str
+            Name of the topic; its first message declares it.
+        type_ : str
+            Message type, such as ``sensor_msgs/msg/Imu``.
+        stamp_ns : int
+            When it is played back [ns].
+        data : bytes
+            The serialized message, encapsulation header included.
+
+        """
+        connection = self._connections.get(topic)
+        if connection is None:
+            connection = self._writer.add_connection(topic, type_, typestore=self._store)
+            self._connections[topic] = connection
+        self._writer.write(connection, stamp_ns, data)
+
+
+def standard_types() -> Typestore:
+    """
+    Return the message types of ROS 2 for reading and writing without ROS.
+
+    Returns
+    -------
+    Typestore
+
+    """
+    from rosbags.typesys import Stores, get_typestore
+
+    return get_typestore(Stores.ROS2_HUMBLE)
+
+
+def deserialize(data: bytes, type_: str, store: Typestore) -> Any:
+    """
+    Return a message as an object with the fields of its type; slow, but any encoding will do.
+
+    Parameters
+    ----------
+    data : bytes
+        The serialized message.
+    type_ : str
+        Message type.
+    store : Typestore
+        From `standard_types`.
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    LogError
+        If the bytes are no such message.
+
+    """
+    from rosbags.serde import SerdeError
+
+    try:
+        return store.deserialize_cdr(data, type_)
+    except (SerdeError, ValueError, IndexError) as error:
+        raise LogError(f'a message of {len(data)} bytes is no {type_}: {error}') from error
+
+
+def _check_exists(path: Path) -> None:
+    """Say what is missing, and what to give instead."""
+    if not path.exists():
+        raise LogError(f"there is no bag '{path}'")
+    if path.is_dir() and not (path / 'metadata.yaml').exists():
+        files = sorted(f.name for f in path.iterdir() if f.suffix in ('.mcap', '.db3'))
+        if files:
+            raise LogError(
+                f"'{path}' has no metadata.yaml, as after an interrupted recording: "
+                f"give one of its files, such as '{path / files[0]}'"
+            )
+        raise LogError(f"'{path}' is no bag: it holds neither metadata.yaml nor .mcap or .db3")

@@ -1,0 +1,106 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""How an estimated signal compares with a reference that may lag behind it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.sample import Array
+
+MAX_LAG = 0.1
+LAG_STEP = 0.0025
+LONGEST_BRIDGE = 3.0
+"""Neighbours further apart than this many usual intervals are not interpolated between."""
+FEWEST = 10
+"""Fewer instants than this tell nothing."""
+
+
+class Comparison(NamedTuple):
+    """An estimate against a reference, in the unit of the two."""
+
+    n_samples: int
+    """Instants where both are numbers."""
+    mean_error: float
+    rms: float
+    correlation: float
+    lag: float
+    """
+    How much the reference comes later: where the error varies least, whatever its mean.
+
+    NaN if no lag up to `MAX_LAG` is best [s].
+    """
+    rms_at_lag: float
+    """Likewise NaN."""
+
+
+def compare(times: Array, estimate: Array, reference: Array) -> Comparison | None:
+    """
+    Compare two signals and find by how much the reference comes later.
+
+    Parameters
+    ----------
+    times : ndarray, shape (n,)
+        Increasing times [s].
+    estimate, reference : ndarray, shape (n,)
+        NaN where there is nothing to compare.
+
+    Returns
+    -------
+    Comparison or None
+        None if fewer than `FEWEST` instants can be compared, or the reference never changes.
+
+    """
+    both = np.isfinite(estimate) & np.isfinite(reference)
+    if both.sum() < FEWEST or np.ptp(reference[both]) == 0.0:
+        return None
+    error = (estimate - reference)[both]
+    lag, rms_at_lag = _find_lag(times, estimate, reference)
+    return Comparison(
+        n_samples=int(both.sum()),
+        mean_error=float(error.mean()),
+        rms=_rms(error),
+        correlation=_correlation(estimate[both], reference[both]),
+        lag=lag,
+        rms_at_lag=rms_at_lag,
+    )
+
+
+def _find_lag(times: Array, estimate: Array, reference: Array) -> tuple[float, float]:
+    """Return the lag and the rms there; every lag is judged on the same instants."""
+    lags = LAG_STEP * np.arange(-round(MAX_LAG / LAG_STEP), round(MAX_LAG / LAG_STEP) + 1)
+    delayed = np.array([_interpolate(times - lag, times, estimate) for lag in lags])
+    usable = np.isfinite(delayed).all(axis=0) & np.isfinite(reference)
+    if usable.sum() < FEWEST:
+        return np.nan, np.nan
+    errors = delayed[:, usable] - reference[usable]
+    best = int(np.argmin(errors.std(axis=1)))
+    if best in (0, len(lags) - 1):
+        return np.nan, np.nan
+    return float(lags[best]), _rms(errors[best])
+
+
+def _interpolate(wanted: Array, times: Array, values: Array) -> Array:
+    """Interpolate linearly between neighbours that are both numbers and close in time."""
+    right = np.clip(np.searchsorted(times, wanted), 1, len(times) - 1)
+    before, after = times[right - 1], times[right]
+    share = (wanted - before) / (after - before)
+    known: NDArray[np.bool_] = (share >= 0.0) & (share <= 1.0)
+    known &= after - before <= LONGEST_BRIDGE * float(np.median(np.diff(times)))
+    result: Array = values[right - 1] + share * (values[right] - values[right - 1])
+    result[~known] = np.nan
+    return result
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2)))
+
+
+def _correlation(a: Array, b: Array) -> float:
+    """Return the correlation, NaN where one of the two never changes."""
+    if np.ptp(a) == 0.0 or np.ptp(b) == 0.0:
+        return float('nan')
+    return float(np.corrcoef(a, b)[0, 1])

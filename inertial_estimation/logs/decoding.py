@@ -1,0 +1,164 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the bytes of a bag to readings: the node's own decoders, and a general one behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.logs.bag import IMU, JOINT_STATE, WRENCH, deserialize, standard_types
+from inertial_estimation.messages import (
+    ImuDecoder,
+    ImuReading,
+    JointReading,
+    JointStateDecoder,
+    WrenchDecoder,
+    WrenchReading,
+    absent_if,
+)
+
+if TYPE_CHECKING:
+    from rosbags.typesys.store import Typestore
+
+Array = NDArray[np.float64]
+Reading = TypeVar('Reading')
+
+NANOSECONDS = 1_000_000_000
+
+
+class TopicReader(Generic[Reading]):
+    """
+    Reads the messages of one topic.
+
+    Parameters
+    ----------
+    type_ : str
+        Message type.
+    decode : callable
+        Quick decoder, which returns None for what it does not know.
+    convert : callable
+        Makes a reading of a general message object.
+
+    Attributes
+    ----------
+    fallbacks : int
+        Messages that only the general deserializer could read.
+
+    """
+
+    def __init__(
+        self,
+        type_: str,
+        decode: Callable[[bytes], Reading | None],
+        convert: Callable[[Any], Reading],
+    ) -> None:
+        self.fallbacks = 0
+        self._type = type_
+        self._decode = decode
+        self._convert = convert
+        self._store: Typestore | None = None
+
+    def read(self, data: bytes) -> Reading:
+        """
+        Return what a message says.
+
+        Parameters
+        ----------
+        data : bytes
+            The serialized message, encapsulation header included.
+
+        Returns
+        -------
+        JointReading, WrenchReading or ImuReading
+
+        Raises
+        ------
+        LogError
+            If the bytes are no such message.
+
+        """
+        reading = self._decode(data)
+        if reading is not None:
+            return reading
+        if self._store is None:
+            self._store = standard_types()
+        self.fallbacks += 1
+        return self._convert(deserialize(data, self._type, self._store))
+
+
+def joint_state_reader() -> TopicReader[JointReading]:
+    """
+    Return a reader of sensor_msgs/JointState.
+
+    Returns
+    -------
+    TopicReader
+
+    """
+    return TopicReader(JOINT_STATE, JointStateDecoder().decode, _joint_reading)
+
+
+def wrench_reader() -> TopicReader[WrenchReading]:
+    """
+    Return a reader of geometry_msgs/WrenchStamped.
+
+    Returns
+    -------
+    TopicReader
+
+    """
+    return TopicReader(WRENCH, WrenchDecoder().decode, _wrench_reading)
+
+
+def imu_reader() -> TopicReader[ImuReading]:
+    """
+    Return a reader of sensor_msgs/Imu.
+
+    Returns
+    -------
+    TopicReader
+
+    """
+    return TopicReader(IMU, ImuDecoder().decode, _imu_reading)
+
+
+def _joint_reading(message: Any) -> JointReading:
+    return JointReading(
+        _stamp(message),
+        tuple(message.name),
+        np.array(message.position, dtype=np.float64),
+        np.array(message.velocity, dtype=np.float64),
+        np.array(message.effort, dtype=np.float64),
+    )
+
+
+def _wrench_reading(message: Any) -> WrenchReading:
+    wrench = np.concatenate([_vector(message.wrench.force), _vector(message.wrench.torque)])
+    return WrenchReading(_stamp(message), message.header.frame_id, wrench)
+
+
+def _imu_reading(message: Any) -> ImuReading:
+    return ImuReading(
+        _stamp(message),
+        message.header.frame_id,
+        absent_if(
+            message.angular_velocity_covariance[0] == -1.0, _vector(message.angular_velocity)
+        ),
+        absent_if(
+            message.linear_acceleration_covariance[0] == -1.0,
+            _vector(message.linear_acceleration),
+        ),
+    )
+
+
+def _stamp(message: Any) -> int:
+    stamp = message.header.stamp
+    return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
+
+
+def _vector(vector: Any) -> Array:
+    return np.array([vector.x, vector.y, vector.z])

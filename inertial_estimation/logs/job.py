@@ -1,0 +1,68 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The whole job of ``inertial-estimation replay``: a bag in, figures and a bag out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import LogError
+from inertial_estimation.estimation.building import build_robot
+from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
+from inertial_estimation.logs.replay import Progress, TimeRange, no_progress, read_samples, run
+from inertial_estimation.logs.report import ReplayReport, make_report
+from inertial_estimation.logs.results import write_results
+
+
+def replay_bag(
+    bag: str | Path,
+    urdf: str | Path,
+    settings: EstimatorSettings,
+    *,
+    time_range: TimeRange | None = None,
+    offsets: OffsetRequest | None = None,
+    out: str | Path | None = None,
+    progress: Progress = no_progress,
+) -> ReplayReport:
+    """
+    Replay a bag.
+
+    Parameters
+    ----------
+    bag : str or Path
+        Folder or file.
+    urdf : str or Path
+        Robot description, text or path.
+    settings : EstimatorSettings
+        Those of the node.
+    time_range : TimeRange, optional
+        What is estimated. Default: the whole bag.
+    offsets : OffsetRequest, optional
+        Where the FT offsets come from. Default: the settings.
+    out : str or Path, optional
+        Folder of a new bag with wrenches and torques.
+    progress : callable, optional
+        Called with what is being done and how much of it is done, from 0 to 1.
+
+    Returns
+    -------
+    ReplayReport
+
+    Raises
+    ------
+    InertialEstimationError
+        If bag, robot, settings and ranges do not fit together; the message tells what to do.
+
+    """
+    if out is not None and Path(out).exists():
+        raise LogError(f"'{out}' exists already; results are written to a new folder")
+    robot = build_robot(settings, str(urdf))
+    recording = read_samples(bag, robot, settings, progress)
+    request = OffsetRequest() if offsets is None else offsets
+    computed = compute_offsets(request, recording, robot, settings, progress)
+    part = recording.within(TimeRange() if time_range is None else time_range)
+    replay = run(part, robot, settings, computed.calibration, progress)
+    if out is not None:
+        write_results(out, replay, progress)
+    return make_report(replay, computed)

@@ -1,0 +1,214 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Constant FT offsets from a stated part of a log.
+
+``model``: one contact carries the robot, the rest of it is free, and the model tells what the
+sensors should read [T 4.7]. ``torques``: the estimated torques should be those that the robot
+itself reported; what the torques do not see keeps the offset from the model if some contact
+carries the robot, else the configured one. ``settings``: the configured offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.calibration.offset import OffsetFit, fit_offsets, model_offsets
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.estimation.building import build_estimator
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.logs.replay import (
+    Progress,
+    Recording,
+    TimeRange,
+    make_estimator,
+    no_progress,
+)
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.sample import Array, SampleBatch
+
+SOURCES = ('settings', 'model', 'torques')
+MAX_SAMPLES = 5000
+"""Instants of a longer range are thinned out evenly; a constant needs no more."""
+
+
+@dataclass(frozen=True)
+class OffsetRequest:
+    """Where the offsets come from."""
+
+    source: str = 'settings'
+    """One of `SOURCES`."""
+    time_range: TimeRange = field(default_factory=TimeRange)
+    """The part of the log that they are computed from."""
+    support: str = ''
+    """Frame of the one contact that carries the robot there; empty: the fixed link."""
+
+    def __post_init__(self) -> None:
+        """Check the source."""
+        if self.source not in SOURCES:
+            raise ConfigError(f"offsets from '{self.source}': choose one of {', '.join(SOURCES)}")
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """The calibration of a replay and where it comes from."""
+
+    request: OffsetRequest
+    calibration: FtCalibration
+    model: OffsetFit | None = None
+    torques: OffsetFit | None = None
+
+
+def compute_offsets(
+    request: OffsetRequest,
+    recording: Recording,
+    robot: Robot,
+    settings: EstimatorSettings,
+    progress: Progress = no_progress,
+) -> Offsets:
+    """
+    Compute one constant offset per FT sensor.
+
+    Parameters
+    ----------
+    request : OffsetRequest
+        Source and time range.
+    recording : Recording
+        From `read_samples`.
+    robot : Robot
+        From `build_robot`.
+    settings : EstimatorSettings
+        Contacts, matrices, and the configured offsets.
+    progress : callable, optional
+        Called now and then.
+
+    Returns
+    -------
+    Offsets
+
+    Raises
+    ------
+    LogError
+        If the range holds nothing to compute them from.
+    ConfigError
+        If no contact is named that carries the robot, and it is needed.
+
+    """
+    calibration = build_estimator(settings, robot).calibration
+    if request.source == 'settings':
+        return Offsets(request, calibration)
+    part = recording.within(request.time_range).thinned(MAX_SAMPLES)
+    samples = _as_wrenches(part, robot, calibration)
+    bare = FtCalibration.identity(len(robot.ft_sensors))
+    offsets = calibration.offsets
+    support = request.support or settings.fixed_link
+    by_model = by_torques = None
+    if support or request.source == 'model':
+        alone = (_support(support),)
+        estimator = make_estimator(robot, settings, contacts=alone, calibration=bare)
+        by_model = _from_model(samples, estimator, offsets, progress)
+        offsets = by_model.offsets
+    if request.source == 'torques':
+        estimator = make_estimator(robot, settings, calibration=bare)
+        by_torques = _from_torques(samples, estimator, offsets, progress)
+        offsets = by_torques.offsets
+    return Offsets(request, FtCalibration(calibration.matrices, offsets), by_model, by_torques)
+
+
+def _as_wrenches(part: Recording, robot: Robot, calibration: FtCalibration) -> SampleBatch:
+    """Return samples with the readings of living sensors as wrenches, offsets still in them."""
+    samples = part.without_frozen(sensor.name for sensor in robot.ft_sensors)
+    without = FtCalibration(calibration.matrices, np.zeros_like(calibration.offsets))
+    return replace(samples, ft_readings=without.apply(samples.ft_readings))
+
+
+def _support(frame: str) -> Contact:
+    """Return the one contact that carries the robot."""
+    if not frame:
+        raise ConfigError(
+            'offsets from the model need the one contact that carries the robot: '
+            'name its frame, or give a fixed_link'
+        )
+    return Contact(frame)
+
+
+def _from_model(
+    samples: SampleBatch, estimator: WrenchEstimator, prior: Array, progress: Progress
+) -> OffsetFit:
+    """Let the estimator's one contact carry the robot; no other submodel may feel anything."""
+    robot = estimator.robot
+    link = robot.frame(estimator.contacts[0].frame)[0]
+    free = [row for row, submodel in enumerate(robot.submodels) if link not in submodel.links]
+
+    def residuals(estimate: WrenchEstimate) -> Array:
+        return estimate.residuals[:, free].reshape(len(samples), -1)
+
+    values, slopes = _affine(estimator, samples, residuals, 'offsets from the model', progress)
+    return model_offsets(samples.ft_readings, values, slopes, prior=prior)
+
+
+def _from_torques(
+    samples: SampleBatch, estimator: WrenchEstimator, prior: Array, progress: Progress
+) -> OffsetFit:
+    """Compare with the efforts of the joint states, where no joint is assumed or missing."""
+    reference = samples.efforts
+    if reference is None or not np.isfinite(reference).any():
+        raise LogError('offsets from torques need efforts in the joint states, there are none')
+
+    def torques(estimate: WrenchEstimate) -> Array:
+        return np.where(estimate.torque_quality == 0, estimate.torques, np.nan)
+
+    values, slopes = _affine(estimator, samples, torques, 'offsets from torques', progress)
+    told = np.where(speaking(reference), reference, np.nan)
+    return fit_offsets(samples.ft_readings, values, slopes, told, prior=prior)
+
+
+def speaking(reference: Array) -> NDArray[np.bool_]:
+    """
+    Tell which joints have a torque of their own; a column that never changes is none.
+
+    Parameters
+    ----------
+    reference : ndarray, shape (n, n_joints)
+        Efforts of the joint states, NaN where there are none [Nm or N].
+
+    Returns
+    -------
+    ndarray of bool, shape (n_joints,)
+
+    """
+    finite = np.isfinite(reference)
+    low = np.where(finite, reference, np.inf).min(axis=0)
+    high = np.where(finite, reference, -np.inf).max(axis=0)
+    changing: NDArray[np.bool_] = high > low
+    return changing
+
+
+def _affine(
+    estimator: WrenchEstimator,
+    samples: SampleBatch,
+    pick: Callable[[WrenchEstimate], Array],
+    what: str,
+    progress: Progress,
+) -> tuple[Array, Array]:
+    """Return what an estimate holds with all readings zero, and its slopes by each of them."""
+    n_fts = samples.ft_readings.shape[1]
+    readings = np.zeros_like(samples.ft_readings)
+    zero = replace(samples, ft_readings=readings)
+    values = pick(estimator.batch(zero)).copy()
+    slopes = np.empty((*values.shape, n_fts, 6))
+    for k in range(n_fts):
+        for axis in range(6):
+            readings[:, k, axis] = 1.0
+            slopes[:, :, k, axis] = pick(estimator.batch(zero)) - values
+            readings[:, k, axis] = 0.0
+            progress(what, (6 * k + axis + 1) / (6 * n_fts))
+    return values, slopes

@@ -1,0 +1,417 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Run the estimator over a bag: the node's decoders, assembler and engine, without ROS.
+
+Times of a replay are seconds after the first FT message (the first joint state where there is no
+FT sensor).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import LogError
+from inertial_estimation.estimation.building import build_assembler, build_estimator
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.stream import AssemblerStatistics
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.logs.bag import IMU, JOINT_STATE, WRENCH, BagReader
+from inertial_estimation.logs.decoding import imu_reader, joint_state_reader, wrench_reader
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.sample import Array, Sample, SampleBatch
+
+Progress = Callable[[str, float], None]
+"""Called with what is being done and how much of it is done, from 0 to 1."""
+
+Mask = NDArray[np.bool_]
+SAME_PLACE = 1e-4
+"""Frames closer than this are one; URDF exporters print six digits or more [m, rad]."""
+MESSAGES_PER_TICK = 2000
+
+
+def no_progress(what: str, done: float) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True)
+class TimeRange:
+    """Instants strictly between two times."""
+
+    start: float = -np.inf
+    """Seconds after the first FT message."""
+    stop: float = np.inf
+    """Likewise."""
+
+    def __post_init__(self) -> None:
+        """Check the order."""
+        if not self.start < self.stop:
+            raise LogError(f'the time range from {self.start} s to {self.stop} s is empty')
+
+    def mask(self, times: Array) -> Mask:
+        """
+        Tell which times are inside.
+
+        Parameters
+        ----------
+        times : ndarray, shape (n,)
+            Seconds after the first FT message.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+
+        """
+        return (times > self.start) & (times < self.stop)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The samples of a bag."""
+
+    samples: SampleBatch
+    origin_ns: int
+    """Stamp that times are counted from [ns]."""
+    statistics: AssemblerStatistics
+
+    @property
+    def times(self) -> Array:
+        """Time of each sample, shape (n,) [s]."""
+        return (self.samples.stamp_ns - self.origin_ns) / 1e9
+
+    def within(self, range_: TimeRange) -> Recording:
+        """
+        Return the samples of a time range.
+
+        Parameters
+        ----------
+        range_ : TimeRange
+            The range.
+
+        Returns
+        -------
+        Recording
+
+        Raises
+        ------
+        LogError
+            If there is none.
+
+        """
+        times = self.times
+        rows = np.flatnonzero(range_.mask(times))
+        if not len(rows):
+            raise LogError(
+                f'no sample lies between {range_.start} s and {range_.stop} s: '
+                f'the samples of the bag span {times[0]:.2f} s to {times[-1]:.2f} s'
+            )
+        return replace(self, samples=self.samples.take(rows))
+
+    def thinned(self, most: int) -> Recording:
+        """
+        Return at most so many samples, evenly spread.
+
+        Parameters
+        ----------
+        most : int
+            Largest number of samples.
+
+        Returns
+        -------
+        Recording
+
+        """
+        n = len(self.samples)
+        rows = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
+        return replace(self, samples=self.samples.take(rows))
+
+    def without_frozen(self, ft_names: Iterable[str]) -> SampleBatch:
+        """
+        Return the samples without the readings of frozen intervals, in hindsight.
+
+        A live estimator uses a frozen reading until ``frozen_after`` has passed; a log knows
+        better.
+
+        Parameters
+        ----------
+        ft_names : iterable of str
+            FT sensors in the order of the readings.
+
+        Returns
+        -------
+        SampleBatch
+            With NaN from the first repeated reading to the last one.
+
+        """
+        readings = self.samples.ft_readings.copy()
+        for k, name in enumerate(ft_names):
+            statistics = self.statistics.fts[name]
+            held_ns = round(1e9 / statistics.rate) if statistics.frozen else 0
+            for first, last in statistics.frozen_intervals:
+                stamps = self.samples.stamp_ns
+                readings[(stamps > first) & (stamps < last + held_ns), k] = np.nan
+        return replace(self.samples, ft_readings=readings)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What the estimator says about a recording."""
+
+    robot: Robot
+    settings: EstimatorSettings
+    recording: Recording
+    """The samples that were estimated."""
+    estimate: WrenchEstimate
+    """Arrays with one leading axis for the samples."""
+    clean: WrenchEstimate
+    """The same where no reading of a frozen interval is used, known in hindsight."""
+    calibration: FtCalibration
+
+
+def read_samples(
+    bag: str | Path,
+    robot: Robot,
+    settings: EstimatorSettings,
+    progress: Progress = no_progress,
+) -> Recording:
+    """
+    Make the samples that the node would have made.
+
+    Parameters
+    ----------
+    bag : str or Path
+        Folder or file.
+    robot : Robot
+        From `build_robot`.
+    settings : EstimatorSettings
+        Topics, limits and filters.
+    progress : callable, optional
+        Called now and then.
+
+    Returns
+    -------
+    Recording
+
+    Raises
+    ------
+    LogError, NameNotFound
+        If the bag cannot be read, lacks a topic, or holds another frame or type than expected.
+
+    """
+    assembler = build_assembler(settings, robot)
+    samples: list[Sample] = []
+    with BagReader(bag) as reader:
+        feed = _Feed(reader, robot, settings, assembler.push_ft, assembler.push_imu)
+        for index, topic in enumerate(settings.joint_topics):
+            feed.add_joints(resolve(topic), index, assembler.push_joints, samples.append)
+        total = feed.n_messages
+        for k, message in enumerate(reader.messages(feed.handlers)):
+            feed.handlers[message.topic](message.data)
+            if k % MESSAGES_PER_TICK == 0:
+                progress('reading', k / total)
+    progress('reading', 1.0)
+    statistics = assembler.statistics()
+    if not samples:
+        raise LogError(
+            f"topic '{resolve(settings.joint_topics[0])}' has {feed.n_messages} messages, but "
+            'none of them names a joint that is estimated and not assumed: no sample was made'
+        )
+    origin_ns = feed.origin_ns or samples[0].stamp_ns
+    return Recording(SampleBatch.stack(samples), origin_ns, statistics)
+
+
+def run(
+    recording: Recording,
+    robot: Robot,
+    settings: EstimatorSettings,
+    calibration: FtCalibration | None = None,
+    progress: Progress = no_progress,
+) -> Replay:
+    """
+    Estimate every sample of a recording.
+
+    Parameters
+    ----------
+    recording : Recording
+        From `read_samples`.
+    robot : Robot
+        From `build_robot`.
+    settings : EstimatorSettings
+        Contacts and numbers of the least squares.
+    calibration : FtCalibration, optional
+        Instead of that of the settings.
+    progress : callable, optional
+        Called now and then.
+
+    Returns
+    -------
+    Replay
+
+    """
+    estimator = make_estimator(robot, settings, calibration=calibration)
+    progress('estimating', 0.0)
+    estimate = estimator.batch(recording.samples)
+    progress('estimating', 0.5)
+    clean = estimator.batch(recording.without_frozen(s.name for s in robot.ft_sensors))
+    progress('estimating', 1.0)
+    return Replay(robot, settings, recording, estimate, clean, estimator.calibration)
+
+
+def make_estimator(
+    robot: Robot,
+    settings: EstimatorSettings,
+    *,
+    contacts: tuple[Contact, ...] | None = None,
+    calibration: FtCalibration | None = None,
+) -> WrenchEstimator:
+    """
+    Return the estimator of the settings, or one with other contacts or another calibration.
+
+    Parameters
+    ----------
+    robot : Robot
+        From `build_robot`.
+    settings : EstimatorSettings
+        Contacts, calibration and numbers of the least squares.
+    contacts : tuple of Contact, optional
+        Instead of those of the settings.
+    calibration : FtCalibration, optional
+        Instead of that of the settings.
+
+    Returns
+    -------
+    WrenchEstimator
+
+    """
+    given = build_estimator(settings, robot)
+    return WrenchEstimator(
+        robot,
+        given.contacts if contacts is None else contacts,
+        calibration=given.calibration if calibration is None else calibration,
+        length_scale=settings.length_scale,
+        rank_tolerance=settings.rank_tolerance,
+    )
+
+
+def resolve(topic: str) -> str:
+    """
+    Return the full name that a topic has without namespace and remapping.
+
+    Parameters
+    ----------
+    topic : str
+        As in the settings.
+
+    Returns
+    -------
+    str
+
+    """
+    return topic if topic.startswith('/') else f'/{topic}'
+
+
+class _Feed:
+    """Hands each message to the assembler."""
+
+    def __init__(
+        self,
+        reader: BagReader,
+        robot: Robot,
+        settings: EstimatorSettings,
+        push_ft: Callable[[int, int, Array], None],
+        push_imu: Callable[[int, int, Array, Array], None],
+    ) -> None:
+        self.handlers: dict[str, Callable[[bytes], None]] = {}
+        self.n_messages = 0
+        self.origin_ns = 0
+        self._reader = reader
+        for index, ft in enumerate(robot.ft_sensors):
+            given = settings.ft_of(ft.name)
+            frames = _frames(robot, ft.name, given.frame_id, ft.child, ft.child_H_sensor)
+            self._add_ft(resolve(given.topic), index, frames, push_ft)
+        for index, imu in enumerate(robot.imus):
+            set_ = settings.imu_of(imu.name)
+            frames = _frames(robot, imu.name, set_.frame_id, imu.link, imu.L_H_S)
+            self._add_imu(resolve(set_.topic), index, frames, push_imu)
+
+    def add_joints(
+        self,
+        topic: str,
+        index: int,
+        push: Callable[..., Sample | None],
+        keep: Callable[[Sample], None],
+    ) -> None:
+        """Feed a topic of joint states."""
+        self._require(topic, JOINT_STATE)
+        read = joint_state_reader().read
+
+        def handle(data: bytes) -> None:
+            sample = push(index, *read(data))
+            if sample is not None:
+                keep(sample)
+
+        self.handlers[topic] = handle
+
+    def _add_ft(
+        self, topic: str, index: int, frames: set[str], push: Callable[[int, int, Array], None]
+    ) -> None:
+        self._require(topic, WRENCH)
+        read = wrench_reader().read
+
+        def handle(data: bytes) -> None:
+            reading = read(data)
+            _check_frame(topic, reading.frame_id, frames)
+            self.origin_ns = self.origin_ns or reading.stamp_ns
+            push(index, reading.stamp_ns, reading.wrench)
+
+        self.handlers[topic] = handle
+
+    def _add_imu(
+        self,
+        topic: str,
+        index: int,
+        frames: set[str],
+        push: Callable[[int, int, Array, Array], None],
+    ) -> None:
+        self._require(topic, IMU)
+        read = imu_reader().read
+
+        def handle(data: bytes) -> None:
+            reading = read(data)
+            _check_frame(topic, reading.frame_id, frames)
+            push(index, reading.stamp_ns, reading.angular_velocity, reading.linear_acceleration)
+
+        self.handlers[topic] = handle
+
+    def _require(self, topic: str, type_: str) -> None:
+        self.n_messages += self._reader.require(topic, type_).n_messages
+
+
+def _frames(robot: Robot, name: str, given: str, link: int, L_H_S: Array) -> set[str]:
+    """Return what a frame_id may be: the given one, or whatever is at the sensor's place."""
+    if given:
+        return {given}
+    same_place = {
+        frame
+        for frame, (other, L_H_frame) in robot.frames.items()
+        if other == link and np.allclose(L_H_frame, L_H_S, rtol=0.0, atol=SAME_PLACE)
+    }
+    return {name, *same_place}
+
+
+def _check_frame(topic: str, frame_id: str, frames: set[str]) -> None:
+    """Refuse readings in a frame that is not the sensor's."""
+    if frame_id not in frames:
+        expected = ' or '.join(f"'{frame}'" for frame in sorted(frames)[:3])
+        raise LogError(
+            f"topic '{topic}' has header.frame_id '{frame_id}', expected {expected}: "
+            "if it is the sensor's frame, set its frame_id in the configuration"
+        )

@@ -1,0 +1,85 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Write what a replay found as a bag, with the topics and types of the node."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from inertial_estimation.logs.bag import JOINT_STATE, MULTI_DOF_JOINT_STATE, WRENCH, BagWriter
+from inertial_estimation.logs.replay import Progress, Replay, no_progress
+from inertial_estimation.messages import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
+
+NAMESPACE = '/wrench_estimator'
+SAMPLES_PER_TICK = 500
+
+
+def write_results(
+    path: str | Path,
+    replay: Replay,
+    progress: Progress = no_progress,
+) -> None:
+    """
+    Write wrenches, torques and offsets as a bag.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder, which must not exist yet.
+    replay : Replay
+        The estimate is written as the node would have published it; a wrench on a topic of its
+        own is left out where it is NaN.
+    progress : callable, optional
+        Called now and then.
+
+    Raises
+    ------
+    LogError
+        If the folder exists or cannot be made.
+
+    """
+    estimate = replay.estimate
+    torques = JointEffortEncoder(replay.robot.joint_names)
+    wrenches = WrenchesEncoder([contact.frame for contact in estimate.contacts])
+    single = [
+        (f'{NAMESPACE}/external_wrench/{_token(contact.name)}', WrenchEncoder(contact.frame))
+        for contact in estimate.contacts
+    ]
+    stamps = replay.recording.samples.stamp_ns.tolist()
+    with BagWriter(path) as writer:
+        _write_offsets(writer, replay, stamps[0])
+        for k, stamp in enumerate(stamps):
+            writer.write(
+                f'{NAMESPACE}/external_wrenches',
+                MULTI_DOF_JOINT_STATE,
+                stamp,
+                wrenches.encode(stamp, estimate.wrenches[k]),
+            )
+            for name, rows in (
+                ('joint_torques', estimate.torques),
+                ('external_joint_torques', estimate.external_torques),
+            ):
+                data = torques.encode(stamp, rows[k])
+                writer.write(f'{NAMESPACE}/{name}', JOINT_STATE, stamp, data)
+            for (topic, encoder), wrench in zip(single, estimate.wrenches[k]):
+                if np.isfinite(wrench).all():
+                    writer.write(topic, WRENCH, stamp, encoder.encode(stamp, wrench))
+            if k % SAMPLES_PER_TICK == 0:
+                progress('writing', k / len(stamps))
+    progress('writing', 1.0)
+
+
+def _write_offsets(writer: BagWriter, replay: Replay, stamp_ns: int) -> None:
+    """Write once what was subtracted from each FT sensor."""
+    for sensor, offset in zip(replay.robot.ft_sensors, replay.calibration.offsets):
+        data = WrenchEncoder(sensor.name).encode(stamp_ns, offset)
+        writer.write(f'{NAMESPACE}/ft_offset/{_token(sensor.name)}', WRENCH, stamp_ns, data)
+
+
+def _token(name: str) -> str:
+    """Return a name that may stand in a topic."""
+    token = re.sub(r'[^A-Za-z0-9_]', '_', name)
+    return f'_{token}' if token[:1].isdigit() else token

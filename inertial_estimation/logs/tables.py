@@ -1,0 +1,119 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The figures of a replay as tables of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from inertial_estimation.logs.report import (
+    ReplayReport,
+    StreamReport,
+    SupportReport,
+    TorqueReport,
+    WrenchReport,
+)
+
+Row = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title, the names of the columns, and the rows."""
+
+    title: str
+    columns: Row
+    rows: tuple[Row, ...]
+
+
+def make_tables(report: ReplayReport) -> tuple[Table, ...]:
+    """
+    Write the figures of a replay for a person.
+
+    Parameters
+    ----------
+    report : ReplayReport
+        The figures.
+
+    Returns
+    -------
+    tuple of Table
+        Those that have rows.
+
+    """
+    tables = [
+        _stream_table((*report.joint_states, *report.imus, *report.fts)),
+        _frozen_table(report.fts),
+        _offset_table(report.offsets),
+        _wrench_table(report.wrenches),
+        _torque_table(report.torques),
+    ]
+    if report.support is not None:
+        tables.append(_support_table(report.support))
+    return tuple(table for table in tables if table.rows)
+
+
+def _stream_table(streams: Iterable[StreamReport]) -> Table:
+    columns = ('stream', 'messages', 'rate [Hz]', 'longest gap [ms]', 'repeated', 'invalid',
+               'refused', 'frozen [s]')  # fmt: skip
+    rows = tuple(
+        (
+            s.name, str(s.received), f'{s.rate_hz:.1f}', f'{1e3 * s.longest_gap_s:.1f}',
+            str(s.repeated), str(s.invalid), str(s.refused), f'{s.frozen_s:.2f}',
+        )
+        for s in streams
+    )  # fmt: skip
+    return Table('Streams', columns, rows)
+
+
+def _frozen_table(fts: Sequence[StreamReport]) -> Table:
+    rows = tuple(
+        (ft.name, f'{start:.2f}', f'{stop:.2f}', f'{stop - start:.2f}')
+        for ft in fts
+        for start, stop in ft.frozen_intervals_s
+    )
+    return Table('Frozen', ('FT sensor', 'from [s]', 'to [s]', 'for [s]'), rows)
+
+
+def _offset_table(offsets: Mapping[str, tuple[float, ...]]) -> Table:
+    columns = ('FT sensor', 'fx [N]', 'fy', 'fz', 'tx [Nm]', 'ty', 'tz')
+    rows = tuple((name, *_wrench_texts(offset)) for name, offset in offsets.items())
+    return Table('Offsets, subtracted', columns, rows)
+
+
+def _wrench_table(wrenches: Sequence[WrenchReport]) -> Table:
+    columns = ('contact', 'assumed', 'samples', '', 'fx [N]', 'fy', 'fz', 'tx [Nm]', 'ty', 'tz')
+    rows: list[Row] = []
+    for w in wrenches:
+        head = (w.contact, 'yes' if w.assumed else '', str(w.n_samples))
+        rows.append((*head, 'mean', *_wrench_texts(w.mean)))
+        rows.append(('', '', '', 'rms', *_wrench_texts(w.rms)))
+    return Table('External wrenches', columns, tuple(rows))
+
+
+def _torque_table(torques: Sequence[TorqueReport]) -> Table:
+    columns = ('joint', 'assumed', 'samples', 'mean error [Nm]', 'rms [Nm]', 'correlation',
+               'lag [ms]', 'rms at lag [Nm]')  # fmt: skip
+    rows = tuple(
+        (
+            t.joint, 'yes' if t.assumed else '', str(t.n_samples), f'{t.mean_error_nm:.3f}',
+            f'{t.rms_nm:.3f}', f'{t.correlation:.3f}', f'{1e3 * t.lag_s:.1f}',
+            f'{t.rms_at_lag_nm:.3f}',
+        )
+        for t in torques
+    )  # fmt: skip
+    return Table("Joint torques against the robot's own", columns, rows)
+
+
+def _support_table(support: SupportReport) -> Table:
+    columns = ('contact', 'samples', 'mean upward force [N]', 'weight [N]', 'difference [%]')
+    row = (
+        support.contact, str(support.n_samples), f'{support.mean_upward_force_n:.1f}',
+        f'{support.weight_n:.1f}', f'{100.0 * support.relative_error:+.2f}',
+    )  # fmt: skip
+    return Table('Support', columns, (row,))
+
+
+def _wrench_texts(wrench: Sequence[float]) -> Row:
+    return (*(f'{x:.2f}' for x in wrench[:3]), *(f'{x:.3f}' for x in wrench[3:]))
