@@ -1,0 +1,140 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Reading and writing bags, and reading their messages.
+
+The bags are written, and what the package wrote is read, by rosbags. Not covered: bags recorded
+by ros2 bag itself, which needs ROS; the shared real log stands for them in test_replay.py.
+"""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rosbags')
+
+from bag_messages import IMU, JOINT_STATE, STORE, WRENCH, imu, joint_state, wrench, write_bag
+
+from inertial_estimation.errors import LogError, NameNotFound
+from inertial_estimation.logs.bag import BagReader, BagWriter
+from inertial_estimation.logs.decoding import imu_reader, joint_state_reader, wrench_reader
+from inertial_estimation.messages import WrenchEncoder
+
+START = 1_700_000_000_000_000_000
+
+
+def two_topics(n=5):
+    """Return messages of two topics that alternate, recorded 1 ms after their stamp."""
+    for k in range(n):
+        stamp = START + 10_000_000 * k
+        yield '/joint_states', JOINT_STATE, stamp + 1_000_000, joint_state(stamp, ['a'], [k])
+        yield '/ft/leg', WRENCH, stamp + 1_500_000, wrench(stamp, 'leg', [k] * 6)
+
+
+@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
+@pytest.mark.parametrize('as_file', [False, True])
+def test_messages_come_in_the_order_of_their_recording(tmp_path, storage, as_file):
+    written = list(two_topics())
+    # The second half of the first topic is written late.
+    path = write_bag(tmp_path / 'bag', [*written[1::2], *written[::2]], storage)
+    if as_file:
+        path = next(f for f in path.iterdir() if f.suffix in ('.mcap', '.db3'))
+    with BagReader(path) as bag:
+        assert bag.topics['/ft/leg'] == (WRENCH, 5)
+        read = list(bag.messages(['/joint_states', '/ft/leg']))
+        only = list(bag.messages(['/ft/leg']))
+        none = list(bag.messages([]))
+    assert [(m.topic, m.recorded_ns, m.data) for m in read] == [
+        (topic, recorded, data) for topic, _, recorded, data in written
+    ]
+    assert [m.topic for m in only] == ['/ft/leg'] * 5
+    assert none == []
+
+
+def test_a_missing_topic_is_answered_with_the_closest_ones(tmp_path):
+    path = write_bag(tmp_path / 'bag', two_topics())
+    with BagReader(path) as bag:
+        with pytest.raises(NameNotFound, match=r'/ft/legs.*closest: /ft/leg'):
+            bag.require('/ft/legs', WRENCH)
+        with pytest.raises(
+            LogError, match=r'/ft/leg.*WrenchStamped, expected sensor_msgs/msg/Imu'
+        ):
+            bag.require('/ft/leg', IMU)
+
+
+def test_what_is_no_bag_is_refused(tmp_path):
+    with pytest.raises(LogError, match='there is no bag'):
+        BagReader(tmp_path / 'nothing')
+    with pytest.raises(LogError, match='is no bag'):
+        BagReader(tmp_path)
+    text = tmp_path / 'notes.txt'
+    text.write_text('no bag')
+    with pytest.raises(LogError, match='cannot be read'):
+        BagReader(text)
+
+
+def test_an_interrupted_recording_names_the_file_to_give(tmp_path):
+    path = write_bag(tmp_path / 'bag', two_topics())
+    (path / 'metadata.yaml').unlink()
+    with pytest.raises(LogError, match=r'interrupted.*bag\.mcap'):
+        BagReader(path)
+
+
+@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
+def test_a_damaged_file_is_refused(tmp_path, storage):
+    path = write_bag(tmp_path / 'bag', two_topics(200), storage)
+    file = next(f for f in path.iterdir() if f.suffix in ('.mcap', '.db3'))
+    file.write_bytes(file.read_bytes()[:3000])
+
+    def read():
+        with BagReader(path) as bag:
+            return list(bag.messages(['/ft/leg']))
+
+    with pytest.raises(LogError, match='bag'):
+        read()
+
+
+def test_what_is_written_can_be_read_with_rosbags(tmp_path):
+    values = np.arange(6.0)
+    with BagWriter(tmp_path / 'out') as writer:
+        for k in range(3):
+            data = WrenchEncoder('foot').encode(START + k, values + k)
+            writer.write('/external_wrench/foot', WRENCH, START + k, data)
+    with BagReader(tmp_path / 'out') as bag:
+        assert bag.topics == {'/external_wrench/foot': (WRENCH, 3)}
+        messages = list(bag.messages(bag.topics))
+    last = STORE.deserialize_cdr(messages[-1].data, WRENCH)
+    assert last.header.frame_id == 'foot'
+    assert last.header.stamp.nanosec == 2
+    assert (last.wrench.force.x, last.wrench.torque.z) == (2.0, 7.0)
+
+
+def test_nothing_is_overwritten(tmp_path):
+    with pytest.raises(LogError, match='exists already'):
+        BagWriter(tmp_path)
+
+
+@pytest.mark.parametrize('little_endian', [True, False])
+def test_any_encoding_is_read(little_endian):
+    names = ['hip', 'knee']
+    data = joint_state(START, names, [1.0, 2.0], [], [3.0, 4.0], little_endian=little_endian)
+    joints = joint_state_reader()
+    reading = joints.read(data)
+    assert (reading.stamp_ns, reading.names) == (START, ('hip', 'knee'))
+    np.testing.assert_array_equal(reading.positions, [1.0, 2.0])
+    assert len(reading.velocities) == 0
+    np.testing.assert_array_equal(reading.efforts, [3.0, 4.0])
+    assert joints.fallbacks == (0 if little_endian else 1)
+    reading = wrench_reader().read(wrench(START, 'leg', range(6), little_endian=little_endian))
+    assert (reading.stamp_ns, reading.frame_id) == (START, 'leg')
+    np.testing.assert_array_equal(reading.wrench, np.arange(6.0))
+    data = imu(
+        START, 'head', [1, 2, 3], [4, 5, 6], measures_rate=False, little_endian=little_endian
+    )
+    reading = imu_reader().read(data)
+    assert np.isnan(reading.angular_velocity).all()
+    np.testing.assert_array_equal(reading.linear_acceleration, [4.0, 5.0, 6.0])
+
+
+def test_bytes_that_are_no_message_are_refused():
+    with pytest.raises(LogError, match='8 bytes is no sensor_msgs/msg/JointState'):
+        joint_state_reader().read(b'\x00\x01\x00\x00\x01\x02\x03\x04')
