@@ -70,8 +70,9 @@ class Source:
     fallbacks : int
         Messages that only the deserializer of rclpy could read.
     skew : float or None
-        Clock of the node minus the stamp, when a message was read [s]; None asks the next
-        message for it.
+        Clock of the node minus the stamp, when a message was read [s].
+    skew_due : bool
+        Asks the next message for it.
 
     """
 
@@ -84,6 +85,7 @@ class Source:
         self.problems: Counter[str] = Counter()
         self.index = self.fallbacks = 0
         self.skew: float | None = None
+        self.skew_due = True
 
     def read(self, data: Any):
         """
@@ -251,7 +253,7 @@ class Inputs:
         reading = source.read(data)
         if reading is None or not source.accepts(reading):
             return
-        if source.skew is None:
+        if source.skew_due:
             self._measure_skew(source, reading.stamp_ns)
         self._assembler.push_ft(index, reading.stamp_ns, reading.wrench)
 
@@ -260,7 +262,7 @@ class Inputs:
         reading = source.read(data)
         if reading is None or not source.accepts(reading):
             return
-        if source.skew is None:
+        if source.skew_due:
             self._measure_skew(source, reading.stamp_ns)
         self._assembler.push_imu(
             index, reading.stamp_ns, reading.angular_velocity, reading.linear_acceleration
@@ -273,7 +275,7 @@ class Inputs:
         reading = source.read(data)
         if reading is None or not _has_sizes(source, reading):
             return
-        if source.skew is None:
+        if source.skew_due:
             self._measure_skew(source, reading.stamp_ns)
         sample = self._assembler.push_joints(index, *reading)
         if sample is not None:
@@ -281,6 +283,7 @@ class Inputs:
 
     def _measure_skew(self, source: Source, stamp_ns: int) -> None:
         """Note how far the stamp is behind the clock of the node."""
+        source.skew_due = False
         source.skew = 1e-9 * (self._node.get_clock().now().nanoseconds - stamp_ns)
 
 

@@ -97,7 +97,7 @@ class Monitor:
         """
         tasks = self._tasks(self._assembler.statistics(), active)
         for source in self._inputs.sources:
-            source.skew = None
+            source.skew_due = True
         now_ns = self._node.get_clock().now().nanoseconds
         self._publisher.publish(to_message(now_ns, self._node.get_name(), self._robot.name, tasks))
         if active:

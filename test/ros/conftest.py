@@ -9,7 +9,6 @@ stays on this machine and in a domain that no robot uses; each test run draws it
 
 import os
 
-import numpy as np
 import pytest
 
 # Beyond it the ports of a domain are those that the operating system hands out.
@@ -21,16 +20,12 @@ os.environ['ROS_DOMAIN_ID'] = str(1 + os.getpid() % LAST_DOMAIN)
 
 
 @pytest.fixture
-def ros_context():
+def context():
     """Return a context of its own for each test, shut down afterwards."""
     rclpy = pytest.importorskip('rclpy', reason='needs rclpy')
-    context = rclpy.context.Context()
+    from rclpy.context import Context
+
+    context = Context()
     rclpy.init(context=context)
     yield context
     context.try_shutdown()
-
-
-@pytest.fixture
-def rng():
-    """Return random numbers that are the same in every run."""
-    return np.random.default_rng(20170508)

@@ -14,8 +14,11 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
-from geometry_msgs.msg import WrenchStamped  # noqa: E402
-from inertial_estimation.messages import (  # noqa: E402
+from geometry_msgs.msg import WrenchStamped
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
+
+from inertial_estimation.messages import (
     ImuDecoder,
     JointEffortEncoder,
     JointStateDecoder,
@@ -23,8 +26,6 @@ from inertial_estimation.messages import (  # noqa: E402
     WrenchEncoder,
     WrenchesEncoder,
 )
-from rclpy.serialization import deserialize_message, serialize_message  # noqa: E402
-from sensor_msgs.msg import Imu, JointState, MultiDOFJointState  # noqa: E402
 
 CASES = 300
 ALPHABET = string.ascii_letters + string.digits + '_/é漢'
@@ -72,7 +73,9 @@ def test_joint_state_read_as_rclpy_reads_it(rng):
             reading = decoder.decode(serialize_message(message))
             assert reading.stamp_ns == stamp_of(message)
             assert list(reading.names) == names
-            for got, sent in zip(reading[2:], (message.position, message.velocity, message.effort)):
+            for got, sent in zip(
+                reading[2:], (message.position, message.velocity, message.effort)
+            ):
                 np.testing.assert_array_equal(got, np.array(sent))
 
 
@@ -94,7 +97,10 @@ def test_wrench_read_as_rclpy_reads_it(rng):
         message = WrenchStamped()
         random_header(rng, message)
         numbers = random_numbers(rng, 6)
-        for vector, part in ((message.wrench.force, numbers[:3]), (message.wrench.torque, numbers[3:])):
+        for vector, part in (
+            (message.wrench.force, numbers[:3]),
+            (message.wrench.torque, numbers[3:]),
+        ):
             vector.x, vector.y, vector.z = map(float, part)
         reading = decoder.decode(serialize_message(message))
         assert reading[:2] == (stamp_of(message), message.header.frame_id)
@@ -155,6 +161,10 @@ def test_wrench_written_as_rclpy_understands(rng):
         assert (stamp_of(message), message.header.frame_id) == (10**18 + 7, frame_id)
         got = [*_xyz(message.wrench.force), *_xyz(message.wrench.torque)]
         np.testing.assert_array_equal(got, wrench)
+
+
+def _parts(wrench):
+    return wrench.force, wrench.torque
 
 
 def _xyz(vector):

@@ -1,0 +1,169 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""A robot on the bench: publishes what it is told, keeps what it hears from the node."""
+
+import time
+from collections import defaultdict
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import WrenchStamped
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from robots import nested_humanoid_urdf
+from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
+
+from inertial_estimation.ros.conversions import ns_to_stamp, stamp_to_ns, wrench_to_message
+from inertial_estimation.ros.estimator_node import EstimatorNode
+
+TIMEOUT = 20.0
+"""Long, because the machine may be busy; nothing waits for it to pass [s]."""
+SETTLE = 0.05
+"""What arrives at all on one machine has arrived by then [s]."""
+START_NS = 1_000_000_000_000
+PERIOD_NS = 10_000_000
+
+HUMANOID = {
+    'robot_description': nested_humanoid_urdf(),
+    'ft_sensors': ['arm_sensor', 'leg_sensor', 'foot_sensor'],
+    'imus': ['head'],
+    'contacts': ['sole', 'hand', 'thigh', 'root'],
+}
+JOINTS = ('waist', 'neck', 'shoulder_joint', 'elbow', 'hip_joint', 'knee')
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def overrides(parameters):
+    """Return parameters of rclpy."""
+    return [Parameter(name, value=value) for name, value in parameters.items()]
+
+
+class BenchRobot:
+    """The estimator and a node beside it, spun by hand in one thread."""
+
+    def __init__(self, context, parameters=HUMANOID):
+        self.estimator = EstimatorNode(context=context, parameter_overrides=overrides(parameters))
+        self.node = Node('robot', context=context)
+        self._executor = SingleThreadedExecutor(context=context)
+        self._executor.add_node(self.estimator)
+        self._executor.add_node(self.node)
+        self.heard = defaultdict(list)
+        self._publishers = {}
+
+    def publisher(self, message_type, topic, qos=100):
+        """Return a publisher that the estimator, if it subscribes, has found."""
+        if topic not in self._publishers:
+            publisher = self.node.create_publisher(message_type, topic, qos)
+            self._publishers[topic] = publisher
+            self.spin_until(lambda: publisher.get_subscription_count())
+        return self._publishers[topic]
+
+    def listen(self, message_type, topic, qos=100):
+        """Keep the messages of a topic of the estimator."""
+        subscription = self.node.create_subscription(
+            message_type, topic, self.heard[topic].append, qos
+        )
+        self.spin_until(lambda: self.node.count_publishers(subscription.topic_name))
+
+    def listen_to_wrenches(self):
+        """Keep the external wrenches."""
+        self.listen(MultiDOFJointState, 'wrench_estimator/external_wrenches')
+        return self.heard['wrench_estimator/external_wrenches']
+
+    def listen_to_diagnostics(self):
+        """Keep the diagnostics."""
+        self.listen(DiagnosticArray, '/diagnostics')
+        return self.heard['/diagnostics']
+
+    def spin_until(self, condition, timeout=TIMEOUT):
+        """Spin until something holds."""
+        deadline = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() > deadline:
+                raise TimeoutError('what was waited for did not come')
+            self._executor.spin_once(timeout_sec=0.02)
+
+    def spin_for(self, seconds):
+        """Spin for some time."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self._executor.spin_once(timeout_sec=0.01)
+
+    def wait_for_stamp(self, messages, stamp_ns):
+        """Return the message of a stamp."""
+
+        def found():
+            return [m for m in messages if stamp_to_ns(m.header.stamp) == stamp_ns]
+
+        self.spin_until(found)
+        return found()[0]
+
+    def send_ft(self, name, stamp_ns, wrench, frame_id=None):
+        """Publish a reading of an FT sensor."""
+        frame_id = name if frame_id is None else frame_id
+        publisher = self.publisher(WrenchStamped, f'ft/{name}')
+        publisher.publish(wrench_to_message(stamp_ns, frame_id, np.asarray(wrench, float)))
+
+    def send_imu(self, name, stamp_ns, angular_velocity, acceleration, frame_id=None):
+        """Publish a reading of an IMU."""
+        message = Imu()
+        message.header.stamp = ns_to_stamp(stamp_ns)
+        message.header.frame_id = name if frame_id is None else frame_id
+        for vector, values in (
+            (message.angular_velocity, angular_velocity),
+            (message.linear_acceleration, acceleration),
+        ):
+            vector.x, vector.y, vector.z = map(float, values)
+        self.publisher(Imu, f'imu/{name}').publish(message)
+
+    def send_joints(self, stamp_ns, names=JOINTS, topic='joint_states', **values):
+        """Publish a joint state: position, velocity, effort."""
+        message = JointState(name=list(names))
+        message.header.stamp = ns_to_stamp(stamp_ns)
+        for field, numbers in values.items():
+            setattr(message, field, [float(number) for number in numbers])
+        self.publisher(JointState, topic).publish(message)
+
+    def send_all(self, stamp_ns, rng):
+        """Publish random readings of everything; return them."""
+        n = len(JOINTS)
+        q, v = 0.1 * rng.standard_normal(n), 0.1 * rng.standard_normal(n)
+        wrenches = {name: rng.standard_normal(6) for name in HUMANOID['ft_sensors']}
+        rates = rng.standard_normal(3)
+        acceleration = rng.standard_normal(3) + np.array([0.0, 0.0, 9.81])
+        for name, wrench in wrenches.items():
+            self.send_ft(name, stamp_ns, wrench)
+        self.send_imu('head', stamp_ns, rates, acceleration)
+        self.spin_for(SETTLE)
+        self.send_joints(stamp_ns, position=q, velocity=v)
+        return q, v, wrenches, rates, acceleration
+
+    def status(self, task):
+        """Return the next diagnostics of a task."""
+        messages = self.heard['/diagnostics']
+        messages.clear()
+        self.spin_until(lambda: messages)
+        found = {status.name: status for status in messages[0].status}
+        return found[f'wrench_estimator: {task}']
+
+    def close(self):
+        """Give everything back."""
+        self._executor.shutdown()
+        self.estimator.destroy_node()
+        self.node.destroy_node()
+
+
+def problems(status):
+    """Return the problems of a source by what is said of them."""
+    return {
+        value.key.removeprefix('problem: '): int(value.value)
+        for value in status.values
+        if value.key.startswith('problem: ')
+    }
+
+
+def figure(status, key):
+    """Return one value of a status."""
+    return next(value.value for value in status.values if value.key == key)

@@ -1,0 +1,428 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The node in this process: what goes in, what comes out, what goes wrong.
+
+Latency is a matter of the benchmark; the process and its signals are in test_node_process.py.
+"""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs rclpy')
+
+import rclpy
+from bench_robot import (
+    HUMANOID,
+    JOINTS,
+    LATCHED,
+    PERIOD_NS,
+    SETTLE,
+    START_NS,
+    BenchRobot,
+    figure,
+    overrides,
+    problems,
+)
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import WrenchStamped
+from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.estimation.building import (
+    build_assembler,
+    build_estimator,
+    build_robot,
+)
+from inertial_estimation.ros.estimator_node import EstimatorNode
+
+SUCCESS = TransitionCallbackReturn.SUCCESS
+N_SAMPLES = 10
+"""Enough to fill the derivative filter."""
+
+NO_FILTERS = {'acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
+
+
+@pytest.fixture
+def bench(context):
+    """Return a function that puts a robot with some parameters on the bench."""
+    made = []
+
+    def make(**parameters):
+        made.append(BenchRobot(context, HUMANOID | parameters))
+        return made[-1]
+
+    yield make
+    for robot in made:
+        robot.close()
+
+
+def estimates_of_the_library(sent, **parameters):
+    """Return what the library makes of the same readings."""
+    settings = EstimatorSettings.from_dict(HUMANOID | parameters)
+    robot = build_robot(settings, settings.robot_description)
+    assembler, estimator = build_assembler(settings, robot), build_estimator(settings, robot)
+    for stamp_ns, (q, v, wrenches, rates, acceleration) in sent.items():
+        for k, wrench in enumerate(wrenches.values()):
+            assembler.push_ft(k, stamp_ns, wrench)
+        assembler.push_imu(0, stamp_ns, rates, acceleration)
+        sample = assembler.push_joints(0, stamp_ns, JOINTS, q, v, np.empty(0))
+        yield estimator.update(sample)
+
+
+def rows(message):
+    """Return the wrenches of a message as an array."""
+    return np.array(
+        [
+            [w.force.x, w.force.y, w.force.z, w.torque.x, w.torque.y, w.torque.z]
+            for w in message.wrench
+        ]
+    )
+
+
+@pytest.mark.parametrize('executor', ['events', 'single'])
+@pytest.mark.parametrize('raw', [True, False])
+def test_every_cycle_is_what_the_library_says(bench, rng, raw, executor):
+    robot = bench(raw=raw, executor=executor)
+    wrenches = robot.listen_to_wrenches()
+    robot.listen(JointState, 'wrench_estimator/joint_torques')
+    robot.listen(JointState, 'wrench_estimator/external_joint_torques')
+    stamps = [START_NS + k * PERIOD_NS for k in range(N_SAMPLES)]
+    sent = {stamp: robot.send_all(stamp, rng) for stamp in stamps}
+    settings = EstimatorSettings.from_dict(HUMANOID)
+    joint_names = build_robot(settings, settings.robot_description).joint_names
+    for stamp, estimate in zip(stamps, estimates_of_the_library(sent)):
+        message = robot.wait_for_stamp(wrenches, stamp)
+        assert message.joint_names == HUMANOID['contacts']
+        np.testing.assert_array_equal(rows(message), estimate.wrenches)
+        for topic, torques in (
+            ('joint_torques', estimate.torques),
+            ('external_joint_torques', estimate.external_torques),
+        ):
+            message = robot.wait_for_stamp(robot.heard[f'wrench_estimator/{topic}'], stamp)
+            assert message.name == list(joint_names)
+            np.testing.assert_array_equal(message.effort, torques)
+    assert np.isfinite(estimate.wrenches).all()
+
+
+def test_offsets_are_subtracted_and_announced(bench, rng):
+    offset = [1.0, -2.0, 3.0, 0.1, 0.2, -0.3]
+    given = {'ft.arm_sensor.offset': offset, **NO_FILTERS}
+    robot = bench(**given)
+    wrenches = robot.listen_to_wrenches()
+    sent = {START_NS: robot.send_all(START_NS, rng)}
+    (estimate,) = estimates_of_the_library(sent, **given)
+    np.testing.assert_array_equal(
+        rows(robot.wait_for_stamp(wrenches, START_NS)), estimate.wrenches
+    )
+    # Late on purpose: the topic is latched.
+    robot.listen(WrenchStamped, 'wrench_estimator/ft_offset/arm_sensor', LATCHED)
+    announced = robot.heard['wrench_estimator/ft_offset/arm_sensor']
+    robot.spin_until(lambda: announced)
+    assert announced[0].header.frame_id == 'upper_arm'
+    assert announced[0].wrench.force.y == offset[1]
+
+
+def test_topics_for_people_are_decimated_and_free_of_nan(bench, rng):
+    robot = bench(visualization_rate=50.0, **NO_FILTERS)
+    topic = 'wrench_estimator/external_wrench/hand'
+    robot.listen(WrenchStamped, topic)
+    wrenches = robot.listen_to_wrenches()
+    for k in range(N_SAMPLES):
+        stamp = START_NS + k * PERIOD_NS
+        if k == N_SAMPLES - 1:
+            robot.spin_for(2 * SETTLE)
+            robot.heard[topic].clear()
+            # Both of 50 Hz at once, but the joint of the arm is not known any more.
+            stamp += 10 * PERIOD_NS
+            robot.send_joints(stamp, position=[np.nan] * len(JOINTS))
+            robot.send_joints(stamp, names=JOINTS[:3], position=[0.0] * 3)
+            break
+        robot.send_all(stamp, rng)
+        robot.wait_for_stamp(wrenches, stamp)
+        robot.spin_for(SETTLE)
+        assert len(robot.heard[topic]) == 1 + k // 2
+    assert np.isnan(rows(robot.wait_for_stamp(wrenches, stamp))).any()
+    robot.spin_for(2 * SETTLE)
+    assert not robot.heard[topic]
+
+
+def test_bad_messages_cost_only_themselves(bench, rng):
+    robot = bench(**NO_FILTERS)
+    wrenches = robot.listen_to_wrenches()
+    robot.listen_to_diagnostics()
+    zeros = [0.0] * len(JOINTS)
+    stamp = START_NS
+    robot.send_all(stamp, rng)
+    robot.send_ft('arm_sensor', stamp + 1, zeros, frame_id='foot')
+    robot.send_ft('arm_sensor', 0, zeros)
+    robot.send_imu('head', stamp + 1, [0.0] * 3, [0.0] * 3, frame_id='hand')
+    robot.publisher(WrenchStamped, 'ft/leg_sensor').publish(b'\x00\x01\x00\x00 not a wrench')
+    robot.send_joints(stamp + 1, position=zeros[:-1])
+    robot.send_joints(0, position=zeros)
+    robot.send_joints(stamp + 2, position=zeros, velocity=zeros[:-1])
+    robot.send_joints(stamp + 3, names=['gripper', *JOINTS], position=[0.0, *zeros])
+    robot.publisher(JointState, 'joint_states').publish(b'')
+    robot.send_ft('foot_sensor', stamp + 3, [np.nan] * 6)
+    robot.spin_for(SETTLE)
+    robot.send_joints(stamp + 4, position=zeros, velocity=zeros)
+    robot.wait_for_stamp(wrenches, stamp + 4)
+
+    assert problems(robot.status('ft arm_sensor')) == {
+        "header.frame_id is 'foot', expected 'arm_sensor' or 'arm_sensor_joint' or 'upper_arm': "
+        'if it is right, set ft.arm_sensor.frame_id to it': 1,
+        'header.stamp is zero: the driver has to stamp its messages': 1,
+    }
+    (said,) = problems(robot.status('imu head'))
+    assert "'hand'" in said
+    (said,) = problems(robot.status('ft leg_sensor'))
+    assert 'cannot be deserialized' in said
+    said = problems(robot.status('joint states joint_states'))
+    assert said.pop('6 names with 5 positions') == 1
+    assert said.pop('6 names with 5 velocities, which are not used') == 1
+    assert said.pop('header.stamp is zero: the driver has to stamp its messages') == 1
+    assert 'cannot be deserialized' in said.popitem()[0]
+    assert figure(robot.status('joints'), 'not estimated') == 'gripper'
+    foot = robot.status('ft foot_sensor')
+    assert foot.level == DiagnosticStatus.ERROR
+    assert 'invalid' in foot.message
+    assert figure(robot.status('submodel foot'), 'quality') == 'merged'
+
+
+def test_big_endian_is_read_by_rclpy_and_counted(bench, rng):
+    robot = bench()
+    robot.listen_to_diagnostics()
+    robot.send_all(START_NS, rng)
+    big = b'\0\0\0\0' + np.array([1001, 0], '>u4').tobytes() + b'\0\0\0\x05foot\0' + bytes(3)
+    big += bytes(-(len(big) - 4) % 8) + np.arange(6.0).astype('>f8').tobytes()
+    robot.publisher(WrenchStamped, 'ft/foot_sensor').publish(big)
+    robot.spin_for(SETTLE)
+    foot = robot.status('ft foot_sensor')
+    assert figure(foot, 'decode fallbacks') == '1'
+    # A frame of the foot's link, but not the sensor's: it got as far as the frame.
+    assert any("'foot'" in said for said in problems(foot))
+
+
+def test_frozen_and_silent_sensors_are_named(bench, rng):
+    robot = bench(**{'ft.leg_sensor.frozen_after': 0.03}, **NO_FILTERS)
+    wrenches = robot.listen_to_wrenches()
+    robot.listen_to_diagnostics()
+    for k in range(N_SAMPLES):
+        stamp = START_NS + k * PERIOD_NS
+        robot.send_ft('leg_sensor', stamp, [1.0] * 6)
+        robot.send_imu('head', stamp, rng.standard_normal(3), [0.0, 0.0, 9.81])
+        robot.spin_for(SETTLE)
+        robot.send_joints(stamp, position=[0.0] * 6, velocity=[0.0] * 6)
+    robot.wait_for_stamp(wrenches, stamp)
+    assert 'frozen' in robot.status('ft leg_sensor').message
+    assert 'nothing received' in robot.status('ft arm_sensor').message
+    assert robot.status('imu head').level == DiagnosticStatus.WARN  # far behind the clock
+
+
+def test_waits_for_the_description_on_its_topic(bench, rng):
+    robot = bench(robot_description='')
+    assert not robot.node.count_publishers('/wrench_estimator/external_wrenches')
+    publisher = robot.node.create_publisher(String, 'robot_description', LATCHED)
+    publisher.publish(String(data=HUMANOID['robot_description']))
+    wrenches = robot.listen_to_wrenches()
+    robot.send_all(START_NS, rng)
+    robot.wait_for_stamp(wrenches, START_NS)
+
+
+def test_lifecycle(bench, rng):
+    robot = bench(autostart=False)
+    estimator = robot.estimator
+    assert not robot.node.count_subscribers('/joint_states')
+    assert estimator.trigger_configure() == SUCCESS
+    wrenches = robot.listen_to_wrenches()
+    robot.send_all(START_NS, rng)
+    robot.spin_for(4 * SETTLE)
+    assert not wrenches
+    assert estimator.trigger_activate() == SUCCESS
+    robot.send_all(START_NS + PERIOD_NS, rng)
+    robot.wait_for_stamp(wrenches, START_NS + PERIOD_NS)
+    assert estimator.trigger_deactivate() == SUCCESS
+    wrenches.clear()
+    robot.send_all(START_NS + 2 * PERIOD_NS, rng)
+    robot.spin_for(4 * SETTLE)
+    assert not wrenches
+    assert estimator.trigger_cleanup() == SUCCESS
+    robot.spin_until(lambda: not robot.node.count_subscribers('/joint_states'))
+    assert estimator.trigger_configure() == SUCCESS
+    assert estimator.trigger_shutdown() == SUCCESS
+
+
+def test_parameters_change_only_while_unconfigured(bench):
+    robot = bench(autostart=False)
+    estimator = robot.estimator
+    assert estimator.trigger_configure() == SUCCESS
+    change = [Parameter('contacts', value=['sole'])]
+    (refused,) = estimator.set_parameters(change)
+    assert not refused.successful
+    assert 'clean up' in refused.reason
+    assert estimator.trigger_cleanup() == SUCCESS
+    (accepted,) = estimator.set_parameters(change)
+    assert accepted.successful
+    assert estimator.trigger_configure() == SUCCESS
+    assert estimator.settings.contacts == ('sole',)
+
+
+def test_a_robot_that_does_not_fit_leaves_the_node_unconfigured(bench):
+    robot = bench(contacts=['sole', 'wing'], autostart=False)
+    assert robot.estimator.trigger_configure() == TransitionCallbackReturn.FAILURE
+    robot.estimator.set_parameters([Parameter('contacts', value=['sole'])])
+    assert robot.estimator.trigger_configure() == SUCCESS
+
+
+def test_topics_that_ros_refuses(bench):
+    robot = bench(**{'ft.arm_sensor.topic': 'not a topic', 'autostart': False})
+    assert robot.estimator.trigger_configure() == TransitionCallbackReturn.FAILURE
+    assert not robot.node.count_subscribers('/joint_states')
+
+
+@pytest.mark.parametrize(
+    ('given', 'error'),
+    [({'jonits': ['a']}, NameNotFound), ({'length_scale': 1}, ConfigError)],
+)
+def test_wrong_parameters_are_refused_at_once(context, given, error):
+    with pytest.raises(error):
+        EstimatorNode(context=context, parameter_overrides=overrides(given))
+
+
+def test_reset_service(bench, rng):
+    robot = bench()
+    wrenches = robot.listen_to_wrenches()
+    client = robot.node.create_client(Trigger, 'wrench_estimator/reset')
+    robot.spin_until(client.service_is_ready)
+    robot.send_all(START_NS, rng)
+    robot.wait_for_stamp(wrenches, START_NS)
+    future = client.call_async(Trigger.Request())
+    robot.spin_until(future.done)
+    assert future.result().success
+    wrenches.clear()
+    # Without the reset this stamp would be a repeated one.
+    robot.send_all(START_NS, rng)
+    robot.wait_for_stamp(wrenches, START_NS)
+
+
+def test_simulated_time_may_be_set_back(bench, rng):
+    robot = bench(use_sim_time=True, **NO_FILTERS)
+    wrenches = robot.listen_to_wrenches()
+    robot.listen_to_diagnostics()
+    clock = robot.node.create_publisher(Clock, '/clock', 1)
+    robot.spin_until(lambda: clock.get_subscription_count())
+
+    def set_clock(stamp_ns):
+        message = Clock()
+        message.clock.sec, message.clock.nanosec = divmod(stamp_ns, 10**9)
+        clock.publish(message)
+        now = robot.estimator.get_clock().now
+        robot.spin_until(lambda: now().nanoseconds == stamp_ns)
+
+    for stamp in (2 * START_NS, START_NS):
+        set_clock(stamp)
+        robot.send_all(stamp, rng)
+        # Had the clock not emptied the buffers, the joint state would have, sensors and all.
+        assert np.isfinite(rows(robot.wait_for_stamp(wrenches, stamp))).all()
+    assert abs(float(figure(robot.status('imu head'), 'age [ms]'))) < 1.0
+
+
+def test_backward_stamps_alone_start_anew_too(bench, rng):
+    robot = bench(**NO_FILTERS)
+    wrenches = robot.listen_to_wrenches()
+    # The joint state that is set back empties everything, so the cycle after it is whole again.
+    for stamp in (2 * START_NS, START_NS, START_NS + PERIOD_NS):
+        robot.send_all(stamp, rng)
+        finite = np.isfinite(rows(robot.wait_for_stamp(wrenches, stamp))).all()
+        assert finite == (stamp != START_NS)
+
+
+def test_joint_states_in_parts_from_several_topics(bench, rng):
+    robot = bench(joint_topics=['left', 'right'], **NO_FILTERS)
+    wrenches = robot.listen_to_wrenches()
+    for name in HUMANOID['ft_sensors']:
+        robot.send_ft(name, START_NS, rng.standard_normal(6))
+    robot.send_imu('head', START_NS, [0.0] * 3, [0.0, 0.0, 9.81])
+    robot.send_joints(START_NS, JOINTS[:4], 'right', position=[0.0] * 4, velocity=[0.0] * 4)
+    robot.spin_for(SETTLE)
+    robot.send_joints(START_NS + 1, JOINTS[4:], 'left', position=[0.0] * 2, velocity=[0.0] * 2)
+    message = robot.wait_for_stamp(wrenches, START_NS + 1)
+    assert np.isfinite(rows(message)).any()
+
+
+def test_every_topic_of_the_rviz_file_is_received(context, rng):
+    yaml = pytest.importorskip('yaml', reason='needs PyYAML')
+    pytest.importorskip('icub_models', reason='needs the robot description of icub-models')
+    from pathlib import Path
+
+    from inertial_estimation.simulation.description import icub_urdf
+
+    config = Path(__file__).parents[2] / 'config'
+    rviz = yaml.safe_load((config / 'wrench_estimator.rviz').read_text())
+    settings = EstimatorSettings.from_yaml(config / 'icub.yaml')
+    robot = build_robot(settings, icub_urdf())
+    given = settings.to_parameters()
+    given = {name: value for name, value in given.items() if value != []}
+    bench = BenchRobot(context, given | {'robot_description': icub_urdf()})
+    try:
+        topics = _listen_to_rviz_topics(bench, rviz)
+        latched = bench.node.create_publisher(String, 'robot_description', LATCHED)
+        latched.publish(String(data=icub_urdf()))
+        n = len(robot.joint_names)
+        stamp = START_NS
+        while not all(bench.heard[topic] for topic in topics):
+            for sensor in robot.ft_sensors:
+                bench.send_ft(sensor.name, stamp, 10.0 * rng.standard_normal(6))
+            for imu in robot.imus:
+                bench.send_imu(imu.name, stamp, 0.1 * rng.standard_normal(3), [0.0, 0.0, 9.81])
+            bench.send_joints(
+                stamp,
+                robot.joint_names,
+                position=1e-3 * rng.standard_normal(n),
+                velocity=[0.0] * n,
+            )
+            bench.spin_for(0.01)
+            stamp += PERIOD_NS
+            assert stamp < START_NS + 1000 * PERIOD_NS
+        arrays = bench.heard['wrench_estimator/markers']
+        kinds = {marker.ns for array in arrays for marker in array.markers}
+        assert kinds == {'force', 'moment', 'health'}
+    finally:
+        bench.close()
+
+
+def _listen_to_rviz_topics(bench, rviz):
+    """Subscribe to every topic of an rviz file as rviz would; return the topics."""
+    from visualization_msgs.msg import MarkerArray
+
+    types = {
+        'Wrench': WrenchStamped,
+        'Effort': JointState,
+        'MarkerArray': MarkerArray,
+        'RobotModel': String,
+    }
+    topics = []
+    for display in rviz['Visualization Manager']['Displays']:
+        topic = display.get('Topic') or display.get('Description Topic')
+        if topic is None:
+            continue
+        latched = topic['Durability Policy'] == 'Transient Local'
+        bench.node.create_subscription(
+            types[display['Class'].partition('/')[2]],
+            topic['Value'],
+            bench.heard[topic['Value']].append,
+            LATCHED if latched else topic['Depth'],
+        )
+        topics.append(topic['Value'])
+    assert len(set(topics)) == len(topics) > 8
+    return topics
+
+
+def test_nothing_of_rclpy_is_left_global():
+    assert not rclpy.ok()

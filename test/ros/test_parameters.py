@@ -1,0 +1,112 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The settings as parameters of the node, and the shipped files through the parser of ROS.
+
+Reading and checking of values is in test_config.py, changes at run time in
+test_estimator_node.py.
+"""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs rclpy')
+
+from bench_robot import overrides
+from rclpy.parameter import Parameter
+
+from inertial_estimation.config import EstimatorSettings, settings_of
+from inertial_estimation.config.files import load_parameters
+from inertial_estimation.config.settings import GROUPS, NODE_NAME
+from inertial_estimation.ros.estimator_node import EstimatorNode
+from inertial_estimation.ros.parameters import READ_AT_START
+
+CONFIG = Path(__file__).parents[2] / 'config'
+NAMED = {'ft_sensors': ['leg'], 'imus': ['head'], 'contacts': ['sole']}
+
+
+@pytest.fixture
+def make_node(context):
+    """Return a function that makes an unconfigured node."""
+    made = []
+
+    def make(*args, **parameters):
+        made.append(
+            EstimatorNode(
+                context=context,
+                cli_args=list(args),
+                parameter_overrides=overrides(parameters | {'autostart': False}),
+            )
+        )
+        return made[-1]
+
+    yield make
+    for node in made:
+        node.destroy_node()
+
+
+def all_settings():
+    """Yield full name and setting of everything that a node with `NAMED` declares."""
+    for item in settings_of(EstimatorSettings):
+        yield item.name, item
+    for (kind, group), name in zip(GROUPS.items(), ('leg', 'head', 'sole')):
+        for item in settings_of(group):
+            yield f'{kind}.{name}.{item.name}', item
+
+
+def test_every_setting_is_declared_and_described(make_node):
+    node = make_node(**NAMED)
+    for name, item in all_settings():
+        described = node.describe_parameter(name)
+        assert described.description == item.description
+        assert described.additional_constraints == item.constraint
+        ranges = [*described.floating_point_range, *described.integer_range]
+        assert [(r.from_value, r.to_value) for r in ranges] == ([item.range] if item.range else [])
+        assert described.read_only == (name in READ_AT_START and not item.is_list)
+
+
+def test_nothing_else_is_declared(make_node):
+    declared = set(make_node(**NAMED).get_parameters_by_prefix(''))
+    others = declared - {name for name, _ in all_settings()}
+    assert others <= {'use_sim_time', 'start_type_description_service'}
+
+
+def test_types_of_empty_lists_are_kept(make_node):
+    node = make_node()
+    (accepted,) = node.set_parameters([Parameter('joints', value=['knee'])])
+    assert accepted.successful
+    (refused,) = node.set_parameters([Parameter('joints', value=[1.0])])
+    assert not refused.successful
+
+
+@pytest.mark.parametrize('name', READ_AT_START)
+def test_what_is_read_at_start_cannot_be_changed(make_node, name):
+    values = {'autostart': True, 'executor': 'single', 'fifo_priority': 1, 'cpu_affinity': [0]}
+    (refused,) = make_node().set_parameters([Parameter(name, value=values[name])])
+    assert not refused.successful
+
+
+@pytest.mark.parametrize('name', ['icub', 'panda'])
+def test_shipped_files_through_ros(make_node, name):
+    path = CONFIG / f'{name}.yaml'
+    node = make_node('--ros-args', '--params-file', str(path))
+    expected = EstimatorSettings.from_yaml(path)
+    assert node.settings.to_parameters() == expected.to_parameters() | {'autostart': False}
+    for key in load_parameters(path, NODE_NAME):
+        assert node.has_parameter(key)
+
+
+def test_empty_list_in_a_parameter_file(make_node, tmp_path):
+    path = tmp_path / 'parameters.yaml'
+    path.write_text('/**: {ros__parameters: {imus: [], contacts: [sole]}}')
+    settings = make_node('--ros-args', '--params-file', str(path)).settings
+    assert (settings.imus, settings.contacts) == ((), ('sole',))
+
+
+def test_groups_follow_the_lists(make_node):
+    node = make_node(**NAMED, **{'contact.sole.kind': 'force'})
+    node.set_parameters([Parameter('contacts', value=['hand'])])
+    settings = node._declared.collect()
+    assert set(settings.contact) == {'hand'}
+    assert node.has_parameter('contact.hand.kind')

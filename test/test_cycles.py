@@ -1,0 +1,63 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Statistics of the node's cycles; what is made of them is in ros/test_estimator_node.py."""
+
+import numpy as np
+import pytest
+
+from inertial_estimation.ros.cycles import CAPACITY, Cycles
+
+PERIOD_NS = 2_000_000
+
+
+def fed(stamps, durations=None):
+    cycles = Cycles()
+    for k, stamp in enumerate(stamps):
+        cycles.add(int(stamp), 1e-4 if durations is None else durations[k])
+    return cycles
+
+
+def test_percentiles_of_the_durations():
+    durations = 1e-6 * np.arange(1, 102)
+    report = fed(PERIOD_NS * np.arange(1, 102), durations).report()
+    np.testing.assert_allclose(report[3:], (51e-6, 100e-6, 101e-6))
+    assert report.count == 101
+    assert report.interval == pytest.approx(1e-9 * PERIOD_NS)
+
+
+def test_gaps_are_counted_in_periods():
+    jitter = np.random.default_rng(1).normal(0.0, 0.1 * PERIOD_NS, 100)
+    stamps = PERIOD_NS * np.arange(1, 101) + jitter
+    kept = np.delete(stamps, [10, 40, 41, 42])
+    assert fed(kept).report().missed == 4
+    assert fed(stamps).report().missed == 0
+
+
+def test_a_gap_between_two_reports_is_counted_once():
+    cycles = fed(PERIOD_NS * np.arange(1, 11))
+    assert cycles.report().missed == 0
+    for k in range(13, 23):
+        cycles.add(k * PERIOD_NS, 1e-4)
+    assert cycles.report().missed == 2
+    assert cycles.report().missed == 0
+    assert cycles.total_missed == 2
+
+
+def test_time_set_back_is_no_gap():
+    stamps = PERIOD_NS * np.concatenate([np.arange(500, 520), np.arange(1, 20)])
+    assert fed(stamps).report().missed == 0
+
+
+def test_nothing_to_report():
+    report = Cycles().report()
+    assert (report.count, report.missed) == (0, 0)
+    assert np.isnan(report[2:]).all()
+
+
+def test_only_the_newest_are_kept():
+    n = CAPACITY + 100
+    durations = np.zeros(n)
+    durations[:50] = 1.0
+    report = fed(PERIOD_NS * np.arange(1, n + 1), durations).report()
+    assert report.count == n
+    assert report.duration_max == 0.0
