@@ -1,0 +1,201 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+FT offsets from a torque reference and from the model.
+
+The readings come from a robot under known wrenches, computed without the engine. Not covered: how
+good offsets are on a real robot, whose model is wrong; test_replay.py does that on a real log.
+"""
+
+import numpy as np
+import pytest
+from consistent_readings import ConsistentReadings, random_motion
+from robots import nested_humanoid_urdf
+
+from inertial_estimation.calibration.offset import fit_offsets, model_offsets
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError, LogError, ShapeError
+from inertial_estimation.estimation.streams import SampleAssembler
+from inertial_estimation.logs.offsets import MAX_SAMPLES, OffsetRequest, compute_offsets
+from inertial_estimation.logs.replay import Recording, TimeRange
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+
+# Round-off of forces of about 1e3 N, times the condition of the fits.
+EXACT = 1e-8
+OFFSETS = np.array([
+    [3.0, -20.0, 45.0, 1.0, -0.4, 0.2],
+    [-8.0, 12.0, -60.0, 0.3, 2.0, -0.7],
+    [150.0, -4.0, 7.0, -1.5, 0.6, 0.9],
+])  # fmt: skip
+CONTACTS = ('root', 'thigh', 'sole', 'hand')
+SECOND = 1_000_000_000
+
+
+@pytest.fixture
+def fixed_humanoid():
+    return Robot.from_urdf(nested_humanoid_urdf(), imus=[], fixed_link='root')
+
+
+def settings(**more):
+    return EstimatorSettings.from_dict({'fixed_link': 'root', 'contacts': list(CONTACTS), **more})
+
+
+def record(robot, rng, n, touched):
+    """Return n random instants, one a second, with true torques and readings that are off."""
+    source = ConsistentReadings(robot)
+    samples = []
+    for k in range(n):
+        pushes = {frame: rng.normal(0.0, 20.0, 6) for frame in touched}
+        sample, torques, _ = source.sample(random_motion(robot, rng), pushes)
+        samples.append(
+            sample._replace(
+                stamp_ns=(k + 1) * SECOND,
+                ft_readings=sample.ft_readings + OFFSETS,
+                efforts=torques,
+            )
+        )
+    return recording_of(robot, SampleBatch.stack(samples))
+
+
+def recording_of(robot, samples):
+    fts = [sensor.name for sensor in robot.ft_sensors]
+    statistics = SampleAssembler(robot.joint_names, fts, (), settings()).statistics()
+    return Recording(samples, SECOND, statistics)
+
+
+def test_the_model_tells_the_offsets_of_a_robot_with_one_support(fixed_humanoid, rng):
+    recording = record(fixed_humanoid, rng, 10, touched=())
+    request = OffsetRequest('model')
+    found = compute_offsets(request, recording, fixed_humanoid, settings())
+    np.testing.assert_allclose(found.calibration.offsets, OFFSETS, atol=EXACT)
+    assert found.model.rank == 18
+    assert found.model.n_samples == 10
+    np.testing.assert_allclose(found.model.deviations, 0.0, atol=EXACT)
+
+
+def test_the_support_may_be_beyond_sensors(fixed_humanoid, rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    source = ConsistentReadings(robot)
+    samples = []
+    for k in range(5):
+        sample, *_ = source.sample(random_motion(robot, rng), {'sole': rng.normal(0.0, 50.0, 6)})
+        readings = sample.ft_readings + OFFSETS
+        samples.append(sample._replace(stamp_ns=(k + 1) * SECOND, ft_readings=readings))
+    recording = recording_of(robot, SampleBatch.stack(samples))
+    given = EstimatorSettings.from_dict({'imus': ['head'], 'contacts': list(CONTACTS)})
+    request = OffsetRequest('model', support='sole')
+    found = compute_offsets(request, recording, robot, given)
+    np.testing.assert_allclose(found.calibration.offsets, OFFSETS, atol=EXACT)
+
+
+def test_torques_tell_the_offsets_that_they_depend_on(fixed_humanoid, rng):
+    recording = record(fixed_humanoid, rng, 40, touched=('thigh', 'sole', 'hand'))
+    found = compute_offsets(OffsetRequest('torques'), recording, fixed_humanoid, settings())
+    felt = np.array([joint != 'neck' for joint in fixed_humanoid.joint_names])
+    np.testing.assert_allclose(found.torques.deviations[felt], 0.0, atol=EXACT)
+    assert np.isnan(found.torques.deviations[~felt]).all()
+    assert found.torques.rank < 18, 'no joint feels the foot sensor, few axes the others'
+
+
+def test_a_known_prior_survives_where_torques_say_nothing(fixed_humanoid, rng):
+    recording = record(fixed_humanoid, rng, 40, touched=())
+    found = compute_offsets(OffsetRequest('torques'), recording, fixed_humanoid, settings())
+    np.testing.assert_allclose(found.calibration.offsets, OFFSETS, atol=EXACT)
+
+
+def test_only_the_stated_range_counts(fixed_humanoid, rng):
+    recording = record(fixed_humanoid, rng, 10, touched=())
+    recording.samples.ft_readings[5:] += 7.0
+    request = OffsetRequest('model', TimeRange(-0.5, 4.5))
+    found = compute_offsets(request, recording, fixed_humanoid, settings())
+    np.testing.assert_allclose(found.calibration.offsets, OFFSETS, atol=EXACT)
+    assert found.model.n_samples == 5
+
+
+def test_failed_readings_cost_their_instants_only(fixed_humanoid, rng):
+    recording = record(fixed_humanoid, rng, 40, touched=())
+    recording.samples.ft_readings[::2, 1] = np.nan
+    recording.samples.ft_readings[5:9, 0, 3] = np.nan
+    for source in ('model', 'torques'):
+        found = compute_offsets(OffsetRequest(source), recording, fixed_humanoid, settings())
+        np.testing.assert_allclose(found.calibration.offsets, OFFSETS, atol=EXACT)
+
+
+def test_a_sensor_that_never_worked_keeps_its_configured_offset(fixed_humanoid, rng):
+    recording = record(fixed_humanoid, rng, 10, touched=())
+    recording.samples.ft_readings[:, 2] = np.nan
+    offset = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    names = [sensor.name for sensor in fixed_humanoid.ft_sensors]
+    given = settings(**{'ft_sensors': names, f'ft.{names[2]}.offset': offset})
+    found = compute_offsets(OffsetRequest('model'), recording, fixed_humanoid, given)
+    np.testing.assert_allclose(found.calibration.offsets[:2], OFFSETS[:2], atol=EXACT)
+    np.testing.assert_array_equal(found.calibration.offsets[2], offset)
+
+
+def test_the_matrix_is_applied_first(fixed_humanoid, rng):
+    recording = record(fixed_humanoid, rng, 10, touched=())
+    names = [sensor.name for sensor in fixed_humanoid.ft_sensors]
+    recording.samples.ft_readings[:, 0] *= 0.5
+    matrix = (2.0 * np.eye(6)).ravel().tolist()
+    given = settings(**{'ft_sensors': names, f'ft.{names[0]}.matrix': matrix})
+    found = compute_offsets(OffsetRequest('model'), recording, fixed_humanoid, given)
+    np.testing.assert_allclose(found.calibration.offsets, OFFSETS, atol=EXACT)
+    np.testing.assert_array_equal(found.calibration.matrices[0], 2.0 * np.eye(6))
+
+
+def test_a_long_range_is_thinned(fixed_humanoid, rng):
+    recording = record(fixed_humanoid, rng, 3, touched=())
+    many = recording.samples.take(np.arange(2 * MAX_SAMPLES) % 3)
+    assert len(recording_of(fixed_humanoid, many).thinned(MAX_SAMPLES).samples) == MAX_SAMPLES
+    assert len(recording.thinned(MAX_SAMPLES).samples) == 3
+
+
+def test_what_cannot_be_computed_is_refused(fixed_humanoid, rng):
+    recording = record(fixed_humanoid, rng, 3, touched=())
+    with pytest.raises(ConfigError, match='choose one of settings, model, torques'):
+        OffsetRequest('magic')
+    request = OffsetRequest('model', TimeRange(50.0, 60.0))
+    with pytest.raises(LogError, match='no sample lies between'):
+        compute_offsets(request, recording, fixed_humanoid, settings())
+    with pytest.raises(LogError, match='is empty'):
+        TimeRange(2.0, 2.0)
+    recording.samples.efforts[:] = np.nan
+    with pytest.raises(LogError, match='efforts'):
+        compute_offsets(OffsetRequest('torques'), recording, fixed_humanoid, settings())
+    recording.samples.ft_readings[:] = np.nan
+    with pytest.raises(LogError, match='no instant of the range'):
+        compute_offsets(OffsetRequest('model'), recording, fixed_humanoid, settings())
+
+
+def test_the_model_needs_a_support(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    sample, *_ = ConsistentReadings(robot).sample(random_motion(robot, rng), {})
+    recording = recording_of(robot, SampleBatch.stack([sample]))
+    given = EstimatorSettings.from_dict({'imus': ['head'], 'contacts': ['sole']})
+    with pytest.raises(ConfigError, match='contact that carries the robot'):
+        compute_offsets(OffsetRequest('model'), recording, robot, given)
+
+
+def test_the_shortest_change_is_taken_where_data_are_poor(rng):
+    slopes = np.zeros((50, 1, 1, 6))
+    slopes[:, 0, 0, 0] = rng.normal(0.0, 1.0, 50)
+    slopes[:, 0, 0, 1] = 1e-4 * rng.normal(0.0, 1.0, 50)
+    readings = np.tile(np.array([5.0, 7.0, 0.0, 0.0, 0.0, 0.0]), (50, 1, 1))
+    reference = slopes[:, :, 0, 0] * 3.0 + rng.normal(0.0, 1e-3, (50, 1))
+    prior = np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]])
+    fit = fit_offsets(readings, np.zeros((50, 1)), slopes, reference, prior=prior)
+    assert fit.rank == 1
+    # Five standard deviations of the mean of fifty noisy references.
+    np.testing.assert_allclose(fit.offsets[0, 0], 2.0, atol=1e-3)
+    np.testing.assert_allclose(fit.offsets[0, 1:], prior[0, 1:], atol=1e-3)
+
+
+def test_arrays_that_do_not_belong_together_are_refused():
+    readings, slopes = np.zeros((4, 2, 6)), np.zeros((4, 3, 2, 6))
+    with pytest.raises(ShapeError, match='torques'):
+        fit_offsets(readings, np.zeros((4, 2)), slopes, np.zeros((4, 3)))
+    with pytest.raises(ShapeError, match='slopes'):
+        fit_offsets(readings, np.zeros((4, 3)), slopes[..., :5], np.zeros((4, 3)))
+    with pytest.raises(ShapeError, match='residuals'):
+        model_offsets(readings, np.zeros((4, 6)), np.zeros((4, 12, 2, 6)))
