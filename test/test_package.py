@@ -17,6 +17,15 @@ import setuptools
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGE = 'inertial_estimation'
+ROS = {
+    'ament_index_python',
+    'builtin_interfaces',
+    'launch',
+    'launch_ros',
+    'rcl_interfaces',
+    'rclpy',
+    'std_srvs',
+}
 # Import name of an extra -> name in the registry.
 PROJECTS = {'icub_models': 'icub-models', 'yaml': 'pyyaml'}
 
@@ -93,6 +102,16 @@ def test_every_entry_point_names_a_function(setup):
         module, function = re.fullmatch(r'[\w-]+ = ([\w.]+):(\w+)', entry).groups()
         tree = ast.parse((REPOSITORY / (module.replace('.', '/') + '.py')).read_text())
         assert function in {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}, entry
+
+
+def test_package_xml_names_every_ros_package_that_is_imported(package_xml):
+    named = {depend.text for depend in package_xml.iter('exec_depend')}
+    files = [*(REPOSITORY / PACKAGE).rglob('*.py'), *(REPOSITORY / 'launch').glob('*.py')]
+    text = '\n'.join(path.read_text() for path in files)
+    imported = set(re.findall(r'^\s*(?:from|import) (\w+)', text, flags=re.MULTILINE))
+    of_ros = {name for name in imported if name in ROS or name.endswith('_msgs')}
+    assert of_ros <= named
+    assert 'rclpy' in of_ros
 
 
 def test_nothing_of_the_registry_that_only_shares_a_name_with_ros_is_required(setup):
