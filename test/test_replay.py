@@ -1,0 +1,354 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+From a bag to wrenches, torques and figures: a small robot's bag, and the log of a real iCub.
+
+Not covered: the estimate itself (test_against_idyntree.py and others), the command line
+(test_cli.py), and a bag that is played to the node (test/ros).
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rosbags')
+
+from bag_messages import IMU, JOINT_STATE, STORE, WRENCH, imu, joint_state, wrench, write_bag
+from robots import nested_humanoid_urdf
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import LogError, NameNotFound
+from inertial_estimation.estimation.building import (
+    build_assembler,
+    build_estimator,
+    build_robot,
+)
+from inertial_estimation.logs.bag import BagReader
+from inertial_estimation.logs.comparison import compare
+from inertial_estimation.logs.job import replay_bag
+from inertial_estimation.logs.offsets import OffsetRequest
+from inertial_estimation.logs.replay import TimeRange, read_samples, run
+from inertial_estimation.logs.tables import make_tables
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+DATA = REPOSITORY.parent / 'shared' / 'data'
+START = 1_700_000_000_000_000_000
+MS = 1_000_000
+# The batch form and the steps are the same sums in another order.
+BATCH_ROUND_OFF = 1e-12
+
+SETTINGS = {
+    'imus': ['head'],
+    'contacts': ['root', 'thigh', 'sole', 'hand'],
+    'ft_sensors': ['arm_sensor', 'leg_sensor', 'foot_sensor'],
+    'ft.leg_sensor.frame_id': 'leg_frame',
+    'ft.foot_sensor.offset': [1.0, -2.0, 3.0, 0.1, -0.2, 0.3],
+    'velocity_source': 'filter',
+}
+
+
+def humanoid_messages(robot, n=60, delay_ms=0.0):
+    """Return 5 ms cycles of all topics of the humanoid, FT messages recorded with a delay."""
+    rng = np.random.default_rng(7)
+    names = list(robot.joint_names)
+    frames = ('arm_sensor', 'leg_frame', 'foot_sensor')
+    messages = []
+    for k in range(n):
+        ms = 5 * k
+        stamp = START + ms * MS
+        positions = np.sin(1e-3 * ms * np.arange(1.0, len(names) + 1.0))
+        efforts = rng.normal(0.0, 1.0, len(names))
+        data = joint_state(stamp, names, positions, np.zeros(len(names)), efforts)
+        messages.append(('/joint_states', JOINT_STATE, stamp + 2 * MS, data))
+        data = imu(stamp, 'head', rng.normal(0.0, 0.1, 3), [0.1, 0.2, 9.8 + 1e-4 * ms])
+        messages.append(('/imu/head', IMU, stamp + MS, data))
+        for frame, topic in zip(frames, ('arm_sensor', 'leg_sensor', 'foot_sensor')):
+            data = wrench(stamp, frame, rng.normal(0.0, 10.0, 6))
+            recorded = stamp + MS + round(delay_ms * MS)
+            messages.append((f'/ft/{topic}', WRENCH, recorded, data))
+    return sorted(messages, key=lambda message: message[2])
+
+
+@pytest.fixture
+def settings():
+    return EstimatorSettings.from_dict(SETTINGS)
+
+
+@pytest.fixture
+def robot(settings):
+    return build_robot(settings, nested_humanoid_urdf())
+
+
+@pytest.fixture
+def bag(tmp_path, robot):
+    return write_bag(tmp_path / 'bag', humanoid_messages(robot))
+
+
+def replay_live(robot, settings, messages):
+    """Do what the node does, one message after the other."""
+    assembler, estimator = build_assembler(settings, robot), build_estimator(settings, robot)
+    estimates = []
+    for topic, type_, _, data in messages:
+        message = STORE.deserialize_cdr(data, type_)
+        stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
+        if type_ == JOINT_STATE:
+            arrays = (message.position, message.velocity, message.effort)
+            sample = assembler.push_joints(0, stamp, tuple(message.name), *arrays)
+            if sample is not None:
+                estimates.append(estimator.update(sample))
+        elif type_ == IMU:
+            w, a = message.angular_velocity, message.linear_acceleration
+            assembler.push_imu(0, stamp, np.array([w.x, w.y, w.z]), np.array([a.x, a.y, a.z]))
+        else:
+            f, t = message.wrench.force, message.wrench.torque
+            index = SETTINGS['ft_sensors'].index(topic.removeprefix('/ft/'))
+            assembler.push_ft(index, stamp, np.array([f.x, f.y, f.z, t.x, t.y, t.z]))
+    return estimates
+
+
+@pytest.mark.parametrize('delay_ms', [0.0, 8.0])
+def test_a_replay_is_what_the_node_would_have_said(tmp_path, robot, settings, delay_ms):
+    messages = humanoid_messages(robot, delay_ms=delay_ms)
+    bag = write_bag(tmp_path / 'bag', messages)
+    replay = run(read_samples(bag, robot, settings), robot, settings)
+    live = replay_live(robot, settings, messages)
+    assert len(live) == len(replay.recording.samples) == 60
+    assert np.isfinite(replay.estimate.torques[-1]).all()
+    for name in ('stamp_ns', 'wrenches', 'torques', 'external_torques', 'residuals'):
+        wanted = np.array([getattr(estimate, name) for estimate in live])
+        scale = np.nanmax(np.abs(wanted)) if name != 'stamp_ns' else 0.0
+        np.testing.assert_allclose(
+            getattr(replay.estimate, name), wanted, rtol=0.0, atol=BATCH_ROUND_OFF * scale
+        )
+
+
+def test_what_is_written_holds_the_estimate(tmp_path, robot, settings, bag):
+    out = tmp_path / 'out'
+    replay_bag(bag, nested_humanoid_urdf(), settings, out=out)
+    replay = run(read_samples(bag, robot, settings), robot, settings)
+    with BagReader(out) as reader:
+        topics = {name: found.n_messages for name, found in reader.topics.items()}
+        read = {name: [m.data for m in reader.messages([name])] for name in topics}
+    known = int(np.isfinite(replay.estimate.wrenches[:, 0]).all(axis=1).sum())
+    assert 0 < known < 60
+    assert topics == {
+        '/wrench_estimator/external_wrenches': 60,
+        '/wrench_estimator/joint_torques': 60,
+        '/wrench_estimator/external_joint_torques': 60,
+        **{f'/wrench_estimator/external_wrench/{c}': known for c in SETTINGS['contacts']},
+        **{f'/wrench_estimator/ft_offset/{s}': 1 for s in SETTINGS['ft_sensors']},
+    }
+    data = read['/wrench_estimator/external_wrenches'][-1]
+    message = STORE.deserialize_cdr(data, 'sensor_msgs/msg/MultiDOFJointState')
+    assert message.joint_names == SETTINGS['contacts']
+    assert message.wrench[2].force.x == replay.estimate.wrenches[-1, 2, 0]
+    message = STORE.deserialize_cdr(read['/wrench_estimator/joint_torques'][-1], JOINT_STATE)
+    assert tuple(message.name) == robot.joint_names
+    np.testing.assert_array_equal(message.effort, replay.estimate.torques[-1])
+    message = STORE.deserialize_cdr(read['/wrench_estimator/ft_offset/foot_sensor'][0], WRENCH)
+    assert message.wrench.torque.z == SETTINGS['ft.foot_sensor.offset'][5]
+
+
+def test_times_count_from_the_first_ft_message(robot, settings, bag):
+    recording = read_samples(bag, robot, settings)
+    assert recording.origin_ns == START
+    part = recording.within(TimeRange(0.1, 0.2))
+    np.testing.assert_allclose(part.times, 1e-3 * np.arange(105, 200, 5), atol=1e-9)
+
+
+def test_frozen_intervals_are_known_in_hindsight(tmp_path, robot, settings):
+    messages = humanoid_messages(robot)
+    stuck = [
+        (topic, type_, recorded, wrench(stamp, 'arm_sensor', range(6)))
+        if topic == '/ft/arm_sensor' and 100 * MS <= (stamp := recorded - MS) - START <= 200 * MS
+        else (topic, type_, recorded, data)
+        for topic, type_, recorded, data in messages
+    ]
+    recording = read_samples(write_bag(tmp_path / 'bag', stuck), robot, settings)
+    interval = (START + 100 * MS, START + 200 * MS)
+    assert recording.statistics.fts['arm_sensor'].frozen_intervals == (interval,)
+    live = np.isnan(recording.samples.ft_readings[:, 0, 0])
+    np.testing.assert_array_equal(np.flatnonzero(live), np.arange(30, 41))
+    clean = recording.without_frozen(SETTINGS['ft_sensors']).ft_readings
+    np.testing.assert_array_equal(np.flatnonzero(np.isnan(clean[:, 0, 0])), np.arange(21, 41))
+    assert np.isfinite(clean[:, 1:]).all()
+
+
+def test_progress_is_told_and_ends(tmp_path, settings, bag):
+    told = []
+    request = OffsetRequest('model', support='sole')
+    replay_bag(
+        bag,
+        nested_humanoid_urdf(),
+        settings,
+        offsets=request,
+        out=tmp_path / 'out',
+        progress=lambda what, done: told.append((what, done)),
+    )
+    stages = list(dict.fromkeys(what for what, _ in told))
+    assert stages == ['reading', 'offsets from the model', 'estimating', 'writing']
+    for stage in stages:
+        shares = [done for what, done in told if what == stage]
+        assert shares == sorted(shares)
+        assert shares[-1] == 1.0
+
+
+def test_what_does_not_fit_is_refused(tmp_path, robot, settings, bag):
+    def replay(**changes):
+        changed = EstimatorSettings.from_dict({**SETTINGS, **changes})
+        return read_samples(bag, robot, changed)
+
+    with pytest.raises(NameNotFound, match=r'/ft/legs.*closest: /ft/leg_sensor'):
+        replay(**{'ft.leg_sensor.topic': 'ft/legs'})
+    with pytest.raises(LogError, match=r'holds geometry_msgs/msg/WrenchStamped, expected sensor'):
+        replay(joint_topics=['/ft/leg_sensor'])
+    with pytest.raises(LogError, match="frame_id 'leg_frame', expected 'shank'"):
+        replay(**{'ft.leg_sensor.frame_id': 'shank'})
+    with pytest.raises(LogError, match='no sample lies between'):
+        replay_bag(bag, nested_humanoid_urdf(), settings, time_range=TimeRange(5.0, 6.0))
+    with pytest.raises(LogError, match='exists already'):
+        replay_bag(bag, nested_humanoid_urdf(), settings, out=tmp_path)
+
+
+def test_a_bag_without_a_joint_of_the_robot_is_refused(tmp_path, robot, settings):
+    messages = humanoid_messages(robot)
+    strangers = [
+        (*head, recorded, joint_state(recorded, ['tail'], [0.0]))
+        if JOINT_STATE in head
+        else (*head, recorded, data)
+        for *head, recorded, data in messages
+    ]
+    with pytest.raises(LogError, match='no sample was made'):
+        read_samples(write_bag(tmp_path / 'bag', strangers), robot, settings)
+
+
+def test_a_lag_is_found_whatever_the_mean_error():
+    times = np.cumsum(np.random.default_rng(3).uniform(0.008, 0.012, 2000))
+    estimate = np.sin(3.0 * times)
+    reference = np.sin(3.0 * (times - 0.03)) + 0.5
+    estimate[500:600] = np.nan
+    found = compare(times, estimate, reference)
+    assert found.n_samples == 1900
+    assert found.lag == pytest.approx(0.03)
+    assert found.mean_error == pytest.approx(-0.5, abs=0.01)
+    # Linear interpolation of a sine of 3 rad/s over 12 ms.
+    assert found.rms_at_lag == pytest.approx(0.5, abs=1e-3)
+    assert found.correlation == pytest.approx(np.cos(3.0 * 0.03), abs=0.01)
+
+
+def test_nothing_is_compared_with_a_column_that_says_nothing():
+    times = 0.01 * np.arange(100)
+    assert compare(times, np.sin(times), np.zeros(100)) is None
+    assert compare(times, np.full(100, np.nan), np.sin(times)) is None
+
+
+# ---- The log of a real iCub on one foot --------------------------------------------------------
+
+
+@pytest.fixture(scope='module')
+def yoga():
+    """Return a function that replays the log with offsets from some source."""
+    bag = DATA / 'icub_yoga_left' / 'bag'
+    if not bag.is_dir():
+        pytest.skip('the shared data folder is not beside this checkout')
+    settings = EstimatorSettings.from_yaml(REPOSITORY / 'config' / 'icub_yoga_left.yaml')
+
+    def replay(source, out=None):
+        return replay_bag(
+            bag,
+            DATA / 'models' / 'icub_v2_5.urdf',
+            settings,
+            time_range=TimeRange(13.07, 65.64),
+            offsets=OffsetRequest(source, TimeRange(13.07, 38.0)),
+            out=out,
+        )
+
+    return replay
+
+
+@pytest.fixture(scope='module')
+def fitted(yoga):
+    return yoga('torques')
+
+
+@pytest.fixture(scope='module')
+def modelled(yoga):
+    return yoga('model')
+
+
+def torque_of(report, joint):
+    return next(torque for torque in report.torques if torque.joint == joint)
+
+
+@pytest.mark.parametrize('joint', ['l_hip_pitch', 'l_knee', 'r_hip_pitch', 'r_knee'])
+def test_hip_pitch_and_knee_follow_the_robots_own_torques(fitted, joint):
+    torque = torque_of(fitted, joint)
+    assert torque.n_samples > 2500
+    assert not torque.assumed
+    assert torque.rms_nm <= 0.5
+    if joint != 'r_hip_pitch':
+        assert torque.correlation >= 0.97
+
+
+@pytest.mark.parametrize('joint', ['l_hip_roll', 'r_hip_roll'])
+def test_hip_roll_follows_the_robots_own_torques_behind_its_lag(fitted, joint):
+    torque = torque_of(fitted, joint)
+    assert torque.rms_nm <= 0.75
+    assert 0.02 <= torque.lag_s <= 0.04
+    assert torque.rms_at_lag_nm <= 0.55
+
+
+@pytest.mark.parametrize('joint', ['l_hip_pitch', 'l_knee', 'l_hip_roll', 'r_hip_roll', 'r_knee'])
+def test_offsets_from_the_model_leave_a_bias_but_the_correlation(modelled, joint):
+    assert torque_of(modelled, joint).correlation >= 0.97
+
+
+@pytest.mark.parametrize('source', ['fitted', 'modelled'])
+def test_the_stance_foot_carries_the_weight(request, source):
+    report = request.getfixturevalue(source)
+    assert report.support.contact == 'l_sole'
+    assert report.support.n_samples > 2500
+    assert report.support.weight_n == pytest.approx(324.3, abs=0.1)
+    assert abs(report.support.relative_error) <= 0.01
+
+
+def test_the_frozen_sensor_is_found_with_its_intervals(fitted):
+    frozen = {ft.name: ft.frozen_intervals_s for ft in fitted.fts if ft.frozen_intervals_s}
+    assert list(frozen) == ['l_leg_ft']
+    # As the README of the data lists them, in times of that sensor's own first stamp.
+    shift = 0.028
+    listed = ((13.87, 14.47), (14.56, 14.87), (16.75, 17.04), (21.45, 21.66), (25.75, 35.13))
+    for start, stop in listed:
+        assert any(
+            abs(a - shift - start) < 0.02 and abs(b - shift - stop) < 0.02
+            for a, b in frozen['l_leg_ft']
+        ), (start, stop)
+    longest = sorted(frozen['l_leg_ft'], key=lambda interval: interval[0] - interval[1])[:2]
+    assert 17.94 < longest[1][0] - shift < longest[1][1] - shift < 20.64
+    assert fitted.summary.endswith('frozen: l_leg_ft')
+
+
+def test_what_rests_on_the_unlogged_arms_is_marked(fitted):
+    assumed = {wrench.contact for wrench in fitted.wrenches if wrench.assumed}
+    assert assumed == {'root_link', 'l_elbow_1', 'r_elbow_1'}
+    assumed = {torque.joint for torque in fitted.torques if torque.assumed}
+    assert assumed == {'torso_pitch', 'torso_roll', 'torso_yaw'}
+    assert len(fitted.assumed_joints) == 14
+
+
+def test_the_report_is_json_and_tables(fitted):
+    text = json.dumps(fitted.as_dict(), allow_nan=False)
+    assert json.loads(text)['support']['contact'] == 'l_sole'
+    tables = {table.title: table for table in make_tables(fitted)}
+    assert set(tables) == {
+        'Streams',
+        'Frozen',
+        'Offsets, subtracted',
+        'External wrenches',
+        "Joint torques against the robot's own",
+        'Support',
+    }
+    for table in tables.values():
+        assert all(len(row) == len(table.columns) for row in table.rows)
