@@ -32,7 +32,7 @@ setup(
         'bags': ['pyyaml', 'rich', 'rosbags'],
         'demo': ['icub-models', 'mujoco', 'rich'],
         'oracle': ['idyntree'],
-        'test': ['pytest', 'pyyaml'],
+        'test': ['pytest'],
     },
     entry_points={
         'console_scripts': [
