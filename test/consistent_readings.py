@@ -40,21 +40,6 @@ def random_motion(robot: Robot, rng: np.random.Generator) -> Motion:
     )
 
 
-def arbitrary_sample(robot: Robot, rng: np.random.Generator) -> Sample:
-    """Return a moving state with readings that need not fit together."""
-    motion, n_imus = random_motion(robot, rng), len(robot.imus)
-    return Sample(
-        stamp_ns=0,
-        positions=motion.positions,
-        velocities=motion.velocities,
-        accelerations=motion.accelerations,
-        angular_velocities=rng.normal(0.0, 1.0, (n_imus, 3)),
-        proper_accelerations=rng.normal(0.0, 3.0, (n_imus, 3)) + np.array([0.0, 0.0, 9.81]),
-        angular_accelerations=rng.normal(0.0, 4.0, (n_imus, 3)),
-        ft_readings=rng.normal(0.0, 1.0, (len(robot.ft_sensors), 6)) * ([50.0] * 3 + [5.0] * 3),
-    )
-
-
 class ConsistentReadings:
     """
     A robot that moves as it is told and feels wrenches at named frames.

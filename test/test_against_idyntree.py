@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from consistent_readings import ConsistentReadings, Motion, arbitrary_sample, random_motion
+from consistent_readings import ConsistentReadings, Motion, random_motion
 from oracle_idyntree import IDynTreeOracle
+from robots import random_sample
 
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
@@ -144,7 +145,7 @@ def test_one_full_wrench_per_submodel_on_any_readings(
     for _ in range(STATES):
         contacts = [Contact(str(rng.choice(frames))) for frames in case.frames]
         estimator = WrenchEstimator(case.robot, contacts)
-        sample = arbitrary_sample(case.robot, rng)
+        sample = random_sample(case.robot, rng)
         ours, theirs = estimator.update(sample), case.oracle.estimate(sample, contacts)
         assert_exact(ours.wrenches, theirs.wrenches)
         assert_exact(ours.torques, theirs.torques)
@@ -210,7 +211,7 @@ def test_sums_of_two_full_wrenches_on_any_readings(case: Case, rng: np.random.Ge
     for _ in range(STATES):
         contacts = draw_contacts(case, ('wrench', 'wrench'), rng)
         estimator = WrenchEstimator(case.robot, contacts)
-        sample = arbitrary_sample(case.robot, rng)
+        sample = random_sample(case.robot, rng)
         motion = Motion(*sample[1:4], rate=np.zeros(3))
         ours, theirs = estimator.update(sample), case.oracle.estimate(sample, contacts)
         compare_sums(case, motion, contacts, ours, theirs)
