@@ -319,6 +319,24 @@ def test_time_set_back_resets_everything():
     assert assembler.statistics().resets == 1
 
 
+def test_one_part_whose_stamps_go_back_costs_itself_only():
+    assembler = make(acceleration_source='filter', velocity_source='filter')
+    for ms in range(0, 300, 5):
+        # The elbow's publisher swaps every tenth pair of messages.
+        for late in (4, -1) if ms % 50 == 0 and ms else (4,):
+            joint_state(assembler, ms + late, ('elbow',), [1e-3 * (ms + late)], source=1)
+        sample = joint_state(assembler, ms + 4, JOINTS[:3], np.full(3, 1e-3 * (ms + 4)))
+    assert np.isfinite(sample.accelerations[:3]).all()
+    assert np.isnan(sample.accelerations[3])
+    statistics = assembler.statistics()
+    assert statistics.resets == 0
+    assert {n[0]: s.restarts for n, s in statistics.joints.items()} == {'0': 0, '1': 5}
+    assert {n[0]: s.unfiltered > 20 for n, s in statistics.joints.items()} == {
+        '0': False,
+        '1': True,
+    }
+
+
 def test_a_sensor_whose_clock_goes_back_first_starts_anew():
     assembler = make()
     ft(assembler, 1000, 1.0)
@@ -327,6 +345,7 @@ def test_a_sensor_whose_clock_goes_back_first_starts_anew():
     assert joint_state(assembler, 510).ft_readings[0, 0] != 1.0
     ft(assembler, 520, 3.0)
     assert joint_state(assembler, 520).ft_readings[0, 0] == 3.0
+    assert assembler.statistics().fts['leg'].restarts == 1
 
 
 def test_without_reset_earlier_messages_are_refused_and_counted():

@@ -106,6 +106,7 @@ class JointPart(Stream):
         if self._differentiator is None or self._evaluated_ns == self.stamp_ns:
             return
         self._evaluated_ns = self.stamp_ns
+        self.unfiltered += not self._differentiator.ready
         derivatives = self._differentiator.evaluate()
         if filter_velocity:
             self.block[VELOCITY] = derivatives[0]

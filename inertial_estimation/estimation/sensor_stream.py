@@ -101,6 +101,7 @@ class SensorStream(Stream):
                 self.refused += 1
                 return
             self._close_interval()
+            self.restarts += 1
             self.restart()
         if data == self._value:
             self.repeated += 1
@@ -231,5 +232,6 @@ class ImuStream(SensorStream):
             differentiator.reset()
         elif state == FRESH and self.stamp_ns != self._evaluated_ns:
             self._evaluated_ns = self.stamp_ns
+            self.unfiltered += not differentiator.ready
             self.angular_acceleration = differentiator.evaluate()[0]
         return state

@@ -41,6 +41,10 @@ class StreamStatistics:
     """Intervals in which the values stood still, the open one included."""
     frozen_intervals: tuple[tuple[int, int], ...] = ()
     """The last of them: stamps of the first and last message with the same bits [ns]."""
+    restarts: int = 0
+    """How often its stamps went back and it began anew."""
+    unfiltered: int = 0
+    """Messages in use that had no derivatives, as the filter's window was not filled yet."""
 
 
 @dataclass(frozen=True)
@@ -86,13 +90,15 @@ class Stream:
         'received',
         'refused',
         'repeated',
+        'restarts',
+        'unfiltered',
         'used',
     )
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.received = self.used = self.refused = self.dropped = 0
-        self.repeated = self.invalid = 0
+        self.repeated = self.invalid = self.restarts = self.unfiltered = 0
         self.longest_gap_ns = 0
         self.age_ns: int | None = None
         self.first_ns = self.last_ns = self._counted = 0
@@ -134,4 +140,6 @@ class Stream:
             longest_gap=1e-9 * self.longest_gap_ns,
             age=float('nan') if self.age_ns is None else 1e-9 * self.age_ns,
             rate=(self._counted - 1) / span if span > 0.0 else float('nan'),
+            restarts=self.restarts,
+            unfiltered=self.unfiltered,
         )

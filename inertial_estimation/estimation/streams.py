@@ -7,6 +7,9 @@ A joint state of the first topic makes a sample when it holds the *lead* joint: 
 on that topic the first one in the robot's order. If its publisher falls silent for
 ``joint_max_age``, the next message of that topic leads. Every other stream enters with its newest
 message whose stamp (plus ``time_offset``) is not later, live and in replay alike.
+
+A stamp that goes back says that time was set back. On the leading messages it resets everything,
+on any other stream that stream alone: one bad clock must not cost the others.
 """
 
 from __future__ import annotations
@@ -186,8 +189,7 @@ class SampleAssembler:
             if stamp_ns == part.last_ns or not self._settings.reset_on_time_jump:
                 part.refused += 1
                 return None
-            self.reset()
-            self._resets += 1
+            self._go_back(source_index, part)
         part.push(stamp_ns, block)
         if source_index == 0 and self._leads(part.joint_rows[0], stamp_ns):
             return self._assemble(stamp_ns)
@@ -256,6 +258,15 @@ class SampleAssembler:
             joints = ' '.join(self._joint_names[row] for row in rows)
             self._parts[key] = JointPart(f'{source_index}: {joints}', rows, differentiator)
         return self._parts[key]
+
+    def _go_back(self, source_index: int, part: JointPart) -> None:
+        """Begin anew with everything if the clock was set back, else with the part alone."""
+        part.restarts += 1
+        if source_index == 0 and part.joint_rows[0] <= self._lead:
+            self.reset()
+            self._resets += 1
+        else:
+            part.restart()
 
     def _leads(self, first_row: int, stamp_ns: int) -> bool:
         """Tell whether a message of the first topic triggers; see the module's docstring."""

@@ -37,6 +37,9 @@ class StreamReport:
     repeated: int
     invalid: int
     refused: int
+    restarts: int
+    unfiltered: int
+    """Messages in use without derivatives, as the filter's window was not filled yet."""
     frozen_s: float
     """How long it stood still in all [s]."""
     frozen_intervals_s: tuple[tuple[float, float], ...]
@@ -205,6 +208,8 @@ def _streams(streams: Mapping[str, StreamStatistics], origin_ns: int) -> tuple[S
                 repeated=s.repeated,
                 invalid=s.invalid,
                 refused=s.refused,
+                restarts=s.restarts,
+                unfiltered=s.unfiltered,
                 frozen_s=sum(stop - start for start, stop in intervals),
                 frozen_intervals_s=intervals,
             )

@@ -56,11 +56,12 @@ def make_tables(report: ReplayReport) -> tuple[Table, ...]:
 
 def _stream_table(streams: Iterable[StreamReport]) -> Table:
     columns = ('stream', 'messages', 'rate [Hz]', 'longest gap [ms]', 'repeated', 'invalid',
-               'refused', 'frozen [s]')  # fmt: skip
+               'refused', 'restarts', 'frozen [s]')  # fmt: skip
     rows = tuple(
         (
             s.name, str(s.received), f'{s.rate_hz:.1f}', f'{1e3 * s.longest_gap_s:.1f}',
-            str(s.repeated), str(s.invalid), str(s.refused), f'{s.frozen_s:.2f}',
+            str(s.repeated), str(s.invalid), str(s.refused), str(s.restarts),
+            f'{s.frozen_s:.2f}',
         )
         for s in streams
     )  # fmt: skip
