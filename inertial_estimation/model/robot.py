@@ -11,7 +11,7 @@ is the row order of every array of the package.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -35,6 +35,8 @@ from inertial_estimation.model.submodels import Submodel, decompose
 Array = NDArray[np.float64]
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+ROOT_JOINT = '/root'
+"""Pinocchio's name for the joint above the root link; no joint of a URDF is called so."""
 SAME_FRAME = 1e-6
 """Rotations closer than this are the same; URDF exporters print six digits or more [rad]."""
 SAME_BOARD = 0.01
@@ -156,12 +158,15 @@ class Robot:
         )
         if robot.gravity.shape != (3,):
             raise ShapeError('gravity', (3,), robot.gravity.shape)
+        if not np.isfinite(robot.gravity).all():
+            raise ModelError(f'gravity {gravity} is not finite')
         if fixed_link:
             robot.frame(fixed_link)
         if imus is None:
             chosen = () if fixed_link else robot._paired_imus()
         else:
             chosen = tuple(map(robot._imu, imus))
+            _check_unique('IMUs', [imu.name for imu in chosen])
         return replace(robot, imus=chosen)
 
     @cached_property
@@ -262,7 +267,15 @@ def _select_ft_specs(root: Element, chosen: Iterable[str | FtSpec] | None) -> li
         if isinstance(found, ModelError):
             raise found
         specs.append(found)
+    _check_unique('FT sensors', [spec.name for spec in specs])
     return specs
+
+
+def _check_unique(kind: str, names: Sequence[str]) -> None:
+    """Raise if a name stands twice: inputs and outputs are mapped by name."""
+    for name in names:
+        if names.count(name) > 1:
+            raise ModelError(f"two {kind} are named '{name}'; names must be unique")
 
 
 def _cut_model(
@@ -274,15 +287,14 @@ def _cut_model(
     """Return Pinocchio's model with a floating root, floating FT joints, unused joints locked."""
     types = urdf_text.joint_types(root)
     kept = set(urdf_text.check_joints(types, joints))
-    for name in locked_positions:
-        if types.get(name, 'fixed') == 'fixed' or name in kept:
-            raise ModelError(f"locked_positions names '{name}', which is not a locked joint")
+    for name, position in locked_positions.items():
+        _check_locked(name, position, types, kept)
     text = urdf_text.free_ft_joints(root, specs)
     try:
-        model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
+        model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer(), ROOT_JOINT)
     except (ValueError, RuntimeError) as error:
         raise ModelError(f'Pinocchio cannot read the robot description: {error}') from error
-    kept |= {'root_joint', *(spec.joint for spec in specs)}
+    kept |= {ROOT_JOINT, *(spec.joint for spec in specs)}
     locked = [k for k in range(1, model.njoints) if model.names[k] not in kept]
     if not locked:
         return model
@@ -290,6 +302,23 @@ def _cut_model(
     for name, position in locked_positions.items():
         _set_position(model, q, model.getJointId(name), position)
     return pin.buildReducedModel(model, locked, q)
+
+
+def _check_locked(
+    name: str, position: float, types: Mapping[str, str], kept: Collection[str]
+) -> None:
+    """Raise unless a joint can be locked at a position."""
+    if name not in types:
+        raise NameNotFound('joint', name, types)
+    if types[name] == 'fixed' or name in kept:
+        raise ModelError(f"locked_positions names '{name}', which is not a locked joint")
+    if types[name] not in (*urdf_text.ONE_DOF, 'mimic'):
+        raise ModelError(
+            f"locked_positions names '{name}' of type '{types[name]}', which one number does not "
+            'place; it can stay at its zero only'
+        )
+    if not np.isfinite(position):
+        raise ModelError(f"locked_positions puts '{name}' at {position}")
 
 
 def _set_position(model: pin.Model, q: Array, joint: int, position: float) -> None:
@@ -343,7 +372,7 @@ def _read_frames(model: pin.Model) -> dict[str, tuple[int, Array]]:
     frames: dict[str, tuple[int, Array]] = {}
     for kinds in ((pin.FrameType.BODY,), (pin.FrameType.JOINT, pin.FrameType.FIXED_JOINT)):
         for frame in model.frames:
-            if frame.type in kinds and frame.parentJoint > 0 and frame.name != 'root_joint':
+            if frame.type in kinds and frame.parentJoint > 0 and frame.name != ROOT_JOINT:
                 pose = read_only(frame.placement.homogeneous)
                 frames.setdefault(frame.name, (frame.parentJoint - 1, pose))
     return frames

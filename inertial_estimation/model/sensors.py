@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ShapeError
+from inertial_estimation.errors import ModelError, ShapeError
 
 Array = NDArray[np.float64]
 
@@ -34,12 +34,21 @@ def read_only(array: object) -> Array:
     return copy
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FtSpec:
     """
     A six-axis FT sensor as the URDF tag, or a configuration, describes it.
 
     The moment is about the origin of the frame of the reading [T 4.1].
+
+    Raises
+    ------
+    ModelError
+        If the frame is not one of these, the pose is not finite, or there is a pose that the
+        frame leaves no room for.
+    ShapeError
+        If the pose has the wrong shape.
+
     """
 
     name: str
@@ -50,7 +59,27 @@ class FtSpec:
     child_to_parent: bool = True
     """True: the reading is the wrench of the child side on the parent side."""
     pose: Array = field(default_factory=lambda: np.eye(4))
-    """Pose of the sensor in the child link, shape (4, 4) [m]; read for ``sensor`` only."""
+    """Pose of the sensor in the child link, shape (4, 4) [m]; for ``sensor`` only."""
+
+    def __post_init__(self) -> None:
+        """Check frame and pose."""
+        if self.frame == 'parent':
+            raise ModelError(
+                f"FT sensor '{self.name}' reports in frame 'parent': software disagrees about the "
+                "point of its moment; describe it with frame 'sensor' and its pose (in a tag: "
+                '<origin>) in the child link'
+            )
+        if self.frame not in ('child', 'sensor'):
+            raise ModelError(
+                f"FT sensor '{self.name}': frame '{self.frame}' is neither 'child' nor 'sensor'"
+            )
+        shape = np.shape(self.pose)
+        if shape != (4, 4):
+            raise ShapeError(f'pose of FT sensor {self.name}', (4, 4), shape)
+        if not np.isfinite(self.pose).all():
+            raise ModelError(f"FT sensor '{self.name}': its pose is not finite")
+        if self.frame == 'child' and not np.array_equal(self.pose, np.eye(4)):
+            raise ModelError(f"FT sensor '{self.name}' has a pose: say frame 'sensor'")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +140,8 @@ class FtCalibration:
     ------
     ShapeError
         If the two do not belong to the same number of sensors.
+    ModelError
+        If a number is not finite: every estimate would be, with nothing to say why.
 
     """
 
@@ -125,6 +156,8 @@ class FtCalibration:
             array = read_only(getattr(self, name))
             if array.shape != shape:
                 raise ShapeError(name, shape, array.shape)
+            if not np.isfinite(array).all():
+                raise ModelError(f'{name} of the FT calibration hold NaN or infinity')
             object.__setattr__(self, name, array)
         object.__setattr__(self, '_plain', bool((self.matrices == np.eye(6)).all()))
 

@@ -112,59 +112,20 @@ def ft_specs(root: Element) -> dict[str, FtSpec | ModelError]:
 
 
 def _ft_spec(name: str, tag: Element) -> FtSpec:
-    """Read one force_torque tag."""
+    """Read one force_torque tag; outside frame 'sensor' its <origin> means nothing."""
     parent = tag.find('parent')
     joint = parent.get('joint', '') if parent is not None else ''
     if not joint:
         raise ModelError(f"FT sensor '{name}': the tag lacks <parent joint='...'/>")
-    return ft_spec(
-        name,
-        joint,
-        tag.findtext('force_torque/frame', 'child').strip(),
-        tag.findtext('force_torque/measure_direction', 'child_to_parent').strip(),
-        _origin(tag),
-    )
-
-
-def ft_spec(name: str, joint: str, frame: str, measure_direction: str, pose: Array) -> FtSpec:
-    """
-    Return a checked FT sensor description.
-
-    Parameters
-    ----------
-    name, joint : str
-        Sensor and fixed joint.
-    frame : str
-        ``child`` or ``sensor``.
-    measure_direction : str
-        ``child_to_parent`` or ``parent_to_child``.
-    pose : ndarray, shape (4, 4)
-        Sensor frame in the child link's frame [m]; ignored for ``child``.
-
-    Returns
-    -------
-    FtSpec
-
-    Raises
-    ------
-    ModelError
-        If frame or direction is not one of these.
-
-    """
-    if frame == 'parent':
+    frame = tag.findtext('force_torque/frame', 'child').strip()
+    direction = tag.findtext('force_torque/measure_direction', 'child_to_parent').strip()
+    if direction not in ('child_to_parent', 'parent_to_child'):
         raise ModelError(
-            f"FT sensor '{name}' reports in frame 'parent': software disagrees about the point of "
-            "its moment; describe it with frame 'sensor' and an <origin> in the child link"
-        )
-    if frame not in ('child', 'sensor'):
-        raise ModelError(f"FT sensor '{name}': frame '{frame}' is neither 'child' nor 'sensor'")
-    if measure_direction not in ('child_to_parent', 'parent_to_child'):
-        raise ModelError(
-            f"FT sensor '{name}': measure_direction '{measure_direction}' is neither "
+            f"FT sensor '{name}': measure_direction '{direction}' is neither "
             "'child_to_parent' nor 'parent_to_child'"
         )
-    used_pose = pose if frame == 'sensor' else np.eye(4)
-    return FtSpec(name, joint, frame, measure_direction == 'child_to_parent', used_pose)
+    pose = _origin(tag, f"FT sensor '{name}'") if frame == 'sensor' else np.eye(4)
+    return FtSpec(name, joint, frame, direction == 'child_to_parent', pose)
 
 
 def link_sensor_tags(root: Element, kind: str) -> list[tuple[str, str, Array]]:
@@ -183,12 +144,19 @@ def link_sensor_tags(root: Element, kind: str) -> list[tuple[str, str, Array]]:
     list of (str, str, ndarray)
         Sensor name, URDF link name, pose in that link of shape (4, 4) [m].
 
+    Raises
+    ------
+    ModelError
+        If two of them have the same name, or an <origin> holds something else than numbers.
+
     """
-    tags = []
+    tags: list[tuple[str, str, Array]] = []
     for tag in root.findall(f"sensor[@type='{kind}']"):
-        parent = tag.find('parent')
+        parent, name = tag.find('parent'), tag.get('name', '')
         if parent is not None and parent.get('link'):
-            tags.append((tag.get('name', ''), parent.get('link', ''), _origin(tag)))
+            if name in (other for other, _, _ in tags):
+                raise ModelError(f"two {kind} tags are named '{name}'; names must be unique")
+            tags.append((name, parent.get('link', ''), _origin(tag, f"{kind} '{name}'")))
     return tags
 
 
@@ -276,31 +244,46 @@ def free_ft_joints(root: Element, specs: Iterable[FtSpec]) -> str:
 
     """
     joints = {joint.get('name', ''): joint for joint in root.findall('joint')}
+    cut: dict[str, str] = {}
     for spec in specs:
         if spec.joint not in joints:
             raise NameNotFound('joint', spec.joint, joints)
         joint = joints[spec.joint]
         kind = joint.get('type')
-        if kind == 'floating':
-            raise ModelError(f"joint '{spec.joint}' would hold two FT sensors, one '{spec.name}'")
+        if spec.joint in cut:
+            raise ModelError(
+                f"joint '{spec.joint}' would hold two FT sensors: "
+                f"'{cut[spec.joint]}' and '{spec.name}'"
+            )
         if kind != 'fixed':
             raise ModelError(
                 f"FT sensor '{spec.name}' sits on joint '{spec.joint}' of type '{kind}'; "
                 'only a fixed joint can be cut'
             )
         joint.set('type', 'floating')
+        cut[spec.joint] = spec.name
     return ElementTree.tostring(root, encoding='unicode')
 
 
-def _origin(tag: Element) -> Array:
+def _origin(tag: Element, owner: str) -> Array:
     """Return the pose of the <origin> of a tag, identity where there is none."""
     origin = tag.find('origin')
     if origin is None:
         return np.eye(4)
-    xyz, rpy = (
-        [float(value) for value in origin.get(key, '0 0 0').split()] for key in ('xyz', 'rpy')
-    )
+    xyz, rpy = (_three_numbers(origin, key, owner) for key in ('xyz', 'rpy'))
     return pose_from_xyz_rpy(xyz, rpy)
+
+
+def _three_numbers(origin: Element, key: str, owner: str) -> list[float]:
+    """Read one attribute of an <origin>."""
+    text = origin.get(key, '0 0 0')
+    try:
+        values = [float(value) for value in text.split()]
+    except ValueError:
+        values = []
+    if len(values) != 3 or not np.isfinite(values).all():
+        raise ModelError(f"{owner}: <origin {key}='{text}'> is not three finite numbers")
+    return values
 
 
 def pose_from_xyz_rpy(xyz: Iterable[float], rpy: Iterable[float]) -> Array:
