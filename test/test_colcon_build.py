@@ -84,7 +84,7 @@ def test_the_installed_command_starts_with_the_installed_modules(prefix):
         check=False,
     )
     assert run.returncode == 0, run.stderr
-    assert 'replay' in run.stdout
+    assert 'check' in run.stdout
 
 
 def test_colcon_test_finds_the_tests(workspace):
