@@ -108,7 +108,6 @@ def build_balance(
     submodels: tuple[Submodel, ...],
     used_sensors: Iterable[int],
     contact_links: Sequence[int],
-    base: int,
 ) -> Balance:
     """
     Find the sums.
@@ -125,8 +124,6 @@ def build_balance(
         Indices of these sensors.
     contact_links : sequence of int
         Link of each contact.
-    base : int
-        Link that is at rest for the external joint torques.
 
     Returns
     -------
@@ -154,7 +151,9 @@ def build_balance(
         contacts = [-int(counts[c]) for c in contact_links]
         beyond.append(own)
         by_joint.append([*net, *_sensor_factors(robot, used, counts), *contacts])
-        external.append([*[0] * n_other, *_external_factors(subtree[k], contact_links, base)])
+        external.append(
+            [*[0] * n_other, *_external_factors(subtree[k], contact_links, robot.base)]
+        )
     n_terms = n_other + n_contacts
     both = np.array([*by_joint, *external], dtype=np.int64).reshape(-1, n_terms)
     distinct, group = np.unique(both, axis=0, return_inverse=True)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inertial_estimation.estimation.balance import Balance
+from inertial_estimation.estimation.balance import Balance, subtrees
 from inertial_estimation.estimation.dependence import joint_dependence
 from inertial_estimation.estimation.estimate import Flags, Quality
 from inertial_estimation.estimation.forest import Forest
@@ -25,6 +25,10 @@ class Working:
     fts: tuple[bool, ...]
     missing_joints: tuple[bool, ...]
     assumed_joints: tuple[bool, ...]
+
+
+# As numbers of the arrays' own type: an enumeration counts as a 64-bit integer beside them.
+ASSUMED, MERGED, MISSING = map(np.uint8, (Quality.ASSUMED, Quality.MERGED, Quality.MISSING))
 
 
 class Qualities(NamedTuple):
@@ -80,8 +84,8 @@ def find_qualities(
     if any(working.missing_joints) or any(working.assumed_joints):
         depends = joint_dependence(robot, forest, balance)
         for flag, joints in (
-            (Quality.MISSING, working.missing_joints),
-            (Quality.ASSUMED, working.assumed_joints),
+            (MISSING, working.missing_joints),
+            (ASSUMED, working.assumed_joints),
         ):
             mask = np.array(joints, dtype=bool)
             sums[depends.submodels[:, mask].any(axis=1)] |= flag
@@ -89,13 +93,13 @@ def find_qualities(
             external[depends.external[:, mask].any(axis=1)] |= flag
     if not robot.fixed_frame and not any(working.imus):
         for flags in (sums, torques, external):
-            flags |= Quality.MISSING
-    _mark_merged(robot, balance, set(contact_links), sums, torques)
+            flags |= MISSING
+    _mark_merged(robot, balance, set(contact_links), sums, torques, external)
     contacts = np.full(len(contact_links), Quality.DROPPED | Quality.MERGED, dtype=np.uint8)
     contacts[list(active)] = sums[list(balance.contact_submodel)]
     for c, s in enumerate(balance.contact_submodel):
         external[balance.external_contacts[:, c] != 0] |= sums[s]
-    submodels = np.full(len(robot.submodels), Quality.MERGED, dtype=np.uint8)
+    submodels = np.full(len(robot.submodels), MERGED)
     submodels[list(rows)] = sums
     for flags in (contacts, torques, external, submodels):
         flags.flags.writeable = False
@@ -103,22 +107,33 @@ def find_qualities(
 
 
 def _mark_merged(
-    robot: Robot, balance: Balance, contact_links: set[int], sums: Flags, torques: Flags
+    robot: Robot,
+    balance: Balance,
+    contact_links: set[int],
+    sums: Flags,
+    torques: Flags,
+    external: Flags,
 ) -> None:
     """
     Mark what a missing FT sensor spoils.
 
-    In a merged submodel that is every wrench, and every torque whose far side holds the missing
-    sensor or a contact, whether it takes part or gave way.
+    In a merged submodel that is every wrench, every torque whose far side holds the missing
+    sensor or a contact, and every external torque between a contact and the base; contacts count
+    whether they take part or gave way.
     """
     roots = {submodel.root for submodel in balance.submodels}
+    subtree = {robot.links[k].joint: set(links) for k, links in enumerate(subtrees(robot))}
+    base = robot.base
     lost = {sensor.child for sensor in robot.ft_sensors if sensor.child not in roots}
     for s, submodel in enumerate(balance.submodels):
         members = frozenset(submodel.links)
         if not members & lost:
             continue
-        sums[s] |= Quality.MERGED
+        sums[s] |= MERGED
         spoiled = members & (lost | contact_links)
         for j, beyond in enumerate(balance.beyond):
             if beyond & spoiled:
-                torques[j] |= Quality.MERGED
+                torques[j] |= MERGED
+            touched = members & contact_links
+            if touched - subtree[j] if base in subtree[j] else touched & subtree[j]:
+                external[j] |= MERGED

@@ -237,8 +237,7 @@ class WrenchEstimator:
         key = (dynamics, tuple(used), active_links)
         balance = self._balances.get(key)
         if balance is None:
-            base = robot.frame(robot.fixed_frame)[0] if robot.fixed_frame else 0
-            new = build_balance(robot, dynamics.forest, submodels, used, active_links, base)
+            new = build_balance(robot, dynamics.forest, submodels, used, active_links)
             balance = _keep(self._balances, key, new, PLANS_KEPT)
         return build_plan(robot, dynamics, balance, given, active, working)
 

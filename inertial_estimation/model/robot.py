@@ -184,6 +184,11 @@ class Robot:
         """Total mass [kg]."""
         return float(self.parameters[:, 0].sum())
 
+    @cached_property
+    def base(self) -> int:
+        """Link that is at rest for external joint torques: the fixed one, else the root."""
+        return self.frame(self.fixed_frame)[0] if self.fixed_frame else 0
+
     def frame(self, name: str) -> tuple[int, Array]:
         """
         Return the link that carries a frame, and the frame's pose in it.
