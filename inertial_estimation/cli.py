@@ -7,7 +7,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     """Return the parser with all verbs."""
     parser = argparse.ArgumentParser(prog='inertial-estimation', description=__doc__)
     verbs = parser.add_subparsers(dest='verb', metavar='VERB', required=True)
-    for add in (_add_check,):
+    for add in (_add_check, _add_replay):
         add(verbs)
     return parser
 
@@ -71,6 +73,75 @@ def _check(chosen: argparse.Namespace) -> None:
     for warning in check.warnings:
         console.print(f'[yellow]warning:[/] {_escape(warning)}')
     _write_json(chosen.json, check.as_dict())
+
+
+def _add_replay(verbs: Any) -> None:
+    """Add the verb that runs the estimator over a bag."""
+    verb = verbs.add_parser('replay', help='run the estimator over a ROS 2 bag, without ROS')
+    verb.add_argument('bag', help='bag: its folder, or its mcap or db3 file')
+    verb.add_argument('--robot', required=True, metavar='URDF', help='robot description file')
+    verb.add_argument('--config', required=True, metavar='YAML', help="the node's parameter file")
+    verb.add_argument(
+        '--range', nargs=2, type=float, metavar=('FROM', 'TO'), default=(-inf, inf),
+        help='what is estimated, in seconds after the first FT message',
+    )  # fmt: skip
+    verb.add_argument(
+        '--offsets-from', choices=('settings', 'model', 'torques'), default='settings',
+        help='where the constant FT offsets come from: the parameter file, the model with one '
+        "contact that carries the robot, or the torques that the robot itself reports",
+    )  # fmt: skip
+    verb.add_argument(
+        '--offset-range', nargs=2, type=float, metavar=('FROM', 'TO'), default=(-inf, inf),
+        help='the part of the log from which the offsets are computed',
+    )  # fmt: skip
+    verb.add_argument('--support', default='', metavar='FRAME', help='contact that carries then')
+    verb.add_argument('--out', type=Path, metavar='FOLDER', help='write wrenches and torques')
+    verb.add_argument('--json', type=Path, metavar='FILE', help='write the figures for a machine')
+    verb.set_defaults(run=_replay)
+
+
+def _replay(chosen: argparse.Namespace) -> None:
+    """Run the estimator over a bag."""
+    from inertial_estimation.config import EstimatorSettings
+    from inertial_estimation.logs.job import replay_bag
+    from inertial_estimation.logs.offsets import OffsetRequest
+    from inertial_estimation.logs.replay import TimeRange
+    from inertial_estimation.logs.tables import make_tables
+
+    with _progress() as progress:
+        report = replay_bag(
+            chosen.bag,
+            Path(chosen.robot),
+            EstimatorSettings.from_yaml(chosen.config),
+            time_range=TimeRange(*chosen.range),
+            offsets=OffsetRequest(
+                chosen.offsets_from, TimeRange(*chosen.offset_range), chosen.support
+            ),
+            out=chosen.out,
+            progress=progress,
+        )
+    console = _console()
+    console.print(_escape(report.summary))
+    for table in make_tables(report):
+        console.print(_rich_table(table.title, table.columns, table.rows))
+    _write_json(chosen.json, report.as_dict())
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, float], None]]:
+    """Show a bar for each stage of a job, on standard error so that results can be piped."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def show(what: str, done: float) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=1.0)
+            bars.update(tasks[what], completed=done)
+
+        yield show
 
 
 def _console() -> Any:
