@@ -1,0 +1,164 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""One step of iDynTree's estimator from Python: what users of it write, and the least they can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Array, Sample
+
+
+class PeerStep:
+    """
+    IDynTree on a robot with one IMU and one full wrench at each of some frames.
+
+    Parameters
+    ----------
+    robot : Robot
+        With one IMU; its FT sensors in the order in which iDynTree finds them.
+    frames : sequence of str
+        Contact frames, one in each submodel.
+
+    Raises
+    ------
+    ModelError
+        If iDynTree is not installed or does not read the robot's URDF.
+
+    """
+
+    def __init__(self, robot: Robot, frames: Sequence[str]) -> None:
+        self._lib = lib = _bindings()
+        loader = lib.ModelLoader()
+        if not loader.loadModelFromString(robot.urdf):
+            raise ModelError(f"iDynTree does not read the URDF of robot '{robot.name}'")
+        self._estimator = lib.ExtWrenchesAndJointTorquesEstimator()
+        self._estimator.setModelAndSensors(loader.model(), loader.sensors())
+        self._model = model = self._estimator.model()
+        offsets = [
+            model.getJoint(model.getJointIndex(name)).getDOFsOffset() for name in robot.joint_names
+        ]
+        self.columns: list[int] = offsets
+        """Where each of the robot's joints stands in iDynTree's order."""
+        self._order = sorted(range(len(offsets)), key=offsets.__getitem__)
+        self._imu = model.getFrameIndex(robot.imus[0].frame)
+        self._frames = [model.getFrameIndex(frame) for frame in frames]
+        self._links = [model.getFrameLink(frame) for frame in self._frames]
+        self._joints = [
+            lib.JointPosDoubleArray(model),
+            lib.JointDOFsDoubleArray(model),
+            lib.JointDOFsDoubleArray(model),
+        ]
+        self._motion = [lib.Vector3(), lib.Vector3(), lib.Vector3()]
+        self._measurements = lib.SensorsMeasurements(self._estimator.sensors())
+        self._contacts = lib.LinkUnknownWrenchContacts(model)
+        self._wrenches = lib.LinkContactWrenches(model)
+        self._torques = lib.JointDOFsDoubleArray(model)
+
+    def step(self, sample: Sample) -> tuple[list[Array], Array]:
+        """
+        Estimate one instant the way the library's examples write it: value by value.
+
+        Parameters
+        ----------
+        sample : Sample
+            Rows as in the robot.
+
+        Returns
+        -------
+        wrenches : list of ndarray, shape (6,)
+            Per contact, about the frame's origin in the axes of its link [N, Nm].
+        torques : ndarray, shape (n_joints,)
+            In the order of iDynTree's joints [Nm].
+
+        """
+        rows = (sample.positions, sample.velocities, sample.accelerations)
+        for values, target in zip(rows, self._joints):
+            for column, value in zip(self.columns, values):
+                target.setVal(column, float(value))
+        for reading, vector in zip(_imu_readings(sample), self._motion):
+            for k in range(3):
+                vector.setVal(k, float(reading[k]))
+        kind = self._lib.SIX_AXIS_FORCE_TORQUE
+        for k, reading in enumerate(sample.ft_readings):
+            wrench = self._lib.Wrench()
+            for i in range(6):
+                wrench.setVal(i, float(reading[i]))
+            self._measurements.setMeasurement(kind, k, wrench)
+        self._contacts.clear()
+        for frame in self._frames:
+            contact = self._lib.UnknownWrenchContact(
+                self._lib.FULL_WRENCH, self._lib.Position(0.0, 0.0, 0.0)
+            )
+            self._contacts.addNewContactInFrame(self._model, frame, contact)
+        self.call()
+        return self._read()
+
+    def tuned_step(self, sample: Sample) -> tuple[list[Array], Array]:
+        """
+        Estimate one instant with whole arrays handed over wherever the bindings allow it.
+
+        Parameters
+        ----------
+        sample : Sample
+            Rows as in the robot.
+
+        Returns
+        -------
+        tuple
+            As `step`.
+
+        """
+        lib, order = self._lib, self._order
+        self._joints = [
+            lib.JointPosDoubleArray.FromPython(sample.positions[order]),
+            lib.JointDOFsDoubleArray.FromPython(sample.velocities[order]),
+            lib.JointDOFsDoubleArray.FromPython(sample.accelerations[order]),
+        ]
+        self._motion = [lib.Vector3.FromPython(reading) for reading in _imu_readings(sample)]
+        kind = lib.SIX_AXIS_FORCE_TORQUE
+        for k, reading in enumerate(sample.ft_readings):
+            self._measurements.setMeasurement(kind, k, lib.Wrench.FromPython(reading))
+        self._contacts.clear()
+        for frame in self._frames:
+            self._contacts.addNewUnknownFullWrenchInFrameOrigin(self._model, frame)
+        self.call()
+        return self._read()
+
+    def call(self) -> None:
+        """Call the two C++ functions on whatever the last step has set."""
+        self._estimator.updateKinematicsFromFloatingBase(*self._joints, self._imu, *self._motion)
+        self._estimator.estimateExtWrenchesAndJointTorques(
+            self._contacts, self._measurements, self._wrenches, self._torques
+        )
+
+    def _read(self) -> tuple[list[Array], Array]:
+        """Read the results."""
+        wrenches = [
+            self._wrenches.contactWrench(link, 0).contactWrench.toNumPy() for link in self._links
+        ]
+        return wrenches, self._torques.toNumPy()
+
+
+def _imu_readings(sample: Sample) -> tuple[Array, Array, Array]:
+    """Return what iDynTree wants of the IMU, in its order."""
+    return (
+        sample.proper_accelerations[0],
+        sample.angular_velocities[0],
+        sample.angular_accelerations[0],
+    )
+
+
+def _bindings() -> Any:
+    """Import iDynTree, or say how to get it."""
+    try:
+        return import_module('idyntree.bindings')
+    except ImportError as error:
+        raise ModelError(
+            f'the benchmark measures against iDynTree, which is not installed ({error}); '
+            "install it with: pip install 'inertial_estimation[oracle]'"
+        ) from error

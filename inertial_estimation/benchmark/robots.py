@@ -1,0 +1,133 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is estimated in the benchmark: the iCub, larger robots of its shape, random samples."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Array, Sample
+
+CONTACTS = tuple(
+    Contact(link)
+    for link in (
+        'root_link', 'l_foot', 'r_foot', 'l_lower_leg', 'r_lower_leg', 'l_forearm', 'r_forearm'
+    )
+)  # fmt: skip
+"""One full wrench in each of the iCub's seven submodels."""
+SQUEEZE = (
+    *CONTACTS[:-1],
+    Contact('r_upper_arm', 'force', point=(0.0, 0.0, 0.05)),
+    Contact('r_forearm', 'force', point=(0.0, 0.05, 0.0)),
+)
+"""The same, with two forces at points in the last submodel."""
+ONE_IMU = ('root_link',)
+SEVERAL_IMUS = (
+    *('root_link', 'chest'),
+    *(f'{side}_{link}' for link in ('upper_arm', 'forearm') for side in 'lr'),
+    *(f'{side}_{link}' for link in ('upper_leg', 'lower_leg', 'foot') for side in 'lr'),
+)
+"""Twelve."""
+_LIMBS = (
+    # Joints from the first to the last link, and the FT sensor that ends the piece, if any.
+    (('spine', 3, ''), ('neck', 3, '')),
+    (('l_shoulder', 3, 'l_arm_ft'), ('l_arm', 4, '')),
+    (('r_shoulder', 3, 'r_arm_ft'), ('r_arm', 4, '')),
+    (('l_hip', 2, 'l_leg_ft'), ('l_leg', 4, 'l_foot_ft'), ('l_foot', 0, '')),
+    (('r_hip', 2, 'r_leg_ft'), ('r_leg', 4, 'r_foot_ft'), ('r_foot', 0, '')),
+)
+JOINTS_PER_SCALE = sum(joints for limb in _LIMBS for _, joints, _ in limb)
+"""32."""
+
+
+def synthetic_urdf(scale: int) -> str:
+    """
+    Return a humanoid with six FT sensors and seven submodels, whatever its number of joints.
+
+    Parameters
+    ----------
+    scale : int
+        The robot gets ``scale * JOINTS_PER_SCALE`` joints, shared out like the iCub's.
+
+    Returns
+    -------
+    str
+        URDF text; the root link is called ``root``.
+
+    """
+    parts = [_link('root', 5.0)]
+    for limb in _LIMBS:
+        parent = 'root'
+        for piece, joints, sensor in limb:
+            for k in range(joints * scale):
+                child = f'{piece}_{k}'
+                parts += [_link(child, 1.0 / scale), _joint(parent, child, k)]
+                parent = child
+            if sensor:
+                child = f'{sensor}_link'
+                parts += [_link(child, 0.3), _ft_joint(parent, child, sensor)]
+                parent = child
+    return f'<robot name="synthetic">{"".join(parts)}</robot>'
+
+
+def random_sample(robot: Robot, rng: np.random.Generator) -> Sample:
+    """
+    Return a moving state with readings of a usual size.
+
+    Parameters
+    ----------
+    robot : Robot
+        Number of joints, IMUs and FT sensors.
+    rng : numpy.random.Generator
+        Source of the randomness.
+
+    Returns
+    -------
+    Sample
+
+    """
+    n, n_imus, n_fts = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
+    upright = np.array([0.0, 0.0, 9.81])
+    readings: Array = rng.normal(size=(n_fts, 6)) * np.array([50.0] * 3 + [5.0] * 3)
+    return Sample(
+        stamp_ns=0,
+        positions=rng.uniform(-1.0, 1.0, n),
+        velocities=rng.normal(0.0, 1.0, n),
+        accelerations=rng.normal(0.0, 5.0, n),
+        angular_velocities=rng.normal(0.0, 0.5, (n_imus, 3)),
+        proper_accelerations=rng.normal(0.0, 1.0, (n_imus, 3)) + upright,
+        angular_accelerations=rng.normal(0.0, 2.0, (n_imus, 3)),
+        ft_readings=readings,
+    )
+
+
+def _link(name: str, mass: float) -> str:
+    """Return a link like a stick [kg]."""
+    return (
+        f'<link name="{name}"><inertial><origin xyz="0 0.01 0.02"/><mass value="{mass}"/>'
+        f'<inertia ixx="{0.004 * mass}" iyy="{0.004 * mass}" izz="{0.002 * mass}" '
+        'ixy="0" ixz="0" iyz="0"/></inertial></link>'
+    )
+
+
+def _joint(parent: str, child: str, number: int) -> str:
+    """Return a joint; axes take turns."""
+    axis = ('1 0 0', '0 1 0', '0 0 1')[number % 3]
+    return (
+        f'<joint name="{child}_joint" type="revolute"><parent link="{parent}"/>'
+        f'<child link="{child}"/><origin xyz="0 0.02 0.05" rpy="0.1 0 0.2"/><axis xyz="{axis}"/>'
+        '<limit lower="-2" upper="2" effort="50" velocity="10"/></joint>'
+    )
+
+
+def _ft_joint(parent: str, child: str, sensor: str) -> str:
+    """Return a fixed joint with an FT sensor."""
+    return (
+        f'<joint name="{sensor}_joint" type="fixed"><parent link="{parent}"/>'
+        f'<child link="{child}"/><origin xyz="0 0 0.05" rpy="0 0.3 0"/></joint>'
+        f'<sensor name="{sensor}" type="force_torque"><parent joint="{sensor}_joint"/>'
+        '<force_torque><frame>child</frame>'
+        '<measure_direction>child_to_parent</measure_direction></force_torque></sensor>'
+    )

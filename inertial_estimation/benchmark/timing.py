@@ -1,0 +1,84 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Time several calls side by side, so that a machine with other work slows all of them alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from time import perf_counter_ns
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Progress = Callable[[float], None]
+
+
+class Timed(NamedTuple):
+    """A call, and how many of them make a block."""
+
+    call: Callable[[], object]
+    block: int
+
+
+def interleave(
+    contenders: Mapping[str, Timed], rounds: int, progress: Progress | None = None
+) -> dict[str, Array]:
+    """
+    Run one small block of each call after the other, again and again.
+
+    Parameters
+    ----------
+    contenders : mapping of str to Timed
+        The calls.
+    rounds : int
+        How often each block is run; one more round before them is not counted.
+    progress : callable, optional
+        Is told the share that is done, from 0 to 1.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (rounds, block)
+        Duration of every call [us].
+
+    """
+    durations = {name: np.empty((rounds, timed.block)) for name, timed in contenders.items()}
+    for k in range(-1, rounds):
+        for name, timed in contenders.items():
+            block = _time_block(timed)
+            if k >= 0:
+                durations[name][k] = block
+        if progress is not None:
+            progress((k + 1) / rounds)
+    return durations
+
+
+def ratio(over: Array, under: Array) -> float:
+    """
+    Return how much longer one call takes than another.
+
+    Parameters
+    ----------
+    over, under : ndarray, shape (rounds, block)
+        Durations from the same run of `interleave`.
+
+    Returns
+    -------
+    float
+        Median over the rounds of the ratio of the blocks' medians: both blocks of a round ran
+        within milliseconds, so slow phases of the machine cancel.
+
+    """
+    return float(np.median(np.median(over, axis=1) / np.median(under, axis=1)))
+
+
+def _time_block(timed: Timed) -> list[float]:
+    """Return the duration of each call of a block [us]."""
+    call, now = timed.call, perf_counter_ns
+    found = []
+    for _ in range(timed.block):
+        start = now()
+        call()
+        found.append((now() - start) / 1000.0)
+    return found
