@@ -47,7 +47,7 @@ class Dynamics:
         """Result of the last `run`: generalised forces of the forest, shape (nv,)."""
         self.poses = pose_view(self._geometry_data)
         """Likewise: row poses of the geometry's joints, shape (n_supports, 4, 3)."""
-        self.jacobian: Array = self._geometry_data.J
+        self.jacobian: Array = self._geometry_data.J.reshape(6, len(robot.joint_names))
         """Likewise: joint axes about the root link's origin, shape (6, n_joints)."""
         forest = self.forest
         inside = forest.joint_rows >= 0

@@ -197,7 +197,8 @@ class _ForestBuilder:
         self, k: int, came_from: int, joint: int, J_H_L: pin.SE3, path: frozenset[int]
     ) -> tuple[int, ...]:
         """Attach link k to a joint of the tree and go on to its neighbours; return all links."""
-        self.model.appendBodyToJoint(joint, make_inertia(self.robot.parameters[k]), J_H_L)
+        # Not added: Pinocchio's sums divide by max(mass, epsilon), which ruins negative masses.
+        self.model.inertias[joint] = J_H_L.act(make_inertia(self.robot.parameters[k]))
         self.path[k] = path
         found = [k]
         link = self.robot.links[k]
