@@ -33,6 +33,14 @@ def test_gaps_are_counted_in_periods():
     assert fed(stamps).report().missed == 0
 
 
+def test_late_stamps_are_not_missing():
+    stamps = PERIOD_NS * np.arange(1, 101)
+    stamps[10] += round(0.7 * PERIOD_NS)
+    # A publisher that stood still for a while and then caught up.
+    stamps[30:36] = stamps[36] - np.arange(6, 0, -1)
+    assert fed(stamps).report().missed == 0
+
+
 def test_a_gap_between_two_reports_is_counted_once():
     cycles = fed(PERIOD_NS * np.arange(1, 11))
     assert cycles.report().missed == 0

@@ -53,6 +53,23 @@ class Cycles:
         self._durations[index] = duration
         self._count += 1
 
+    def stamps_since(self, count: int) -> np.ndarray:
+        """
+        Return the stamps of the cycles after a number of them.
+
+        Parameters
+        ----------
+        count : int
+            Cycles that are known already.
+
+        Returns
+        -------
+        ndarray of int64
+            At most `CAPACITY`, the newest [ns].
+
+        """
+        return self._newest(self._stamps, self._count - count)
+
     def report(self) -> CycleReport:
         """
         Return what happened since the last report.
@@ -86,4 +103,6 @@ def _gaps(intervals: np.ndarray) -> tuple[float, int]:
     if not len(forward):
         return float('nan'), 0
     usual = float(np.median(forward))
-    return 1e-9 * usual, int((np.rint(forward / usual) - 1).clip(min=0).sum())
+    # A late stamp makes a long interval and a short one: the two cancel, a missing one does not.
+    missing = (np.rint(forward / usual) - 1).sum()
+    return 1e-9 * usual, max(0, int(missing))

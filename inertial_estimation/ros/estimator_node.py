@@ -56,6 +56,8 @@ class EstimatorNode(LifecycleNode):
     ----------
     settings : EstimatorSettings
         As configured last.
+    pipeline : Pipeline or None
+        What it consists of while it is configured.
 
     Raises
     ------
@@ -68,7 +70,7 @@ class EstimatorNode(LifecycleNode):
         super().__init__(NODE_NAME, **kwargs)
         self._declared = Parameters(self)
         self.settings = self._declared.collect()
-        self._pipeline: Pipeline | None = None
+        self.pipeline: Pipeline | None = None
         self._received_urdf = ''
         self.create_service(Trigger, '~/reset', self._on_reset)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -80,9 +82,9 @@ class EstimatorNode(LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, build the robot, fill the filters."""
         self.settings = self._declared.collect()
-        self._pipeline = Pipeline(self, self.settings, self._find_urdf())
+        self.pipeline = Pipeline(self, self.settings, self._find_urdf())
         self._declared.locked = True
-        robot = self._pipeline.robot
+        robot = self.pipeline.robot
         self.get_logger().info(
             f"robot '{robot.name}': {robot.mass:.2f} kg, {len(robot.joint_names)} joints, "
             f'{len(robot.ft_sensors)} FT sensors, {len(robot.imus)} IMUs, '
@@ -94,8 +96,8 @@ class EstimatorNode(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start to publish."""
         result = super().on_activate(state)
-        self._pipeline.announce()
-        self._pipeline.active = True
+        self.pipeline.announce()
+        self.pipeline.active = True
         # What lives now lives long: the collector need not look at it again.
         gc.collect()
         gc.freeze()
@@ -104,7 +106,7 @@ class EstimatorNode(LifecycleNode):
     @reported
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop to publish; the filters stay filled."""
-        self._pipeline.active = False
+        self.pipeline.active = False
         return super().on_deactivate(state)
 
     @reported
@@ -159,26 +161,26 @@ class EstimatorNode(LifecycleNode):
         settings = self.settings
         if settings.robot_description or settings.robot_description_file:
             return
-        if self._pipeline is not None and changed:
+        if self.pipeline is not None and changed:
             self.get_logger().warning(
                 'there is a new robot description: clean up and configure to take it over'
             )
-        elif first and self._pipeline is None and settings.autostart:
+        elif first and self.pipeline is None and settings.autostart:
             self._start()
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response):
         """Forget what was received."""
-        response.success = self._pipeline is not None
-        response.message = self._pipeline.reset() if self._pipeline else 'not configured'
+        response.success = self.pipeline is not None
+        response.message = self.pipeline.reset() if self.pipeline else 'not configured'
         return response
 
     def _take_apart(self) -> None:
         """Undo what configuring did."""
         gc.unfreeze()
-        if self._pipeline is not None:
-            self._pipeline.active = False
-            self._pipeline.destroy()
-        self._pipeline = None
+        if self.pipeline is not None:
+            self.pipeline.active = False
+            self.pipeline.destroy()
+        self.pipeline = None
         self._declared.locked = False
 
 

@@ -80,6 +80,10 @@ def spin(node: Node, kind: str) -> None:
             executor.spin_until_future_complete(Future(), timeout_sec=LONG)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
+    except RuntimeError:
+        # A signal that comes during a callback takes the context away from under its publishers.
+        if node.context.ok():
+            raise
     finally:
         executor.remove_node(node)
         executor.shutdown()

@@ -39,6 +39,10 @@ class Pipeline:
     ----------
     active : bool
         While false, messages fill the filters and nothing is estimated.
+    robot : Robot
+        What the settings and the description make.
+    cycles : Cycles
+        Stamps and durations of the estimates.
 
     Raises
     ------
@@ -67,6 +71,7 @@ class Pipeline:
             self._outputs.destroy()
             raise
         self._monitor = Monitor(node, self.robot, self._assembler, self._inputs)
+        self.cycles = self._monitor.cycles
         # Steady: a simulation that stands still, or never comes, is to be reported.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = node.create_timer(REPORT_PERIOD, self._report, clock=steady)
@@ -105,7 +110,7 @@ class Pipeline:
             return
         self._outputs.publish(estimate)
         self._monitor.estimate = estimate
-        self._monitor.cycles.add(sample.stamp_ns, perf_counter() - start)
+        self.cycles.add(sample.stamp_ns, perf_counter() - start)
 
     def _on_time_jump(self, jump) -> None:
         """Start anew when the clock of the node goes back."""

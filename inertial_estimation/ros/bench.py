@@ -1,0 +1,302 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Which cycles the node misses that a bare reader of the same publisher does not.
+
+Three processes: a publisher of ready-made bytes, the estimator, and a reader that does nothing
+but note stamps. Missing cycles are found by comparing stamps with those that were sent.
+"""
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Event
+from typing import NamedTuple
+
+import numpy as np
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.estimation.building import build_robot
+from inertial_estimation.messages.layout import COUNT, NANOSECONDS, STAMP, STAMP_AT
+
+LAST_DOMAIN = 101
+START_TIMEOUT = 30.0
+"""For three interpreters to start, import and find each other [s]."""
+DRAIN = 0.5
+"""What was sent has arrived by then, or never will [s]."""
+POLL = 0.2
+ANGULAR_VELOCITY_AT = -(37 - 13) * 8
+"""From the end of an Imu message: it ends in 37 numbers, this is the 14th."""
+LEVEL = (0.0, 0.0, 9.81)
+
+
+class CycleLoss(NamedTuple):
+    """What became of the cycles that were sent."""
+
+    sent: int
+    """Joint states, from the first that both have received."""
+    node_missed: int
+    """Of these without an estimate."""
+    reader_missed: int
+    """Of these not received by the bare reader."""
+    node_only_missed: int
+    """Of these without an estimate although the bare reader received them."""
+    rate: float
+    """Rate at which they were really sent [Hz]."""
+    duration_p50: float
+    """Median duration of a cycle of the node, over the last seconds [s]."""
+    duration_p99: float
+    """Duration that one in a hundred exceeds [s]."""
+    duration_max: float
+    """Longest duration [s]."""
+
+
+def measure_cycle_loss(
+    settings: EstimatorSettings, urdf: str, *, rate: float = 500.0, duration: float = 60.0
+) -> CycleLoss:
+    """
+    Run the node and a bare reader beside each other and compare the stamps they saw.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Of the node.
+    urdf : str
+        Robot description.
+    rate : float, optional
+        Of every topic [Hz].
+    duration : float, optional
+        How long to send [s].
+
+    Returns
+    -------
+    CycleLoss
+
+    Raises
+    ------
+    InertialEstimationError
+        If a process does not answer in time.
+
+    """
+    spawn = multiprocessing.get_context('spawn')
+    stop, domain = spawn.Event(), 1 + os.getpid() % LAST_DOMAIN
+    # Children inherit it before they import rclpy.
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    jobs: list[tuple[Callable, tuple]] = [
+        (_estimate, (settings, urdf, stop)),
+        (_read, (settings, urdf, stop)),
+        (_send, (settings, urdf, rate, duration)),
+    ]
+    pipes, processes = [], []
+    try:
+        for job, arguments in jobs:
+            mine, theirs = spawn.Pipe(duplex=False)
+            process = spawn.Process(target=job, args=(theirs, domain, *arguments), daemon=True)
+            process.start()
+            pipes.append(mine)
+            processes.append(process)
+        sent = _receive(pipes[2], START_TIMEOUT + duration, 'publisher')
+        time.sleep(DRAIN)
+        stop.set()
+        estimated, report = _receive(pipes[0], START_TIMEOUT, 'estimator')
+        read = _receive(pipes[1], START_TIMEOUT, 'reader')
+    finally:
+        for process in processes:
+            process.join(DRAIN)
+            process.kill()
+    return _compare(sent, estimated, read, report)
+
+
+def _compare(sent: np.ndarray, estimated: np.ndarray, read: np.ndarray, report) -> CycleLoss:
+    """Compare stamps, from the first that both have received."""
+    if not len(estimated) or not len(read):
+        raise InertialEstimationError(
+            f'{len(sent)} joint states were sent, {len(estimated)} estimated, {len(read)} read'
+        )
+    counted = sent[sent >= max(estimated[0], read[0])]
+    lost, unread = ~np.isin(counted, estimated), ~np.isin(counted, read)
+    span = 1e-9 * (counted[-1] - counted[0])
+    return CycleLoss(
+        len(counted),
+        int(lost.sum()),
+        int(unread.sum()),
+        int((lost & ~unread).sum()),
+        float((len(counted) - 1) / span) if span > 0.0 else float('nan'),
+        report.duration_p50,
+        report.duration_p99,
+        report.duration_max,
+    )
+
+
+def _receive(pipe: Connection, timeout: float, who: str):
+    """Return what a process has to say."""
+    if not pipe.poll(timeout):
+        raise InertialEstimationError(f'the {who} has not answered within {timeout:.0f} s')
+    try:
+        return pipe.recv()
+    except EOFError:
+        raise InertialEstimationError(f'the {who} has ended without an answer') from None
+
+
+class _Topic(NamedTuple):
+    """A topic of the robot, and what is sent on it."""
+
+    name: str
+    kind: type
+    data: bytearray
+    """A serialized message of the robot at rest."""
+    varied: int
+    """Where a measured number is in it: a sensor whose numbers stand still is a broken one."""
+
+
+def _topics(settings: EstimatorSettings, urdf: str) -> list[_Topic]:
+    """Return every topic of the robot, the joint states last."""
+    from geometry_msgs.msg import WrenchStamped
+    from rclpy.serialization import serialize_message
+    from sensor_msgs.msg import Imu, JointState
+
+    robot = build_robot(settings, urdf)
+    messages = []
+    for sensor in robot.ft_sensors:
+        wrench = WrenchStamped()
+        wrench.header.frame_id = sensor.name
+        messages.append((settings.ft_of(sensor.name).topic, wrench))
+    for imu in robot.imus:
+        level = Imu()
+        level.header.frame_id = imu.name
+        acceleration = level.linear_acceleration
+        acceleration.x, acceleration.y, acceleration.z = LEVEL
+        messages.append((settings.imu_of(imu.name).topic, level))
+    zeros = [0.0] * len(robot.joint_names)
+    joints = JointState(name=list(robot.joint_names), position=zeros, velocity=zeros, effort=zeros)
+    messages.append((settings.joint_topics[0], joints))
+    return [
+        _Topic(
+            name,
+            type(message),
+            bytearray(serialize_message(message)),
+            ANGULAR_VELOCITY_AT if isinstance(message, Imu) else -8,
+        )
+        for name, message in messages
+    ]
+
+
+def _estimate(
+    pipe: Connection, domain: int, settings: EstimatorSettings, urdf: str, stop: Event
+) -> None:
+    """Run the node; send the stamps of its estimates and its last report."""
+    import rclpy
+    from rclpy.parameter import Parameter
+
+    from inertial_estimation.ros.estimator_node import EstimatorNode
+
+    rclpy.init(domain_id=domain)
+    given = settings.to_parameters() | {'robot_description': urdf, 'autostart': True}
+    overrides = [Parameter(name, value=value) for name, value in given.items() if value != []]
+    node = EstimatorNode(parameter_overrides=overrides)
+    cycles, stamps = node.pipeline.cycles, []
+
+    def collect() -> None:
+        stamps.append(cycles.stamps_since(sum(map(len, stamps))))
+
+    _spin_until(node, settings.executor, stop, collect)
+    collect()
+    pipe.send((np.concatenate(stamps), cycles.report()))
+    node.destroy_node()
+    rclpy.try_shutdown()
+
+
+def _read(
+    pipe: Connection, domain: int, settings: EstimatorSettings, urdf: str, stop: Event
+) -> None:
+    """Receive the same topics with the same QoS; send the stamps of the joint states."""
+    import rclpy
+    from rclpy.node import Node
+    from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+    rclpy.init(domain_id=domain)
+    node = Node('bare_reader')
+    qos = QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=settings.queue_depth,
+        reliability=ReliabilityPolicy.BEST_EFFORT,
+    )
+    heads: list[bytes] = []
+
+    def keep(data: bytes) -> None:
+        heads.append(data[STAMP_AT : STAMP_AT + STAMP.size])
+
+    *sensors, joints = _topics(settings, urdf)
+    for topic in sensors:
+        node.create_subscription(topic.kind, topic.name, lambda data: None, qos, raw=True)
+    node.create_subscription(joints.kind, joints.name, keep, qos, raw=True)
+    _spin_until(node, settings.executor, stop, lambda: None)
+    seconds = np.frombuffer(b''.join(heads), '<u4').reshape(-1, 2).astype(np.int64)
+    pipe.send(seconds @ np.array([NANOSECONDS, 1]))
+    node.destroy_node()
+    rclpy.try_shutdown()
+
+
+def _send(
+    pipe: Connection,
+    domain: int,
+    settings: EstimatorSettings,
+    urdf: str,
+    rate: float,
+    duration: float,
+) -> None:
+    """Publish every topic at a rate, bit patterns changing; send the stamps."""
+    import rclpy
+    from rclpy.node import Node
+
+    rclpy.init(domain_id=domain)
+    node = Node('robot')
+    publishers = [
+        (node.create_publisher(topic.kind, topic.name, settings.queue_depth), topic)
+        for topic in _topics(settings, urdf)
+    ]
+    deadline = time.monotonic() + START_TIMEOUT
+    while any(publisher.get_subscription_count() < 2 for publisher, _ in publishers):
+        if time.monotonic() > deadline:
+            pipe.close()
+            return
+        time.sleep(POLL)
+    time.sleep(DRAIN)
+    stamps = np.zeros(int(rate * duration), dtype=np.int64)
+    start = time.perf_counter()
+    for k in range(len(stamps)):
+        stamps[k] = stamp = time.time_ns()
+        for publisher, topic in publishers:
+            STAMP.pack_into(topic.data, STAMP_AT, *divmod(stamp, NANOSECONDS))
+            # The lowest bytes of a zero: a number that is tiny, and never the same twice.
+            COUNT.pack_into(topic.data, len(topic.data) + topic.varied, k)
+            publisher.publish(bytes(topic.data))
+        time.sleep(max(0.0, start + (k + 1) / rate - time.perf_counter()))
+    pipe.send(stamps)
+    time.sleep(DRAIN)
+    node.destroy_node()
+    rclpy.try_shutdown()
+
+
+def _spin_until(node, executor_kind: str, stop: Event, every_poll: Callable[[], None]) -> None:
+    """Spin a node until an event is set."""
+    from rclpy.task import Future
+
+    from inertial_estimation.ros.executors import LONG, make_executor
+
+    done = Future()
+
+    def look() -> None:
+        every_poll()
+        if stop.is_set():
+            done.set_result(None)
+
+    node.create_timer(POLL, look)
+    executor = make_executor(executor_kind)
+    executor.add_node(node)
+    executor.spin_until_future_complete(done, timeout_sec=LONG)
+    executor.remove_node(node)
+    executor.shutdown()

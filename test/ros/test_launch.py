@@ -1,0 +1,239 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The launch files: compiled everywhere, run for real where launch can be imported.
+
+rviz itself is not started. The player of replay.launch.py is a stand-in that writes down how it
+was called: rosbag2 is not ours to test.
+"""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FILES = ('estimation', 'demo', 'replay')
+ARGUMENTS = {
+    'params_file', 'namespace', 'use_sim_time', 'autostart', 'robot_description_file', 'rviz',
+    'log_level', 'use_respawn',
+}  # fmt: skip
+TIMEOUT = 30.0
+NO_LAUNCH = 'launch and launch_ros come with ROS only, no package index has them'
+
+RUNNER = """
+import sys
+from launch import LaunchService
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description import LaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+given = [tuple(text.split(':=', 1)) for text in sys.argv[2:]]
+source = PythonLaunchDescriptionSource(sys.argv[1])
+service = LaunchService()
+service.include_launch_description(
+    LaunchDescription([IncludeLaunchDescription(source, launch_arguments=given)])
+)
+sys.exit(service.run())
+"""
+
+
+@pytest.mark.parametrize('name', FILES)
+def test_compiles(name):
+    path = ROOT / 'launch' / f'{name}.launch.py'
+    compile(path.read_text(), str(path), 'exec')
+
+
+def description(name):
+    """Return the launch description of a file, and what it declares."""
+    pytest.importorskip('launch_ros', reason=NO_LAUNCH)
+    from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+    from launch import LaunchContext
+
+    path = ROOT / 'launch' / f'{name}.launch.py'
+    source = PythonLaunchDescriptionSource(str(path))
+    return source.get_launch_description(LaunchContext())
+
+
+@pytest.mark.parametrize(
+    ('name', 'more'),
+    [('estimation', set()), ('demo', set()), ('replay', {'bag', 'rate', 'start_offset'})],
+)
+def test_arguments_are_declared_and_described(name, more):
+    arguments = {a.name: a for a in description(name).get_launch_arguments()}
+    assert set(arguments) >= ARGUMENTS | more
+    assert all(a.description for a in arguments.values())
+
+
+def test_default_files_exist():
+    arguments = {a.name: a for a in description('estimation').get_launch_arguments()}
+    (default,) = arguments['params_file'].default_value
+    assert Path(default.text).is_file()
+
+
+@pytest.fixture
+def prefix(tmp_path):
+    """Return an installed tree that points here, as `colcon build --symlink-install` makes it."""
+    pytest.importorskip('launch_ros', reason=NO_LAUNCH)
+    share = tmp_path / 'share'
+    index = share / 'ament_index' / 'resource_index' / 'packages'
+    index.mkdir(parents=True)
+    (index / 'inertial_estimation').touch()
+    (share / 'inertial_estimation').mkdir()
+    for folder in ('launch', 'config'):
+        (share / 'inertial_estimation' / folder).symlink_to(ROOT / folder)
+    nodes = tmp_path / 'lib' / 'inertial_estimation'
+    nodes.mkdir(parents=True)
+    write_program(
+        nodes / 'wrench_estimator',
+        'import sys\nfrom inertial_estimation.ros.estimator_node import main\nsys.exit(main())\n',
+    )
+    return tmp_path
+
+
+def write_program(path, text):
+    path.write_text(f'#!{sys.executable}\n{text}')
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.fixture
+def start(prefix, tmp_path):
+    """Return a function that starts a launch file; what is said goes to a file."""
+    processes = []
+
+    def launch(name, *arguments, path=''):
+        environment = dict(os.environ)
+        prefixes = str(prefix), os.environ.get('AMENT_PREFIX_PATH')
+        environment['AMENT_PREFIX_PATH'] = os.pathsep.join(filter(None, prefixes))
+        environment['PYTHONPATH'] = os.pathsep.join(
+            part for part in (str(ROOT), *sys.path) if part
+        )
+        environment['PATH'] = os.pathsep.join([path, environment['PATH']])
+        environment['ROS_LOG_DIR'] = str(tmp_path / 'log')
+        said = (tmp_path / 'said').open('w')
+        file = prefix / 'share' / 'inertial_estimation' / 'launch' / f'{name}.launch.py'
+        processes.append(
+            subprocess.Popen(
+                [sys.executable, '-c', RUNNER, str(file), *arguments],
+                env=environment,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        )
+        return processes[-1], tmp_path / 'said'
+
+    yield launch
+    for process in processes:
+        if process.poll() is None:
+            # The session is its own: nobody else is in it.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def wait_for(process, said, text):
+    """Wait until a text was said; return all of it."""
+    deadline = time.monotonic() + TIMEOUT
+    while text not in said.read_text():
+        assert process.poll() is None, said.read_text()
+        assert time.monotonic() < deadline, said.read_text()
+        time.sleep(0.1)
+    return said.read_text()
+
+
+@pytest.fixture
+def urdf(tmp_path):
+    from robots import nested_humanoid_urdf
+
+    path = tmp_path / 'robot.urdf'
+    path.write_text(nested_humanoid_urdf())
+    return path
+
+
+@pytest.fixture
+def parameters(tmp_path):
+    path = tmp_path / 'parameters.yaml'
+    path.write_text('/**: {ros__parameters: {imus: [head], contacts: [sole]}}')
+    return path
+
+
+def test_estimation(start, urdf, parameters):
+    process, said = start(
+        'estimation',
+        f'params_file:={parameters}',
+        f'robot_description_file:={urdf}',
+        'namespace:=left',
+        'rviz:=true',
+    )
+    text = wait_for(process, said, '6 joints, 3 FT sensors, 1 IMUs, 4 submodels')
+    assert 'left.wrench_estimator' in text
+    assert 'rviz2 is not installed' in text
+    assert 'robot_state_publisher is not installed' in text
+    process.send_signal(signal.SIGINT)
+    assert process.wait(TIMEOUT) == 0
+    assert 'process has finished cleanly' in said.read_text()
+
+
+def test_estimation_without_a_description_waits(start, parameters):
+    process, said = start('estimation', f'params_file:={parameters}', 'use_sim_time:=true')
+    wait_for(process, said, 'waiting for the robot description on /robot_description')
+    process.send_signal(signal.SIGINT)
+    assert process.wait(TIMEOUT) == 0
+
+
+def test_a_wrong_choice_is_refused(start):
+    process, said = start('estimation', 'rviz:=perhaps')
+    assert process.wait(TIMEOUT) != 0
+    assert 'perhaps' in said.read_text()
+
+
+def test_replay_plays_and_ends_with_the_bag(start, urdf, parameters, tmp_path):
+    calls = tmp_path / 'calls'
+    player = tmp_path / 'bin' / 'ros2'
+    player.parent.mkdir()
+    write_program(
+        player,
+        f'import sys, time\nopen({str(calls)!r}, "w").write("\\n".join(sys.argv[1:]))\n'
+        'time.sleep(3.0)\n',
+    )
+    process, said = start(
+        'replay',
+        'bag:=some_bag',
+        'rate:=0.5',
+        'start_offset:=1.5',
+        f'params_file:={parameters}',
+        f'robot_description_file:={urdf}',
+        path=str(player.parent),
+    )
+    assert process.wait(TIMEOUT) == 0
+    words = calls.read_text().split('\n')
+    assert words[:8] == [
+        'bag', 'play', 'some_bag', '--clock', '--rate', '0.5', '--start-offset', '1.5',
+    ]  # fmt: skip
+    assert Path(words[words.index('--qos-profile-overrides-path') + 1]).is_file()
+    assert '3 FT sensors' in said.read_text()
+    assert 'finished cleanly' in said.read_text()
+
+
+def test_replay_without_a_player_says_what_to_do(start, urdf, parameters):
+    from shutil import which
+
+    if which('ros2'):
+        pytest.skip('ros2 is installed')
+    process, said = start('replay', 'bag:=some_bag', f'params_file:={parameters}')
+    assert process.wait(TIMEOUT) != 0
+    assert 'inertial-estimation replay' in said.read_text()
+
+
+def test_qos_of_the_player_is_what_it_knows():
+    yaml = pytest.importorskip('yaml', reason='needs PyYAML')
+    profiles = yaml.safe_load((ROOT / 'config' / 'replay_qos.yaml').read_text())
+    assert profiles['/robot_description']['durability'] == 'transient_local'
+    for profile in profiles.values():
+        assert set(profile) == {'history', 'depth', 'reliability', 'durability'}

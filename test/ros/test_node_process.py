@@ -1,0 +1,107 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The node as a process: it works under each executor, and ends when it is told to.
+
+What it computes is in test_estimator_node.py.
+"""
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs rclpy')
+
+from bench_robot import HUMANOID, JOINTS, START_NS, TIMEOUT
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from sensor_msgs.msg import JointState, MultiDOFJointState
+
+from inertial_estimation.ros.conversions import ns_to_stamp, stamp_to_ns
+
+MAIN = 'import sys; from inertial_estimation.ros.estimator_node import main; sys.exit(main())'
+TOPIC = 'wrench_estimator/external_wrenches'
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Return a function that starts the node with some parameters."""
+    yaml = pytest.importorskip('yaml', reason='needs PyYAML')
+    processes = []
+
+    def launch(**parameters):
+        path = tmp_path / 'parameters.yaml'
+        path.write_text(yaml.safe_dump({'/**': {'ros__parameters': HUMANOID | parameters}}))
+        command = [sys.executable, '-c', MAIN, '--ros-args', '--params-file', str(path)]
+        processes.append(
+            subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        )
+        return processes[-1]
+
+    yield launch
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def node(context):
+    """Return a node that publishes joint states, and the executor to spin it."""
+    node = Node('robot', context=context)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    yield node, executor
+    executor.shutdown()
+    node.destroy_node()
+
+
+def wait_for_estimate(process, node, executor):
+    """Publish joint states until an estimate of one of them comes; return its stamp."""
+    stamps = []
+    node.create_subscription(
+        MultiDOFJointState, TOPIC, lambda m: stamps.append(stamp_to_ns(m.header.stamp)), 10
+    )
+    publisher = node.create_publisher(JointState, 'joint_states', 10)
+    message = JointState(name=list(JOINTS), position=np.zeros(len(JOINTS)).tolist())
+    deadline, stamp = time.monotonic() + TIMEOUT, START_NS
+    while not stamps and time.monotonic() < deadline and process.poll() is None:
+        stamp += 10**7
+        message.header.stamp = ns_to_stamp(stamp)
+        publisher.publish(message)
+        executor.spin_once(timeout_sec=0.02)
+    assert stamps, process.communicate(timeout=TIMEOUT) if process.poll() is not None else 'silent'
+    return stamps[0]
+
+
+@pytest.mark.parametrize('executor', ['events', 'single'])
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_runs_and_ends_cleanly(start, node, executor, number):
+    process = start(executor=executor)
+    assert wait_for_estimate(process, *node) > START_NS
+    process.send_signal(number)
+    _, said = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 0
+    assert 'Traceback' not in said
+
+
+def test_says_in_one_line_what_is_wrong_with_a_parameter(start):
+    process = start(length_scale=1)
+    _, said = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 1
+    assert "'length_scale' is 1, expected a double: write 1.0" in said
+    assert 'Traceback' not in said
+
+
+def test_a_refused_priority_is_a_warning(start, node):
+    # A processor that no machine has is refused to everybody, root included.
+    process = start(cpu_affinity=[4095])
+    wait_for_estimate(process, *node)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 0
+    assert 'cpu_affinity [4095] was refused' in said
