@@ -1,0 +1,288 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The node ``embedded_robot``: the simulated iCub with the topics of a real one, in real time.
+
+Beside the sensors it publishes what no robot can: noise-free twins of the FT sensors on
+``ft_true/<name>``, and the truth about external wrenches and joint torques under its own name,
+with the names and the stamps that an estimator gives them.
+"""
+
+import gc
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import astuple
+from time import monotonic_ns, time_ns
+
+import numpy as np
+import rclpy
+from geometry_msgs.msg import WrenchStamped
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.exceptions import ParameterException
+from rclpy.logging import get_logger
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.serialization import serialize_message
+from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
+from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
+from std_msgs.msg import String
+
+from inertial_estimation.errors import InertialEstimationError, NameNotFound
+from inertial_estimation.messages import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
+from inertial_estimation.messages.layout import FLOAT, NANOSECONDS, STAMP, STAMP_AT
+from inertial_estimation.ros.executors import LONG, make_executor
+from inertial_estimation.sample import Sample
+from inertial_estimation.simulation.description import describe
+from inertial_estimation.simulation.noise import NoiseLevels, SensorNoise
+from inertial_estimation.simulation.robot import IMUS, SimulatedRobot
+from inertial_estimation.simulation.scenario import SCENES
+from inertial_estimation.simulation.truth import Snapshot
+
+NODE_NAME = 'embedded_robot'
+TOO_LATE = 0.1
+"""Behind real time by more than this, the robot says so [s]."""
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+STREAM = QoSProfile(depth=10)
+
+
+class Layout:
+    """
+    The bytes of a message that keeps its layout; stamp and numbers are patched in.
+
+    Parameters
+    ----------
+    message : message of ROS
+        Holds marks, numbers that stand nowhere else in it, where numbers will be.
+    *marks : ndarray
+        The marks of each block of numbers.
+
+    """
+
+    def __init__(self, message, *marks: np.ndarray) -> None:
+        self._buffer = bytearray(serialize_message(message))
+        self._blocks = [
+            np.frombuffer(self._buffer, FLOAT, mark.size, self._buffer.index(mark.tobytes()))
+            for mark in marks
+        ]
+
+    def encode(self, stamp_ns: int, *values: np.ndarray) -> bytes:
+        """
+        Return the message.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp [ns].
+        *values : ndarray
+            Numbers of each block.
+
+        Returns
+        -------
+        bytes
+
+        """
+        STAMP.pack_into(self._buffer, STAMP_AT, *divmod(stamp_ns, NANOSECONDS))
+        for block, numbers in zip(self._blocks, values):
+            block[:] = numbers
+        return bytes(self._buffer)
+
+
+class EmbeddedRobot(Node):
+    """
+    Publishes the simulated robot in real time.
+
+    Parameters
+    ----------
+    **kwargs
+        As for any node.
+
+    Attributes
+    ----------
+    done : Future
+        Done when the scenario is over.
+
+    Raises
+    ------
+    InertialEstimationError
+        If a parameter does not fit, or a package of the simulation is missing.
+
+    """
+
+    def __init__(self, **kwargs) -> None:
+        super().__init__(NODE_NAME, **kwargs)
+        self.done = Future()
+        scene = self._text('scene', 'pole', f'What happens, one of {", ".join(SCENES)}')
+        rate = self._integer('rate', 250, (1, 1000), 'Joint states per second, divides 1000 [Hz]')
+        seed = self._integer('seed', 0, (0, 2**31 - 1), 'Seed of motion, pushes and noise')
+        duration = self._number('duration', 60.0, (0.1, 3600.0), 'How long it all lasts [s]')
+        noise = self._number('noise', 1.0, (0.0, 100.0), 'Times the stated noise of the sensors')
+        imus = self._texts('imus', list(IMUS), 'Links that carry an IMU of the same name')
+        if scene not in SCENES:
+            raise NameNotFound('scene', scene, SCENES)
+        self._robot = SimulatedRobot(
+            SCENES[scene](duration, seed), {link: link for link in imus}, rate
+        )
+        levels = NoiseLevels(*(noise * level for level in astuple(NoiseLevels())))
+        self._noise = SensorNoise(levels, seed)
+        self._duration_ns, self._period_ns = round(1e9 * duration), NANOSECONDS // rate
+        self._stopped, self._latest_ns = False, 0
+        self._make_publishers()
+        self._next = self._robot.step()
+        # Nothing of this is ever garbage; looking through it would cost a cycle.
+        gc.collect()
+        gc.freeze()
+        self._wall_start_ns = self._start_ns = 0
+        self.create_timer(1e-9 * self._period_ns, self._tick)
+        self.get_logger().info(
+            f"scene '{scene}' for {duration:g} s at {rate} Hz with {len(imus)} IMUs"
+        )
+
+    def stop(self, *_) -> None:
+        """End at the next cycle; fit for a signal handler."""
+        self._stopped = True
+
+    def _tick(self) -> None:
+        """Publish what is due, and prepare the next instant while there is time."""
+        if not self._start_ns:
+            self._wall_start_ns, self._start_ns = time_ns(), monotonic_ns()
+        # Stamps are multiples of the period from the start, whenever the timer fires.
+        now_ns = monotonic_ns() - self._start_ns
+        while self._next.time_ns <= now_ns + self._period_ns // 2:
+            if self._stopped or self._next.time_ns > self._duration_ns:
+                self._finish()
+                return
+            self._publish(self._next)
+            self._note_lateness(now_ns - self._next.time_ns)
+            self._next = self._robot.step()
+            now_ns = monotonic_ns() - self._start_ns
+
+    def _finish(self) -> None:
+        """Say how it went, once."""
+        if not self.done.done():
+            self.get_logger().info(f'at most {1e-6 * self._latest_ns:.1f} ms behind real time')
+            self.done.set_result(None)
+
+    def _note_lateness(self, late_ns: int) -> None:
+        """Warn when real time is lost: ages would be those of this machine, not of the nodes."""
+        self._latest_ns = max(self._latest_ns, late_ns)
+        if late_ns > 1e9 * TOO_LATE:
+            self.get_logger().warning(
+                f'{1e-9 * late_ns:.2f} s behind real time: the machine is too slow or busy; '
+                'lower the rate',
+                throttle_duration_sec=5.0,
+            )
+
+    def _publish(self, snapshot: Snapshot) -> None:
+        """Publish one instant, the joint states last: they trigger who waits for them."""
+        stamp_ns = self._wall_start_ns + snapshot.time_ns
+        sample: Sample = self._noise.apply(snapshot)
+        for k, (publisher, true_publisher, encode) in enumerate(self._fts):
+            publisher.publish(encode(stamp_ns, sample.ft_readings[k]))
+            true_publisher.publish(encode(stamp_ns, snapshot.ft_wrenches[k]))
+        for k, (publisher, layout) in enumerate(self._imus):
+            rates, accelerations = sample.angular_velocities[k], sample.proper_accelerations[k]
+            publisher.publish(layout.encode(stamp_ns, rates, accelerations))
+        self._wrenches.publish(self._encode_wrenches(stamp_ns, snapshot.external_wrenches))
+        self._torques.publish(self._encode_torques(stamp_ns, snapshot.torques))
+        self._joints.publish(self._joint_layout.encode(stamp_ns, sample.positions))
+
+    def _make_publishers(self) -> None:
+        """Create the publishers and lay out their messages."""
+        robot = self._robot
+        self._fts = [self._ft_topics(tag) for tag in describe(robot.urdf).force_torque]
+        self._imus = [self._imu_topic(name) for name in robot.imu_names]
+        marks = np.arange(1.0, len(robot.joint_names) + 1.0)
+        message = JointState(name=list(robot.joint_names), position=marks.tolist())
+        self._joint_layout = Layout(message, marks)
+        self._joints = self.create_publisher(JointState, 'joint_states', STREAM)
+        self._wrenches = self.create_publisher(MultiDOFJointState, '~/external_wrenches', STREAM)
+        self._torques = self.create_publisher(JointState, '~/joint_torques', STREAM)
+        self._encode_wrenches = WrenchesEncoder(robot.contact_frames).encode
+        self._encode_torques = JointEffortEncoder(robot.joint_names).encode
+        self._description = self.create_publisher(String, 'robot_description', LATCHED)
+        self._description.publish(String(data=robot.urdf))
+
+    def _ft_topics(self, tag) -> tuple:
+        """Return publishers of an FT sensor and of its noise-free twin, and their encoder."""
+        publishers = (
+            self.create_publisher(WrenchStamped, f'{kind}/{tag.name}', STREAM)
+            for kind in ('ft', 'ft_true')
+        )
+        # On the iCub every sensor frame is the frame of the child link.
+        return *publishers, WrenchEncoder(tag.child_link).encode
+
+    def _imu_topic(self, name: str) -> tuple:
+        """Return publisher and layout of an IMU."""
+        message = Imu()
+        message.header.frame_id = name
+        message.orientation_covariance[0] = -1.0
+        rates, accelerations = np.arange(1.0, 4.0), np.arange(4.0, 7.0)
+        for vector, marks in (
+            (message.angular_velocity, rates),
+            (message.linear_acceleration, accelerations),
+        ):
+            vector.x, vector.y, vector.z = marks.tolist()
+        publisher = self.create_publisher(Imu, f'imu/{name}', STREAM)
+        return publisher, Layout(message, rates, accelerations)
+
+    def _text(self, name: str, default: str, description: str) -> str:
+        """Declare a parameter and return its value."""
+        return self._declare(name, default, ParameterDescriptor(description=description))
+
+    def _texts(self, name: str, default: list[str], description: str) -> list[str]:
+        """Declare a parameter and return its value."""
+        return list(self._declare(name, default, ParameterDescriptor(description=description)))
+
+    def _integer(self, name: str, default: int, limits: tuple, description: str) -> int:
+        """Declare a parameter and return its value."""
+        limit = IntegerRange(from_value=limits[0], to_value=limits[1], step=1)
+        described = ParameterDescriptor(description=description, integer_range=[limit])
+        return self._declare(name, default, described)
+
+    def _number(self, name: str, default: float, limits: tuple, description: str) -> float:
+        """Declare a parameter and return its value."""
+        limit = FloatingPointRange(from_value=limits[0], to_value=limits[1])
+        described = ParameterDescriptor(description=description, floating_point_range=[limit])
+        return self._declare(name, default, described)
+
+    def _declare(self, name: str, default, descriptor: ParameterDescriptor):
+        """Declare a parameter that is read once and return its value."""
+        descriptor.read_only = True
+        return self.declare_parameter(name, default, descriptor).value
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """
+    Run the node until its scenario is over or it is interrupted.
+
+    Parameters
+    ----------
+    args : sequence of str, optional
+        Command line; default: that of the process.
+
+    Returns
+    -------
+    int
+        Exit code: 1 if the robot cannot be built as the parameters say.
+
+    """
+    # The handlers of rclpy would interrupt callbacks anywhere; the timer looks after ours.
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    with suppress(KeyboardInterrupt):
+        try:
+            node = EmbeddedRobot()
+        except (InertialEstimationError, ParameterException) as error:
+            get_logger(NODE_NAME).fatal(str(error))
+            rclpy.try_shutdown()
+            return 1
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, node.stop)
+        executor = make_executor('events')
+        executor.add_node(node)
+        executor.spin_until_future_complete(node.done, timeout_sec=LONG)
+        executor.shutdown()
+        node.destroy_node()
+    rclpy.try_shutdown()
+    return 0
