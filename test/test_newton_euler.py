@@ -4,7 +4,7 @@
 The engine against the thesis written out link by link (brute_force.py), on any readings at all.
 
 IMUs contradict each other and the joints, FT sensors contradict both; still every number must be
-the one that the equations give. Pinocchio's inverse dynamics of the floating robot, with its linear
+the one that the equations give. Pinocchio's inverse dynamics of the moving robot, with its linear
 velocity, is a second oracle. Not covered: which readings are missing (test_wrench_estimator.py),
 other engines (test_against_idyntree.py).
 """

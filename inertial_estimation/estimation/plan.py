@@ -138,9 +138,8 @@ def build_plan(
     ranks = np.zeros(len(robot.submodels), dtype=np.int64)
     ranks[np.array(residual_rows)[alone]] = 6
     directions = [s.direction * on for s, on in zip(robot.ft_sensors, working.fts, strict=True)]
-    links = [robot.frame(contact.frame)[0] for contact in contacts]
     quality = find_qualities(
-        robot, dynamics.forest, balance, links, active, working, residual_rows
+        robot, dynamics.forest, balance, contacts, active, working, residual_rows
     )
     return Plan(
         dynamics=dynamics,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from inertial_estimation.estimation.balance import Balance, subtrees
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import joint_dependence
 from inertial_estimation.estimation.estimate import Flags, Quality
 from inertial_estimation.estimation.forest import Forest
@@ -48,7 +49,7 @@ def find_qualities(
     robot: Robot,
     forest: Forest,
     balance: Balance,
-    contact_links: Sequence[int],
+    contacts: Sequence[Contact],
     active: Sequence[int],
     working: Working,
     rows: Sequence[int],
@@ -64,8 +65,8 @@ def find_qualities(
         Trees of links.
     balance : Balance
         Submodels and sums for the active contacts.
-    contact_links : sequence of int
-        Links of all contacts that were asked for.
+    contacts : sequence of Contact
+        All contacts that were asked for; a known wrench rests on nothing and spoils nothing.
     active : sequence of int
         Those that take part.
     working : Working
@@ -79,10 +80,11 @@ def find_qualities(
 
     """
     n = len(robot.joint_names)
+    unknowns = [contacts[c].unknowns for c in active]
     sums = np.zeros(len(balance.submodels), dtype=np.uint8)
     torques, external = np.zeros(n, dtype=np.uint8), np.zeros(n, dtype=np.uint8)
     if any(working.missing_joints) or any(working.assumed_joints):
-        depends = joint_dependence(robot, forest, balance)
+        depends = joint_dependence(robot, forest, balance, unknowns)
         for flag, joints in (
             (MISSING, working.missing_joints),
             (ASSUMED, working.assumed_joints),
@@ -94,16 +96,19 @@ def find_qualities(
     if not robot.fixed_frame and not any(working.imus):
         for flags in (sums, torques, external):
             flags |= MISSING
-    _mark_merged(robot, balance, set(contact_links), sums, torques, external)
-    contacts = np.full(len(contact_links), Quality.DROPPED | Quality.MERGED, dtype=np.uint8)
-    contacts[list(active)] = sums[list(balance.contact_submodel)]
+    carriers = {robot.frame(contact.frame)[0] for contact in contacts if contact.unknowns}
+    _mark_merged(robot, balance, carriers, sums, torques, external)
+    wrenches = np.full(len(contacts), Quality.DROPPED | Quality.MERGED, dtype=np.uint8)
+    wrenches[list(active)] = 0
     for c, s in enumerate(balance.contact_submodel):
-        external[balance.external_contacts[:, c] != 0] |= sums[s]
+        if unknowns[c]:
+            wrenches[active[c]] = sums[s]
+            external[balance.external_contacts[:, c] != 0] |= sums[s]
     submodels = np.full(len(robot.submodels), MERGED)
     submodels[list(rows)] = sums
-    for flags in (contacts, torques, external, submodels):
+    for flags in (wrenches, torques, external, submodels):
         flags.flags.writeable = False
-    return Qualities(contacts, torques, external, submodels)
+    return Qualities(wrenches, torques, external, submodels)
 
 
 def _mark_merged(

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.errors import ConfigError, ModelError, ShapeError
 from inertial_estimation.estimation.balance import Balance, build_balance
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dynamics import Dynamics, serving_sources
@@ -65,7 +65,10 @@ class WrenchEstimator:
     Raises
     ------
     ModelError
-        If nothing tells how the robot moves, or the calibration is for other sensors.
+        If nothing tells how the robot moves, the calibration is for other sensors, or the
+        inertial parameters of a link cannot be used.
+    ConfigError
+        If one of the numbers is out of its range.
     FrameNotFound
         If a contact names a frame that the robot does not have.
 
@@ -93,6 +96,11 @@ class WrenchEstimator:
                 f'the calibration is for {len(self.calibration.offsets)} FT sensors, '
                 f"robot '{robot.name}' has {n_fts}"
             )
+        _check_parameters(robot)
+        if not 0.0 < length_scale < inf:
+            raise ConfigError(f'length_scale is {length_scale}, expected a positive length')
+        if not 0.0 <= rank_tolerance < 1.0:
+            raise ConfigError(f'rank_tolerance is {rank_tolerance}, expected 0 or more, below 1')
         self._numbers = (length_scale, rank_tolerance)
         self._n = (len(robot.joint_names), len(robot.imus), n_fts)
         self._shapes = _shapes(*self._n)
@@ -213,6 +221,9 @@ class WrenchEstimator:
             array = getattr(sample, name)
             if array.shape != lead + shape:
                 raise ShapeError(name, lead + shape, array.shape)
+        states, shape = sample.joint_states, (*lead, self._n[0])
+        if states is not None and states.shape != shape:
+            raise ShapeError('joint_states', shape, states.shape)
 
     def _plan(self, working: Working, contacts: tuple[Contact, ...] | None) -> Plan:
         """Return the plan for working sensors and contacts, new or kept."""
@@ -231,7 +242,7 @@ class WrenchEstimator:
         links = [robot.frame(contact.frame)[0] for contact in given]
         active = list(range(len(given)))
         if contacts is None:
-            active = _trusted(robot, submodels, links)
+            active = _trusted(robot, submodels, given, links)
         dynamics = self._dynamics_for([k for k, works in enumerate(working.imus) if works])
         active_links = tuple(links[c] for c in active)
         key = (dynamics, tuple(used), active_links)
@@ -256,6 +267,15 @@ class WrenchEstimator:
         return dynamics
 
 
+def _check_parameters(robot: Robot) -> None:
+    """Raise where inertial parameters would make every estimate NaN, or would be cut short."""
+    for name, parameters in zip(robot.link_names, robot.parameters, strict=True):
+        if not np.isfinite(parameters).all():
+            raise ModelError(f"link '{name}' has inertial parameters that are not finite")
+        if parameters[0] == 0.0 and parameters[1:4].any():
+            raise ModelError(f"link '{name}' has a first moment but no mass")
+
+
 def _shapes(n_joints: int, n_imus: int, n_fts: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Return the shape of each array of a sample."""
     return (
@@ -269,25 +289,41 @@ def _shapes(n_joints: int, n_imus: int, n_fts: int) -> tuple[tuple[str, tuple[in
     )
 
 
-def _trusted(robot: Robot, submodels: Sequence[Submodel], links: Sequence[int]) -> list[int]:
-    """Return the default contacts that stay: of those that a merge brings together the first."""
+def _trusted(
+    robot: Robot,
+    submodels: Sequence[Submodel],
+    contacts: Sequence[Contact],
+    links: Sequence[int],
+) -> list[int]:
+    """
+    Return the default contacts that stay: of those that a merge brings together the first.
+
+    With it stay the others of its own submodel, and known wrenches: they ask for nothing.
+    """
     own = {k: s for s, submodel in enumerate(robot.submodels) for k in submodel.links}
     merged = {k: s for s, submodel in enumerate(submodels) for k in submodel.links}
     first: dict[int, int] = {}
-    for k in links:
-        first.setdefault(merged[k], own[k])
-    return [c for c, k in enumerate(links) if first[merged[k]] == own[k]]
+    for contact, k in zip(contacts, links, strict=True):
+        if contact.unknowns:
+            first.setdefault(merged[k], own[k])
+    return [
+        c for c, k in enumerate(links) if not contacts[c].unknowns or first[merged[k]] == own[k]
+    ]
 
 
 def _is_faulty(plan: Plan, sample: Sample) -> bool:
     """
     Tell whether something that was used is NaN or infinite.
 
-    Velocities, accelerations and IMU readings all end up in the generalised forces; joints
-    between two trees show in their positions only. A product each is the cheapest test.
+    Velocities, accelerations and IMU readings all end up in the generalised forces, but for
+    joints between two trees. A product each is the cheapest test.
     """
     tau, q, y = plan.dynamics.tau, sample.positions, sample.ft_readings.ravel()
-    return not isfinite(tau.dot(tau) + q.dot(q) + y.dot(y))
+    size = tau.dot(tau) + q.dot(q) + y.dot(y)
+    if plan.dynamics.forest.joints_between_trees:
+        qd, qdd = sample.velocities, sample.accelerations
+        size += qd.dot(qd) + qdd.dot(qdd)
+    return not isfinite(size)
 
 
 def _faults(sample: Sample | SampleBatch) -> Mask:
