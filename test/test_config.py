@@ -186,7 +186,9 @@ def test_missing_file():
 
 
 @pytest.mark.parametrize(
-    'group', [EstimatorSettings, FtSettings, ImuSettings, ContactSettings], ids=lambda g: g.__name__
+    'group',
+    [EstimatorSettings, FtSettings, ImuSettings, ContactSettings],
+    ids=lambda g: g.__name__,
 )
 def test_every_default_passes_its_own_check(group):
     for item in settings_of(group):

@@ -47,7 +47,7 @@ class CycleLoss(NamedTuple):
     rate: float
     """Rate at which they were really sent [Hz]."""
     duration_p50: float
-    """Median duration of a cycle of the node, over the last seconds [s]."""
+    """Median duration of a cycle of the node, from decoded to published [s]."""
     duration_p99: float
     """Duration that one in a hundred exceeds [s]."""
     duration_max: float
@@ -101,16 +101,18 @@ def measure_cycle_loss(
         sent = _receive(pipes[2], START_TIMEOUT + duration, 'publisher')
         time.sleep(DRAIN)
         stop.set()
-        estimated, report = _receive(pipes[0], START_TIMEOUT, 'estimator')
+        estimated, durations = _receive(pipes[0], START_TIMEOUT, 'estimator')
         read = _receive(pipes[1], START_TIMEOUT, 'reader')
     finally:
         for process in processes:
             process.join(DRAIN)
             process.kill()
-    return _compare(sent, estimated, read, report)
+    return _compare(sent, read, estimated, durations)
 
 
-def _compare(sent: np.ndarray, estimated: np.ndarray, read: np.ndarray, report) -> CycleLoss:
+def _compare(
+    sent: np.ndarray, read: np.ndarray, estimated: np.ndarray, durations: np.ndarray
+) -> CycleLoss:
     """Compare stamps, from the first that both have received."""
     if not len(estimated) or not len(read):
         raise InertialEstimationError(
@@ -125,9 +127,7 @@ def _compare(sent: np.ndarray, estimated: np.ndarray, read: np.ndarray, report) 
         int(unread.sum()),
         int((lost & ~unread).sum()),
         float((len(counted) - 1) / span) if span > 0.0 else float('nan'),
-        report.duration_p50,
-        report.duration_p99,
-        report.duration_max,
+        *(float(value) for value in np.percentile(durations, (50, 99, 100))),
     )
 
 
@@ -187,7 +187,7 @@ def _topics(settings: EstimatorSettings, urdf: str) -> list[_Topic]:
 def _estimate(
     pipe: Connection, domain: int, settings: EstimatorSettings, urdf: str, stop: Event
 ) -> None:
-    """Run the node; send the stamps of its estimates and its last report."""
+    """Run the node; send the stamps and durations of its cycles."""
     import rclpy
     from rclpy.parameter import Parameter
 
@@ -197,14 +197,17 @@ def _estimate(
     given = settings.to_parameters() | {'robot_description': urdf, 'autostart': True}
     overrides = [Parameter(name, value=value) for name, value in given.items() if value != []]
     node = EstimatorNode(parameter_overrides=overrides)
-    cycles, stamps = node.pipeline.cycles, []
+    stamps: list[np.ndarray] = []
+    durations: list[np.ndarray] = []
 
     def collect() -> None:
-        stamps.append(cycles.stamps_since(sum(map(len, stamps))))
+        new_stamps, new_durations = node.pipeline.cycles.since(sum(map(len, stamps)))
+        stamps.append(new_stamps)
+        durations.append(new_durations)
 
     _spin_until(node, settings.executor, stop, collect)
     collect()
-    pipe.send((np.concatenate(stamps), cycles.report()))
+    pipe.send((np.concatenate(stamps), np.concatenate(durations)))
     node.destroy_node()
     rclpy.try_shutdown()
 

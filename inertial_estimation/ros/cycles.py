@@ -53,9 +53,9 @@ class Cycles:
         self._durations[index] = duration
         self._count += 1
 
-    def stamps_since(self, count: int) -> np.ndarray:
+    def since(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """
-        Return the stamps of the cycles after a number of them.
+        Return the cycles after a number of them.
 
         Parameters
         ----------
@@ -64,11 +64,14 @@ class Cycles:
 
         Returns
         -------
-        ndarray of int64
+        stamps : ndarray of int64
             At most `CAPACITY`, the newest [ns].
+        durations : ndarray
+            As many [s].
 
         """
-        return self._newest(self._stamps, self._count - count)
+        new = self._count - count
+        return self._newest(self._stamps, new), self._newest(self._durations, new)
 
     def report(self) -> CycleReport:
         """

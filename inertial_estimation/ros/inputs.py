@@ -283,8 +283,11 @@ class Inputs:
 
     def _measure_skew(self, source: Source, stamp_ns: int) -> None:
         """Note how far the stamp is behind the clock of the node."""
-        source.skew_due = False
-        source.skew = 1e-9 * (self._node.get_clock().now().nanoseconds - stamp_ns)
+        now_ns = self._node.get_clock().now().nanoseconds
+        # Simulated time is zero until its first message.
+        if now_ns:
+            source.skew = 1e-9 * (now_ns - stamp_ns)
+            source.skew_due = False
 
 
 def _has_sizes(source: Source, reading: Any) -> bool:

@@ -15,7 +15,16 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.building import (
+    build_assembler,
+    build_estimator,
+    build_robot,
+)
+from inertial_estimation.messages import JointStateDecoder, WrenchDecoder
 
 ROOT = Path(__file__).parents[2]
 FILES = ('estimation', 'demo', 'replay')
@@ -63,7 +72,11 @@ def description(name):
 
 @pytest.mark.parametrize(
     ('name', 'more'),
-    [('estimation', set()), ('demo', set()), ('replay', {'bag', 'rate', 'start_offset'})],
+    [
+        ('estimation', set()),
+        ('demo', {'scene', 'duration'}),
+        ('replay', {'bag', 'rate', 'start_offset'}),
+    ],
 )
 def test_arguments_are_declared_and_described(name, more):
     arguments = {a.name: a for a in description(name).get_launch_arguments()}
@@ -90,10 +103,14 @@ def prefix(tmp_path):
         (share / 'inertial_estimation' / folder).symlink_to(ROOT / folder)
     nodes = tmp_path / 'lib' / 'inertial_estimation'
     nodes.mkdir(parents=True)
-    write_program(
-        nodes / 'wrench_estimator',
-        'import sys\nfrom inertial_estimation.ros.estimator_node import main\nsys.exit(main())\n',
-    )
+    for name, module in (
+        ('wrench_estimator', 'ros.estimator_node'),
+        ('embedded_robot', 'simulation.node'),
+    ):
+        write_program(
+            nodes / name,
+            f'import sys\nfrom inertial_estimation.{module} import main\nsys.exit(main())\n',
+        )
     return tmp_path
 
 
@@ -193,6 +210,17 @@ def test_a_wrong_choice_is_refused(start):
     assert 'perhaps' in said.read_text()
 
 
+def test_demo_ends_with_the_robot(start):
+    pytest.importorskip('mujoco', reason='needs the simulator')
+    pytest.importorskip('icub_models', reason='needs the robot description of icub-models')
+    process, said = start('demo', 'duration:=2.0', 'scene:=standing', 'rviz:=true')
+    assert process.wait(2 * TIMEOUT) == 0
+    text = said.read_text()
+    assert "robot 'iCub'" in text
+    assert 'robot_state_publisher is not installed' in text
+    assert text.count('finished cleanly') == 2
+
+
 def test_replay_plays_and_ends_with_the_bag(start, urdf, parameters, tmp_path):
     calls = tmp_path / 'calls'
     player = tmp_path / 'bin' / 'ros2'
@@ -219,6 +247,123 @@ def test_replay_plays_and_ends_with_the_bag(start, urdf, parameters, tmp_path):
     assert Path(words[words.index('--qos-profile-overrides-path') + 1]).is_file()
     assert '3 FT sensors' in said.read_text()
     assert 'finished cleanly' in said.read_text()
+
+
+PLAYER = """
+import sys, time
+from pathlib import Path
+
+import rclpy
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from rosbags.highlevel import AnyReader
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+
+KINDS = {kind.__name__: kind for kind in (JointState, WrenchStamped)}
+assert sys.argv[1:3] == ['bag', 'play'] and '--clock' in sys.argv
+rate, offset = (float(sys.argv[sys.argv.index(key) + 1]) for key in ('--rate', '--start-offset'))
+rclpy.init()
+node = Node('player')
+clock = node.create_publisher(Clock, '/clock', 10)
+with AnyReader([Path(sys.argv[3])]) as bag:
+    topics = {
+        c.topic: node.create_publisher(KINDS[c.msgtype.split('/')[-1]], c.topic, 10)
+        for c in bag.connections
+    }
+    while not all(publisher.get_subscription_count() for publisher in topics.values()):
+        time.sleep(0.1)
+    first, start = bag.start_time + round(1e9 * offset), time.monotonic()
+    for connection, stamp, data in bag.messages(start=first, stop=first + SECONDS * 10**9):
+        time.sleep(max(0.0, 1e-9 * (stamp - first) / rate - (time.monotonic() - start)))
+        message = Clock()
+        message.clock.sec, message.clock.nanosec = divmod(stamp, 10**9)
+        clock.publish(message)
+        topics[connection.topic].publish(bytes(data))
+rclpy.shutdown()
+"""
+SECONDS, OFFSET = 6, 40.0
+"""A part of the log in which the robot stands on its left foot and no sensor is frozen [s]."""
+LEAST_HEARD = 50
+LEAST_EQUAL = 0.7
+"""Live, a reading may come after the joint state that it precedes in the bag."""
+
+
+def test_replay_of_a_real_log(start, context, tmp_path):
+    rosbags = pytest.importorskip('rosbags', reason='needs rosbags to play a bag without rosbag2')
+    data = ROOT.parent / 'shared' / 'data'
+    if not data.is_dir():
+        pytest.skip('needs the log in ../shared')
+    from rclpy.executors import SingleThreadedExecutor
+    from rclpy.node import Node
+    from sensor_msgs.msg import MultiDOFJointState
+
+    from inertial_estimation.ros.conversions import stamp_to_ns
+
+    assert rosbags
+    (tmp_path / 'bin').mkdir()
+    write_program(tmp_path / 'bin' / 'ros2', PLAYER.replace('SECONDS', str(SECONDS)))
+    node, heard = Node('listener', context=context), []
+    node.create_subscription(
+        MultiDOFJointState, 'wrench_estimator/external_wrenches', heard.append, 100
+    )
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    process, said = start(
+        'replay',
+        f'bag:={data / "icub_yoga_left" / "bag"}',
+        f'start_offset:={OFFSET}',
+        f'params_file:={ROOT / "config" / "icub_yoga_left.yaml"}',
+        f'robot_description_file:={data / "models" / "icub_v2_5.urdf"}',
+        path=str(tmp_path / 'bin'),
+    )
+    while process.poll() is None:
+        executor.spin_once(timeout_sec=0.1)
+    executor.shutdown()
+    node.destroy_node()
+    assert process.returncode == 0, said.read_text()
+    # The player waits for the estimator, not for the listener.
+    assert len(heard) > LEAST_HEARD
+    expected = estimates_of_the_library(data)
+    equal = [
+        np.array_equal(rows(message), expected[stamp], equal_nan=True)
+        for message in heard
+        if (stamp := stamp_to_ns(message.header.stamp)) in expected
+    ]
+    assert np.mean(equal) > LEAST_EQUAL
+    assert np.isfinite(rows(heard[-1])).all()
+
+
+def rows(message):
+    """Return the wrenches of a message as an array."""
+    return [
+        [w.force.x, w.force.y, w.force.z, w.torque.x, w.torque.y, w.torque.z]
+        for w in message.wrench
+    ]
+
+
+def estimates_of_the_library(data):
+    """Return the wrenches of each stamp of the same part of the log, in the order of the bag."""
+    from rosbags.highlevel import AnyReader
+
+    settings = EstimatorSettings.from_yaml(ROOT / 'config' / 'icub_yoga_left.yaml')
+    robot = build_robot(settings, (data / 'models' / 'icub_v2_5.urdf').read_text())
+    assembler, estimator = build_assembler(settings, robot), build_estimator(settings, robot)
+    fts = {settings.ft_of(sensor.name).topic: k for k, sensor in enumerate(robot.ft_sensors)}
+    joints, wrenches = JointStateDecoder(), WrenchDecoder()
+    found = {}
+    with AnyReader([data / 'icub_yoga_left' / 'bag']) as bag:
+        first = bag.start_time + round(1e9 * OFFSET)
+        for connection, _, raw in bag.messages(start=first, stop=first + SECONDS * 10**9):
+            if connection.topic in fts:
+                reading = wrenches.decode(bytes(raw))
+                assembler.push_ft(fts[connection.topic], reading.stamp_ns, reading.wrench)
+                continue
+            index = settings.joint_topics.index(connection.topic)
+            sample = assembler.push_joints(index, *joints.decode(bytes(raw)))
+            if sample is not None:
+                found[sample.stamp_ns] = estimator.update(sample).wrenches
+    return found
 
 
 def test_replay_without_a_player_says_what_to_do(start, urdf, parameters):
