@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from consistent_readings import ConsistentReadings, Motion, random_motion
-from robots import random_sample
+from robots import nested_humanoid_urdf, random_sample
 
 from inertial_estimation.errors import ShapeError
 from inertial_estimation.estimation.contacts import Contact
@@ -37,6 +37,10 @@ PEER_ERROR = 7.4
 """N: median force error that a peer reaches with these offsets when it weighs moments by 0.1 m."""
 LIMBS = ('chest', 'l_lower_leg', 'l_foot', 'r_lower_leg', 'r_foot', 'l_elbow_1', 'r_elbow_1')
 """A link in each of the seven submodels of the iCub."""
+MEASURED = (
+    *('positions', 'velocities', 'accelerations', 'angular_velocities'),
+    *('proper_accelerations', 'angular_accelerations', 'ft_readings'),
+)
 
 
 @pytest.fixture(scope='module')
@@ -195,6 +199,36 @@ def test_f6_one_dead_sensor_costs_its_own_submodels_only(
     assert ((estimate.contact_quality[list(merged)] & Quality.MERGED) != 0).all()
     assert not estimate.used_fts[row]
     assert np.isfinite(estimate.wrenches[min(merged)]).all()
+
+
+def with_random_faults(sample: Sample, rng: np.random.Generator) -> Sample:
+    """Return the sample with NaN in some sensors and joints."""
+    arrays = {name: getattr(sample, name).copy() for name in MEASURED}
+    for array in arrays.values():
+        array[rng.random(array.shape) < 0.04] = np.nan
+    return sample._replace(**arrays)
+
+
+def test_f6_what_is_not_marked_is_exact_whatever_sensors_die(rng: np.random.Generator) -> None:
+    """F6: the other way round, nothing may be wrong without being marked."""
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['root', 'head', 'hand', 'shank'])
+    contacts = full_wrenches(robot)
+    estimator, readings = WrenchEstimator(robot, contacts), ConsistentReadings(robot)
+    clean = marked = 0
+    for _ in range(60):
+        truth = rng.normal(size=(len(contacts), 6)) * ([30.0] * 3 + [3.0] * 3)
+        wrenches = {contact.frame: wrench for contact, wrench in zip(contacts, truth)}
+        sample, torques, _ = readings.sample(random_motion(robot, rng), wrenches)
+        estimate = estimator.update(with_random_faults(sample, rng))
+        for values, exact, quality in (
+            (estimate.wrenches, truth, estimate.contact_quality),
+            (estimate.torques, torques, estimate.torque_quality),
+            (estimate.residuals, np.zeros_like(truth), estimate.submodel_quality),
+        ):
+            kept = quality == 0
+            np.testing.assert_allclose(values[kept], exact[kept], rtol=0.0, atol=EXACT)
+            clean, marked = clean + kept.sum(), marked + (~kept).sum()
+    assert clean > 100 and marked > 100
 
 
 @pytest.mark.parametrize('field', ['velocities', 'accelerations'])
