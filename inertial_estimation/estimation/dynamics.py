@@ -121,7 +121,7 @@ class Dynamics:
         """Return the readings of the IMUs that serve as rows, (3 n_imus,) or (3 n_imus, n)."""
         if len(self.imus) < readings.shape[-2]:
             readings = readings.take(self.imus, axis=-2)
-        return readings.reshape(*readings.shape[:-2], -1).T
+        return readings.reshape(*readings.shape[:-2], 3 * len(self.imus)).T
 
     def _compute(self, q: Array, v: Array, a: Array, positions: Array) -> None:
         """Call Pinocchio."""

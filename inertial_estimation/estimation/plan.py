@@ -141,6 +141,11 @@ def build_plan(
     quality = find_qualities(
         robot, dynamics.forest, balance, contacts, active, working, residual_rows
     )
+    used_imus = np.isin(np.arange(len(robot.imus)), dynamics.imus)
+    used_imus &= np.array(working.imus, dtype=bool)
+    used_fts = np.array(working.fts, dtype=bool)
+    for shown in (ranks, used_imus, used_fts):
+        shown.flags.writeable = False
     return Plan(
         dynamics=dynamics,
         balance=balance,
@@ -162,9 +167,8 @@ def build_plan(
         residual_rows=np.array(residual_rows, dtype=np.intp),
         ranks=ranks,
         quality=quality,
-        used_imus=np.isin(np.arange(len(robot.imus)), dynamics.imus)
-        & np.array(working.imus, dtype=bool),
-        used_fts=np.array(working.fts, dtype=bool),
+        used_imus=used_imus,
+        used_fts=used_fts,
         exact=exact,
         complete=len(residual_rows) == len(robot.submodels)
         and not any((flags & LOST).any() for flags in quality),
