@@ -83,8 +83,6 @@ def measure_cycle_loss(
     """
     spawn = multiprocessing.get_context('spawn')
     stop, domain = spawn.Event(), 1 + os.getpid() % LAST_DOMAIN
-    # Children inherit it before they import rclpy.
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     jobs: list[tuple[Callable, tuple]] = [
         (_estimate, (settings, urdf, stop)),
         (_read, (settings, urdf, stop)),
@@ -184,6 +182,14 @@ def _topics(settings: EstimatorSettings, urdf: str) -> list[_Topic]:
     ]
 
 
+def _join(domain: int) -> None:
+    """Start to talk, to this machine only."""
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    import rclpy
+
+    rclpy.init(domain_id=domain)
+
+
 def _estimate(
     pipe: Connection, domain: int, settings: EstimatorSettings, urdf: str, stop: Event
 ) -> None:
@@ -193,7 +199,7 @@ def _estimate(
 
     from inertial_estimation.ros.estimator_node import EstimatorNode
 
-    rclpy.init(domain_id=domain)
+    _join(domain)
     given = settings.to_parameters() | {'robot_description': urdf, 'autostart': True}
     overrides = [Parameter(name, value=value) for name, value in given.items() if value != []]
     node = EstimatorNode(parameter_overrides=overrides)
@@ -220,7 +226,7 @@ def _read(
     from rclpy.node import Node
     from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-    rclpy.init(domain_id=domain)
+    _join(domain)
     node = Node('bare_reader')
     qos = QoSProfile(
         history=HistoryPolicy.KEEP_LAST,
@@ -255,7 +261,7 @@ def _send(
     import rclpy
     from rclpy.node import Node
 
-    rclpy.init(domain_id=domain)
+    _join(domain)
     node = Node('robot')
     publishers = [
         (node.create_publisher(topic.kind, topic.name, settings.queue_depth), topic)

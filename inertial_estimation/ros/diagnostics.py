@@ -14,14 +14,12 @@ from inertial_estimation.estimation.streams import AssemblerStatistics
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.conversions import ns_to_stamp
 from inertial_estimation.ros.cycles import CycleReport
-from inertial_estimation.ros.inputs import Source
+from inertial_estimation.ros.sources import Source
 from inertial_estimation.sample import Sample, SensorState
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 SKEW_LIMIT = 1.0
 """A clock that is further off than this is set wrong, not late [s]."""
-LOG_EVERY = 10
-"""Reports between two warnings about the same source."""
 
 Values = Mapping[str, object]
 
@@ -33,31 +31,6 @@ class Task(NamedTuple):
     level: bytes
     message: str
     values: Values
-
-
-class SourceWatch:
-    """What a source has delivered since the report before."""
-
-    def __init__(self) -> None:
-        self._before: dict[str, StreamStatistics] = {}
-        self._problems: dict[int, dict[str, int]] = {}
-
-    def new_problems(self, source: Source) -> dict[str, int]:
-        """Return how often each problem of a source came up since the last call."""
-        before = self._problems.get(id(source), {})
-        now = dict(source.problems)
-        self._problems[id(source)] = now
-        counts = {text: count - before.get(text, 0) for text, count in now.items()}
-        return {text: count for text, count in counts.items() if count}
-
-    def rate(self, name: str, now: StreamStatistics) -> float:
-        """Return the rate of the stamps since the last call [Hz]; NaN before there are two."""
-        before = self._before.get(name)
-        self._before[name] = now
-        if before is None or not before.last_stamp_ns:
-            return now.rate
-        span = 1e-9 * (now.last_stamp_ns - before.last_stamp_ns)
-        return (now.received - before.received) / span if span > 0.0 else float('nan')
 
 
 def cycle_task(

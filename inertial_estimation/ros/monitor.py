@@ -7,13 +7,12 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import QoSProfile
 
 from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.stream import StreamStatistics
 from inertial_estimation.estimation.streams import AssemblerStatistics, SampleAssembler
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.cycles import Cycles
 from inertial_estimation.ros.diagnostics import (
-    LOG_EVERY,
     OK,
-    SourceWatch,
     Task,
     cycle_task,
     joints_task,
@@ -23,10 +22,38 @@ from inertial_estimation.ros.diagnostics import (
     to_message,
 )
 from inertial_estimation.ros.inputs import Inputs
+from inertial_estimation.ros.sources import Source
 from inertial_estimation.sample import Sample, SensorState
 
+LOG_EVERY = 10
+"""Reports between two warnings about the same task."""
 LONGEST_LOG = 4
 """Tasks in one warning; /diagnostics has them all."""
+
+
+class SourceWatch:
+    """What a source has delivered since the report before."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, StreamStatistics] = {}
+        self._problems: dict[int, dict[str, int]] = {}
+
+    def new_problems(self, source: Source) -> dict[str, int]:
+        """Return how often each problem of a source came up since the last call."""
+        before = self._problems.get(id(source), {})
+        now = dict(source.problems)
+        self._problems[id(source)] = now
+        counts = {text: count - before.get(text, 0) for text, count in now.items()}
+        return {text: count for text, count in counts.items() if count}
+
+    def rate(self, name: str, now: StreamStatistics) -> float:
+        """Return the rate of the stamps since the last call [Hz]; NaN before there are two."""
+        before = self._before.get(name)
+        self._before[name] = now
+        if before is None or not before.last_stamp_ns:
+            return now.rate
+        span = 1e-9 * (now.last_stamp_ns - before.last_stamp_ns)
+        return (now.received - before.received) / span if span > 0.0 else float('nan')
 
 
 class Monitor:
