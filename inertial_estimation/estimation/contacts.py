@@ -43,7 +43,7 @@ class Contact:
     Raises
     ------
     ModelError
-        If the kind is unknown, a number is not finite or the direction is zero.
+        If the kind is unknown, a number is none or not finite, or the direction is zero.
     ShapeError
         If point, direction or wrench has the wrong length.
 
@@ -63,7 +63,7 @@ class Contact:
                 f"contact '{self.frame}': kind '{self.kind}' is none of {', '.join(UNKNOWNS)}"
             )
         for field, size in (('point', 3), ('direction', 3), ('wrench', 6)):
-            values = tuple(float(value) for value in getattr(self, field))
+            values = self._numbers(field)
             if len(values) != size:
                 raise ShapeError(f'{field} of contact {self.frame}', (size,), (len(values),))
             if not np.isfinite(values).all():
@@ -74,6 +74,14 @@ class Contact:
             raise ModelError(f"contact '{self.frame}': the direction is zero")
         object.__setattr__(self, 'direction', tuple(value / length for value in self.direction))
         object.__setattr__(self, 'name', self.name or self.frame)
+
+    def _numbers(self, field: str) -> tuple[float, ...]:
+        """Return a field as numbers, whatever they came as."""
+        given = getattr(self, field)
+        try:
+            return tuple(float(value) for value in given)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"contact '{self.frame}': {field} {given} is not numbers") from error
 
     @property
     def unknowns(self) -> int:

@@ -1,0 +1,307 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The weighted, rank-revealing least squares that splits a submodel's wrench among its contacts.
+
+Held against numpy's on the whitened and scaled problem, and against what defines the answer:
+smallest weighted residual, then smallest length. Not covered: which wrench is split
+(test_newton_euler.py), and what is marked then (test_quality.py).
+"""
+
+import numpy as np
+import pytest
+from brute_force import wrench_transform
+from scipy.linalg import block_diag, null_space, sqrtm
+from scipy.spatial.transform import Rotation
+
+from inertial_estimation.estimation.contact_forces import split_wrench
+from inertial_estimation.estimation.contacts import UNKNOWNS, Contact
+
+# Round-off of a 6 x n problem of order 100 times its condition, here below 1e3.
+ROUND_OFF = 1e-9
+LENGTH = 0.1
+TOLERANCE = 1e-3
+KINDS = list(UNKNOWNS)
+
+
+def random_pose(rng, spread=0.5):
+    pose = np.eye(4)
+    pose[:3, :3] = Rotation.random(random_state=rng.integers(2**31)).as_matrix()
+    pose[:3, 3] = rng.normal(0.0, spread, 3)
+    return pose
+
+
+class Problem:
+    """A sum of wrenches, contacts and sensors, all seen from a reference frame B."""
+
+    def __init__(self, contacts, B_H_C, B_H_S, total):
+        self.bases = [contact.basis() for contact in contacts]
+        self.B_H_C, self.B_H_S = B_H_C, B_H_S
+        self.total = np.asarray(total, dtype=float)
+
+    @classmethod
+    def random(cls, kinds, n_sensors, rng):
+        contacts = [
+            Contact('any', kind, tuple(rng.normal(0, 0.1, 3)), tuple(rng.normal(size=3)))
+            for kind in kinds
+        ]
+        poses = [random_pose(rng) for _ in range(len(kinds) + n_sensors)]
+        total = rng.normal(0.0, 1.0, 6) * ([50.0] * 3 + [5.0] * 3)
+        return cls(contacts, poses[: len(kinds)], poses[len(kinds) :], total)
+
+    @property
+    def transforms(self):
+        return (
+            np.array([wrench_transform(pose) for pose in self.B_H_C]),
+            np.array([wrench_transform(pose) for pose in self.B_H_S]).reshape(-1, 6, 6),
+        )
+
+    def solve(self, length=LENGTH, tolerance=TOLERANCE):
+        return split_wrench(self.total, self.bases, *self.transforms, length, tolerance)
+
+    def matrix(self):
+        """Return what the unknowns do to the sum, and the wrenches that they stand for."""
+        X_C, _ = self.transforms
+        return np.hstack([X @ basis for X, basis in zip(X_C, self.bases)]), block_diag(*self.bases)
+
+    def whitening(self, length):
+        _, X_S = self.transforms
+        noise = np.diag([1.0] * 3 + [length] * 3)
+        covariance = sum((X @ noise) @ (X @ noise).T for X in X_S) if len(X_S) else noise @ noise
+        return np.linalg.inv(sqrtm(covariance).real)
+
+    def scales(self, length):
+        """Return the length of each unknown: a moment is worth `length`."""
+        return np.concatenate(
+            [np.where(np.abs(basis[:3]).any(axis=0), 1.0, length) for basis in self.bases]
+        )
+
+    def moved(self, B2_H_B):
+        """Return the same problem seen from another reference frame."""
+        other = Problem([], [B2_H_B @ H for H in self.B_H_C], [B2_H_B @ H for H in self.B_H_S], 0)
+        other.bases, other.total = self.bases, wrench_transform(B2_H_B) @ self.total
+        return other
+
+
+MIXES = [
+    ['wrench'],
+    ['force'],
+    ['axial_force'],
+    ['force', 'axial_force'],
+    ['axial_force'] * 5,
+    ['force', 'force'],
+    ['wrench', 'force'],
+    ['wrench', 'wrench'],
+    ['force'] * 4,
+    ['wrench', 'force', 'known', 'axial_force', 'wrench'],
+    ['known', 'force'],
+]
+
+
+@pytest.mark.parametrize('length', [0.01, LENGTH, 1.0])
+@pytest.mark.parametrize('n_sensors', [0, 1, 3])
+@pytest.mark.parametrize('kinds', MIXES)
+def test_against_numpy(kinds, n_sensors, length, rng):
+    for _ in range(5):
+        problem = Problem.random(kinds, n_sensors, rng)
+        split = problem.solve(length)
+        A, wrenches = problem.matrix()
+        W, scales = problem.whitening(length), problem.scales(length)
+        x, _, rank, s = np.linalg.lstsq(W @ A * scales, W @ problem.total, rcond=TOLERANCE)
+        expected = (wrenches @ (scales * x)).reshape(-1, 6)
+        assert split.rank == rank == (s > TOLERANCE * s[0]).sum()
+        size = np.abs(expected).max()
+        np.testing.assert_allclose(split.wrenches, expected, rtol=0, atol=ROUND_OFF * size)
+        left = problem.total - A @ (scales * x)
+        np.testing.assert_allclose(split.residual, left, rtol=0, atol=ROUND_OFF * size)
+
+
+@pytest.mark.parametrize('kinds', MIXES)
+def test_nothing_explains_more_and_nothing_as_good_is_shorter(kinds, rng):
+    problem = Problem.random(kinds, 2, rng)
+    split = problem.solve()
+    A, wrenches = problem.matrix()
+    W, scales = problem.whitening(LENGTH), problem.scales(LENGTH)
+    white = W @ A * scales
+    residual = W @ split.residual
+    slope = white.T @ residual / np.abs(white).max() / np.abs(W @ problem.total).max()
+    np.testing.assert_allclose(slope, 0.0, atol=ROUND_OFF)
+    x = np.linalg.pinv(wrenches * scales) @ split.wrenches.ravel()
+    for direction in null_space(white, rcond=TOLERANCE).T:
+        np.testing.assert_allclose(x @ direction, 0.0, atol=ROUND_OFF * np.abs(x).max())
+
+
+@pytest.mark.parametrize('kinds', [k for k in MIXES if sum(UNKNOWNS[x] for x in k) < 6])
+def test_what_can_be_told_apart_is_recovered(kinds, rng):
+    for _ in range(5):
+        problem = Problem.random(kinds, 2, rng)
+        A, wrenches = problem.matrix()
+        x = rng.normal(0.0, 30.0, A.shape[1])
+        problem.total = A @ x
+        split = problem.solve()
+        assert split.rank == len(x)
+        expected = (wrenches @ x).reshape(-1, 6)
+        np.testing.assert_allclose(split.wrenches, expected, rtol=0, atol=100 * ROUND_OFF)
+        np.testing.assert_allclose(split.residual, 0.0, atol=100 * ROUND_OFF)
+
+
+@pytest.mark.parametrize('kinds', MIXES)
+def test_the_point_of_the_sum_does_not_matter(kinds, rng):
+    problem = Problem.random(kinds, 2, rng)
+    split = problem.solve()
+    size = max(np.abs(split.wrenches).max(), np.abs(problem.total).max())
+    for spread in (0.1, 1.0, 10.0):
+        B2_H_B = random_pose(rng, spread)
+        other = problem.moved(B2_H_B).solve()
+        assert other.rank == split.rank
+        atol = ROUND_OFF * size * (1 + spread) ** 2
+        np.testing.assert_allclose(other.wrenches, split.wrenches, rtol=0, atol=atol)
+        moved = wrench_transform(B2_H_B) @ split.residual
+        np.testing.assert_allclose(other.residual, moved, rtol=0, atol=atol)
+
+
+def test_without_sensors_the_axes_of_the_reference_frame_do_not_matter(rng):
+    problem = Problem.random(['force', 'axial_force'], 0, rng)
+    split = problem.solve()
+    turn = random_pose(rng, spread=0.0)
+    other = problem.moved(turn).solve()
+    np.testing.assert_allclose(other.wrenches, split.wrenches, rtol=0, atol=100 * ROUND_OFF)
+
+
+def test_the_answer_is_linear(rng):
+    for kinds in MIXES:
+        problem = Problem.random(kinds, 2, rng)
+        first, problem.total = problem.solve(), -3.0 * problem.total
+        second = problem.solve()
+        size = np.abs(second.wrenches).max()
+        np.testing.assert_allclose(
+            second.wrenches, -3.0 * first.wrenches, rtol=0, atol=ROUND_OFF * size
+        )
+        assert second.rank == first.rank
+
+
+@pytest.mark.parametrize('lead', [(4,), (2, 3), (0,)])
+def test_many_at_once(lead, rng):
+    problems = np.empty(lead, dtype=object)
+    contacts = ['wrench', 'force', 'axial_force']
+    template = Problem.random(contacts, 2, rng)
+    for index in np.ndindex(*lead):
+        problems[index] = Problem.random(contacts, 2, rng)
+        problems[index].bases = template.bases
+    each = [problems[index] for index in np.ndindex(*lead)]
+    total = np.array([p.total for p in each]).reshape(*lead, 6)
+    X_C = np.array([p.transforms[0] for p in each]).reshape(*lead, 3, 6, 6)
+    X_S = np.array([p.transforms[1] for p in each]).reshape(*lead, 2, 6, 6)
+    together = split_wrench(total, template.bases, X_C, X_S, LENGTH, TOLERANCE)
+    assert together.wrenches.shape == (*lead, 3, 6)
+    assert together.rank.shape == lead
+    for index in np.ndindex(*lead):
+        alone = problems[index].solve()
+        size = np.abs(alone.wrenches).max()
+        np.testing.assert_allclose(
+            together.wrenches[index], alone.wrenches, rtol=0, atol=ROUND_OFF * size
+        )
+        np.testing.assert_allclose(
+            together.residual[index], alone.residual, rtol=0, atol=ROUND_OFF * size
+        )
+        assert together.rank[index] == alone.rank
+
+
+# Near degeneracy
+
+
+def forces_at(points, total):
+    contacts = [Contact('any', 'force', tuple(point)) for point in points]
+    return Problem(contacts, [np.eye(4)] * len(points), [np.eye(4)], total)
+
+
+def test_a_squeeze_is_invisible_and_left_at_zero(rng):
+    """Two forces: rank 5 of 6; the moment about the line that joins them is residual."""
+    a, b = np.array([0.1, 0.2, 0.0]), np.array([-0.3, 0.1, 0.4])
+    line = (b - a) / np.linalg.norm(b - a)
+    problem = forces_at([a, b], rng.normal(0.0, 30.0, 6))
+    split = problem.solve()
+    assert split.rank == 5
+    first, second = split.wrenches[:, :3] @ line
+    np.testing.assert_allclose(first, second, rtol=0, atol=100 * ROUND_OFF)
+
+
+@pytest.mark.parametrize('apart', [1.0, 1e-1, 1e-2, 1e-4, 1e-6, 1e-9, 1e-12, 1e-15, 0.0])
+@pytest.mark.parametrize('n', [2, 3])
+def test_forces_that_nearly_coincide_stay_bounded(n, apart, rng):
+    """A singular value that is kept is at least the tolerance times the largest."""
+    points = np.array([0.2, -0.1, 0.3]) + apart * rng.normal(size=(n, 3))
+    problem = forces_at(points, rng.normal(0.0, 30.0, 6))
+    split = problem.solve()
+    A, _ = problem.matrix()
+    W = problem.whitening(LENGTH)
+    largest = np.linalg.svd(W @ A, compute_uv=False)[0]
+    bound = np.linalg.norm(W @ problem.total) / (TOLERANCE * largest)
+    assert np.linalg.norm(split.wrenches[:, :3]) <= bound
+    assert 3 <= split.rank <= (5 if n == 2 else 6)
+    if apart <= TOLERANCE * LENGTH**2:
+        assert split.rank == 3
+        expected = np.tile(split.wrenches[:, :3].mean(axis=0), (n, 1))
+        np.testing.assert_allclose(split.wrenches[:, :3], expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize(('off_the_line', 'rank'), [(1e-1, 6), (1e-3, 6), (1e-6, 5), (0.0, 5)])
+def test_three_forces_on_a_line_do_not_hold_a_moment_about_it(off_the_line, rank):
+    points = [[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [0.2, off_the_line, 0.0]]
+    split = forces_at(points, [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]).solve()
+    assert split.rank == rank
+    if rank == 5:
+        np.testing.assert_allclose(split.wrenches[:, :3], 0.0, atol=100 * off_the_line)
+        np.testing.assert_allclose(split.residual, [0, 0, 0, 1, 0, 0], atol=100 * off_the_line)
+    else:
+        np.testing.assert_allclose(split.residual, 0.0, atol=ROUND_OFF / off_the_line)
+
+
+@pytest.mark.parametrize('tolerance', [0.0, 1e-12, 1e-6, 1e-3, 0.5, 0.99])
+def test_the_tolerance_decides_what_counts(tolerance, rng):
+    problem = Problem.random(['wrench', 'force'], 1, rng)
+    A, _ = problem.matrix()
+    white = problem.whitening(LENGTH) @ A * problem.scales(LENGTH)
+    s = np.linalg.svd(white, compute_uv=False)
+    assert problem.solve(tolerance=tolerance).rank == (s > tolerance * s[0]).sum()
+
+
+def test_a_column_of_zeros_is_no_trouble():
+    """An axial force of which nothing shows cannot be; a known wrench beside it has no column."""
+    contacts = [Contact('any', 'known'), Contact('any', 'axial_force')]
+    problem = Problem(contacts, [np.eye(4)] * 2, [np.eye(4)], np.zeros(6))
+    split = problem.solve()
+    np.testing.assert_array_equal(split.wrenches, np.zeros((2, 6)))
+    assert split.rank == 1
+
+
+# What weighting means
+
+
+def test_two_feet_share_the_weight():
+    """Full wrenches on both sides of the middle carry half each, whatever a moment is worth."""
+    left, right = np.eye(4), np.eye(4)
+    left[1, 3], right[1, 3] = 0.1, -0.1
+    weight = [0.0, 0.0, 353.7, 0.0, 0.0, 0.0]
+    for length in (0.05, 0.1, 1.0):
+        problem = Problem([Contact('l'), Contact('r')], [left, right], [], weight)
+        split = problem.solve(length)
+        np.testing.assert_allclose(split.wrenches[:, 2], 353.7 / 2, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(split.residual, 0.0, atol=1e-6)
+
+
+def test_a_far_sensor_is_trusted_less_about_moments():
+    """Where force and moment contradict each other, the place of the sensor decides between them."""
+    contact = Contact('any', 'axial_force', point=(0.1, 0.0, 0.0))
+    near, far = np.eye(4), np.eye(4)
+    far[0, 3] = 1.0
+    total = [0.0, 0.0, 10.0, 0.0, -3.0, 0.0]
+    found = []
+    for pose in (near, far):
+        problem = Problem([contact], [np.eye(4)], [pose], total)
+        W, A = problem.whitening(LENGTH), problem.matrix()[0]
+        split = problem.solve()
+        expected = np.linalg.lstsq(W @ A, W @ problem.total, rcond=None)[0][0]
+        np.testing.assert_allclose(split.wrenches[0, 2], expected, rtol=0, atol=100 * ROUND_OFF)
+        found.append(split.wrenches[0, 2])
+    assert abs(found[0] - found[1]) > 1.0
