@@ -75,7 +75,8 @@ class EstimatorNode(LifecycleNode):
         self.create_service(Trigger, '~/reset', self._on_reset)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.create_subscription(String, 'robot_description', self._on_description, latched)
-        if self.settings.autostart:
+        self._to_start = self.settings.autostart
+        if self._to_start:
             self._start()
 
     @reported
@@ -134,6 +135,7 @@ class EstimatorNode(LifecycleNode):
             topic = self.resolve_topic_name('robot_description')
             self.get_logger().info(f'waiting for the robot description on {topic}')
         elif self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
+            self._to_start = False
             self.trigger_activate()
 
     def _find_urdf(self) -> str:
@@ -156,16 +158,16 @@ class EstimatorNode(LifecycleNode):
 
     def _on_description(self, message: String) -> None:
         """Keep a robot description; start if that is what was waited for."""
-        first, changed = not self._received_urdf, message.data != self._received_urdf
+        changed = message.data != self._received_urdf
         self._received_urdf = message.data
         settings = self.settings
-        if settings.robot_description or settings.robot_description_file:
+        if not changed or settings.robot_description or settings.robot_description_file:
             return
-        if self.pipeline is not None and changed:
+        if self.pipeline is not None:
             self.get_logger().warning(
                 'there is a new robot description: clean up and configure to take it over'
             )
-        elif first and self.pipeline is None and settings.autostart:
+        elif self._to_start:
             self._start()
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response):

@@ -229,6 +229,9 @@ def test_waits_for_the_description_on_its_topic(bench, rng):
     robot = bench(robot_description='')
     assert not robot.node.count_publishers('/wrench_estimator/external_wrenches')
     publisher = robot.node.create_publisher(String, 'robot_description', LATCHED)
+    publisher.publish(String(data='<robot name="nothing"/>'))
+    robot.spin_for(2 * SETTLE)
+    assert robot.estimator.pipeline is None
     publisher.publish(String(data=HUMANOID['robot_description']))
     wrenches = robot.listen_to_wrenches()
     robot.send_all(START_NS, rng)

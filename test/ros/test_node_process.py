@@ -17,6 +17,8 @@ import pytest
 pytest.importorskip('rclpy', reason='needs rclpy')
 
 from bench_robot import HUMANOID, JOINTS, START_NS, TIMEOUT
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from sensor_msgs.msg import JointState, MultiDOFJointState
@@ -87,6 +89,21 @@ def test_runs_and_ends_cleanly(start, node, executor, number):
     _, said = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 0
     assert 'Traceback' not in said
+
+
+@pytest.mark.parametrize('executor', ['events', 'single'])
+def test_a_lifecycle_manager_can_start_it(start, node, executor):
+    process = start(executor=executor, autostart=False)
+    node, spinner = node
+    client = node.create_client(ChangeState, 'wrench_estimator/change_state')
+    deadline = time.monotonic() + TIMEOUT
+    while not client.service_is_ready() and time.monotonic() < deadline:
+        spinner.spin_once(timeout_sec=0.02)
+    for transition in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
+        future = client.call_async(ChangeState.Request(transition=Transition(id=transition)))
+        spinner.spin_until_future_complete(future, timeout_sec=TIMEOUT)
+        assert future.result().success
+    assert wait_for_estimate(process, node, spinner) > START_NS
 
 
 def test_says_in_one_line_what_is_wrong_with_a_parameter(start):
