@@ -34,14 +34,17 @@ MAY_IMPORT = {
     'estimation': {*BASE, 'model'},
     'calibration': {*BASE, 'model'},
     'identification': {*BASE, 'model'},
-    'check': MATHEMATICS,
     'logs': {*MATHEMATICS, 'messages'},
     'ros': {*MATHEMATICS, 'messages', 'logs'},
     'simulation': {*MATHEMATICS, 'messages', 'logs'},
     'simulation.node': {*MATHEMATICS, 'messages', 'logs', 'ros', 'simulation'},
     '__init__': MATHEMATICS,
 }
-# The command runs without ROS: what needs it is a process of its own.
+# The jobs of the command and the command itself run without ROS: what needs it is a process of
+# its own.
+MAY_IMPORT |= {
+    job: {*MATHEMATICS, 'messages', 'logs', 'simulation'} for job in ('benchmark', 'check', 'demo')
+}
 MAY_IMPORT['cli'] = set(MAY_IMPORT) - {'ros', 'simulation.node'}
 NEED_ROS = ('ros/', 'simulation/node.py')
 ROS_MODULES = {'rclpy', 'launch', 'launch_ros', 'ament_index_python', 'builtin_interfaces',
