@@ -23,7 +23,7 @@ from robots import (
 from inertial_estimation.errors import ConfigError, FrameNotFound, ModelError, ShapeError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import WrenchEstimate
-from inertial_estimation.estimation.wrench_estimator import CHUNK, PLANS_KEPT, WrenchEstimator
+from inertial_estimation.estimation.wrench_estimator import CHUNK, SOLVERS_KEPT, WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import Sample, SampleBatch
@@ -282,7 +282,7 @@ def test_contacts_may_change_at_every_step(rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     estimator = WrenchEstimator(robot, at_ends(robot))
     default = estimator.update(sample := random_sample(robot, rng))
-    for step in range(2 * PLANS_KEPT):
+    for step in range(2 * SOLVERS_KEPT):
         frames = rng.choice(list(robot.frames), rng.integers(0, 6))
         contacts = tuple(
             Contact(str(frame), ('wrench', 'force')[step % 2], point=tuple(rng.normal(size=3)))

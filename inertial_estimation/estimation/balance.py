@@ -26,53 +26,6 @@ Indices = NDArray[np.intp]
 Integers = NDArray[np.int64]
 
 
-class SignedSums:
-    """
-    Sums of terms with factors, as one indexed reduction.
-
-    A product with the matrix of factors would give the same numbers, but one NaN would spread to
-    all of them and every sum would depend on the last bit of every term.
-
-    Parameters
-    ----------
-    factors : ndarray, shape (n_sums, n_terms)
-        Whole numbers, mostly 0, 1, -1.
-
-    """
-
-    def __init__(self, factors: Integers) -> None:
-        n_terms = factors.shape[1]
-        index: list[int] = []
-        starts: list[int] = []
-        for row in factors:
-            starts.append(len(index))
-            for term in np.flatnonzero(row):
-                signed = 1 + term + (n_terms if row[term] < 0 else 0)
-                index += [int(signed)] * abs(int(row[term]))
-            if len(index) == starts[-1]:
-                index.append(0)
-        self._index = np.array(index, dtype=np.intp)
-        self._starts = np.array(starts, dtype=np.intp)
-
-    def __call__(self, terms: Array) -> Array:
-        """
-        Return the sums.
-
-        Parameters
-        ----------
-        terms : ndarray, shape (..., 1 + 2 n_terms, 6)
-            A row of zeros, the terms, the negated terms.
-
-        Returns
-        -------
-        ndarray, shape (..., n_sums, 6)
-
-        """
-        if not len(self._starts):
-            return np.empty((*terms.shape[:-2], 0, 6))
-        return np.add.reduceat(terms.take(self._index, axis=-2), self._starts, axis=-2)
-
-
 @dataclass(frozen=True, eq=False)
 class Balance:
     """
@@ -91,14 +44,12 @@ class Balance:
     """Factors of the contacts in each joint's torque, shape (n_joints, n_contacts)."""
     external_contacts: Integers
     """Factors of the contacts in each joint's external torque, shape (n_joints, n_contacts)."""
-    submodel_sums: SignedSums
-    """Sum of the external wrenches on each submodel [T 4.19]."""
-    joint_sums: SignedSums
-    """The different wrenches that `joint_group` refers to."""
-    joint_group: Indices
+    submodel_factors: Array
+    """Sum of the external wrenches on each submodel [T 4.19], shape (n_submodels, n_terms)."""
+    joint_factors: Array
     """
-    Which of these turns each joint's ``tau`` of the forest into its torque [T 4.25], and then
-    which one is its external load, shape (2, n_joints).
+    What turns each joint's ``tau`` of the forest into its torque [T 4.25], and then what loads it
+    from outside, shape (n_joints, 2, n_terms).
     """
 
 
@@ -154,19 +105,17 @@ def build_balance(
         external.append(
             [*[0] * n_other, *_external_factors(subtree[k], contact_links, robot.base)]
         )
-    n_terms = n_other + n_contacts
-    both = np.array([*by_joint, *external], dtype=np.int64).reshape(-1, n_terms)
-    distinct, group = np.unique(both, axis=0, return_inverse=True)
     n_joints = len(by_joint)
+    joint_factors = np.array([by_joint, external], dtype=np.int64)
+    joint_factors = joint_factors.reshape(2, n_joints, n_other + n_contacts)
     return Balance(
         submodels=submodels,
         contact_submodel=tuple(submodel_of[k] for k in contact_links),
         beyond=tuple(beyond),
-        joint_contacts=both[:n_joints, n_other:],
-        external_contacts=both[n_joints:, n_other:],
-        submodel_sums=SignedSums(np.array(by_submodel, dtype=np.int64)),
-        joint_sums=SignedSums(distinct),
-        joint_group=group.reshape(2, n_joints).astype(np.intp),
+        joint_contacts=joint_factors[0, :, n_other:],
+        external_contacts=joint_factors[1, :, n_other:],
+        submodel_factors=np.array(by_submodel, dtype=np.float64),
+        joint_factors=np.moveaxis(joint_factors, 0, 1).astype(np.float64),
     )
 
 

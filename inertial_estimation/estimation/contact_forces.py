@@ -1,19 +1,17 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Split the external wrench of one submodel among its contacts by least squares [T 4.5.3].
+Split the external wrench of a submodel among its contacts by least squares [T 4.5.3].
 
 The residual is weighed by the noise of the submodel's own FT sensors: force noise 1, moment noise
-`length_scale`, each at its own sensor. The answer does therefore not depend on the point about
+``length_scale``, each at its own sensor. The answer does therefore not depend on the point about
 which the sum is written. Of all solutions the shortest is taken, moments divided by the same
-length; singular values below `rank_tolerance` times the largest count as zero, so that a
+length; singular values below ``rank_tolerance`` times the largest count as zero, so that a
 combination of forces that hardly shows (two forces that squeeze a link) is left at zero instead
 of being blown up.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,76 +19,78 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-class Split(NamedTuple):
-    """What least squares found."""
+def noise_scale(length_scale: float) -> Array:
+    """
+    Return the standard deviations of an FT reading, up to a factor.
 
-    wrenches: Array
-    """Wrench of each contact in and about its frame, shape (..., n_contacts, 6) [N, Nm]."""
-    residual: Array
-    """What the contacts leave unexplained, about the reference frame, (..., 6) [N, Nm]."""
-    rank: NDArray[np.int64]
-    """Number of combinations of the unknowns that the wrench determines, shape (...)."""
+    Parameters
+    ----------
+    length_scale : float
+        Moment noise over force noise [m].
+
+    Returns
+    -------
+    ndarray, shape (6,)
+
+    """
+    return np.array([1.0, 1.0, 1.0, length_scale, length_scale, length_scale])
+
+
+def scaled_basis(basis: Array, length_scale: float) -> Array:
+    """
+    Return the wrenches of unknowns that all count in newtons.
+
+    Parameters
+    ----------
+    basis : ndarray, shape (6, n)
+        Columns that the unknowns stand for, pure moments among them.
+    length_scale : float
+        A moment of this size counts as a force of one [m].
+
+    Returns
+    -------
+    ndarray, shape (n, 6)
+        One row for each unknown.
+
+    """
+    is_force = np.abs(basis[:3]).max(axis=0) > 0
+    return np.where(is_force, 1.0, length_scale)[:, None] * basis.T
 
 
 def split_wrench(
-    total: Array,
-    bases: list[Array],
-    B_Xf_C: Array,
-    B_Xf_S: Array,
-    length_scale: float,
-    rank_tolerance: float,
-) -> Split:
+    total: Array, columns: Array, noise: Array, rank_tolerance: float
+) -> tuple[Array, NDArray[np.int64]]:
     """
-    Split a wrench among contacts.
+    Find the shortest unknowns that explain a wrench best.
 
     Parameters
     ----------
     total : ndarray, shape (..., 6)
-        Sum of the unknown external wrenches in and about a reference frame B [N, Nm].
-    bases : list of ndarray, shape (6, unknowns)
-        Wrenches that the unknowns of each contact stand for, in the contact's frame.
-    B_Xf_C : ndarray, shape (..., n_contacts, 6, 6)
-        Wrench transforms from the contact frames to B.
-    B_Xf_S : ndarray, shape (..., n_sensors, 6, 6)
-        Wrench transforms from the frames of the submodel's FT sensors to B; none: the reference
-        frame stands in for the sensor.
-    length_scale : float
-        Moment noise over force noise [m].
+        Sum of the unknown external wrenches, in and about some reference frame [N, Nm].
+    columns : ndarray, shape (..., n, 6)
+        What a unit of each unknown adds to it.
+    noise : ndarray, shape (..., m, 6)
+        Independent disturbances of the sum, one row each; they must span all six directions. A
+        single ``noise_scale`` as shape (6,) stands for a sensor at the reference frame.
     rank_tolerance : float
         Relative size of the singular values that count as zero.
 
     Returns
     -------
-    Split
+    unknowns : ndarray, shape (..., n)
+        In newtons.
+    rank : ndarray of int, shape (...)
+        Number of combinations of the unknowns that the wrench determines.
 
     """
-    scales = [np.where(np.abs(basis[:3]).max(axis=0) > 0, 1.0, length_scale) for basis in bases]
-    columns = [
-        B_Xf_C[..., c, :, :] @ (basis * scale)
-        for c, (basis, scale) in enumerate(zip(bases, scales, strict=True))
-    ]
-    matrix = np.concatenate(columns, axis=-1)
-    whiten = _whitening(B_Xf_S, length_scale)
-    u, s, vt = np.linalg.svd(whiten @ matrix, full_matrices=False)
+    if noise.ndim == 1:
+        white_columns, white_total = columns / noise, total / noise
+    else:
+        whiten = np.linalg.inv(np.linalg.cholesky(np.swapaxes(noise, -1, -2) @ noise))
+        white_columns = columns @ np.swapaxes(whiten, -1, -2)
+        white_total = (whiten @ total[..., None])[..., 0]
+    u, s, vt = np.linalg.svd(white_columns, full_matrices=False)
     kept = s > rank_tolerance * s[..., :1]
     inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
-    image = np.swapaxes(u, -1, -2) @ (whiten @ total[..., None])
-    x = np.swapaxes(vt, -1, -2) @ (inverse[..., None] * image)
-    residual = total - (matrix @ x)[..., 0]
-    wrenches = np.empty((*total.shape[:-1], len(bases), 6))
-    start = 0
-    for c, (basis, scale) in enumerate(zip(bases, scales, strict=True)):
-        stop = start + basis.shape[1]
-        wrenches[..., c, :] = ((basis * scale) @ x[..., start:stop, :])[..., 0]
-        start = stop
-    return Split(wrenches, residual, kept.sum(axis=-1))
-
-
-def _whitening(B_Xf_S: Array, length_scale: float) -> Array:
-    """Return the inverse Cholesky factor of the covariance of a sum of FT readings."""
-    noise = np.array([1.0, 1.0, 1.0, length_scale, length_scale, length_scale])
-    if B_Xf_S.shape[-3] == 0:
-        return np.diag(1.0 / noise)
-    factors = B_Xf_S * noise
-    covariance = (factors @ np.swapaxes(factors, -1, -2)).sum(axis=-3)
-    return np.linalg.inv(np.linalg.cholesky(covariance))
+    image = (vt @ white_total[..., None])[..., 0]
+    return (u @ (inverse * image)[..., None])[..., 0], kept.sum(axis=-1)

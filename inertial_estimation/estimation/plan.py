@@ -15,6 +15,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.quality import Qualities, Working, find_qualities
+from inertial_estimation.estimation.splits import Frames, Split, find_splits
 from inertial_estimation.estimation.transforms import row_pose
 from inertial_estimation.model.robot import Robot
 
@@ -27,32 +28,8 @@ LOST = Quality.MISSING | Quality.DROPPED
 
 
 @dataclass(frozen=True, eq=False)
-class SharedSubmodel:
-    """A submodel whose external wrench has to be split among its contacts."""
-
-    row: int
-    """Row among the sums."""
-    contacts: Indices
-    """Its contacts with unknowns, rows among the active contacts."""
-    bases: list[Array]
-    """Wrenches that their unknowns stand for, each of shape (6, unknowns)."""
-    sensors: Indices
-    """Its FT sensors."""
-    unknowns: int
-    undetermined_torques: Mask
-    """Torques that hold some of its contacts but not all, shape (n_joints,)."""
-    undetermined_external: Mask
-    """External torques likewise, shape (n_joints,)."""
-
-
-@dataclass(frozen=True, eq=False)
 class Plan:
-    """
-    The indices that one step follows.
-
-    Frames are stacked: tops, FT sensors, active contacts and, unless the answer is exact, root
-    links of the submodels.
-    """
+    """What one step follows."""
 
     dynamics: Dynamics
     balance: Balance
@@ -60,23 +37,20 @@ class Plan:
     """All contacts that were asked for."""
     active: Indices
     """Those that take part."""
-    frame_support: Indices
-    """Pose of the geometry that each frame is attached to, shape (n_frames,)."""
-    frame_pose: Array
-    """Row pose of each frame relative to it, shape (n_frames, 4, 3) [m]."""
+    frames: Frames
     ft_directions: Array
     """+1: child on parent, -1: parent on child, 0: not used, shape (n_fts, 1)."""
-    contact_rows: Indices
-    """Submodel of each active contact."""
+    carried: Array
+    """1 where a submodel carries an active contact, shape (n_submodels, n_active)."""
     known: Indices
     """Active contacts with a known wrench."""
     known_wrenches: Array
     """Their wrenches, in and about their frames, shape (n_known, 6) [N, Nm]."""
     single: Indices
     """Active contacts that alone carry the wrench of their submodel [T 4.21]."""
-    shared: tuple[SharedSubmodel, ...]
-    free: Indices
-    """Submodels without unknowns."""
+    single_rows: Indices
+    """Their submodels."""
+    splits: tuple[Split, ...]
     residual_rows: Indices
     """Row of each submodel of the balance among the robot's own."""
     ranks: NDArray[np.int64]
@@ -84,7 +58,6 @@ class Plan:
     quality: Qualities
     used_imus: Mask
     used_fts: Mask
-
     exact: bool
     """Every submodel has just one contact, a full wrench."""
     complete: bool
@@ -98,6 +71,7 @@ def build_plan(
     contacts: tuple[Contact, ...],
     active: Sequence[int],
     working: Working,
+    length_scale: float,
 ) -> Plan:
     """
     Lay out one step.
@@ -116,6 +90,8 @@ def build_plan(
         Those that take part.
     working : Working
         Sensors and joints that deliver.
+    length_scale : float
+        Moment noise over force noise [m].
 
     Returns
     -------
@@ -123,48 +99,42 @@ def build_plan(
 
     """
     used = [contacts[c] for c in active]
+    n_submodels = len(balance.submodels)
     owners = np.array(balance.contact_submodel, dtype=np.intp)
     unknowns = np.array([contact.unknowns for contact in used], dtype=np.intp)
-    carriers = [
-        np.flatnonzero((owners == s) & (unknowns > 0)) for s in range(len(balance.submodels))
-    ]
-    alone = [len(rows) == 1 and unknowns[rows[0]] == 6 for rows in carriers]
-    single = np.array([carriers[s][0] for s in np.flatnonzero(alone)], dtype=np.intp)
-    known = [c for c, contact in enumerate(used) if contact.kind == 'known']
-    exact = all(alone) and not known
-    support, pose = _frames(robot, dynamics, balance, used, exact)
+    carriers = [np.flatnonzero((owners == s) & (unknowns > 0)) for s in range(n_submodels)]
+    alone = np.array([len(rows) == 1 and unknowns[rows[0]] == 6 for rows in carriers], dtype=bool)
+    sharing = {s: rows for s, rows in enumerate(carriers) if len(rows) and not alone[s]}
+    known = np.flatnonzero(unknowns == 0)
+    exact = bool(alone.all()) and not len(known)
+    frames = _frames(robot, dynamics, balance, used, exact)
     own_rows = {submodel.root: row for row, submodel in enumerate(robot.submodels)}
-    residual_rows = [own_rows[submodel.root] for submodel in balance.submodels]
+    residual_rows = np.array([own_rows[s.root] for s in balance.submodels], dtype=np.intp)
     ranks = np.zeros(len(robot.submodels), dtype=np.int64)
-    ranks[np.array(residual_rows)[alone]] = 6
-    directions = [s.direction * on for s, on in zip(robot.ft_sensors, working.fts, strict=True)]
+    ranks[residual_rows[alone]] = 6
     quality = find_qualities(
-        robot, dynamics.forest, balance, contacts, active, working, residual_rows
+        robot, dynamics.forest, balance, contacts, active, working, list(residual_rows)
     )
     used_imus = np.isin(np.arange(len(robot.imus)), dynamics.imus)
     used_imus &= np.array(working.imus, dtype=bool)
     used_fts = np.array(working.fts, dtype=bool)
     for shown in (ranks, used_imus, used_fts):
         shown.flags.writeable = False
+    directions = [s.direction * on for s, on in zip(robot.ft_sensors, working.fts, strict=True)]
     return Plan(
         dynamics=dynamics,
         balance=balance,
         contacts=contacts,
         active=np.array(active, dtype=np.intp),
-        frame_support=support,
-        frame_pose=pose,
+        frames=frames,
         ft_directions=np.array(directions, dtype=np.float64).reshape(-1, 1),
-        contact_rows=owners,
-        known=np.array(known, dtype=np.intp),
+        carried=np.equal.outer(np.arange(n_submodels), owners).astype(np.float64),
+        known=known,
         known_wrenches=np.array([used[c].wrench for c in known]).reshape(-1, 6),
-        single=single,
-        shared=tuple(
-            _shared(balance, s, rows, used)
-            for s, rows in enumerate(carriers)
-            if len(rows) and not alone[s]
-        ),
-        free=np.array([s for s, rows in enumerate(carriers) if not len(rows)], dtype=np.intp),
-        residual_rows=np.array(residual_rows, dtype=np.intp),
+        single=np.array([carriers[s][0] for s in np.flatnonzero(alone)], dtype=np.intp),
+        single_rows=np.flatnonzero(alone),
+        splits=find_splits(balance, frames, sharing, used, active, length_scale),
+        residual_rows=residual_rows,
         ranks=ranks,
         quality=quality,
         used_imus=used_imus,
@@ -175,37 +145,18 @@ def build_plan(
     )
 
 
-def _shared(balance: Balance, s: int, rows: Indices, used: Sequence[Contact]) -> SharedSubmodel:
-    """Describe a submodel whose wrench is split."""
-    submodel = balance.submodels[s]
-    root = [submodel.root_sensor] if submodel.root_sensor >= 0 else []
-    return SharedSubmodel(
-        row=s,
-        contacts=rows,
-        bases=[used[c].basis() for c in rows],
-        sensors=np.array([*root, *submodel.child_sensors], dtype=np.intp),
-        unknowns=sum(used[c].unknowns for c in rows),
-        undetermined_torques=_holds_some(balance.joint_contacts[:, rows]),
-        undetermined_external=_holds_some(balance.external_contacts[:, rows]),
-    )
-
-
-def _holds_some(factors: NDArray[np.int64]) -> Mask:
-    """Tell which rows hold some of the contacts but not all."""
-    held = factors != 0
-    some: Mask = held.any(axis=1) & ~held.all(axis=1)
-    return some
-
-
 def _frames(
     robot: Robot, dynamics: Dynamics, balance: Balance, used: Sequence[Contact], exact: bool
-) -> tuple[Indices, Array]:
-    """Return support and row pose of all frames that a step needs."""
-    frames = [(top.link, top.L_H_top) for top in dynamics.forest.tops]
-    frames += [(sensor.child, sensor.child_H_sensor) for sensor in robot.ft_sensors]
-    frames += [robot.frame(contact.frame) for contact in used]
+) -> Frames:
+    """Return all frames that a step needs."""
+    places = [(top.link, top.L_H_top) for top in dynamics.forest.tops]
+    sensors = len(places)
+    places += [(sensor.child, sensor.child_H_sensor) for sensor in robot.ft_sensors]
+    contacts = len(places)
+    places += [robot.frame(contact.frame) for contact in used]
+    roots = len(places)
     if not exact:
-        frames += [(submodel.root, np.eye(4)) for submodel in balance.submodels]
-    links = np.array([link for link, _ in frames], dtype=np.intp)
-    poses = dynamics.geometry.support_H_L[links] @ np.array([pose for _, pose in frames])
-    return dynamics.geometry.support[links], row_pose(poses)
+        places += [(submodel.root, np.eye(4)) for submodel in balance.submodels]
+    links = np.array([link for link, _ in places], dtype=np.intp)
+    poses = dynamics.geometry.support_H_L[links] @ np.array([pose for _, pose in places])
+    return Frames(dynamics.geometry.support[links], row_pose(poses), sensors, contacts, roots)

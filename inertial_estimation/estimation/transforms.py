@@ -44,7 +44,7 @@ def row_pose(homogeneous: Array) -> Array:
     )
 
 
-def compose(A_pose_B: Array, B_pose_C: Array) -> Array:
+def compose(A_pose_B: Array, B_pose_C: Array, out: Array | None = None) -> Array:
     """
     Return the pose of C in A.
 
@@ -52,18 +52,20 @@ def compose(A_pose_B: Array, B_pose_C: Array) -> Array:
     ----------
     A_pose_B, B_pose_C : ndarray, shape (..., 4, 3)
         Row poses.
+    out : ndarray, shape (..., 4, 3), optional
+        Where to write it.
 
     Returns
     -------
     ndarray, shape (..., 4, 3)
 
     """
-    pose = B_pose_C @ A_pose_B[..., :3, :]
+    pose: Array = np.matmul(B_pose_C, A_pose_B[..., :3, :], out=out)
     pose[..., 3, :] += A_pose_B[..., 3, :]
     return pose
 
 
-def cross_matrix(p: Array) -> Array:
+def cross_matrix(p: Array, out: Array | None = None) -> Array:
     """
     Return the matrices K with ``f @ K = p x f``.
 
@@ -71,17 +73,19 @@ def cross_matrix(p: Array) -> Array:
     ----------
     p : ndarray, shape (..., 3)
         Vectors.
+    out : ndarray, shape (..., 9), optional
+        Where to write them, row by row.
 
     Returns
     -------
     ndarray, shape (..., 3, 3)
 
     """
-    matrices: Array = (p @ _SKEW).reshape(*p.shape, 3)
+    matrices: Array = np.matmul(p, _SKEW, out=out).reshape(*p.shape, 3)
     return matrices
 
 
-def to_parent(A_pose_B: Array, B_f: Array, cross: Array) -> Array:
+def to_parent(A_pose_B: Array, B_f: Array, cross: Array, out: Array | None = None) -> Array:
     """
     Express wrenches given in and about B in and about A.
 
@@ -93,13 +97,15 @@ def to_parent(A_pose_B: Array, B_f: Array, cross: Array) -> Array:
         Wrenches [N, Nm].
     cross : ndarray, shape (..., 3, 3)
         ``cross_matrix`` of the origins, which callers use for several wrenches.
+    out : ndarray, shape (..., 2, 3), optional
+        Where to write them.
 
     Returns
     -------
     ndarray, shape (..., 2, 3)
 
     """
-    A_f = B_f @ A_pose_B[..., :3, :]
+    A_f: Array = np.matmul(B_f, A_pose_B[..., :3, :], out=out)
     A_f[..., 1:, :] += A_f[..., :1, :] @ cross
     return A_f
 
@@ -124,28 +130,4 @@ def to_child(A_pose_B: Array, A_f: Array, cross: Array) -> Array:
     """
     about_B = A_f.copy()
     about_B[..., 1:, :] -= A_f[..., :1, :] @ cross
-    return about_B @ np.swapaxes(A_pose_B[..., :3, :], -1, -2)
-
-
-def wrench_transform(A_pose_B: Array, cross: Array) -> Array:
-    """
-    Return the 6 x 6 matrices that move wrenches from B to A.
-
-    Parameters
-    ----------
-    A_pose_B : ndarray, shape (..., 4, 3)
-        Row poses.
-    cross : ndarray, shape (..., 3, 3)
-        As in `to_parent`.
-
-    Returns
-    -------
-    ndarray, shape (..., 6, 6)
-        A_Xf_B, acting on columns [force; torque].
-
-    """
-    A_RT_B = A_pose_B[..., :3, :]
-    X = np.zeros((*A_pose_B.shape[:-2], 6, 6))
-    X[..., :3, :3] = X[..., 3:, 3:] = np.swapaxes(A_RT_B, -1, -2)
-    X[..., 3:, :3] = np.swapaxes(A_RT_B @ cross, -1, -2)
-    return X
+    return about_B @ A_pose_B[..., :3, :].swapaxes(-1, -2)

@@ -4,10 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Iterable, Sequence
 from math import inf, isfinite
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,22 +16,27 @@ from inertial_estimation.estimation.balance import Balance, build_balance
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dynamics import Dynamics, serving_sources
 from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.faults import (
+    Sizes,
+    alike,
+    find_faults,
+    without_faults,
+    working_of,
+)
 from inertial_estimation.estimation.plan import Plan, build_plan
 from inertial_estimation.estimation.quality import Working
-from inertial_estimation.estimation.solve import solve
+from inertial_estimation.estimation.solver import Solver
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.submodels import Submodel, decompose
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-S = TypeVar('S', Sample, SampleBatch)
 K = TypeVar('K')
 V = TypeVar('V')
 
-PLANS_KEPT = 64
-"""Plans are small; more than this means contacts that never come back."""
+SOLVERS_KEPT = 64
+"""They are small; more than this means contacts that never come back."""
 DYNAMICS_KEPT = 8
 """Each holds Pinocchio's workspace, tens of megabytes for a humanoid."""
 CHUNK = 256
@@ -102,16 +106,14 @@ class WrenchEstimator:
         if not 0.0 <= rank_tolerance < 1.0:
             raise ConfigError(f'rank_tolerance is {rank_tolerance}, expected 0 or more, below 1')
         self._numbers = (length_scale, rank_tolerance)
-        self._n = (len(robot.joint_names), len(robot.imus), n_fts)
-        self._shapes = _shapes(*self._n)
+        self._sizes = Sizes(len(robot.joint_names), len(robot.imus), n_fts)
+        self._shapes = _shapes(self._sizes)
         self._dynamics: dict[tuple[int, ...], Dynamics] = {}
         self._balances: dict[Hashable, Balance] = {}
-        self._plans: dict[Hashable, Plan] = {}
-        self._faultless: dict[Hashable, Plan] = {}
-        self._no_joints = (False,) * self._n[0]
-        self._none_assumed = bytes(self._n[0])
-        everything = Working((True,) * self._n[1], (True,) * n_fts, *[self._no_joints] * 2)
-        self._plan(everything, None)
+        self._solvers: dict[Hashable, Solver] = {}
+        self._faultless: dict[Hashable, Solver] = {}
+        self._none_assumed = bytes(self._sizes.joints)
+        self._faultless_solver(self._none_assumed, None)
 
     def update(
         self, sample: Sample, contacts: tuple[Contact, ...] | None = None
@@ -139,22 +141,21 @@ class WrenchEstimator:
 
         """
         self._check_shapes(sample, ())
-        plan = self._faultless_plan(sample, contacts)
-        plan.dynamics.run(sample)
-        if _is_faulty(plan, sample):
-            faults = _faults(sample)
-            plan = self._plan(_working(faults, *self._n), contacts)
-            sample = _without_faults(sample, faults, *self._n)
-            plan.dynamics.run(sample)
-        dynamics = plan.dynamics
-        return solve(
-            plan,
-            sample.stamp_ns,
-            dynamics.tau,
-            dynamics.poses,
-            dynamics.jacobian,
-            self.calibration.apply(sample.ft_readings),
-            *self._numbers,
+        given = None if contacts is None else tuple(contacts)
+        assumed = self._none_assumed
+        if sample.joint_states is not None:
+            assumed = (sample.joint_states == SensorState.ASSUMED).tobytes()
+        solver = self._faultless_solver(assumed, given)
+        solver.plan.dynamics.run(sample)
+        if _is_faulty(solver.plan, sample):
+            faults = find_faults(sample)
+            solver = self._solver(working_of(faults, self._sizes), given)
+            sample = without_faults(sample, faults, self._sizes)
+            solver.plan.dynamics.run(sample)
+        dynamics = solver.plan.dynamics
+        readings = self.calibration.apply(sample.ft_readings)
+        return solver.solve(
+            sample.stamp_ns, dynamics.tau, dynamics.poses, dynamics.jacobian, readings
         )
 
     def batch(
@@ -184,36 +185,32 @@ class WrenchEstimator:
 
         """
         self._check_shapes(samples, (len(samples),))
+        given = None if contacts is None else tuple(contacts)
         parts, order = [], []
-        for faults, rows in _alike(_faults(samples)):
-            plan = self._plan(_working(faults, *self._n), contacts)
+        for faults, rows in alike(find_faults(samples)):
+            plan = self._solver(working_of(faults, self._sizes), given).plan
             for start in range(0, max(1, len(rows)), CHUNK):
                 order.append(rows[start : start + CHUNK])
-                chunk = _without_faults(samples.take(order[-1]), faults, *self._n)
-                parts.append(
-                    solve(
-                        plan,
-                        chunk.stamp_ns,
-                        *plan.dynamics.run_many(chunk),
-                        self.calibration.apply(chunk.ft_readings),
-                        *self._numbers,
-                    )
-                )
+                chunk = without_faults(samples.take(order[-1]), faults, self._sizes)
+                solver = Solver(plan, self._numbers[1], (len(chunk),))
+                readings = self.calibration.apply(chunk.ft_readings)
+                results = plan.dynamics.run_many(chunk)
+                parts.append(solver.solve(chunk.stamp_ns, *results, readings))
         return _join(parts, order)
 
-    def _faultless_plan(self, sample: Sample, contacts: tuple[Contact, ...] | None) -> Plan:
-        """Return the plan for a sample in which every sensor works; joints may be assumed."""
-        if sample.joint_states is None:
-            assumed = self._none_assumed
-        else:
-            assumed = (sample.joint_states == SensorState.ASSUMED).tobytes()
-        key = (assumed, contacts)
-        plan = self._faultless.get(key)
-        if plan is None:
-            joints = tuple(flag != 0 for flag in assumed)
-            working = Working((True,) * self._n[1], (True,) * self._n[2], self._no_joints, joints)
-            plan = _keep(self._faultless, key, self._plan(working, contacts), PLANS_KEPT)
-        return plan
+    def _faultless_solver(self, assumed: bytes, contacts: tuple[Contact, ...] | None) -> Solver:
+        """Return the solver for samples in which every sensor works; joints may be assumed."""
+        solver = self._faultless.get((assumed, contacts))
+        if solver is None:
+            working = Working(
+                imus=(True,) * self._sizes.imus,
+                fts=(True,) * self._sizes.fts,
+                missing_joints=(False,) * self._sizes.joints,
+                assumed_joints=tuple(flag != 0 for flag in assumed),
+            )
+            solver = self._solver(working, contacts)
+            _keep(self._faultless, (assumed, contacts), solver, SOLVERS_KEPT)
+        return solver
 
     def _check_shapes(self, sample: Sample | SampleBatch, lead: tuple[int, ...]) -> None:
         """Raise if an array has the wrong shape."""
@@ -221,17 +218,18 @@ class WrenchEstimator:
             array = getattr(sample, name)
             if array.shape != lead + shape:
                 raise ShapeError(name, lead + shape, array.shape)
-        states, shape = sample.joint_states, (*lead, self._n[0])
+        states, shape = sample.joint_states, (*lead, self._sizes.joints)
         if states is not None and states.shape != shape:
             raise ShapeError('joint_states', shape, states.shape)
 
-    def _plan(self, working: Working, contacts: tuple[Contact, ...] | None) -> Plan:
-        """Return the plan for working sensors and contacts, new or kept."""
+    def _solver(self, working: Working, contacts: tuple[Contact, ...] | None) -> Solver:
+        """Return the solver for working sensors and contacts, new or kept."""
         key = (working, contacts)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = _keep(self._plans, key, self._new_plan(working, contacts), PLANS_KEPT)
-        return plan
+        solver = self._solvers.get(key)
+        if solver is None:
+            new = Solver(self._new_plan(working, contacts), self._numbers[1])
+            solver = _keep(self._solvers, key, new, SOLVERS_KEPT)
+        return solver
 
     def _new_plan(self, working: Working, contacts: tuple[Contact, ...] | None) -> Plan:
         """Lay out a plan."""
@@ -249,8 +247,8 @@ class WrenchEstimator:
         balance = self._balances.get(key)
         if balance is None:
             new = build_balance(robot, dynamics.forest, submodels, used, active_links)
-            balance = _keep(self._balances, key, new, PLANS_KEPT)
-        return build_plan(robot, dynamics, balance, given, active, working)
+            balance = _keep(self._balances, key, new, SOLVERS_KEPT)
+        return build_plan(robot, dynamics, balance, given, active, working, self._numbers[0])
 
     def _dynamics_for(self, imus: list[int]) -> Dynamics:
         """
@@ -276,16 +274,14 @@ def _check_parameters(robot: Robot) -> None:
             raise ModelError(f"link '{name}' has a first moment but no mass")
 
 
-def _shapes(n_joints: int, n_imus: int, n_fts: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def _shapes(sizes: Sizes) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Return the shape of each array of a sample."""
+    joints = ('positions', 'velocities', 'accelerations')
+    imus = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
     return (
-        ('positions', (n_joints,)),
-        ('velocities', (n_joints,)),
-        ('accelerations', (n_joints,)),
-        ('angular_velocities', (n_imus, 3)),
-        ('proper_accelerations', (n_imus, 3)),
-        ('angular_accelerations', (n_imus, 3)),
-        ('ft_readings', (n_fts, 6)),
+        *((name, (sizes.joints,)) for name in joints),
+        *((name, (sizes.imus, 3)) for name in imus),
+        ('ft_readings', (sizes.fts, 6)),
     )
 
 
@@ -324,65 +320,6 @@ def _is_faulty(plan: Plan, sample: Sample) -> bool:
         qd, qdd = sample.velocities, sample.accelerations
         size += qd.dot(qd) + qdd.dot(qdd)
     return not isfinite(size)
-
-
-def _faults(sample: Sample | SampleBatch) -> Mask:
-    """Return what is missing: joints, IMUs, FT sensors; then which joints are assumed."""
-    joints = (
-        np.isfinite(sample.positions)
-        & np.isfinite(sample.velocities)
-        & np.isfinite(sample.accelerations)
-    )
-    imus = (
-        np.isfinite(sample.angular_velocities).all(axis=-1)
-        & np.isfinite(sample.proper_accelerations).all(axis=-1)
-        & np.isfinite(sample.angular_accelerations).all(axis=-1)
-    )
-    fts = np.isfinite(sample.ft_readings).all(axis=-1)
-    assumed = np.zeros_like(joints)
-    if sample.joint_states is not None:
-        assumed = sample.joint_states == SensorState.ASSUMED
-    return np.concatenate([~joints, ~imus, ~fts, assumed], axis=-1)
-
-
-def _alike(faults: Mask) -> Iterator[tuple[Mask, Indices]]:
-    """Group equal rows; no rows at all count as one group without faults."""
-    groups: dict[bytes, list[int]] = {}
-    for k, row in enumerate(np.packbits(faults, axis=1)):
-        groups.setdefault(row.tobytes(), []).append(k)
-    if not groups:
-        yield np.zeros(faults.shape[1], dtype=bool), np.empty(0, dtype=np.intp)
-    for rows in groups.values():
-        yield faults[rows[0]], np.array(rows, dtype=np.intp)
-
-
-def _working(faults: Mask, n_joints: int, n_imus: int, n_fts: int) -> Working:
-    """Sort one row of `_faults` by kind."""
-    flags = faults.tolist()
-    sensors = n_joints + n_imus + n_fts
-    return Working(
-        imus=tuple(not fault for fault in flags[n_joints : n_joints + n_imus]),
-        fts=tuple(not fault for fault in flags[n_joints + n_imus : sensors]),
-        missing_joints=tuple(flags[:n_joints]),
-        assumed_joints=tuple(flags[sensors:]),
-    )
-
-
-def _without_faults(sample: S, faults: Mask, n_joints: int, n_imus: int, n_fts: int) -> S:
-    """Put zeros where something is missing; the plan keeps them out of all results."""
-    if not faults[: n_joints + n_imus + n_fts].any():
-        return sample
-    joints, imus, fts, _ = np.split(faults, np.cumsum([n_joints, n_imus, n_fts]))
-    zeros: dict[str, Any] = {
-        name: np.where(joints, 0.0, getattr(sample, name))
-        for name in ('positions', 'velocities', 'accelerations')
-    }
-    for name in ('angular_velocities', 'proper_accelerations', 'angular_accelerations'):
-        zeros[name] = np.where(imus[:, None], 0.0, getattr(sample, name))
-    zeros['ft_readings'] = np.where(fts[:, None], 0.0, sample.ft_readings)
-    if isinstance(sample, Sample):
-        return sample._replace(**zeros)
-    return replace(sample, **zeros)
 
 
 def _keep(store: dict[K, V], key: K, value: V, limit: int) -> V:

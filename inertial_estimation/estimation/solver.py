@@ -1,0 +1,227 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The arithmetic of one step, or of many at once: the same code with a leading axis.
+
+Wrenches on the way are about the root link's origin in its axes, one row [force; torque] each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.estimation.contact_forces import split_wrench
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.plan import LOST, Plan
+from inertial_estimation.estimation.splits import Split
+from inertial_estimation.estimation.transforms import (
+    compose,
+    cross_matrix,
+    to_child,
+    to_parent,
+)
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+UNDETERMINED = np.uint8(Quality.UNDETERMINED)
+
+
+class Solver:
+    """
+    Follows a plan, again and again, in the same workspace.
+
+    Parameters
+    ----------
+    plan : Plan
+        The indices to follow.
+    rank_tolerance : float
+        As in `contact_forces.split_wrench`.
+    lead : tuple of int, optional
+        Leading axes: none for one step, (n,) for n of them.
+
+    """
+
+    def __init__(self, plan: Plan, rank_tolerance: float, lead: tuple[int, ...] = ()) -> None:
+        self.plan = plan
+        self._rank_tolerance = rank_tolerance
+        self._lead = lead
+        frames, balance = plan.frames, plan.balance
+        n_frames, n_measured = len(frames.support), frames.contacts
+        n_terms = n_measured + len(plan.active)
+        self._supports = np.empty((*lead, n_frames, 4, 3))
+        self._frames = np.empty((*lead, n_frames, 4, 3))
+        self._origins = self._frames[..., 3, :]
+        cross = np.empty((*lead, n_frames, 9))
+        self._cross_rows, self._cross = cross, cross.reshape(*lead, n_frames, 3, 3)
+        self._at_measured = self._view(slice(0, n_measured))
+        self._at_contacts = self._view(slice(n_measured, n_terms))
+        self._at_roots = self._view(slice(n_terms, n_frames))
+        self._local = np.empty((*lead, n_measured, 6))
+        self._tops = self._local[..., : frames.sensors, :]
+        self._readings = self._local[..., frames.sensors :, :]
+        self._terms = np.zeros((*lead, n_terms, 6))
+        self._measured = self._terms[..., :n_measured, :]
+        self._external = self._terms[..., n_measured:, :]
+        self._totals = balance.submodel_factors[:, :n_measured].copy()
+        owners = list(balance.contact_submodel)
+        self._exact = self._totals[owners] if plan.exact else None
+        n_joints = len(balance.joint_factors)
+        self._factors = balance.joint_factors.reshape(2 * n_joints, n_terms).copy()
+        self._loads = np.empty((*lead, 2 * n_joints, 6))
+        self._pairs_of_loads = self._loads.reshape(*lead, n_joints, 2, 6)
+        flags = (plan.ranks, *plan.quality, plan.used_imus, plan.used_fts)
+        self._flags: tuple[Any, ...] = tuple(np.broadcast_to(a, (*lead, len(a))) for a in flags)
+
+    def solve(
+        self,
+        stamp_ns: int | NDArray[np.int64],
+        tau: Array,
+        poses: Array,
+        jacobian: Array,
+        ft_wrenches: Array,
+    ) -> WrenchEstimate:
+        """
+        Turn the results of `Dynamics.run` and the measured wrenches into an estimate.
+
+        Parameters
+        ----------
+        stamp_ns : int or ndarray, shape (...)
+            Stamps [ns].
+        tau : ndarray, shape (..., nv)
+            Generalised forces of the forest.
+        poses : ndarray, shape (..., n_supports, 4, 3)
+            Row poses of the geometry.
+        jacobian : ndarray, shape (..., 6, n_joints)
+            Joint axes about the root link's origin.
+        ft_wrenches : ndarray, shape (..., n_fts, 6)
+            Measured wrenches in the sensor frames, as each sensor counts them [N, Nm].
+
+        Returns
+        -------
+        WrenchEstimate
+            Nothing in it is written to by later steps.
+
+        """
+        plan, flags = self.plan, self._flags
+        self._place_frames(poses)
+        self._measure(tau, ft_wrenches)
+        residuals = np.zeros((*self._lead, len(plan.ranks), 6))
+        if self._exact is not None:
+            np.matmul(self._exact, self._measured, out=self._external)
+        else:
+            totals = np.matmul(self._totals, self._measured)
+            flags = self._find_external(totals)
+            left = totals - np.matmul(plan.carried, self._external)
+            residuals[..., plan.residual_rows, :] = self._from_root(self._at_roots, left)
+        wrenches = self._from_root(self._at_contacts, self._external)
+        if len(plan.known):
+            wrenches[..., plan.known, :] = plan.known_wrenches
+        torques, external_torques = self._torques(tau, jacobian)
+        estimate = WrenchEstimate(
+            stamp_ns, plan.contacts, wrenches, torques, external_torques, residuals, *flags
+        )
+        return estimate if plan.complete else _with_gaps(estimate, plan)
+
+    def _view(self, rows: slice | Indices) -> tuple[Array, Array]:
+        """Return poses and cross matrices of some frames."""
+        return self._frames[..., rows, :, :], self._cross[..., rows, :, :]
+
+    def _place_frames(self, poses: Array) -> None:
+        """Find where all frames are."""
+        frames = self.plan.frames
+        poses.take(frames.support, axis=-3, out=self._supports, mode='clip')
+        compose(self._supports, frames.pose, out=self._frames)
+        cross_matrix(self._origins, out=self._cross_rows)
+
+    def _measure(self, tau: Array, ft_wrenches: Array) -> None:
+        """Write the terms that come from sensors: net wrenches below the tops, FT readings."""
+        rows = self.plan.dynamics.forest.top_rows
+        tau.take(rows, axis=-1, out=self._tops, mode='clip')
+        np.multiply(ft_wrenches, self.plan.ft_directions, out=self._readings)
+        self._to_root(self._at_measured, self._local, out=self._measured)
+
+    def _to_root(self, at: tuple[Array, Array], local: Array, out: Array | None = None) -> Array:
+        """Move wrenches, one row each, from their frames to the root link."""
+        pairs = (*local.shape[:-1], 2, 3)
+        moved = to_parent(
+            at[0], local.reshape(pairs), at[1], None if out is None else out.reshape(pairs)
+        )
+        return moved.reshape(local.shape)
+
+    def _from_root(self, at: tuple[Array, Array], rows: Array) -> Array:
+        """Move wrenches, one row each, from the root link to their frames."""
+        pairs = (*rows.shape[:-1], 2, 3)
+        return to_child(at[0], rows.reshape(pairs), at[1]).reshape(rows.shape)
+
+    def _find_external(self, totals: Array) -> tuple[Any, ...]:
+        """Share the sums out among the contacts; return the flags with what was found."""
+        plan, external = self.plan, self._external
+        external[...] = 0.0
+        if len(plan.known):
+            at = self._view(plan.frames.contacts + plan.known)
+            known = np.broadcast_to(plan.known_wrenches, (*self._lead, len(plan.known), 6))
+            external[..., plan.known, :] = self._to_root(at, known)
+            totals = totals - np.matmul(plan.carried, external)
+        external[..., plan.single, :] = totals[..., plan.single_rows, :]
+        if not plan.splits:
+            return self._flags
+        ranks, contact, torque, load = (flag.copy() for flag in self._flags[:4])
+        for split in plan.splits:
+            rank = self._split(split, totals)
+            ranks[..., plan.residual_rows[split.rows]] = rank
+            for k in range(len(split.rows)):
+                lack = np.where(rank[..., k, None] < split.unknowns, UNDETERMINED, np.uint8(0))
+                contact[..., split.contacts[k]] |= lack
+                torque |= lack * split.torques[k]
+                load |= lack * split.external[k]
+        return ranks, contact, torque, load, *self._flags[4:]
+
+    def _split(self, split: Split, totals: Array) -> NDArray[np.int64]:
+        """Share the sums of some submodels out among their contacts; return the ranks."""
+        n, n_columns = split.frames.shape
+        at = self._view(split.frames.reshape(-1))
+        local = np.broadcast_to(split.columns.reshape(-1, 6), (*self._lead, n * n_columns, 6))
+        columns = self._to_root(at, local).reshape(*self._lead, n, n_columns, 6)
+        rows = np.concatenate([totals[..., split.rows, None, :], columns], axis=-2)
+        at = self._view(np.repeat(split.reference, 1 + n_columns))
+        seen = self._from_root(at, rows.reshape(*self._lead, n * (1 + n_columns), 6))
+        seen = seen.reshape(*self._lead, n, 1 + n_columns, 6)
+        last = 1 + split.unknowns
+        noise = seen[..., last:, :] if split.noise is None else split.noise
+        unknowns, rank = split_wrench(
+            seen[..., 0, :], seen[..., 1:last, :], noise, self._rank_tolerance
+        )
+        parts = unknowns[..., None] * columns[..., : split.unknowns, :]
+        parts = parts.reshape(*self._lead, n * split.unknowns, 6)
+        self._external += np.matmul(split.owner, parts)
+        return rank
+
+    def _torques(self, tau: Array, jacobian: Array) -> tuple[Array, Array]:
+        """Return joint torques in the local form [T 4.25] and external joint torques."""
+        forest = self.plan.dynamics.forest
+        np.matmul(self._factors, self._terms, out=self._loads)
+        axes = np.swapaxes(jacobian, -1, -2)[..., None]
+        projected = np.matmul(self._pairs_of_loads, axes)[..., 0]
+        held = tau.take(forest.joint_rows, axis=-1)
+        if forest.joints_between_trees:
+            held[..., forest.joints_between_trees] = 0.0
+        held += projected[..., 0]
+        return held, projected[..., 1]
+
+
+def _with_gaps(estimate: WrenchEstimate, plan: Plan) -> WrenchEstimate:
+    """Write NaN where nothing could be estimated, and give every contact its row."""
+    wrenches = np.full((*estimate.wrenches.shape[:-2], len(plan.contacts), 6), np.nan)
+    wrenches[..., plan.active, :] = estimate.wrenches
+    wrenches[..., (plan.quality.contacts & LOST) != 0, :] = np.nan
+    estimate.torques[..., (plan.quality.torques & LOST) != 0] = np.nan
+    estimate.external_torques[..., (plan.quality.external & LOST) != 0] = np.nan
+    estimate.residuals[..., (plan.quality.submodels & LOST) != 0, :] = np.nan
+    absorbed = np.ones(len(plan.ranks), dtype=bool)
+    absorbed[plan.residual_rows] = False
+    estimate.residuals[..., absorbed, :] = np.nan
+    return estimate._replace(wrenches=wrenches)
