@@ -1,0 +1,260 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The processes of the demo: none of them outlives it, and none dies unnoticed."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
+from tempfile import TemporaryFile
+from time import monotonic
+from types import TracebackType
+from typing import IO, Any
+
+from inertial_estimation.errors import InertialEstimationError
+
+PATIENCE = 5.0
+"""How long a process may take to end when asked to [s]."""
+LAST_LINES, LAST_BYTES = 20, 10_000
+"""How much of what a dead process wrote is shown."""
+RUN = 'import sys; from {module} import main; sys.exit(main())'
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None)
+
+
+class DemoError(InertialEstimationError, RuntimeError):
+    """A process ended although it was still needed, or does not do its part."""
+
+
+class Process:
+    """
+    A Python process of this package.
+
+    Parameters
+    ----------
+    name : str
+        Name for messages.
+    module : str
+        Module whose function ``main`` it runs.
+    arguments : sequence of str
+        Its command line.
+    environment : mapping of str to str
+        Its environment.
+    reports : bool, optional
+        Whether it writes lines of JSON on standard output, for `report`.
+
+    """
+
+    def __init__(
+        self,
+        name: str,
+        module: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        reports: bool = False,
+    ) -> None:
+        self.name = name
+        self._said: IO[bytes] = TemporaryFile()  # noqa: SIM115 - closed by finish
+        self._text = b''
+        # A session of its own: ctrl-c reaches the demo alone, which ends them in order.
+        self._popen = Popen(
+            [sys.executable, '-c', RUN.format(module=module), *arguments],
+            stdin=DEVNULL,
+            stdout=PIPE if reports else self._said,
+            stderr=self._said,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=_end_with_parent,
+        )
+
+    @property
+    def ended(self) -> bool:
+        """Whether it does not run any more."""
+        return self._popen.poll() is not None
+
+    @property
+    def cpu_time(self) -> float:
+        """Processor time that all of its threads took so far [s]; 0 if it has ended."""
+        try:
+            fields = Path(f'/proc/{self._popen.pid}/stat').read_text().rpartition(')')[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+    def report(self, timeout: float) -> Any:
+        """
+        Return the newest report.
+
+        Parameters
+        ----------
+        timeout : float
+            How long to wait for one [s].
+
+        Returns
+        -------
+        object or None
+            None if there is no new one.
+
+        """
+        pipe = self._popen.stdout
+        if pipe is None:
+            return None
+        with DefaultSelector() as selector:
+            selector.register(pipe, EVENT_READ)
+            if not selector.select(timeout):
+                return None
+        self._text += os.read(pipe.fileno(), 1 << 20)
+        *lines, self._text = self._text.split(b'\n')
+        return json.loads(lines[-1]) if lines else None
+
+    def last_report(self) -> Any:
+        """
+        Ask the process to end and return its last report.
+
+        Returns
+        -------
+        object or None
+            None if it wrote none.
+
+        Raises
+        ------
+        DemoError
+            If it did not end in time, or not well.
+
+        """
+        self.interrupt()
+        try:
+            text = self._text + self._popen.communicate(timeout=PATIENCE)[0]
+        except TimeoutExpired:
+            raise DemoError(f'{self.name} did not end within {PATIENCE:g} s') from None
+        if self._popen.returncode:
+            raise DemoError(self.obituary())
+        lines = text.splitlines()
+        return json.loads(lines[-1]) if lines else None
+
+    def interrupt(self) -> None:
+        """Ask the process to end."""
+        if not self.ended:
+            self._popen.send_signal(signal.SIGINT)
+
+    def finish(self, timeout: float) -> None:
+        """Wait for the end, and bring it about if it does not come in time [s]."""
+        try:
+            self._popen.wait(max(timeout, 0.0))
+        except TimeoutExpired:
+            self._popen.kill()
+            self._popen.wait()
+        if self._popen.stdout is not None:
+            self._popen.stdout.close()
+        self._said.close()
+
+    def obituary(self) -> str:
+        """
+        Say how the process ended, and what it said last.
+
+        Returns
+        -------
+        str
+
+        """
+        code = self._popen.returncode
+        how = f'exit code {code}' if code >= 0 else f'signal {signal.Signals(-code).name}'
+        return f'{self.name} ended with {how}\n{self.last_words()}'
+
+    def last_words(self) -> str:
+        """Return the last lines that the process wrote."""
+        size = self._said.seek(0, os.SEEK_END)
+        self._said.seek(max(0, size - LAST_BYTES))
+        lines = self._said.read().decode(errors='replace').splitlines()
+        return '\n'.join(f'  {line}' for line in lines[-LAST_LINES:] or ['(it said nothing)'])
+
+
+class Processes:
+    """
+    Processes that end together; a context manager.
+
+    Parameters
+    ----------
+    environment : mapping of str to str
+        Environment of all of them.
+
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._all: list[Process] = []
+
+    def __enter__(self) -> Processes:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End every process."""
+        # A second ctrl-c must not leave some of them behind.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for process in self._all:
+            process.interrupt()
+        deadline = monotonic() + PATIENCE
+        for process in self._all:
+            process.finish(deadline - monotonic())
+        signal.signal(signal.SIGINT, before)
+
+    def start(
+        self, name: str, module: str, arguments: Sequence[str], *, reports: bool = False
+    ) -> Process:
+        """
+        Start a process.
+
+        Parameters
+        ----------
+        name, module, arguments, reports
+            As for `Process`.
+
+        Returns
+        -------
+        Process
+
+        """
+        process = Process(name, module, arguments, self._environment, reports=reports)
+        self._all.append(process)
+        return process
+
+    def check(self) -> None:
+        """
+        Make sure that every process is alive.
+
+        Raises
+        ------
+        DemoError
+            With the last lines of the one that is not.
+
+        """
+        for process in self._all:
+            if process.ended:
+                raise DemoError(process.obituary())
+
+    def last_words(self) -> str:
+        """Return the last lines that each process wrote."""
+        return '\n'.join(f'{p.name}:\n{p.last_words()}' for p in self._all)
+
+    def cpu_times(self) -> dict[str, float]:
+        """Return the processor time of each process so far [s]."""
+        return {process.name: process.cpu_time for process in self._all}
+
+
+def _end_with_parent() -> None:
+    """Ask Linux to end this process when its parent is killed."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -1,0 +1,134 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The demo: the embedded robot is pushed, and estimators with one and several IMUs follow."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.demo.display import Display
+from inertial_estimation.demo.results import Estimator, Result, as_dict
+from inertial_estimation.demo.scene import play
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.simulation.scenario import SCENES
+
+LEAST_DURATION = 10.0
+"""Below this little is left of a scene when all processes have started [s]."""
+TWIN = '_true_fts'
+NODES = ('one_imu', 'several_imus')
+
+
+def run(duration: float = 60.0, json_path: Path | None = None, *, seed: int = 0) -> int:
+    """
+    Run the demo.
+
+    Parameters
+    ----------
+    duration : float
+        Length of the whole run, start of the processes included; every scene gets the same
+        share [s]. On a machine so busy that the start takes up a share, it takes longer.
+    json_path : Path, optional
+        File that gets the results for a machine.
+    seed : int
+        Seed of motion, pushes and noise.
+
+    Returns
+    -------
+    int
+        Exit code: 0 when it came to its end.
+
+    Raises
+    ------
+    ConfigError
+        If the duration is too short, ROS is missing, or the file cannot be written.
+    DemoError
+        If one of the processes ended too early; everything else has been ended then.
+    KeyboardInterrupt
+        On ctrl-c, SIGTERM and SIGHUP; everything has been ended then.
+
+    """
+    _check(duration, json_path)
+    config = find_config()
+    estimators = [
+        Estimator(name, EstimatorSettings.from_yaml(config, name).imus, name + TWIN)
+        for name in NODES
+    ]
+    share = duration / len(SCENES)
+    results: list[Result] = []
+    with _interruptible(), Display(estimators) as display:
+        for make_scenario in SCENES.values():
+            scenario = make_scenario(share, seed)
+            results += play(scenario, estimators, config, share, display)
+        display.summarize(results)
+    if json_path is not None:
+        _write(json_path, json.dumps(as_dict(results), indent=2) + '\n')
+    return 0
+
+
+def find_config() -> Path:
+    """
+    Return the parameter file of the estimators.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    ConfigError
+        If it is neither beside the package nor where an installation puts it.
+
+    """
+    installed = Path('share', 'inertial_estimation', 'config')
+    prefixes = [sys.prefix, *os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)]
+    folders = [
+        Path(__file__).resolve().parents[2] / 'config',
+        *(Path(prefix) / installed for prefix in prefixes if prefix),
+    ]
+    for folder in folders:
+        if (folder / 'demo.yaml').is_file():
+            return folder / 'demo.yaml'
+    places = ', '.join(map(str, folders))
+    raise ConfigError(f'demo.yaml is in none of {places}: install the package as a whole')
+
+
+def _check(duration: float, json_path: Path | None) -> None:
+    """Refuse what would fail only at the end, or without a clear word."""
+    if not duration >= LEAST_DURATION:
+        raise ConfigError(f'a demo of {duration:g} s shows nothing: take {LEAST_DURATION:g} s')
+    if json_path is not None:
+        _write(json_path, '')
+    missing = [name for name in ('rclpy', 'rich', 'mujoco', 'icub_models') if not find_spec(name)]
+    if missing:
+        raise ConfigError(
+            f'the demo needs {", ".join(missing)}: run `make demo`, which installs everything, or '
+            "source ROS 2 and run: pip install 'inertial_estimation[demo]'"
+        )
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file."""
+    try:
+        path.write_text(text, encoding='utf-8')
+    except OSError as error:
+        raise ConfigError(f"cannot write '{path}': {error.strerror}") from error
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Treat the end of a session and of a service like ctrl-c."""
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
