@@ -151,6 +151,24 @@ def test_torques_between_the_contacts_of_merged_submodels_are_marked(robot, rng)
     assert marks['knee'] == MERGED
 
 
+@pytest.mark.parametrize('fixed', ['', 'hand', 'foot'])
+@pytest.mark.parametrize('missing', [c for n in (1, 2, 3) for c in combinations(range(3), n)])
+def test_external_torques_between_base_and_merged_contacts_are_marked(missing, fixed, rng):
+    """Contacts count whether they take part or gave way; nothing else does."""
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'], fixed_link=fixed)
+    contacts = at_ends(robot)
+    sample = without_fts(random_sample(robot, rng), missing)
+    estimate = WrenchEstimator(robot, contacts).update(sample)
+    expected = np.zeros(len(robot.joint_names), dtype=np.uint8)
+    for k, link in enumerate(robot.links):
+        beyond = brute_force.beyond(robot, k)
+        for contact, mark in zip(contacts, estimate.contact_quality, strict=True):
+            apart = (robot.frame(contact.frame)[0] in beyond) != (robot.base in beyond)
+            if link.joint >= 0 and mark and apart:
+                expected[link.joint] = MERGED
+    np.testing.assert_array_equal(estimate.external_torque_quality, expected)
+
+
 def test_the_priority_is_the_order_of_the_contacts(robot, rng):
     sensor = [s.name for s in robot.ft_sensors].index('foot_sensor')
     sample = without_fts(random_sample(robot, rng), [sensor])

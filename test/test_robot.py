@@ -267,6 +267,7 @@ def test_tags_of_one_link_pair_where_their_frames_agree():
         GYRO.format('g', 'arm', beside),
         ACC.format('b', 'body', at),
         ACC.format('alone', 'body', '<origin xyz="0.5 0 0"/>'),
+        GYRO.format('far_from_alone', 'body', '<origin xyz="0.6 0 0"/>'),
         ACC.format('second', 'arm', at),
         GYRO.format('g2', 'arm', at),
     )

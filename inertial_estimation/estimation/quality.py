@@ -103,7 +103,6 @@ def find_qualities(
     for c, s in enumerate(balance.contact_submodel):
         if unknowns[c]:
             wrenches[active[c]] = sums[s]
-            external[balance.external_contacts[:, c] != 0] |= sums[s]
     submodels = np.full(len(robot.submodels), MERGED)
     submodels[list(rows)] = sums
     for flags in (wrenches, torques, external, submodels):
