@@ -7,7 +7,9 @@ Not covered: the equations (test_newton_euler.py), marks of missing sensors (tes
 joints (test_dependence.py), faults that other estimators have (test_peer_faults.py).
 """
 
+import gc
 from dataclasses import replace
+from itertools import combinations
 
 import brute_force
 import numpy as np
@@ -22,8 +24,10 @@ from robots import (
 
 from inertial_estimation.errors import ConfigError, FrameNotFound, ModelError, ShapeError
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.estimate import WrenchEstimate
-from inertial_estimation.estimation.wrench_estimator import CHUNK, SOLVERS_KEPT, WrenchEstimator
+from inertial_estimation.estimation.solvers import DYNAMICS_KEPT, SOLVERS_KEPT
+from inertial_estimation.estimation.wrench_estimator import CHUNK, WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import Sample, SampleBatch
@@ -293,6 +297,39 @@ def test_contacts_may_change_at_every_step(rng):
         if step % 8 == 0:
             assert_same(got, WrenchEstimator(robot, contacts).update(sample))
     assert_same(estimator.update(sample), default)
+
+
+def test_kinds_of_contacts_may_change_while_a_joint_is_missing(rng):
+    """What rests on the joint depends on the kinds: nothing may be left over from others."""
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    estimator = WrenchEstimator(robot)
+    sample = random_sample(robot, rng)
+    sample.positions[robot.joint_names.index('elbow')] = np.nan
+    for kind in ('wrench', 'force', 'known', 'axial_force', 'wrench', 'known', 'force'):
+        contacts = tuple(Contact(link, kind) for link in ('hand', 'shank'))
+        expected = WrenchEstimator(robot, contacts).update(sample)
+        assert_same(estimator.update(sample, contacts), expected)
+
+
+def test_models_for_failed_imus_do_not_pile_up(rng):
+    """Each holds tens of megabytes for a humanoid, and any number of IMUs may come and go."""
+    links = Robot.from_urdf(nested_humanoid_urdf()).link_names
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=links)
+    estimator = WrenchEstimator(robot, at_roots(robot))
+    sample = random_sample(robot, rng)
+    expected = estimator.update(sample)
+    before = count_models()
+    for pair in combinations(range(len(links)), 2):
+        readings = sample.angular_velocities.copy()
+        readings[list(pair)] = np.nan
+        estimator.update(sample._replace(angular_velocities=readings))
+    assert count_models() <= before + DYNAMICS_KEPT
+    assert_same(estimator.update(sample), expected)
+
+
+def count_models():
+    gc.collect()
+    return sum(isinstance(thing, Dynamics) for thing in gc.get_objects())
 
 
 def test_an_estimate_is_not_touched_by_the_next_one(rng):

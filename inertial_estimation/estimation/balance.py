@@ -3,10 +3,12 @@
 """
 Which sums of wrenches are the external wrench of a submodel and the load of a joint [T 4.5-4.6].
 
-Everything here is decided once for a set of sensors and contacts; the loop only follows indices.
-All wrenches of a sum are about the root link's origin in its axes. Three kinds of *terms* enter:
-the sums of net wrenches below the tops of the forest, the FT measurements (child on parent), and
-the external wrenches at the contacts (environment on robot).
+Everything here is decided once for a set of sensors and contacts; the loop only multiplies by the
+factors, whole numbers that are mostly zero. All wrenches of a sum are about the root link's origin
+in its axes. Three kinds of *terms* enter: the sums of net wrenches below the tops of the forest,
+the FT measurements (child on parent), and the external wrenches at the contacts (environment on
+robot). A term with factor zero adds an exact zero, so a sum does not depend on it by a single bit,
+provided that it is finite: what is missing is taken out before.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,7 @@ class Contact:
     direction: tuple[float, ...] = (0.0, 0.0, 1.0)
     wrench: tuple[float, ...] = (0.0,) * 6
     name: str = ''
+    _hash: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
         """Check the numbers once, so that nothing has to be checked in the loop."""
@@ -62,26 +63,32 @@ class Contact:
             raise ModelError(
                 f"contact '{self.frame}': kind '{self.kind}' is none of {', '.join(UNKNOWNS)}"
             )
-        for field, size in (('point', 3), ('direction', 3), ('wrench', 6)):
-            values = self._numbers(field)
+        for key, size in (('point', 3), ('direction', 3), ('wrench', 6)):
+            values = self._numbers(key)
             if len(values) != size:
-                raise ShapeError(f'{field} of contact {self.frame}', (size,), (len(values),))
+                raise ShapeError(f'{key} of contact {self.frame}', (size,), (len(values),))
             if not np.isfinite(values).all():
-                raise ModelError(f"contact '{self.frame}': {field} {values} is not finite")
-            object.__setattr__(self, field, values)
+                raise ModelError(f"contact '{self.frame}': {key} {values} is not finite")
+            object.__setattr__(self, key, values)
         length = float(np.linalg.norm(self.direction))
         if length == 0.0:
             raise ModelError(f"contact '{self.frame}': the direction is zero")
         object.__setattr__(self, 'direction', tuple(value / length for value in self.direction))
         object.__setattr__(self, 'name', self.name or self.frame)
+        fields = (self.frame, self.kind, self.point, self.direction, self.wrench, self.name)
+        object.__setattr__(self, '_hash', hash(fields))
 
-    def _numbers(self, field: str) -> tuple[float, ...]:
+    def __hash__(self) -> int:
+        """Return a number that was computed once: contacts are looked up at every step."""
+        return self._hash
+
+    def _numbers(self, key: str) -> tuple[float, ...]:
         """Return a field as numbers, whatever they came as."""
-        given = getattr(self, field)
+        given = getattr(self, key)
         try:
             return tuple(float(value) for value in given)
         except (TypeError, ValueError) as error:
-            raise ModelError(f"contact '{self.frame}': {field} {given} is not numbers") from error
+            raise ModelError(f"contact '{self.frame}': {key} {given} is not numbers") from error
 
     @property
     def unknowns(self) -> int:

@@ -14,7 +14,7 @@ from inertial_estimation.estimation.balance import Balance
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.estimate import Quality
-from inertial_estimation.estimation.quality import Qualities, Working, find_qualities
+from inertial_estimation.estimation.quality import Qualities, Working, own_rows
 from inertial_estimation.estimation.splits import Frames, Split, find_splits
 from inertial_estimation.estimation.transforms import row_pose
 from inertial_estimation.model.robot import Robot
@@ -68,6 +68,7 @@ def build_plan(
     robot: Robot,
     dynamics: Dynamics,
     balance: Balance,
+    quality: Qualities,
     contacts: tuple[Contact, ...],
     active: Sequence[int],
     working: Working,
@@ -84,6 +85,8 @@ def build_plan(
         Forest and geometry for the working IMUs.
     balance : Balance
         The sums, for the active contacts.
+    quality : Qualities
+        How far missing sensors and joints reach.
     contacts : tuple of Contact
         All contacts that were asked for.
     active : sequence of int
@@ -108,13 +111,9 @@ def build_plan(
     known = np.flatnonzero(unknowns == 0)
     exact = bool(alone.all()) and not len(known)
     frames = _frames(robot, dynamics, balance, used, exact)
-    own_rows = {submodel.root: row for row, submodel in enumerate(robot.submodels)}
-    residual_rows = np.array([own_rows[s.root] for s in balance.submodels], dtype=np.intp)
+    residual_rows = np.array(own_rows(robot, balance), dtype=np.intp)
     ranks = np.zeros(len(robot.submodels), dtype=np.int64)
     ranks[residual_rows[alone]] = 6
-    quality = find_qualities(
-        robot, dynamics.forest, balance, contacts, active, working, list(residual_rows)
-    )
     used_imus = np.isin(np.arange(len(robot.imus)), dynamics.imus)
     used_imus &= np.array(working.imus, dtype=bool)
     used_fts = np.array(working.fts, dtype=bool)

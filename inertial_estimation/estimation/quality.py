@@ -52,7 +52,6 @@ def find_qualities(
     contacts: Sequence[Contact],
     active: Sequence[int],
     working: Working,
-    rows: Sequence[int],
 ) -> Qualities:
     """
     Mark all results that something missing or assumed reaches.
@@ -71,8 +70,6 @@ def find_qualities(
         Those that take part.
     working : Working
         Sensors and joints that deliver.
-    rows : sequence of int
-        Row of each submodel of the balance among the robot's own.
 
     Returns
     -------
@@ -104,10 +101,30 @@ def find_qualities(
         if unknowns[c]:
             wrenches[active[c]] = sums[s]
     submodels = np.full(len(robot.submodels), MERGED)
-    submodels[list(rows)] = sums
+    submodels[own_rows(robot, balance)] = sums
     for flags in (wrenches, torques, external, submodels):
         flags.flags.writeable = False
     return Qualities(wrenches, torques, external, submodels)
+
+
+def own_rows(robot: Robot, balance: Balance) -> list[int]:
+    """
+    Return the row of each submodel of a balance among the robot's own.
+
+    Parameters
+    ----------
+    robot : Robot
+        Its own submodels.
+    balance : Balance
+        Those that are left when some sensors do not cut.
+
+    Returns
+    -------
+    list of int
+
+    """
+    rows = {submodel.root: row for row, submodel in enumerate(robot.submodels)}
+    return [rows[submodel.root] for submodel in balance.submodels]
 
 
 def _mark_merged(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.contact_forces import split_wrench
-from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import LOST, Plan
 from inertial_estimation.estimation.splits import Split
 from inertial_estimation.estimation.transforms import (
@@ -169,15 +169,13 @@ class Solver:
         external[..., plan.single, :] = totals[..., plan.single_rows, :]
         if not plan.splits:
             return self._flags
-        ranks, contact, torque, load = (flag.copy() for flag in self._flags[:4])
+        flags = (flag.copy() for flag in self._flags[:4])
+        ranks, contact, torque, load = flags
         for split in plan.splits:
             rank = self._split(split, totals)
             ranks[..., plan.residual_rows[split.rows]] = rank
-            for k in range(len(split.rows)):
-                lack = np.where(rank[..., k, None] < split.unknowns, UNDETERMINED, np.uint8(0))
-                contact[..., split.contacts[k]] |= lack
-                torque |= lack * split.torques[k]
-                load |= lack * split.external[k]
+            if (rank < split.unknowns).any():
+                _mark(split, rank, contact, torque, load)
         return ranks, contact, torque, load, *self._flags[4:]
 
     def _split(self, split: Split, totals: Array) -> NDArray[np.int64]:
@@ -211,6 +209,17 @@ class Solver:
             held[..., forest.joints_between_trees] = 0.0
         held += projected[..., 0]
         return held, projected[..., 1]
+
+
+def _mark(
+    split: Split, rank: NDArray[np.int64], contact: Flags, torque: Flags, external: Flags
+) -> None:
+    """Mark what the sensors do not determine."""
+    for k in range(len(split.rows)):
+        lack = np.where(rank[..., k, None] < split.unknowns, UNDETERMINED, np.uint8(0))
+        contact[..., split.contacts[k]] |= lack
+        torque |= lack * split.torques[k]
+        external |= lack * split.external[k]
 
 
 def _with_gaps(estimate: WrenchEstimate, plan: Plan) -> WrenchEstimate:

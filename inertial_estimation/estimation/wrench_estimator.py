@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable
 from math import inf, isfinite
 from typing import TypeVar
 
@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, ModelError, ShapeError
-from inertial_estimation.estimation.balance import Balance, build_balance
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.dynamics import Dynamics, serving_sources
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.faults import (
     Sizes,
@@ -23,22 +21,17 @@ from inertial_estimation.estimation.faults import (
     without_faults,
     working_of,
 )
-from inertial_estimation.estimation.plan import Plan, build_plan
-from inertial_estimation.estimation.quality import Working
+from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.solver import Solver
+from inertial_estimation.estimation.solvers import Solvers
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
-from inertial_estimation.model.submodels import Submodel, decompose
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 Indices = NDArray[np.intp]
 K = TypeVar('K')
 V = TypeVar('V')
 
-SOLVERS_KEPT = 64
-"""They are small; more than this means contacts that never come back."""
-DYNAMICS_KEPT = 8
-"""Each holds Pinocchio's workspace, tens of megabytes for a humanoid."""
 CHUNK = 256
 """Samples of a batch that are worked on at once; their workspace fits into a processor's cache."""
 
@@ -105,15 +98,12 @@ class WrenchEstimator:
             raise ConfigError(f'length_scale is {length_scale}, expected a positive length')
         if not 0.0 <= rank_tolerance < 1.0:
             raise ConfigError(f'rank_tolerance is {rank_tolerance}, expected 0 or more, below 1')
-        self._numbers = (length_scale, rank_tolerance)
+        self._rank_tolerance = rank_tolerance
         self._sizes = Sizes(len(robot.joint_names), len(robot.imus), n_fts)
         self._shapes = _shapes(self._sizes)
-        self._dynamics: dict[tuple[int, ...], Dynamics] = {}
-        self._balances: dict[Hashable, Balance] = {}
-        self._solvers: dict[Hashable, Solver] = {}
-        self._faultless: dict[Hashable, Solver] = {}
+        self._solvers = Solvers(robot, self.contacts, length_scale, rank_tolerance)
         self._none_assumed = bytes(self._sizes.joints)
-        self._faultless_solver(self._none_assumed, None)
+        self._solvers.faultless(self._none_assumed, None)
 
     def update(
         self, sample: Sample, contacts: tuple[Contact, ...] | None = None
@@ -145,11 +135,11 @@ class WrenchEstimator:
         assumed = self._none_assumed
         if sample.joint_states is not None:
             assumed = (sample.joint_states == SensorState.ASSUMED).tobytes()
-        solver = self._faultless_solver(assumed, given)
+        solver = self._solvers.faultless(assumed, given)
         solver.plan.dynamics.run(sample)
         if _is_faulty(solver.plan, sample):
             faults = find_faults(sample)
-            solver = self._solver(working_of(faults, self._sizes), given)
+            solver = self._solvers.get(working_of(faults, self._sizes), given)
             sample = without_faults(sample, faults, self._sizes)
             solver.plan.dynamics.run(sample)
         dynamics = solver.plan.dynamics
@@ -188,29 +178,15 @@ class WrenchEstimator:
         given = None if contacts is None else tuple(contacts)
         parts, order = [], []
         for faults, rows in alike(find_faults(samples)):
-            plan = self._solver(working_of(faults, self._sizes), given).plan
+            plan = self._solvers.get(working_of(faults, self._sizes), given).plan
             for start in range(0, max(1, len(rows)), CHUNK):
                 order.append(rows[start : start + CHUNK])
                 chunk = without_faults(samples.take(order[-1]), faults, self._sizes)
-                solver = Solver(plan, self._numbers[1], (len(chunk),))
+                solver = Solver(plan, self._rank_tolerance, (len(chunk),))
                 readings = self.calibration.apply(chunk.ft_readings)
                 results = plan.dynamics.run_many(chunk)
                 parts.append(solver.solve(chunk.stamp_ns, *results, readings))
         return _join(parts, order)
-
-    def _faultless_solver(self, assumed: bytes, contacts: tuple[Contact, ...] | None) -> Solver:
-        """Return the solver for samples in which every sensor works; joints may be assumed."""
-        solver = self._faultless.get((assumed, contacts))
-        if solver is None:
-            working = Working(
-                imus=(True,) * self._sizes.imus,
-                fts=(True,) * self._sizes.fts,
-                missing_joints=(False,) * self._sizes.joints,
-                assumed_joints=tuple(flag != 0 for flag in assumed),
-            )
-            solver = self._solver(working, contacts)
-            _keep(self._faultless, (assumed, contacts), solver, SOLVERS_KEPT)
-        return solver
 
     def _check_shapes(self, sample: Sample | SampleBatch, lead: tuple[int, ...]) -> None:
         """Raise if an array has the wrong shape."""
@@ -221,48 +197,6 @@ class WrenchEstimator:
         states, shape = sample.joint_states, (*lead, self._sizes.joints)
         if states is not None and states.shape != shape:
             raise ShapeError('joint_states', shape, states.shape)
-
-    def _solver(self, working: Working, contacts: tuple[Contact, ...] | None) -> Solver:
-        """Return the solver for working sensors and contacts, new or kept."""
-        key = (working, contacts)
-        solver = self._solvers.get(key)
-        if solver is None:
-            new = Solver(self._new_plan(working, contacts), self._numbers[1])
-            solver = _keep(self._solvers, key, new, SOLVERS_KEPT)
-        return solver
-
-    def _new_plan(self, working: Working, contacts: tuple[Contact, ...] | None) -> Plan:
-        """Lay out a plan."""
-        robot = self.robot
-        given = self.contacts if contacts is None else contacts
-        used = [k for k, works in enumerate(working.fts) if works]
-        submodels = decompose(robot.links, robot.ft_sensors, used)
-        links = [robot.frame(contact.frame)[0] for contact in given]
-        active = list(range(len(given)))
-        if contacts is None:
-            active = _trusted(robot, submodels, given, links)
-        dynamics = self._dynamics_for([k for k, works in enumerate(working.imus) if works])
-        active_links = tuple(links[c] for c in active)
-        key = (dynamics, tuple(used), active_links)
-        balance = self._balances.get(key)
-        if balance is None:
-            new = build_balance(robot, dynamics.forest, submodels, used, active_links)
-            balance = _keep(self._balances, key, new, SOLVERS_KEPT)
-        return build_plan(robot, dynamics, balance, given, active, working, self._numbers[0])
-
-    def _dynamics_for(self, imus: list[int]) -> Dynamics:
-        """
-        Return the models for the working IMUs, new or kept.
-
-        Without a single one of them the models of all are used, fed with zeros; the plan marks
-        every result as missing then.
-        """
-        serving, _ = serving_sources(self.robot, imus or range(len(self.robot.imus)))
-        key = tuple(int(k) for k in serving)
-        dynamics = self._dynamics.get(key)
-        if dynamics is None:
-            dynamics = _keep(self._dynamics, key, Dynamics(self.robot, key), DYNAMICS_KEPT)
-        return dynamics
 
 
 def _check_parameters(robot: Robot) -> None:
@@ -285,28 +219,6 @@ def _shapes(sizes: Sizes) -> tuple[tuple[str, tuple[int, ...]], ...]:
     )
 
 
-def _trusted(
-    robot: Robot,
-    submodels: Sequence[Submodel],
-    contacts: Sequence[Contact],
-    links: Sequence[int],
-) -> list[int]:
-    """
-    Return the default contacts that stay: of those that a merge brings together the first.
-
-    With it stay the others of its own submodel, and known wrenches: they ask for nothing.
-    """
-    own = {k: s for s, submodel in enumerate(robot.submodels) for k in submodel.links}
-    merged = {k: s for s, submodel in enumerate(submodels) for k in submodel.links}
-    first: dict[int, int] = {}
-    for contact, k in zip(contacts, links, strict=True):
-        if contact.unknowns:
-            first.setdefault(merged[k], own[k])
-    return [
-        c for c, k in enumerate(links) if not contacts[c].unknowns or first[merged[k]] == own[k]
-    ]
-
-
 def _is_faulty(plan: Plan, sample: Sample) -> bool:
     """
     Tell whether something that was used is NaN or infinite.
@@ -320,14 +232,6 @@ def _is_faulty(plan: Plan, sample: Sample) -> bool:
         qd, qdd = sample.velocities, sample.accelerations
         size += qd.dot(qd) + qdd.dot(qdd)
     return not isfinite(size)
-
-
-def _keep(store: dict[K, V], key: K, value: V, limit: int) -> V:
-    """Store a value, forgetting the oldest one when there are too many."""
-    if len(store) >= limit:
-        del store[next(iter(store))]
-    store[key] = value
-    return value
 
 
 def _join(parts: list[WrenchEstimate], order: list[Indices]) -> WrenchEstimate:

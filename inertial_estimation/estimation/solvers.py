@@ -1,0 +1,222 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Solvers for whatever sensors work and whatever contacts there are, made once and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from inertial_estimation.estimation.balance import Balance, build_balance
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.dynamics import Dynamics, serving_sources
+from inertial_estimation.estimation.plan import Plan, build_plan
+from inertial_estimation.estimation.quality import Qualities, Working, find_qualities
+from inertial_estimation.estimation.solver import Solver
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.submodels import Submodel, decompose
+
+K = TypeVar('K')
+V = TypeVar('V')
+
+SOLVERS_KEPT = 64
+"""They are small; more than this means contacts that never come back."""
+DYNAMICS_KEPT = 8
+"""Each holds Pinocchio's workspace, tens of megabytes for a humanoid."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Skeleton:
+    """What depends on the links and unknowns of contacts, not on their points and directions."""
+
+    dynamics: Dynamics
+    balance: Balance
+    active: tuple[int, ...]
+    quality: Qualities
+
+
+class Solvers:
+    """
+    The solvers of one robot.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links, joints and sensors.
+    contacts : tuple of Contact
+        Default contacts; where submodels merge, the first one of them stays.
+    length_scale, rank_tolerance : float
+        Numbers of the least squares, as in `contact_forces`.
+
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        contacts: tuple[Contact, ...],
+        length_scale: float,
+        rank_tolerance: float,
+    ) -> None:
+        self._robot = robot
+        self._contacts = contacts
+        self._length_scale = length_scale
+        self._rank_tolerance = rank_tolerance
+        self._dynamics: dict[tuple[int, ...], Dynamics] = {}
+        self._skeletons: dict[Hashable, _Skeleton] = {}
+        self._solvers: dict[Hashable, Solver] = {}
+        self._faultless: dict[Hashable, Solver] = {}
+
+    def faultless(self, assumed: bytes, contacts: tuple[Contact, ...] | None) -> Solver:
+        """
+        Return the solver for samples in which every sensor works.
+
+        Parameters
+        ----------
+        assumed : bytes
+            For each joint 1 if its position is assumed, else 0.
+        contacts : tuple of Contact or None
+            Contacts of this instant; None: the default ones.
+
+        Returns
+        -------
+        Solver
+
+        """
+        solver = self._faultless.get((assumed, contacts))
+        if solver is None:
+            robot = self._robot
+            working = Working(
+                imus=(True,) * len(robot.imus),
+                fts=(True,) * len(robot.ft_sensors),
+                missing_joints=(False,) * len(assumed),
+                assumed_joints=tuple(flag != 0 for flag in assumed),
+            )
+            solver = self.get(working, contacts)
+            _keep(self._faultless, (assumed, contacts), solver, SOLVERS_KEPT)
+        return solver
+
+    def get(self, working: Working, contacts: tuple[Contact, ...] | None) -> Solver:
+        """
+        Return the solver for the sensors that work.
+
+        Parameters
+        ----------
+        working : Working
+            Sensors that deliver, joints that do not.
+        contacts : tuple of Contact or None
+            Contacts of this instant; None: the default ones.
+
+        Returns
+        -------
+        Solver
+
+        Raises
+        ------
+        FrameNotFound
+            If a contact names a frame that the robot does not have.
+
+        """
+        key = (working, contacts)
+        solver = self._solvers.get(key)
+        if solver is None:
+            new = Solver(self._plan(working, contacts), self._rank_tolerance)
+            solver = _keep(self._solvers, key, new, SOLVERS_KEPT)
+        return solver
+
+    def _plan(self, working: Working, contacts: tuple[Contact, ...] | None) -> Plan:
+        """Lay out a plan."""
+        given = self._contacts if contacts is None else contacts
+        links = tuple(self._robot.frame(contact.frame)[0] for contact in given)
+        unknowns = tuple(contact.unknowns for contact in given)
+        key = (working, links, unknowns, contacts is None)
+        bones = self._skeletons.get(key)
+        if bones is None:
+            new = self._skeleton(working, given, links, may_drop=contacts is None)
+            bones = _keep(self._skeletons, key, new, SOLVERS_KEPT)
+        return build_plan(
+            self._robot,
+            bones.dynamics,
+            bones.balance,
+            bones.quality,
+            given,
+            bones.active,
+            working,
+            self._length_scale,
+        )
+
+    def _skeleton(
+        self,
+        working: Working,
+        contacts: tuple[Contact, ...],
+        links: Sequence[int],
+        *,
+        may_drop: bool,
+    ) -> _Skeleton:
+        """Find sums and qualities."""
+        robot = self._robot
+        used = [k for k, works in enumerate(working.fts) if works]
+        submodels = decompose(robot.links, robot.ft_sensors, used)
+        active = list(range(len(contacts)))
+        if may_drop:
+            active = _trusted(robot, submodels, contacts, links)
+        dynamics = self._dynamics_for([k for k, works in enumerate(working.imus) if works])
+        active_links = [links[c] for c in active]
+        balance = build_balance(robot, dynamics.forest, submodels, used, active_links)
+        quality = find_qualities(robot, dynamics.forest, balance, contacts, active, working)
+        return _Skeleton(dynamics, balance, tuple(active), quality)
+
+    def _dynamics_for(self, imus: list[int]) -> Dynamics:
+        """
+        Return the models for the working IMUs, new or kept.
+
+        Without a single one of them the models of all are used, fed with zeros; the plan marks
+        every result as missing then.
+        """
+        serving, _ = serving_sources(self._robot, imus or range(len(self._robot.imus)))
+        key = tuple(int(k) for k in serving)
+        dynamics = self._dynamics.get(key)
+        if dynamics is None:
+            if len(self._dynamics) >= DYNAMICS_KEPT:
+                self._forget(list(self._dynamics)[1])
+            dynamics = self._dynamics[key] = Dynamics(self._robot, key)
+        return dynamics
+
+    def _forget(self, imus: tuple[int, ...]) -> None:
+        """Let go of models and of all that holds them; the first ones, without fault, stay."""
+        gone = self._dynamics.pop(imus)
+        for key in [k for k, bones in self._skeletons.items() if bones.dynamics is gone]:
+            del self._skeletons[key]
+        for solvers in (self._solvers, self._faultless):
+            for key in [k for k, solver in solvers.items() if solver.plan.dynamics is gone]:
+                del solvers[key]
+
+
+def _trusted(
+    robot: Robot,
+    submodels: Sequence[Submodel],
+    contacts: Sequence[Contact],
+    links: Sequence[int],
+) -> list[int]:
+    """
+    Return the default contacts that stay: of those that a merge brings together the first.
+
+    With it stay the others of its own submodel, and known wrenches: they ask for nothing.
+    """
+    own = {k: s for s, submodel in enumerate(robot.submodels) for k in submodel.links}
+    merged = {k: s for s, submodel in enumerate(submodels) for k in submodel.links}
+    first: dict[int, int] = {}
+    for contact, k in zip(contacts, links, strict=True):
+        if contact.unknowns:
+            first.setdefault(merged[k], own[k])
+    return [
+        c for c, k in enumerate(links) if not contacts[c].unknowns or first[merged[k]] == own[k]
+    ]
+
+
+def _keep(store: dict[K, V], key: K, value: V, limit: int) -> V:
+    """Store a value, forgetting the oldest one when there are too many."""
+    if len(store) >= limit:
+        del store[next(iter(store))]
+    store[key] = value
+    return value
