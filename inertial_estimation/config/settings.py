@@ -133,7 +133,7 @@ class EstimatorSettings:
     visualization_rate: float = setting(
         50.0, 'Rate of the rviz topics and markers; 0: none [Hz]', range=(0.0, 1000.0)
     )
-    queue_depth: int = setting(5, 'History depth of the subscriptions', range=(1, 1000))
+    queue_depth: int = setting(20, 'History depth of the subscriptions', range=(1, 1000))
     executor: str = setting(
         'events', 'Executor of the node: events where rclpy has it, or single',
         choices=('events', 'single'),
