@@ -244,6 +244,43 @@ def test_contacts_of_the_moment_do_not_give_way(robot, rng):
     assert_close(estimate.wrenches, answer.wrenches, LEAST_SQUARES)
 
 
+# Contacts that the sensors do not tell apart
+
+
+@pytest.mark.parametrize('fixed', ['', 'head'])
+@pytest.mark.parametrize('first', ['root', 'chest', 'shoulder', 'hip'])
+@pytest.mark.parametrize('second', ['chest', 'head', 'hip'])
+def test_what_is_shared_at_will_is_marked(first, second, fixed, rng):
+    """Of two full wrenches only the sum is known, and with it the torques that hold both."""
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'], fixed_link=fixed)
+    contacts = (Contact(first), Contact(second), Contact('hand'))
+    estimate = WrenchEstimator(robot, contacts).update(random_sample(robot, rng))
+    undetermined = Quality.UNDETERMINED
+    np.testing.assert_array_equal(estimate.contact_quality, [undetermined, undetermined, 0])
+    assert estimate.ranks[0] == 6
+    np.testing.assert_array_equal(estimate.submodel_quality, 0)
+    torques, external = np.zeros((2, len(robot.joint_names)), dtype=np.uint8)
+    one, two = (robot.frame(frame)[0] for frame in (first, second))
+    for k, link in enumerate(robot.links):
+        beyond = brute_force.beyond(robot, k)
+        if link.joint >= 0 and (one in beyond) != (two in beyond):
+            torques[link.joint] = external[link.joint] = undetermined
+    np.testing.assert_array_equal(estimate.torque_quality, torques)
+    np.testing.assert_array_equal(estimate.external_torque_quality, external)
+
+
+def test_two_forces_are_marked_for_their_squeeze(robot, rng):
+    contacts = [Contact('thigh', 'force'), Contact('shank', 'force', (0.0, 0.1, 0.0))]
+    estimate = WrenchEstimator(robot, contacts).update(random_sample(robot, rng))
+    np.testing.assert_array_equal(estimate.contact_quality, Quality.UNDETERMINED)
+    np.testing.assert_array_equal(estimate.ranks, [0, 5, 0, 0])
+    marked = dict(zip(robot.joint_names, estimate.torque_quality, strict=True))
+    assert {name for name, mark in marked.items() if mark} == {'knee'}
+    one = WrenchEstimator(robot, contacts[:1]).update(random_sample(robot, rng))
+    np.testing.assert_array_equal(one.contact_quality, 0)
+    np.testing.assert_array_equal(one.torque_quality, 0)
+
+
 # IMUs
 
 
