@@ -22,7 +22,7 @@ from inertial_estimation.errors import InertialEstimationError
 
 PATIENCE = 5.0
 """How long a process may take to end when asked to [s]."""
-LAST_LINES, LAST_BYTES = 20, 10_000
+LAST_LINES, LAST_WIDTH, LAST_BYTES = 20, 200, 10_000
 """How much of what a dead process wrote is shown."""
 RUN = 'import sys; from {module} import main; sys.exit(main())'
 PR_SET_PDEATHSIG = 1
@@ -174,7 +174,9 @@ class Process:
         size = self._said.seek(0, os.SEEK_END)
         self._said.seek(max(0, size - LAST_BYTES))
         lines = self._said.read().decode(errors='replace').splitlines()
-        return '\n'.join(f'  {line}' for line in lines[-LAST_LINES:] or ['(it said nothing)'])
+        return '\n'.join(
+            f'  {line[:LAST_WIDTH]}' for line in lines[-LAST_LINES:] or ['(it said nothing)']
+        )
 
 
 class Processes:

@@ -73,9 +73,10 @@ def as_dict(results: Sequence[Result]) -> dict[str, Any]:
     -------
     dict
         Cycle times and ages are those of the worst estimator and scene, missed cycles are all.
+        None stands for what was not measured: JSON knows no NaN.
 
     """
-    return {
+    found = {
         'scenes': [result.as_dict() for result in results],
         'cycle_time_us': _worst(results, 'cycle_time_us'),
         'age_ms': _worst(results, 'age_ms'),
@@ -83,6 +84,7 @@ def as_dict(results: Sequence[Result]) -> dict[str, Any]:
         'cpu_percent': {result.scene: dict(result.cpu_percent) for result in results},
         'goals': [{'goal': text, 'met': met} for text, met in goals(results)],
     }
+    return {key: _without_nan(value) for key, value in found.items()}
 
 
 def goals(results: Sequence[Result]) -> list[tuple[str, bool]]:
@@ -113,6 +115,15 @@ def goals(results: Sequence[Result]) -> list[tuple[str, bool]]:
             slowest >= ACCELERATION_GOAL,
         ),
     ]
+
+
+def _without_nan(value: Any) -> Any:
+    """Return nested values with None for NaN."""
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(item) for item in value]
+    return None if value != value else value
 
 
 def _gain_goal(scene: str, results: Sequence[Result]) -> tuple[str, bool]:

@@ -124,8 +124,8 @@ def _write(path: Path, text: str) -> None:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Treat the end of a session and of a service like ctrl-c."""
-    numbers = (signal.SIGTERM, signal.SIGHUP)
+    """Treat the end of a session and of a service like ctrl-c, also in the background."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
     try:
         yield

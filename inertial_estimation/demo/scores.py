@@ -261,7 +261,7 @@ def percentiles(values: Sequence[float]) -> dict[str, float]:
 
 def _finite(values: Array) -> NDArray[np.bool_]:
     """Tell for each instant whether all of its numbers are finite."""
-    return np.asarray(np.isfinite(values).reshape(len(values), -1).all(axis=1))
+    return np.asarray(np.isfinite(values).all(axis=tuple(range(1, values.ndim))))
 
 
 def _root(square: float) -> float:

@@ -289,7 +289,9 @@ def main(args: Sequence[str] | None = None) -> int:
             signal.signal(number, node.stop)
         executor = make_executor('events')
         executor.add_node(node)
-        executor.spin_until_future_complete(node.done, timeout_sec=LONG)
+        # A signal may wake the executor before its handler has run.
+        while not node.done.done():
+            executor.spin_until_future_complete(node.done, timeout_sec=LONG)
         executor.shutdown()
         node.destroy_node()
     rclpy.try_shutdown()
