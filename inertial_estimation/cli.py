@@ -38,6 +38,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InertialEstimationError as error:
         sys.stderr.write(f'inertial-estimation {chosen.verb}: {error}\n')
         return 1
+    except ModuleNotFoundError as error:
+        sys.stderr.write(
+            f'inertial-estimation {chosen.verb}: {error}; the extras bags, demo and oracle bring '
+            "what the verbs need: pip install 'inertial_estimation[bags,demo,oracle]'\n"
+        )
+        return 1
     except KeyboardInterrupt:
         return 130
 
@@ -46,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     """Return the parser with all verbs."""
     parser = argparse.ArgumentParser(prog='inertial-estimation', description=__doc__)
     verbs = parser.add_subparsers(dest='verb', metavar='VERB', required=True)
-    for add in (_add_check, _add_replay):
+    for add in (_add_check, _add_replay, _add_demo, _add_bench):
         add(verbs)
     return parser
 
@@ -125,6 +131,65 @@ def _replay(chosen: argparse.Namespace) -> None:
     for table in make_tables(report):
         console.print(_rich_table(table.title, table.columns, table.rows))
     _write_json(chosen.json, report.as_dict())
+
+
+def _add_demo(verbs: Any) -> None:
+    """Add the verb that pushes a simulated robot."""
+    verb = verbs.add_parser(
+        'demo', help='a simulated iCub is pushed, estimated beside true forces'
+    )
+    verb.add_argument('--duration', type=float, default=60.0, metavar='S', help='whole run [s]')
+    verb.add_argument('--seed', type=int, default=0, help='of motion, pushes and noise')
+    verb.add_argument('--json', type=Path, metavar='FILE', help='write the results for a machine')
+    verb.set_defaults(run=_demo)
+
+
+def _demo(chosen: argparse.Namespace) -> int:
+    """Push a simulated robot."""
+    from inertial_estimation.demo.run import run
+
+    return run(chosen.duration, chosen.json, seed=chosen.seed)
+
+
+def _add_bench(verbs: Any) -> None:
+    """Add the verb that measures times."""
+    verb = verbs.add_parser('bench', help='times of the engine beside iDynTree; missed cycles')
+    verb.add_argument(
+        '--cycles', type=float, metavar='S', default=0.0,
+        help='also run the node beside a bare reader for so long and compare what they miss [s]',
+    )  # fmt: skip
+    verb.add_argument('--rate', type=float, default=500.0, metavar='HZ', help='of the cycles')
+    verb.add_argument('--json', type=Path, metavar='FILE', help='write the figures for a machine')
+    verb.set_defaults(run=_bench)
+
+
+def _bench(chosen: argparse.Namespace) -> None:
+    """Measure times."""
+    from inertial_estimation.benchmark.run import COLUMNS, GOAL_COLUMNS, run
+
+    with _progress() as progress:
+        benchmark = run(progress=lambda done: progress('timing', done))
+    console = _console()
+    console.print(_rich_table('Time per call', COLUMNS, benchmark.rows))
+    goals = [goal.row for goal in benchmark.goals]
+    console.print(_rich_table('Goals', GOAL_COLUMNS, goals))
+    figures: dict[str, Any] = benchmark.as_dict()
+    if chosen.cycles:
+        figures['cycles'] = loss = _cycles(chosen.cycles, chosen.rate)
+        rows = [(name.replace('_', ' '), f'{value:.6g}') for name, value in loss.items()]
+        console.print(_rich_table('Cycles of the node', ('figure', 'value'), rows))
+    _write_json(chosen.json, figures)
+
+
+def _cycles(duration: float, rate: float) -> dict[str, float]:
+    """Compare node and bare reader; what needs ROS is a process of its own."""
+    import subprocess
+
+    command = [sys.executable, '-m', 'inertial_estimation.ros.bench', str(duration), str(rate)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise ConfigError('the comparison of missed cycles needs ROS; its messages are above')
+    return dict(json.loads(done.stdout))
 
 
 @contextmanager
