@@ -136,7 +136,7 @@ def test_reports_are_read_as_they_come_and_the_last_one_at_the_end(processes, tm
 
 
 def test_a_reporter_that_ends_badly_is_not_believed(processes, tmp_path):
-    child = start(processes, tmp_path, REPORTING.replace('False', 'True'), reports=True)
+    child = start(processes, tmp_path, REPORTING.format(end='os.abort()'), reports=True)
     assert child.report(PATIENCE) == 1
     with pytest.raises(DemoError, match='SIGABRT'):
         child.last_report()
