@@ -52,8 +52,9 @@ def generate_launch_description() -> LaunchDescription:
     return LaunchDescription(
         [
             *ARGUMENTS,
-            IncludeLaunchDescription(estimation),
+            # First, because it may refuse: an estimator that had been started would be left.
             OpaqueFunction(function=start_player),
+            IncludeLaunchDescription(estimation),
         ]
     )
 

@@ -10,6 +10,7 @@ robot is checked where the robot is built.
 from pathlib import Path
 
 import pytest
+
 from inertial_estimation.config import (
     ContactSettings,
     EstimatorSettings,

@@ -8,6 +8,7 @@ That real messages are read as rclpy reads them is in ros/test_messages_against_
 
 import numpy as np
 import pytest
+
 from inertial_estimation.errors import ShapeError
 from inertial_estimation.messages import (
     ImuDecoder,

@@ -115,7 +115,7 @@ class _FixedSizeDecoder:
         """Tell whether the message can be read, and learn its frame when that is new."""
         end = FRAME_AT + len(self._frame)
         same = len(data) == self._size and data[:4] == ENCAPSULATION
-        return same and data[FRAME_AT:end] == self._frame or self._learn(data)
+        return (same and data[FRAME_AT:end] == self._frame) or self._learn(data)
 
     def _learn(self, data: bytes) -> bool:
         """Parse the header; False if the message is not what we know."""

@@ -13,6 +13,7 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -148,10 +149,19 @@ def start(prefix, tmp_path):
 
     yield launch
     for process in processes:
-        if process.poll() is None:
-            # The session is its own: nobody else is in it.
+        # The session is its own: nobody else is in it.
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        process.wait()
+
+
+def is_empty(process):
+    """Tell whether a launch file that has ended left nothing running."""
+    try:
+        os.killpg(process.pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
 
 
 def wait_for(process, said, text):
@@ -208,6 +218,7 @@ def test_a_wrong_choice_is_refused(start):
     process, said = start('estimation', 'rviz:=perhaps')
     assert process.wait(TIMEOUT) != 0
     assert 'perhaps' in said.read_text()
+    assert is_empty(process)
 
 
 def test_demo_ends_with_the_robot(start):
@@ -219,6 +230,7 @@ def test_demo_ends_with_the_robot(start):
     assert "robot 'iCub'" in text
     assert 'robot_state_publisher is not installed' in text
     assert text.count('finished cleanly') == 2
+    assert is_empty(process)
 
 
 def test_replay_plays_and_ends_with_the_bag(start, urdf, parameters, tmp_path):
@@ -374,6 +386,7 @@ def test_replay_without_a_player_says_what_to_do(start, urdf, parameters):
     process, said = start('replay', 'bag:=some_bag', f'params_file:={parameters}')
     assert process.wait(TIMEOUT) != 0
     assert 'inertial-estimation replay' in said.read_text()
+    assert is_empty(process)
 
 
 def test_qos_of_the_player_is_what_it_knows():
