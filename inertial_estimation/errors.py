@@ -45,6 +45,10 @@ class ShapeError(InertialEstimationError, ValueError):
         self.expected = expected
         self.got = got
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return how to make it again: other processes get errors in pieces."""
+        return type(self), (self.argument, self.expected, self.got)
+
 
 class NameNotFound(InertialEstimationError, KeyError):
     """
@@ -62,13 +66,17 @@ class NameNotFound(InertialEstimationError, KeyError):
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        known = list(known)
+        self.known = known = tuple(known)
         close = get_close_matches(name, known, n=3, cutoff=0.4) or known[:3]
         hint = f'; closest: {", ".join(close)}' if close else '; there are none'
         self.message = f"no {kind} is named '{name}'{hint}"
         super().__init__(self.message)
         self.kind = kind
         self.name = name
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return how to make it again: other processes get errors in pieces."""
+        return type(self), (self.kind, self.name, self.known)
 
     def __str__(self) -> str:
         """Return the message without the quotes that KeyError adds."""
@@ -90,3 +98,7 @@ class FrameNotFound(NameNotFound):
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         super().__init__('frame', name, known)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return how to make it again: other processes get errors in pieces."""
+        return type(self), (self.name, self.known)

@@ -6,6 +6,8 @@ What the exceptions say and what they can be caught as.
 Not covered: when they are raised; every module's tests do that.
 """
 
+import pickle
+
 import pytest
 
 from inertial_estimation import errors
@@ -74,3 +76,17 @@ def test_where_there_is_nothing_at_all():
 
 def test_names_may_come_from_an_iterator():
     assert 'closest: hand' in str(FrameNotFound('hnd', iter(['hand', 'foot'])))
+
+
+@pytest.mark.parametrize(
+    'error',
+    [
+        ShapeError('positions', (3,), (4,)),
+        NameNotFound('joint', 'knee', ['l_knee', 'r_knee']),
+        FrameNotFound('foot', ['l_foot']),
+    ],
+)
+def test_errors_travel_between_processes(error):
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert str(copy) == str(error)

@@ -565,3 +565,17 @@ def test_parameters_that_cannot_be_used(change, complaint):
         parameters[1, index] = value
     with pytest.raises(ModelError, match=complaint):
         WrenchEstimator(robot.with_parameters(parameters))
+
+
+@pytest.mark.filterwarnings('error')
+@pytest.mark.parametrize('absurd', [1e200, -1e40])
+@pytest.mark.parametrize('name', ['velocities', 'ft_readings', 'positions'])
+def test_absurd_numbers_count_as_missing(name, absurd, nested_humanoid, rng):
+    estimator = WrenchEstimator(nested_humanoid, [Contact('sole'), Contact('hand')])
+    sample = random_sample(nested_humanoid, rng)
+    broken = {'value': np.array(getattr(sample, name)), 'nan': np.array(getattr(sample, name))}
+    broken['value'].flat[2], broken['nan'].flat[2] = absurd, np.nan
+    estimate = estimator.update(sample._replace(**{name: broken['value']}))
+    expected = estimator.update(sample._replace(**{name: broken['nan']}))
+    for got, wanted in zip(estimate[2:], expected[2:], strict=True):
+        np.testing.assert_array_equal(got, wanted)

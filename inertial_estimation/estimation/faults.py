@@ -14,9 +14,14 @@ from numpy.typing import NDArray
 from inertial_estimation.estimation.quality import Working
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
+Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 S = TypeVar('S', Sample, SampleBatch)
+
+
+ABSURD = 1e30
+"""Numbers of this size are faults too: their products would overflow into other results."""
 
 
 class Sizes(NamedTuple):
@@ -34,7 +39,7 @@ def find_faults(sample: Sample | SampleBatch) -> Mask:
     Parameters
     ----------
     sample : Sample or SampleBatch
-        NaN or infinity stands for what is missing.
+        NaN, infinity or a number beyond `ABSURD` stands for what is missing.
 
     Returns
     -------
@@ -43,20 +48,26 @@ def find_faults(sample: Sample | SampleBatch) -> Mask:
 
     """
     joints = (
-        np.isfinite(sample.positions)
-        & np.isfinite(sample.velocities)
-        & np.isfinite(sample.accelerations)
+        _is_sound(sample.positions)
+        & _is_sound(sample.velocities)
+        & _is_sound(sample.accelerations)
     )
     imus = (
-        np.isfinite(sample.angular_velocities).all(axis=-1)
-        & np.isfinite(sample.proper_accelerations).all(axis=-1)
-        & np.isfinite(sample.angular_accelerations).all(axis=-1)
+        _is_sound(sample.angular_velocities).all(axis=-1)
+        & _is_sound(sample.proper_accelerations).all(axis=-1)
+        & _is_sound(sample.angular_accelerations).all(axis=-1)
     )
-    fts = np.isfinite(sample.ft_readings).all(axis=-1)
+    fts = _is_sound(sample.ft_readings).all(axis=-1)
     assumed = np.zeros_like(joints)
     if sample.joint_states is not None:
         assumed = sample.joint_states == SensorState.ASSUMED
     return np.concatenate([~joints, ~imus, ~fts, assumed], axis=-1)
+
+
+def _is_sound(values: Array) -> Mask:
+    """Tell which values are numbers that a sensor could mean."""
+    sound: Mask = np.abs(values) < ABSURD
+    return sound
 
 
 def alike(faults: Mask) -> Iterator[tuple[Mask, Indices]]:

@@ -22,7 +22,7 @@ V = TypeVar('V')
 
 SOLVERS_KEPT = 64
 """They are small; more than this means contacts that never come back."""
-DYNAMICS_KEPT = 8
+DYNAMICS_KEPT = 3
 """Each holds Pinocchio's workspace, tens of megabytes for a humanoid."""
 
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf, isfinite
+from math import inf
 from typing import TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from inertial_estimation.errors import ConfigError, ModelError, ShapeError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.faults import (
+    ABSURD,
     Sizes,
     alike,
     find_faults,
@@ -221,17 +222,18 @@ def _shapes(sizes: Sizes) -> tuple[tuple[str, tuple[int, ...]], ...]:
 
 def _is_faulty(plan: Plan, sample: Sample) -> bool:
     """
-    Tell whether something that was used is NaN or infinite.
+    Tell whether something that was used may be NaN, infinite or absurd.
 
     Velocities, accelerations and IMU readings all end up in the generalised forces, but for
     joints between two trees. A product each is the cheapest test.
     """
     tau, q, y = plan.dynamics.tau, sample.positions, sample.ft_readings.ravel()
-    size = tau.dot(tau) + q.dot(q) + y.dot(y)
-    if plan.dynamics.forest.joints_between_trees:
-        qd, qdd = sample.velocities, sample.accelerations
-        size += qd.dot(qd) + qdd.dot(qdd)
-    return not isfinite(size)
+    with np.errstate(over='ignore', invalid='ignore'):
+        size = tau.dot(tau) + q.dot(q) + y.dot(y)
+        if plan.dynamics.forest.joints_between_trees:
+            qd, qdd = sample.velocities, sample.accelerations
+            size += qd.dot(qd) + qdd.dot(qdd)
+    return not bool(size < ABSURD**2)
 
 
 def _join(parts: list[WrenchEstimate], order: list[Indices]) -> WrenchEstimate:
