@@ -9,7 +9,8 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
@@ -20,6 +21,8 @@ from typing import IO, Any
 
 from inertial_estimation.errors import InertialEstimationError
 
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-c, the end of a service, the end of a session."""
 PATIENCE = 5.0
 """How long a process may take to end when asked to [s]."""
 LAST_LINES, LAST_WIDTH, LAST_BYTES = 20, 200, 10_000
@@ -205,14 +208,12 @@ class Processes:
         trace: TracebackType | None,
     ) -> None:
         """End every process."""
-        # A second ctrl-c must not leave some of them behind.
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        for process in self._all:
-            process.interrupt()
-        deadline = monotonic() + PATIENCE
-        for process in self._all:
-            process.finish(deadline - monotonic())
-        signal.signal(signal.SIGINT, before)
+        with _postponed_signals():
+            for process in self._all:
+                process.interrupt()
+            deadline = monotonic() + PATIENCE
+            for process in self._all:
+                process.finish(deadline - monotonic())
 
     def start(
         self, name: str, module: str, arguments: Sequence[str], *, reports: bool = False
@@ -230,8 +231,9 @@ class Processes:
         Process
 
         """
-        process = Process(name, module, arguments, self._environment, reports=reports)
-        self._all.append(process)
+        with _postponed_signals():
+            process = Process(name, module, arguments, self._environment, reports=reports)
+            self._all.append(process)
         return process
 
     def check(self) -> None:
@@ -255,6 +257,23 @@ class Processes:
     def cpu_times(self) -> dict[str, float]:
         """Return the processor time of each process so far [s]."""
         return {process.name: process.cpu_time for process in self._all}
+
+
+@contextmanager
+def _postponed_signals() -> Iterator[None]:
+    """Let ctrl-c and its kin wait: half way, a process would be left behind."""
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _: came.append(number))
+        for number in INTERRUPTS
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for arrived in came:
+            signal.raise_signal(arrived)
 
 
 def _end_with_parent() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.demo.display import Display
+from inertial_estimation.demo.processes import INTERRUPTS
 from inertial_estimation.demo.results import Estimator, Result, as_dict
 from inertial_estimation.demo.scene import play
 from inertial_estimation.errors import ConfigError
@@ -125,8 +126,7 @@ def _write(path: Path, text: str) -> None:
 @contextmanager
 def _interruptible() -> Iterator[None]:
     """Treat the end of a session and of a service like ctrl-c, also in the background."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    before = {number: signal.signal(number, signal.default_int_handler) for number in INTERRUPTS}
     try:
         yield
     finally:

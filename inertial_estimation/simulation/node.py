@@ -136,9 +136,6 @@ class EmbeddedRobot(Node):
         self._stopped, self._latest_ns = False, 0
         self._make_publishers()
         self._next = self._robot.step()
-        # Nothing of this is ever garbage; looking through it would cost a cycle.
-        gc.collect()
-        gc.freeze()
         self._wall_start_ns = self._start_ns = 0
         self.create_timer(1e-9 * self._period_ns, self._tick)
         self.get_logger().info(
@@ -287,6 +284,9 @@ def main(args: Sequence[str] | None = None) -> int:
             return 1
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, node.stop)
+        # Nothing of this is ever garbage; looking through it would cost a cycle.
+        gc.collect()
+        gc.freeze()
         executor = make_executor('events')
         executor.add_node(node)
         # A signal may wake the executor before its handler has run.
