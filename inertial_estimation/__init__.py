@@ -1,0 +1,35 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Which forces act on a robot: external wrenches and joint torques from FT sensors and IMUs.
+
+    robot = Robot.from_urdf('icub.urdf', imus=['head'])
+    estimator = WrenchEstimator(robot, [Contact('l_sole'), Contact('r_sole')])
+    estimate = estimator.update(sample)
+"""
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.streams import SampleAssembler
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration, FtSpec
+from inertial_estimation.sample import Sample, SampleBatch, SensorState
+
+__all__ = [
+    'Contact',
+    'EstimatorSettings',
+    'FtCalibration',
+    'FtSpec',
+    'InertialEstimationError',
+    'Quality',
+    'Robot',
+    'Sample',
+    'SampleAssembler',
+    'SampleBatch',
+    'SensorState',
+    'WrenchEstimate',
+    'WrenchEstimator',
+]
