@@ -6,6 +6,7 @@
 PYTHON ?= python3
 DURATION ?= 60
 JSON ?=
+CYCLES ?= 60
 ARGS ?=
 
 BIN := .venv/bin
@@ -33,7 +34,7 @@ demo: .venv/package
 	$(BIN)/inertial-estimation demo --duration $(DURATION) $(if $(JSON),--json $(JSON)) $(ARGS)
 
 bench: .venv/package
-	$(BIN)/inertial-estimation bench $(if $(JSON),--json $(JSON)) $(ARGS)
+	$(BIN)/inertial-estimation bench --cycles $(CYCLES) $(if $(JSON),--json $(JSON)) $(ARGS)
 
 lint: .venv/package
 	$(BIN)/ruff check .

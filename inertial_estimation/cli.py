@@ -182,13 +182,28 @@ def _bench(chosen: argparse.Namespace) -> None:
 
 
 def _cycles(duration: float, rate: float) -> dict[str, float]:
-    """Compare node and bare reader; what needs ROS is a process of its own."""
+    """Compare what node and bare reader miss; what needs ROS is a process of its own."""
     import subprocess
 
-    command = [sys.executable, '-m', 'inertial_estimation.ros.bench', str(duration), str(rate)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    from inertial_estimation.benchmark.robots import CONTACTS, ONE_IMU
+    from inertial_estimation.simulation.description import icub_urdf
+
+    contacts = [contact.name for contact in CONTACTS]
+    job = {
+        'urdf': icub_urdf(),
+        'parameters': {'imus': list(ONE_IMU), 'contacts': contacts},
+        'rate': rate,
+        'duration': duration,
+    }
+    done = subprocess.run(
+        [sys.executable, '-m', 'inertial_estimation.ros.bench'],
+        input=json.dumps(job),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
     if done.returncode:
-        raise ConfigError('the comparison of missed cycles needs ROS; its messages are above')
+        raise ConfigError('missed cycles could not be compared, see above; this needs ROS')
     return dict(json.loads(done.stdout))
 
 

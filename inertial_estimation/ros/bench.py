@@ -7,8 +7,10 @@ Three processes: a publisher of ready-made bytes, the estimator, and a reader th
 but note stamps. Missing cycles are found by comparing stamps with those that were sent.
 """
 
+import json
 import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -309,3 +311,31 @@ def _spin_until(node, executor_kind: str, stop: Event, every_poll: Callable[[], 
     executor.spin_until_future_complete(done, timeout_sec=LONG)
     executor.remove_node(node)
     executor.shutdown()
+
+
+def main() -> int:
+    """
+    Compare, for callers without ROS: JSON in on standard input, JSON out on standard output.
+
+    In: ``urdf``, ``parameters`` of the node, ``rate`` [Hz], ``duration`` [s]. Out: the fields of
+    `CycleLoss`.
+
+    Returns
+    -------
+    int
+        Exit code.
+
+    """
+    job = json.load(sys.stdin)
+    try:
+        settings = EstimatorSettings.from_dict(job.pop('parameters'))
+        loss = measure_cycle_loss(settings, **job)
+    except InertialEstimationError as error:
+        sys.stderr.write(f'{error}\n')
+        return 1
+    sys.stdout.write(json.dumps(loss._asdict()) + '\n')
+    return 0
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
