@@ -22,13 +22,19 @@ FULL_HEIGHT = 34
 LIVE_HZ = 4
 
 _ERRORS = (
-    ('force rms over contacts [N]', 'force_rms_n', 2),
-    ('force rms, all contacts as one vector [N]', 'force_rms_all_contacts_n', 2),
-    ('torque rms over joints [Nm]', 'torque_rms_nm', 4),
+    ('force rms [N]', 'force_rms_n', 2),
+    ('  all contacts [N]', 'force_rms_all_contacts_n', 2),
+    ('torque rms [Nm]', 'torque_rms_nm', 4),
 )
+_TWIN_ERROR = '  true FTs [N]'
 _TIMES = (
-    ('cycle time p50/p99/max [us]', 'cycle_time_us', 0),
+    ('cycle p50/p99/max [us]', 'cycle_time_us', 0),
     ('age p50/p99/max [ms]', 'age_ms', 1),
+)
+_LEGEND = (
+    'force rms: length of the error at a contact, over contacts and time; all contacts: of their '
+    'errors as one vector; true FTs: of a twin with noise-free FT sensors; torque rms: over joints '
+    'and time; CPU: of one processor'
 )
 
 
@@ -72,7 +78,7 @@ class Display:
 
     def say(self, text: str) -> None:
         """Print a line."""
-        self._console.print(text, markup=False)
+        self._console.print(text, markup=False, soft_wrap=True)
 
     def show(self, title: str, report: dict[str, Any]) -> None:
         """
@@ -148,29 +154,34 @@ def _vector(values: Array, digits: int) -> str:
 def _summary(results: Sequence[Result]) -> Any:
     """Return the table of the results."""
     columns = [
-        (f'{result.scene}, {_imus(result.estimator)}', result.figures, result.twin_figures)
+        (f'{result.scene}\n{_imus(result.estimator)}', result.figures, result.twin_figures)
         for result in results
     ]
     table = _figures('', columns)
     cpu = [(r.cpu_percent[r.estimator.name], sum(r.cpu_percent.values())) for r in results]
-    table.add_row(
-        'CPU of it / of the whole demo [%]', *(f'{own:.0f}/{all_:.0f}' for own, all_ in cpu)
-    )
+    table.add_row('CPU own/all [%]', *(f'{own:.0f}/{every:.0f}' for own, every in cpu))
+    table.caption, table.caption_justify = _LEGEND, 'left'
     return table
 
 
 def _figures(title: str, columns: Sequence[tuple[str, Figures, Figures]]) -> Any:
     """Return how good and how fast estimators are, from head, figures, figures of the twin."""
+    from rich.markup import escape
+
     table = _table(title, ['', *(head for head, _, _ in columns)])
-    for name, key, digits in _ERRORS:
-        table.add_row(name, *(f'{figures[key]:.{digits}f}' for _, figures, _ in columns))
-    name, key, digits = _ERRORS[0]
-    table.add_row(
-        f'{name}, noise-free FTs', *(f'{twin[key]:.{digits}f}' for _, _, twin in columns)
-    )
-    for name, key, digits in _TIMES:
-        table.add_row(name, *(_slashed(figures[key], digits) for _, figures, _ in columns))
-    table.add_row('missed cycles', *(str(figures['missed_cycles']) for _, figures, _ in columns))
+    rows = [
+        (name, [f'{figures[key]:.{digits}f}' for _, figures, _ in columns])
+        for name, key, digits in _ERRORS
+    ]
+    twins = [f'{twin["force_rms_n"]:.2f}' for _, _, twin in columns]
+    rows.insert(1, (_TWIN_ERROR, twins))
+    rows += [
+        (name, [_slashed(figures[key], digits) for _, figures, _ in columns])
+        for name, key, digits in _TIMES
+    ]
+    rows.append(('missed cycles', [str(figures['missed_cycles']) for _, figures, _ in columns]))
+    for name, cells in rows:
+        table.add_row(escape(name), *cells)
     return table
 
 
