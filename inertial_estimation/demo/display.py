@@ -33,8 +33,8 @@ _TIMES = (
 )
 _LEGEND = (
     'force rms: length of the error at a contact, over contacts and time; all contacts: of their '
-    'errors as one vector; true FTs: of a twin with noise-free FT sensors; torque rms: over joints '
-    'and time; CPU: of one processor'
+    'errors as one vector; true FTs: of a twin with noise-free FT sensors; torque rms: over '
+    'joints and time; CPU: of one processor'
 )
 
 
