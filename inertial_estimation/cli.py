@@ -196,7 +196,7 @@ def _cycles(duration: float, rate: float) -> dict[str, float]:
         'duration': duration,
     }
     done = subprocess.run(
-        [sys.executable, '-m', 'inertial_estimation.ros.bench'],
+        [sys.executable, '-c', 'from inertial_estimation.ros.bench import main; exit(main())'],
         input=json.dumps(job),
         stdout=subprocess.PIPE,
         text=True,

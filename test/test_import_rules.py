@@ -24,6 +24,8 @@ FOLDER = Path(__file__).resolve().parents[1] / PACKAGE
 
 BASE = {'errors', 'sample', 'config'}
 MATHEMATICS = {*BASE, 'model', 'estimation', 'calibration', 'identification'}
+# Modules of folders without ROS that need it: each runs as a process of its own.
+PROCESSES = ('simulation.node', 'demo.watcher')
 # A module or folder of the package, and which others it may import.
 MAY_IMPORT = {
     'errors': set(),
@@ -38,6 +40,7 @@ MAY_IMPORT = {
     'ros': {*MATHEMATICS, 'messages', 'logs'},
     'simulation': {*MATHEMATICS, 'messages', 'logs'},
     'simulation.node': {*MATHEMATICS, 'messages', 'logs', 'ros', 'simulation'},
+    'demo.watcher': {*MATHEMATICS, 'messages', 'ros', 'demo'},
     '__init__': MATHEMATICS,
 }
 # The jobs of the command and the command itself run without ROS: what needs it is a process of
@@ -45,8 +48,8 @@ MAY_IMPORT = {
 MAY_IMPORT |= {
     job: {*MATHEMATICS, 'messages', 'logs', 'simulation'} for job in ('benchmark', 'check', 'demo')
 }
-MAY_IMPORT['cli'] = set(MAY_IMPORT) - {'ros', 'simulation.node'}
-NEED_ROS = ('ros/', 'simulation/node.py')
+MAY_IMPORT['cli'] = set(MAY_IMPORT) - {'ros', *PROCESSES}
+NEED_ROS = ('ros/', 'simulation/node.py', 'demo/watcher.py')
 ROS_MODULES = {'rclpy', 'launch', 'launch_ros', 'ament_index_python', 'builtin_interfaces',
                'rcl_interfaces', 'rosidl_runtime_py', 'rpyutils', 'std_srvs'}  # fmt: skip
 LIGHT = {*sys.stdlib_module_names, 'numpy', 'scipy', 'pinocchio', PACKAGE}
@@ -69,7 +72,7 @@ def modules() -> list[str]:
 def unit(name: str) -> str:
     """Return the part of the package that a full module name belongs to."""
     parts = name.split('.')[1:] or ['__init__']
-    return 'simulation.node' if parts[:2] == ['simulation', 'node'] else parts[0]
+    return '.'.join(parts[:2]) if '.'.join(parts[:2]) in PROCESSES else parts[0]
 
 
 def full_name(module: str) -> str:
@@ -196,7 +199,7 @@ def test_noise_is_seen(source):
 
 def test_importing_the_package_loads_nothing_heavy(tmp_path):
     names = [m.removesuffix('.py').replace('/', '.') for m in modules()]
-    light = [n for n in names if not n.startswith(('ros.', 'simulation.node')) and '__' not in n]
+    light = [n for n in names if not n.startswith(('ros.', *PROCESSES)) and '__' not in n]
     lines = [f'import {PACKAGE}', *(f'import {PACKAGE}.{name}' for name in light)]
     lines += ['import sys', f'print([m for m in {HEAVY} if m in sys.modules])']
     run = subprocess.run(

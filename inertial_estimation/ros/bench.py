@@ -335,7 +335,3 @@ def main() -> int:
         return 1
     sys.stdout.write(json.dumps(loss._asdict()) + '\n')
     return 0
-
-
-if __name__ == '__main__':
-    raise SystemExit(main())
