@@ -32,6 +32,7 @@ setup(
         'bags': ['pyyaml', 'rich', 'rosbags'],
         'demo': ['icub-models', 'mujoco', 'rich'],
         'oracle': ['idyntree'],
+        'plots': ['matplotlib'],
         'test': ['pytest'],
     },
     entry_points={
