@@ -19,17 +19,7 @@ from inertial_estimation.estimation.forest import assign_owners
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.inertia import inertia_complaint
 from inertial_estimation.model.robot import Robot
-
-Row = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A title, the names of the columns, and the rows."""
-
-    title: str
-    columns: Row
-    rows: tuple[Row, ...]
+from inertial_estimation.table import Table
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from inertial_estimation.errors import ConfigError, InertialEstimationError
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.urdf import load_text
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,19 +65,27 @@ def _add_check(verbs: Any) -> None:
     verb.add_argument('urdf', help='URDF file')
     verb.add_argument('--imu', action='append', metavar='FRAME', help='IMU in use (repeatable)')
     verb.add_argument('--fixed-link', default='', metavar='FRAME', help='frame at rest')
+    verb.add_argument(
+        '--config',
+        metavar='YAML',
+        help="instead: the node's parameter file",
+    )
     verb.add_argument('--json', type=Path, metavar='FILE', help='write the findings for a machine')
     verb.set_defaults(run=_check)
 
 
 def _check(chosen: argparse.Namespace) -> None:
     """Describe a robot."""
-    from inertial_estimation.check import check_urdf
+    from inertial_estimation.check import check_robot, check_urdf
 
-    check = check_urdf(Path(chosen.urdf), imus=chosen.imu, fixed_link=chosen.fixed_link)
+    if chosen.config:
+        check = check_robot(_configured_robot(chosen.urdf, chosen.config))
+    else:
+        check = check_urdf(Path(chosen.urdf), imus=chosen.imu, fixed_link=chosen.fixed_link)
     console = _console()
     console.print(check.summary)
     for table in check.tables:
-        console.print(_rich_table(table.title, table.columns, table.rows))
+        console.print(_rich_table(*table))
     for warning in check.warnings:
         console.print(f'[yellow]warning:[/] {_escape(warning)}')
     _write_json(chosen.json, check.as_dict())
@@ -129,7 +139,7 @@ def _replay(chosen: argparse.Namespace) -> None:
     console = _console()
     console.print(_escape(report.summary))
     for table in make_tables(report):
-        console.print(_rich_table(table.title, table.columns, table.rows))
+        console.print(_rich_table(*table))
     _write_json(chosen.json, report.as_dict())
 
 
@@ -222,6 +232,14 @@ def _progress() -> Iterator[Callable[[str, float], None]]:
             bars.update(tasks[what], completed=done)
 
         yield show
+
+
+def _configured_robot(urdf: str, config: str) -> Robot:
+    """Return the robot as the node would build it."""
+    from inertial_estimation.config import EstimatorSettings
+    from inertial_estimation.estimation.building import build_robot
+
+    return build_robot(EstimatorSettings.from_yaml(config), load_text(Path(urdf)))
 
 
 def _console() -> Any:

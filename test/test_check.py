@@ -75,3 +75,14 @@ def test_command_names_a_wrong_file(capsys: pytest.CaptureFixture[str]) -> None:
     """A wrong file name gets one sentence and exit code 1."""
     assert main(['check', 'nowhere.urdf']) == 1
     assert "cannot read the URDF 'nowhere.urdf'" in capsys.readouterr().err
+
+
+def test_command_reads_the_parameter_file_of_the_node(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The robot is the one that the node would build."""
+    urdf, config = tmp_path / 'robot.urdf', tmp_path / 'robot.yaml'
+    urdf.write_text(nested_humanoid_urdf())
+    config.write_text('/**: {ros__parameters: {imus: [torso], imu: {torso: {frame: chest}}}}')
+    assert main(['check', str(urdf), '--config', str(config)]) == 0
+    assert 'torso' in capsys.readouterr().out

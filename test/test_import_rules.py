@@ -22,13 +22,14 @@ import inertial_estimation
 PACKAGE = 'inertial_estimation'
 FOLDER = Path(__file__).resolve().parents[1] / PACKAGE
 
-BASE = {'errors', 'sample', 'config'}
+BASE = {'errors', 'sample', 'config', 'table'}
 MATHEMATICS = {*BASE, 'model', 'estimation', 'calibration', 'identification'}
 # Modules of folders without ROS that need it: each runs as a process of its own.
 PROCESSES = ('simulation.node', 'demo.watcher')
 # A module or folder of the package, and which others it may import.
 MAY_IMPORT = {
     'errors': set(),
+    'table': set(),
     'sample': {'errors'},
     'config': {'errors', 'sample'},
     'model': BASE,

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from inertial_estimation.logs.report import (
     ReplayReport,
@@ -14,17 +13,7 @@ from inertial_estimation.logs.report import (
     TorqueReport,
     WrenchReport,
 )
-
-Row = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A title, the names of the columns, and the rows."""
-
-    title: str
-    columns: Row
-    rows: tuple[Row, ...]
+from inertial_estimation.table import Row, Table
 
 
 def make_tables(report: ReplayReport) -> tuple[Table, ...]:
