@@ -27,10 +27,11 @@ setup(
     ],
     python_requires='>=3.10',
     # rclpy, messages and launch come with ROS; the `launch` of PyPI is another package.
-    install_requires=['numpy', 'scipy', 'pin'],
+    # Importing needs the first three only; rich and pyyaml are for the command.
+    install_requires=['numpy', 'scipy', 'pin', 'pyyaml', 'rich'],
     extras_require={
-        'bags': ['pyyaml', 'rich', 'rosbags'],
-        'demo': ['icub-models', 'mujoco', 'rich'],
+        'bags': ['rosbags'],
+        'demo': ['icub-models', 'mujoco'],
         'oracle': ['idyntree'],
         'plots': ['matplotlib'],
         'test': ['pytest'],

@@ -9,7 +9,11 @@ from pathlib import Path
 import inertial_estimation
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-NEED_ROS = ('inertial_estimation.ros.', 'inertial_estimation.simulation.node')
+NEED_ROS = (
+    'inertial_estimation.ros.',
+    'inertial_estimation.simulation.node',
+    'inertial_estimation.demo.watcher',
+)
 
 folder = Path(inertial_estimation.__file__).resolve().parent
 if CHECKOUT in folder.parents:

@@ -119,8 +119,9 @@ def test_nothing_of_the_registry_that_only_shares_a_name_with_ros_is_required(se
     assert {'launch', 'rclpy'}.isdisjoint(map(project, [*setup['install_requires'], *extras]))
 
 
-def test_extras_name_what_is_imported_where_it_is_used(setup):
-    offered = {project(r) for group in setup['extras_require'].values() for r in group}
+def test_setup_names_what_is_imported_where_it_is_used(setup):
+    extras = [r for group in setup['extras_require'].values() for r in group]
+    offered = set(map(project, [*setup['install_requires'], *extras]))
     for path in (REPOSITORY / PACKAGE).rglob('*.py'):
         text = path.read_text()
         for name in ('icub_models', 'idyntree', 'mujoco', 'osqp', 'rich', 'rosbags', 'yaml'):
