@@ -83,7 +83,7 @@ class Problem:
     def solve(self, length=LENGTH, tolerance=TOLERANCE):
         """Split the sum; return the wrenches in their frames, what is left, and the rank."""
         total, columns, noise = self.arguments(length)
-        return self.split(*split_wrench(total, columns, noise, tolerance), length)
+        return self.split(*split_wrench(total, columns, noise, tolerance)[:2], length)
 
     def split(self, unknowns, rank, length=LENGTH):
         """Return what unknowns in newtons mean."""
@@ -223,7 +223,7 @@ def test_many_at_once(lead, n_sensors, rng):
         for k, a in enumerate(template.arguments())
     ]
     noise = stacked[2] if n_sensors else noise_scale(LENGTH)
-    unknowns, rank = split_wrench(stacked[0], stacked[1], noise, TOLERANCE)
+    unknowns, rank, _ = split_wrench(stacked[0], stacked[1], noise, TOLERANCE)
     assert unknowns.shape == (*lead, 10)
     assert rank.shape == lead
     for index, problem in problems.items():

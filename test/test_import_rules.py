@@ -12,12 +12,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-
-import inertial_estimation
 
 PACKAGE = 'inertial_estimation'
 FOLDER = Path(__file__).resolve().parents[1] / PACKAGE
@@ -206,7 +205,7 @@ def test_importing_the_package_loads_nothing_heavy(tmp_path):
     run = subprocess.run(
         [sys.executable, '-c', '\n'.join(lines)],
         cwd=tmp_path,
-        env={**os.environ, 'PYTHONPATH': str(Path(inertial_estimation.__file__).parents[1])},
+        env={**os.environ, 'PYTHONPATH': str(Path(find_spec(PACKAGE).origin).parents[1])},
         capture_output=True,
         text=True,
         check=False,

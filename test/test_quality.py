@@ -401,7 +401,7 @@ def test_the_legs_do_not_change_a_bit_without_the_arm(robot, rng):
         np.testing.assert_array_equal(estimate.wrenches[wrenches], whole.wrenches[wrenches])
 
 
-def test_a_joint_between_two_clusters_counts_as_missing_with_its_speed(rng):
+def test_of_a_joint_between_two_clusters_only_the_position_counts(rng):
     """Step and batch agree on it (test_wrench_estimator.py); this says on what."""
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['root', 'chest'])
     waist = robot.joint_names.index('waist')
@@ -409,7 +409,28 @@ def test_a_joint_between_two_clusters_counts_as_missing_with_its_speed(rng):
     sample = random_sample(robot, rng)
     for field in JOINT_FIELDS:
         estimate = estimator.update(without(sample, field, waist))
-        np.testing.assert_array_equal(estimate.submodel_quality, [MISSING, 0, 0, 0])
+        expected = [MISSING if field == 'positions' else 0, 0, 0, 0]
+        np.testing.assert_array_equal(estimate.submodel_quality, expected)
+        # Without the chest's IMU the root's serves the chest, and the speed counts.
+        gyro = sample.angular_velocities.copy()
+        gyro[1] = np.nan
+        lost = without(sample, field, waist)._replace(angular_velocities=gyro)
+        assert estimator.update(lost).submodel_quality[0] & MISSING
+
+
+def test_a_determined_contact_beside_a_squeeze_is_not_marked(rng):
+    """Of three contacts on one link two squeeze it; the third is told apart."""
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    contacts = [
+        Contact('hand', 'force', point=(0.1, 0.0, 0.0), name='left'),
+        Contact('hand', 'force', point=(-0.1, 0.0, 0.0), name='right'),
+        Contact('hand', 'axial_force', point=(0.0, 0.2, 0.0), direction=(0.0, 0.3, 1.0)),
+    ]
+    estimate = WrenchEstimator(robot, contacts).update(random_sample(robot, rng))
+    flag = Quality.UNDETERMINED
+    np.testing.assert_array_equal(estimate.contact_quality, [flag, flag, 0])
+    # The elbow holds all of them, so the squeeze does not reach its torque.
+    assert estimate.torque_quality[robot.joint_names.index('elbow')] == 0
 
 
 def test_assumed_joints_are_marked_and_used(robot, rng):

@@ -381,3 +381,13 @@ def test_unphysical_inertias_are_read():
     assert Robot.from_urdf(text).mass == pytest.approx(9.7)
     massless = two_link_urdf().replace('<mass value="1.5"/>', '<mass value="0"/>')
     np.testing.assert_array_equal(Robot.from_urdf(massless).parameters[1, :4], np.zeros(4))
+
+
+def test_a_tag_wins_over_a_link_of_its_name():
+    urdf = nested_humanoid_urdf().replace(
+        '</robot>',
+        '<sensor name="head" type="accelerometer"><parent link="head"/>'
+        '<origin xyz="0 0 0.2" rpy="0 0 0"/></sensor></robot>',
+    )
+    (imu,) = Robot.from_urdf(urdf, imus=['head']).imus
+    np.testing.assert_array_equal(imu.L_H_S[:3, 3], [0.0, 0.0, 0.2])

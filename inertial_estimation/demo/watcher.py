@@ -184,7 +184,9 @@ class Watcher(Node):
     def _tick(self) -> None:
         """Write a line if it is time."""
         now_ns = time_ns()
-        waits = now_ns - self._written_ns < PERIOD * 1e9 and not self._stopped
+        # A signal in the middle of this must bring one more line: this one may be read already.
+        last = self._stopped
+        waits = now_ns - self._written_ns < PERIOD * 1e9 and not last
         if waits or self.done.done():
             return
         self._written_ns = now_ns
@@ -196,7 +198,7 @@ class Watcher(Node):
             return
         self._compare()
         self._write(json.dumps(self._report(), allow_nan=True) + '\n')
-        if self._stopped:
+        if last:
             self.done.set_result('')
 
     def _compare(self) -> None:

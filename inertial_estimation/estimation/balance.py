@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Which sums of wrenches are the external wrench of a submodel and the load of a joint [T 4.5-4.6].
+Which sums of wrenches are whose external wrench, and which load a joint [T sections 4.5, 4.6].
 
 Everything here is decided once for a set of sensors and contacts; the loop only multiplies by the
 factors, whole numbers that are mostly zero. All wrenches of a sum are about the root link's origin
@@ -50,8 +50,8 @@ class Balance:
     """Sum of the external wrenches on each submodel [T 4.19], shape (n_submodels, n_terms)."""
     joint_factors: Array
     """
-    What turns each joint's ``tau`` of the forest into its torque [T 4.25], and then what loads it
-    from outside, shape (n_joints, 2, n_terms).
+    What turns each joint's ``tau`` of the forest into its torque [T 4.24, 4.25], and then what
+    loads it from outside, shape (n_joints, 2, n_terms).
     """
 
 

@@ -1,22 +1,41 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Split the external wrench of a submodel among its contacts by least squares [T 4.5.3].
+Split the external wrench of a submodel among its contacts by least squares [T section 4.5.3].
 
 The residual is weighed by the noise of the submodel's own FT sensors: force noise 1, moment noise
 ``length_scale``, each at its own sensor. The answer does therefore not depend on the point about
-which the sum is written. Of all solutions the shortest is taken, moments divided by the same
-length; singular values below ``rank_tolerance`` times the largest count as zero, so that a
-combination of forces that hardly shows (two forces that squeeze a link) is left at zero instead
-of being blown up.
+which the sum is written, except in a submodel without any FT sensor, where the origin of its root
+link stands in for one. The weights are this package's choice; the thesis has none.
+
+Of all solutions the shortest is taken, moments divided by the same length; singular values below
+``rank_tolerance`` times the largest count as zero, so that a combination of forces that hardly
+shows (two forces that squeeze a link) is left at zero instead of being blown up.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+
+
+NEARLY = 1e-12
+"""Determined is what holds less than the root of this of any undetermined combination."""
+
+
+class Solution(NamedTuple):
+    """What a wrench says about unknowns."""
+
+    unknowns: Array
+    """In newtons, shape (..., n)."""
+    rank: NDArray[np.int64]
+    """Number of combinations of the unknowns that the wrench determines, shape (...)."""
+    determined: NDArray[np.bool_]
+    """Which unknowns it determines one by one, shape (..., n)."""
 
 
 def noise_scale(length_scale: float) -> Array:
@@ -57,9 +76,7 @@ def scaled_basis(basis: Array, length_scale: float) -> Array:
     return np.where(is_force, 1.0, length_scale)[:, None] * basis.T
 
 
-def split_wrench(
-    total: Array, columns: Array, noise: Array, rank_tolerance: float
-) -> tuple[Array, NDArray[np.int64]]:
+def split_wrench(total: Array, columns: Array, noise: Array, rank_tolerance: float) -> Solution:
     """
     Find the shortest unknowns that explain a wrench best.
 
@@ -71,16 +88,13 @@ def split_wrench(
         What a unit of each unknown adds to it.
     noise : ndarray, shape (..., m, 6)
         Independent disturbances of the sum, one row each; they must span all six directions. A
-        single ``noise_scale`` as shape (6,) stands for a sensor at the reference frame.
+        single `noise_scale` of shape (6,) stands for a sensor at the reference frame.
     rank_tolerance : float
         Relative size of the singular values that count as zero.
 
     Returns
     -------
-    unknowns : ndarray, shape (..., n)
-        In newtons.
-    rank : ndarray of int, shape (...)
-        Number of combinations of the unknowns that the wrench determines.
+    Solution
 
     """
     if noise.ndim == 1:
@@ -93,4 +107,6 @@ def split_wrench(
     kept = s > rank_tolerance * s[..., :1]
     inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
     image = (vt @ white_total[..., None])[..., 0]
-    return (u @ (inverse * image)[..., None])[..., 0], kept.sum(axis=-1)
+    determined = (u * u * kept[..., None, :]).sum(axis=-1)
+    unknowns = (u @ (inverse * image)[..., None])[..., 0]
+    return Solution(unknowns, kept.sum(axis=-1), determined > 1.0 - NEARLY)

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the environment may touch the robot, and what is unknown there [T 4.5.2-4.5.3]."""
+"""Where the environment may touch the robot, and what is unknown there [T section 4.5.2-4.5.3]."""
 
 from __future__ import annotations
 

@@ -36,7 +36,8 @@ def joint_dependence(
     Find what rests on each joint.
 
     The motion of a link rests on the joints between it and the IMU that serves it; a sum of
-    wrenches rests besides on the joints among the links that are summed.
+    wrenches rests besides on the joints among the links that are summed. Where contacts share a
+    submodel, all of their wrenches are taken to rest on all of it, which is at most too much.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ Flags = NDArray[np.uint8]
 
 
 class Quality(IntFlag):
-    """How a wrench, torque or residual was obtained; 0 means from sensors, exactly."""
+    """How a wrench, torque or residual was obtained; 0 means that the sensors determine it."""
 
     ASSUMED = 1
     """It rests on a joint whose position nobody reports."""
@@ -45,7 +45,7 @@ class WrenchEstimate(NamedTuple):
     wrenches: Array
     """Environment on robot at each contact, in and about its frame, (n_contacts, 6) [N, Nm]."""
     torques: Array
-    """Torque through each joint, local form [T 4.25], shape (n_joints,) [Nm or N]."""
+    """Torque through each joint, local form [T 4.24, 4.25], (n_joints,) [Nm or N]."""
     external_torques: Array
     """What the external wrenches do to each joint, J' f, base at rest, (n_joints,) [Nm or N]."""
     residuals: Array

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -32,7 +32,7 @@ class Sizes(NamedTuple):
     fts: int
 
 
-def find_faults(sample: Sample | SampleBatch) -> Mask:
+def find_faults(sample: Sample | SampleBatch, between: Sequence[int] = ()) -> Mask:
     """
     Tell what is missing.
 
@@ -40,6 +40,8 @@ def find_faults(sample: Sample | SampleBatch) -> Mask:
     ----------
     sample : Sample or SampleBatch
         NaN, infinity or a number beyond `ABSURD` stands for what is missing.
+    between : sequence of int, optional
+        Joints between two trees while all IMUs work: their rates are not used then.
 
     Returns
     -------
@@ -47,16 +49,15 @@ def find_faults(sample: Sample | SampleBatch) -> Mask:
         Missing joints, IMUs, FT sensors; then which joints are assumed.
 
     """
-    joints = (
-        _is_sound(sample.positions)
-        & _is_sound(sample.velocities)
-        & _is_sound(sample.accelerations)
-    )
     imus = (
         _is_sound(sample.angular_velocities).all(axis=-1)
         & _is_sound(sample.proper_accelerations).all(axis=-1)
         & _is_sound(sample.angular_accelerations).all(axis=-1)
     )
+    rates = np.asarray(_is_sound(sample.velocities) & _is_sound(sample.accelerations))
+    if len(between):
+        rates[..., between] |= np.asarray(imus.all(axis=-1))[..., None]
+    joints = _is_sound(sample.positions) & rates
     fts = _is_sound(sample.ft_readings).all(axis=-1)
     assumed = np.zeros_like(joints)
     if sample.joint_states is not None:

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-From IMU readings to net wrenches: one tree of links per IMU, rooted in its frame [T 4.4.2-4.4.4].
+From IMU readings to net wrenches: one tree of links per IMU [T sections 4.4.2-4.4.4].
 
 Two Pinocchio models share the work. The *forest* holds one tree for each IMU (or for the fixed
 link). Its roots and its FT joints have six degrees of freedom, so their entries of one ``rnea``
@@ -82,10 +82,11 @@ class Forest:
 
 def assign_owners(links: Sequence[Link], sources: Sequence[Source]) -> tuple[int, ...]:
     """
-    Give each link to the source that is nearest in the tree [T 4.4.4].
+    Give each link to the source that is nearest in the tree.
 
-    Ties go to the side of the URDF root; no link is served across an FT sensor unless its
-    submodel has no source.
+    The thesis leaves the choice open [T section 4.4.4]. Ties go to the side of the URDF root, and
+    then to the source listed first; no link is served across an FT sensor unless its submodel has
+    no source.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.contact_forces import split_wrench
+from inertial_estimation.estimation.contact_forces import Solution, split_wrench
 from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import LOST, Plan
 from inertial_estimation.estimation.splits import Split
@@ -26,6 +26,7 @@ from inertial_estimation.estimation.transforms import (
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 UNDETERMINED = np.uint8(Quality.UNDETERMINED)
 
@@ -172,14 +173,14 @@ class Solver:
         flags = (flag.copy() for flag in self._flags[:4])
         ranks, contact, torque, load = flags
         for split in plan.splits:
-            rank = self._split(split, totals)
-            ranks[..., plan.residual_rows[split.rows]] = rank
-            if (rank < split.unknowns).any():
-                _mark(split, rank, contact, torque, load)
+            solution = self._split(split, totals)
+            ranks[..., plan.residual_rows[split.rows]] = solution.rank
+            if not solution.determined.all():
+                _mark(split, ~solution.determined, contact, torque, load)
         return ranks, contact, torque, load, *self._flags[4:]
 
-    def _split(self, split: Split, totals: Array) -> NDArray[np.int64]:
-        """Share the sums of some submodels out among their contacts; return the ranks."""
+    def _split(self, split: Split, totals: Array) -> Solution:
+        """Share the sums of some submodels out among their contacts."""
         n, n_columns = split.frames.shape
         at = self._view(split.frames.reshape(-1))
         local = np.broadcast_to(split.columns.reshape(-1, 6), (*self._lead, n * n_columns, 6))
@@ -190,16 +191,14 @@ class Solver:
         seen = seen.reshape(*self._lead, n, 1 + n_columns, 6)
         last = 1 + split.unknowns
         noise = seen[..., last:, :] if split.noise is None else split.noise
-        unknowns, rank = split_wrench(
-            seen[..., 0, :], seen[..., 1:last, :], noise, self._rank_tolerance
-        )
-        parts = unknowns[..., None] * columns[..., : split.unknowns, :]
+        solution = split_wrench(seen[..., 0, :], seen[..., 1:last, :], noise, self._rank_tolerance)
+        parts = solution.unknowns[..., None] * columns[..., : split.unknowns, :]
         parts = parts.reshape(*self._lead, n * split.unknowns, 6)
         self._external += np.matmul(split.owner, parts)
-        return rank
+        return solution
 
     def _torques(self, tau: Array, jacobian: Array) -> tuple[Array, Array]:
-        """Return joint torques in the local form [T 4.25] and external joint torques."""
+        """Return joint torques in the local form [T 4.24, 4.25] and external joint torques."""
         forest = self.plan.dynamics.forest
         np.matmul(self._factors, self._terms, out=self._loads)
         axes = np.swapaxes(jacobian, -1, -2)[..., None]
@@ -212,14 +211,16 @@ class Solver:
 
 
 def _mark(
-    split: Split, rank: NDArray[np.int64], contact: Flags, torque: Flags, external: Flags
+    split: Split, undetermined: Mask, contact: Flags, torque: Flags, external: Flags
 ) -> None:
-    """Mark what the sensors do not determine."""
+    """Mark contacts with an undetermined unknown, and what holds some of these but not all."""
     for k in range(len(split.rows)):
-        lack = np.where(rank[..., k, None] < split.unknowns, UNDETERMINED, np.uint8(0))
-        contact[..., split.contacts[k]] |= lack
-        torque |= lack * split.torques[k]
-        external |= lack * split.external[k]
+        lost = np.logical_or.reduceat(undetermined[..., k, :], split.starts[k], axis=-1)
+        contact[..., split.contacts[k]] |= lost * UNDETERMINED
+        for flags, held in ((torque, split.torques[k]), (external, split.external[k])):
+            some = (lost[..., None, :] & held).any(axis=-1)
+            every = (held | ~lost[..., None, :]).all(axis=-1)
+            flags |= (some & ~every) * UNDETERMINED
 
 
 def _with_gaps(estimate: WrenchEstimate, plan: Plan) -> WrenchEstimate:

@@ -59,8 +59,10 @@ class Split:
     """1 where an unknown belongs to a contact, shape (n_active, n * unknowns)."""
     contacts: tuple[Indices, ...]
     """Rows of each submodel's contacts among all that were asked for."""
+    starts: tuple[Indices, ...]
+    """First unknown of each of these contacts among those of the submodel."""
     torques: tuple[Mask, ...]
-    """Torques that hold some of these contacts but not all, each of shape (n_joints,)."""
+    """Which torques hold which of these contacts, each of shape (n_joints, n_contacts)."""
     external: tuple[Mask, ...]
     """External torques likewise."""
 
@@ -116,11 +118,13 @@ def _split(
 ) -> Split:
     """Describe submodels of one size."""
     noise = noise_scale(length_scale)
-    reference, places, columns, owners = [], [], [], []
+    reference, places, columns, owners, starts = [], [], [], [], []
     for s, contacts in sharing.items():
         sensors = _sensors(balance, s)
         bases = [scaled_basis(used[c].basis(), length_scale) for c in contacts]
-        owner = np.repeat(contacts, [len(basis) for basis in bases])
+        sizes = [len(basis) for basis in bases]
+        owner = np.repeat(contacts, sizes)
+        starts.append(np.cumsum([0, *sizes[:-1]]))
         owners.append(owner)
         if len(sensors) == 1:
             reference.append(frames.sensors + sensors[0])
@@ -140,8 +144,9 @@ def _split(
         noise=noise if len(places[0]) == unknowns else None,
         owner=np.equal.outer(np.arange(len(used)), np.concatenate(owners)).astype(np.float64),
         contacts=tuple(np.array(active, dtype=np.intp)[c] for c in sharing.values()),
-        torques=tuple(_holds_some(balance.joint_contacts[:, c]) for c in sharing.values()),
-        external=tuple(_holds_some(balance.external_contacts[:, c]) for c in sharing.values()),
+        starts=tuple(starts),
+        torques=tuple(balance.joint_contacts[:, c] != 0 for c in sharing.values()),
+        external=tuple(balance.external_contacts[:, c] != 0 for c in sharing.values()),
     )
 
 
@@ -150,10 +155,3 @@ def _sensors(balance: Balance, s: int) -> list[int]:
     submodel = balance.submodels[s]
     root = [submodel.root_sensor] if submodel.root_sensor >= 0 else []
     return [*root, *submodel.child_sensors]
-
-
-def _holds_some(factors: NDArray[np.int64]) -> Mask:
-    """Tell which rows hold some of the contacts but not all."""
-    held = factors != 0
-    some: Mask = held.any(axis=1) & ~held.all(axis=1)
-    return some

@@ -104,7 +104,8 @@ class WrenchEstimator:
         self._shapes = _shapes(self._sizes)
         self._solvers = Solvers(robot, self.contacts, length_scale, rank_tolerance)
         self._none_assumed = bytes(self._sizes.joints)
-        self._solvers.faultless(self._none_assumed, None)
+        everything = self._solvers.faultless(self._none_assumed, None)
+        self._between = everything.plan.dynamics.forest.joints_between_trees
 
     def update(
         self, sample: Sample, contacts: tuple[Contact, ...] | None = None
@@ -139,7 +140,7 @@ class WrenchEstimator:
         solver = self._solvers.faultless(assumed, given)
         solver.plan.dynamics.run(sample)
         if _is_faulty(solver.plan, sample):
-            faults = find_faults(sample)
+            faults = find_faults(sample, self._between)
             solver = self._solvers.get(working_of(faults, self._sizes), given)
             sample = without_faults(sample, faults, self._sizes)
             solver.plan.dynamics.run(sample)
@@ -178,7 +179,7 @@ class WrenchEstimator:
         self._check_shapes(samples, (len(samples),))
         given = None if contacts is None else tuple(contacts)
         parts, order = [], []
-        for faults, rows in alike(find_faults(samples)):
+        for faults, rows in alike(find_faults(samples, self._between)):
             plan = self._solvers.get(working_of(faults, self._sizes), given).plan
             for start in range(0, max(1, len(rows)), CHUNK):
                 order.append(rows[start : start + CHUNK])
@@ -224,15 +225,12 @@ def _is_faulty(plan: Plan, sample: Sample) -> bool:
     """
     Tell whether something that was used may be NaN, infinite or absurd.
 
-    Velocities, accelerations and IMU readings all end up in the generalised forces, but for
-    joints between two trees. A product each is the cheapest test.
+    Velocities, accelerations and IMU readings all end up in the generalised forces, where they
+    are used. A product each is the cheapest test.
     """
     tau, q, y = plan.dynamics.tau, sample.positions, sample.ft_readings.ravel()
     with np.errstate(over='ignore', invalid='ignore'):
         size = tau.dot(tau) + q.dot(q) + y.dot(y)
-        if plan.dynamics.forest.joints_between_trees:
-            qd, qdd = sample.velocities, sample.accelerations
-            size += qd.dot(qd) + qdd.dot(qdd)
     return not bool(size < ABSURD**2)
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Inertial parameters of a rigid body and whether any body could have them [T 6.4-6.7]."""
+"""Inertial parameters of a body and whether any body could have them [T Definition 6.2; W]."""
 
 from __future__ import annotations
 

@@ -76,7 +76,10 @@ class Robot:
     parameters: Array
     """Inertial parameters about each link's origin, shape (n_links, 10), as in `model.inertia`."""
     frames: Mapping[str, tuple[int, Array]]
-    """Link and pose in it, of shape (4, 4) [m], of every URDF link, joint and sensor tag."""
+    """
+    Link and pose in it, of shape (4, 4) [m], of every URDF link, joint, accelerometer and
+    gyroscope tag; of equal names the link's.
+    """
     ft_sensors: tuple[FtSensor, ...]
     accelerometers: tuple[LinkSensor, ...]
     gyroscopes: tuple[LinkSensor, ...]
@@ -176,7 +179,7 @@ class Robot:
 
     @cached_property
     def submodels(self) -> tuple[Submodel, ...]:
-        """The tree cut at every FT sensor [T 4.5.1]; the first one holds the root."""
+        """The tree cut at every FT sensor [T section 4.5.1]; the first one holds the root."""
         return decompose(self.links, self.ft_sensors, cut=range(len(self.ft_sensors)))
 
     @property
@@ -243,7 +246,9 @@ class Robot:
     def _imu(self, imu: str | tuple[str, str]) -> Imu:
         """Return the IMU of a name, or of a name and a frame."""
         name, frame = (imu, imu) if isinstance(imu, str) else imu
-        link, L_H_S = self.frame(frame)
+        # A tag wins over a link of the same name: it says where the readings are from.
+        tags = {tag.name: (tag.link, tag.L_H_S) for tag in self.accelerometers}
+        link, L_H_S = tags.get(frame) or self.frame(frame)
         return Imu(name, frame, link, L_H_S)
 
     def _paired_imus(self) -> tuple[Imu, ...]:

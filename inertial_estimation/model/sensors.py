@@ -84,7 +84,7 @@ class FtSpec:
 
 @dataclass(frozen=True, eq=False)
 class FtSensor:
-    """A six-axis FT sensor of a robot: the fixed joint that is cut [T 4.3.1]."""
+    """A six-axis FT sensor of a robot: the fixed joint that is cut [T section 4.3.1]."""
 
     name: str
     joint: str
@@ -102,7 +102,7 @@ class FtSensor:
 
 @dataclass(frozen=True, eq=False)
 class LinkSensor:
-    """An accelerometer or gyroscope: rigidly attached to one link [T 4.3.2]."""
+    """An accelerometer or gyroscope: rigidly attached to one link [T section 4.3.2]."""
 
     name: str
     link: int

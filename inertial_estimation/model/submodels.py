@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tree of links cut at its FT sensors into submodels [T 4.5.1]."""
+"""The tree of links cut at its FT sensors into submodels [T section 4.5.1]."""
 
 from __future__ import annotations
 
