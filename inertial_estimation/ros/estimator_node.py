@@ -3,6 +3,7 @@
 """The lifecycle node ``wrench_estimator``."""
 
 import gc
+import signal
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -10,10 +11,10 @@ from functools import wraps
 from pathlib import Path
 
 import rclpy
-from rclpy.executors import ExternalShutdownException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.logging import get_logger
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -201,8 +202,9 @@ def main(args: Sequence[str] | None = None) -> int:
         Exit code: 1 if the parameters do not fit.
 
     """
-    with suppress(KeyboardInterrupt, ExternalShutdownException):
-        rclpy.init(args=args)
+    with suppress(KeyboardInterrupt):
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
         try:
             node = EstimatorNode()
         except InertialEstimationError as error:

@@ -3,6 +3,7 @@
 """How a node is spun, and on which terms with the operating system."""
 
 import os
+import signal
 from collections.abc import Sequence
 
 from rclpy.callback_groups import CallbackGroup
@@ -12,6 +13,8 @@ from rclpy.task import Future
 
 # Without a timeout some builds of the events executor wait for ever, deaf to signals.
 LONG = 1e6
+WAKE = 0.1
+"""How long a signal may wait [s]."""
 
 
 class PolledGroup(CallbackGroup):
@@ -63,27 +66,36 @@ def make_executor(kind: str, context=None) -> Executor:
 
 def spin(node: Node, kind: str) -> None:
     """
-    Spin a node until its context is shut down or the user interrupts.
+    Spin a node until its context is shut down or a signal asks to end.
+
+    The context must have been made without signal handlers: those of rclpy raise in the middle of
+    callbacks. Here signals are seen between callbacks only.
 
     Parameters
     ----------
     node : Node
-        Any node.
+        Any node; called from the main thread.
     kind : str
         As for `make_executor`.
 
     """
+    done, signals = Future(), []
+
+    def look() -> None:
+        if signals and not done.done():
+            done.set_result(None)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: signals.append(1))
+    node.create_timer(WAKE, look)
     executor = make_executor(kind, node.context)
     executor.add_node(node)
     try:
-        while node.context.ok():
-            executor.spin_until_future_complete(Future(), timeout_sec=LONG)
-    except (KeyboardInterrupt, ExternalShutdownException):
+        # A signal may wake the executor before its handler has run.
+        while node.context.ok() and not done.done():
+            executor.spin_until_future_complete(done, timeout_sec=LONG)
+    except ExternalShutdownException:
         pass
-    except RuntimeError:
-        # A signal that comes during a callback takes the context away from under its publishers.
-        if node.context.ok():
-            raise
     finally:
         executor.remove_node(node)
         executor.shutdown()
