@@ -10,11 +10,14 @@ which its owner turns into a reset (test_streams.py).
 import numpy as np
 import pytest
 
+from inertial_estimation.config.schema import settings_of
+from inertial_estimation.config.settings import EstimatorSettings
 from inertial_estimation.errors import ShapeError
 from inertial_estimation.estimation.derivatives import (
     REGULAR_TOLERANCE,
     DerivativeFilter,
     differentiate,
+    least_samples,
 )
 
 WINDOW = 0.1
@@ -109,9 +112,39 @@ def test_nothing_is_returned_before_the_window_is_filled():
     assert ready.index(True) == 75
 
 
-def test_a_stream_too_slow_for_the_polynomial_gives_nan():
-    stamps = regular_stamps(50, period_ns=40_000_000)
-    assert np.isnan(run_stepwise(stamps, np.zeros((50, 1)))).all()
+@pytest.mark.parametrize('hz', [5, 25, 30, 50])
+def test_a_stream_too_slow_for_a_fit_gives_nan_and_says_why(hz):
+    stamps = regular_stamps(50, period_ns=1_000_000_000 // hz)
+    filter_ = DerivativeFilter(1, WINDOW, ORDER)
+    for stamp in stamps.tolist():
+        assert np.isnan(filter_.update(stamp, np.zeros(1))).all()
+    assert 'of at least 7 samples in derivative_window (0.1 s)' in filter_.lack
+    assert filter_.lack.endswith('too short for this rate and derivative_order 3')
+    assert np.isnan(differentiate(stamps, np.zeros((50, 1)), WINDOW, ORDER)).all()
+
+
+@pytest.mark.parametrize('order', [2, 3, 5])
+def test_a_window_with_enough_samples_is_a_fit(order):
+    least = least_samples(order)
+    for n, ready in ((least - 1, False), (least, True)):
+        filter_ = DerivativeFilter(1, WINDOW, order)
+        for stamp in regular_stamps(n, period_ns=round(1e9 * WINDOW) // (n - 1)).tolist():
+            filter_.append(stamp, np.zeros(1))
+        assert filter_.ready == ready
+        assert (filter_.lack == '') == ready
+
+
+def test_a_window_that_fills_is_not_called_too_short():
+    filter_ = DerivativeFilter(1, WINDOW, ORDER)
+    assert filter_.lack.startswith('0 of at least 7 samples')
+    for stamp in regular_stamps(4, period_ns=10_000_000).tolist():
+        filter_.append(stamp, np.zeros(1))
+    assert filter_.lack == '4 of at least 7 samples in derivative_window (0.1 s), which is filling'
+
+
+def test_the_setting_tells_how_many_samples_are_needed():
+    window = next(s for s in settings_of(EstimatorSettings) if s.name == 'derivative_window')
+    assert f'derivative_order + {least_samples(0)} samples' in window.description
 
 
 def test_after_a_gap_the_window_fills_again():

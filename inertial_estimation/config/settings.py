@@ -117,7 +117,10 @@ class EstimatorSettings:
         choices=('filter', 'zero'),
     )  # fmt: skip
     derivative_window: float = setting(
-        0.1, 'Length of the causal Savitzky-Golay filter [s]', range=(1e-3, 10.0)
+        0.1,
+        'Length of the causal Savitzky-Golay filter, in which at least derivative_order + 4 '
+        'samples of each filtered stream must fit [s]',
+        range=(1e-3, 10.0),
     )
     derivative_order: int = setting(3, 'Degree of the polynomial of that filter', range=(2, 5))
     ft_sensors: tuple[str, ...] = setting((), 'FT sensors in use; empty: all of the URDF')
