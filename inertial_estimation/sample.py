@@ -30,6 +30,13 @@ class SensorState(IntEnum):
     """Stamps go on while the values stay bit-equal for longer than a live sensor would."""
     INVALID = 5
     """The newest value holds NaN or infinity."""
+    WARMING = 6
+    """
+    The newest value is there, a derivative that is filtered is not.
+
+    The filter's window is not filled yet, or still holds NaN. A window that is too short for the
+    rate of the stream never fills.
+    """
 
 
 class Sample(NamedTuple):

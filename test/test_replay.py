@@ -25,12 +25,14 @@ from inertial_estimation.estimation.building import (
     build_estimator,
     build_robot,
 )
+from inertial_estimation.estimation.streams import SampleAssembler
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.comparison import compare
 from inertial_estimation.logs.job import replay_bag
 from inertial_estimation.logs.offsets import OffsetRequest
-from inertial_estimation.logs.replay import TimeRange, read_samples, run
+from inertial_estimation.logs.replay import Recording, TimeRange, read_samples, run
 from inertial_estimation.logs.tables import make_tables
+from inertial_estimation.sample import SampleBatch
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DATA = REPOSITORY.parent / 'shared' / 'data'
@@ -167,13 +169,29 @@ def test_frozen_intervals_are_known_in_hindsight(tmp_path, robot, settings):
         for topic, type_, recorded, data in messages
     ]
     recording = read_samples(write_bag(tmp_path / 'bag', stuck), robot, settings)
-    interval = (START + 100 * MS, START + 200 * MS)
+    interval = (START + 100 * MS, START + 105 * MS, START + 200 * MS)
     assert recording.statistics.fts['arm_sensor'].frozen_intervals == (interval,)
     live = np.isnan(recording.samples.ft_readings[:, 0, 0])
     np.testing.assert_array_equal(np.flatnonzero(live), np.arange(30, 41))
     clean = recording.without_frozen(SETTINGS['ft_sensors']).ft_readings
     np.testing.assert_array_equal(np.flatnonzero(np.isnan(clean[:, 0, 0])), np.arange(21, 41))
     assert np.isfinite(clean[:, 1:]).all()
+
+
+def test_what_a_frozen_sensor_repeats_was_true_and_its_next_message_is_again():
+    assembler = SampleAssembler(('hip',), ('leg',), (), EstimatorSettings())
+    # Every 10 ms, but what ends the standstill comes early.
+    ft_ms = [*range(0, 200, 10), 202, *range(210, 300, 10)]
+    samples = []
+    for ms in range(300):
+        if ms in ft_ms:
+            value = 100.0 if 100 <= ms < 200 else float(ms)
+            assembler.push_ft(0, START + ms * MS, np.full(6, value))
+        samples.append(assembler.push_joints(0, START + ms * MS, ('hip',), *np.zeros((3, 1))))
+    batch = SampleBatch.stack(samples)
+    clean = Recording(batch, START, assembler.statistics()).without_frozen(['leg'])
+    lost = np.flatnonzero(np.isnan(clean.ft_readings[:, 0, 0]))
+    np.testing.assert_array_equal(lost, np.arange(110, 202))
 
 
 def test_progress_is_told_and_ends(tmp_path, settings, bag):

@@ -107,4 +107,5 @@ def test_states_are_ordered_as_documented():
         'STALE',
         'FROZEN',
         'INVALID',
+        'WARMING',
     ]

@@ -111,6 +111,25 @@ def test_a_reading_with_nan_is_invalid_and_costs_nobody_else():
     assert (statistics.used, statistics.invalid) == (0, 1)
 
 
+def test_a_sensor_that_sends_nothing_but_nan_is_invalid_and_not_frozen():
+    assembler = make(imus=('head',))
+    states = []
+    for ms in range(0, 201, 10):
+        ft(assembler, ms, np.nan if ms <= 150 else ms)
+        ft(assembler, ms, np.nan if ms > 20 else 7.0, index=1)
+        assembler.push_imu(0, START + ms * MS, np.zeros(3), np.full(3, np.inf))
+        sample = joint_state(assembler, ms)
+        states.append([*sample.ft_states, *sample.imu_states])
+    states = np.array(states)
+    assert (states[:16, 0] == SensorState.INVALID).all()
+    assert (states[16:, 0] == SensorState.FRESH).all()
+    assert (states[3:, 1:] == SensorState.INVALID).all()
+    statistics = assembler.statistics()
+    for stream in (*statistics.fts.values(), *statistics.imus.values()):
+        assert (stream.frozen, stream.frozen_intervals) == (0, ())
+    assert (statistics.fts['leg'].used, statistics.fts['leg'].invalid) == (5, 16)
+
+
 def test_a_sensor_freezes_when_the_repeat_has_lasted_and_thaws_at_once():
     assembler = make()
     states = []
@@ -122,7 +141,8 @@ def test_a_sensor_freezes_when_the_repeat_has_lasted_and_thaws_at_once():
     np.testing.assert_array_equal(np.flatnonzero(frozen[:, 0]), np.arange(10, 16))
     assert not frozen[:, 1].any()
     statistics = assembler.statistics().fts
-    assert statistics['leg'].frozen_intervals == ((START + 50 * MS, START + 150 * MS),)
+    interval = (START + 50 * MS, START + 60 * MS, START + 150 * MS)
+    assert statistics['leg'].frozen_intervals == (interval,)
     assert statistics['leg'].repeated == 10
     assert statistics['foot'].frozen_intervals == ()
 
@@ -132,7 +152,7 @@ def test_an_interval_that_is_still_open_is_reported():
     for ms in range(0, 100, 10):
         ft(assembler, ms, 1.0)
     statistics = assembler.statistics().fts['leg']
-    assert statistics.frozen_intervals == ((START, START + 90 * MS),)
+    assert statistics.frozen_intervals == ((START, START + 10 * MS, START + 90 * MS),)
     assert statistics.frozen == 1
 
 
@@ -276,6 +296,61 @@ def test_angular_acceleration_is_that_of_the_reading_in_use():
     np.testing.assert_allclose(sample.angular_accelerations[1], 1e-6, atol=FILTER_ROUND_OFF)
     np.testing.assert_allclose(sample.angular_velocities[0], np.array([1.0, -1.5, 0.25]) * t**2)
     np.testing.assert_allclose(sample.proper_accelerations[0, 2], 9.81 + 204e-9, rtol=1e-12)
+
+
+def test_an_imu_is_warming_until_its_filter_is_filled():
+    assembler = make(imus=('head', 'chest'))
+    states, samples = [], []
+    for ms in range(0, 200, 2):
+        gyroscope = np.full(3, 1e-3 * ms)
+        bad = np.nan if ms == 100 else 0.0
+        assembler.push_imu(0, START + ms * MS, gyroscope + bad, gyroscope)
+        assembler.push_imu(1, START + ms * MS, gyroscope, gyroscope)
+        samples.append(joint_state(assembler, ms))
+        states.append(samples[-1].imu_states)
+    states = np.array(states)
+    fresh, warming, invalid = SensorState.FRESH, SensorState.WARMING, SensorState.INVALID
+    filled = 38  # at 76 ms, the first stamp at which 75 ms are spanned
+    assert (states[:filled] == warming).all()
+    assert (states[filled:, 1] == fresh).all()
+    np.testing.assert_array_equal(np.flatnonzero(states[:, 0] == invalid), [50])
+    # The window of 0.1 s holds the NaN of 100 ms until 200 ms.
+    np.testing.assert_array_equal(states[filled:50, 0], np.full(12, fresh))
+    np.testing.assert_array_equal(states[51:, 0], np.full(49, warming))
+    for sample, state in zip(samples, states):
+        finite = np.isfinite(sample.angular_accelerations).all(axis=1)
+        np.testing.assert_array_equal(finite, state == fresh)
+        finite = np.isfinite(sample.angular_velocities).all(axis=1)
+        np.testing.assert_array_equal(finite, state != invalid)
+    chest = assembler.statistics().imus['chest']
+    assert (chest.used, chest.unfiltered, chest.filter_lack) == (62, filled, '')
+
+
+def test_a_stream_too_slow_for_the_filter_stays_warming_and_says_why():
+    assembler = make(acceleration_source='filter', imus=('head',))
+    for ms in range(0, 3000, 33):
+        assembler.push_imu(0, START + ms * MS, np.full(3, 1e-3 * ms), np.ones(3))
+        sample = joint_state(assembler, ms, velocities=np.zeros(4))
+        assert (sample.joint_states == SensorState.WARMING).all()
+        assert sample.imu_states[0] == SensorState.WARMING
+        assert np.isfinite(sample.positions).all()
+        assert np.isnan(sample.accelerations).all()
+    statistics = assembler.statistics()
+    for stream in (*statistics.joints.values(), statistics.imus['head']):
+        assert stream.used == 0
+        assert stream.unfiltered == stream.received
+        assert 'too short for this rate' in stream.filter_lack
+
+
+def test_only_the_joint_whose_window_holds_nan_is_warming():
+    assembler = make(acceleration_source='filter')
+    for ms in range(0, 200, 5):
+        positions = np.arange(4.0) * 1e-3 * ms
+        if ms == 150:
+            positions[2] = np.nan
+        sample = joint_state(assembler, ms, JOINTS, positions, velocities=np.zeros(4))
+    fresh = SensorState.FRESH
+    np.testing.assert_array_equal(sample.joint_states, [fresh, fresh, SensorState.WARMING, fresh])
 
 
 def test_angular_acceleration_can_be_neglected():

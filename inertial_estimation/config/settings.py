@@ -30,7 +30,10 @@ class FtSettings:
         0.0, 'Added to the stamps of this sensor [s]', range=(-10.0, 10.0)
     )
     frozen_after: float = setting(
-        0.05, 'Bit-equal values for so long mean a frozen sensor; 0: off [s]', range=(0.0, 1e6)
+        0.05,
+        "Bit-equal values for so long mean a frozen sensor; must exceed the sensor's own period "
+        'from one new value to the next; 0: off [s]',
+        range=(0.0, 1e6),
     )
     offset: tuple[float, ...] = setting(
         (0.0,) * 6, 'Subtracted after the matrix: fx fy fz tx ty tz [N, Nm]', sizes=(6,)
@@ -65,7 +68,10 @@ class ImuSettings:
     max_age: float = setting(0.05, 'Oldest reading that is used [s]', range=(0.0, 1e6))
     time_offset: float = setting(0.0, 'Added to the stamps of this IMU [s]', range=(-10.0, 10.0))
     frozen_after: float = setting(
-        0.05, 'Bit-equal values for so long mean a frozen IMU; 0: off [s]', range=(0.0, 1e6)
+        0.05,
+        "Bit-equal values for so long mean a frozen IMU; must exceed the IMU's own period "
+        'from one new value to the next; 0: off [s]',
+        range=(0.0, 1e6),
     )
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.estimation.derivatives import DerivativeFilter
-from inertial_estimation.estimation.stream import MAX_QUEUE, Stream
+from inertial_estimation.estimation.stream import MAX_QUEUE, Stream, StreamStatistics
 from inertial_estimation.sample import Array, SensorState
 
 Indices = NDArray[np.intp]
@@ -41,6 +42,7 @@ class JointPart(Stream):
     __slots__ = (
         '_differentiator',
         '_evaluated_ns',
+        '_filtered',
         '_queue',
         'block',
         'joint_rows',
@@ -53,6 +55,7 @@ class JointPart(Stream):
         self.joint_rows = tuple(rows.tolist())
         self.rows = as_slice(rows)
         self._differentiator = differentiator
+        self._filtered = True
         self._queue: deque[tuple[int, Array]] = deque(maxlen=MAX_QUEUE)
         self.restart()
 
@@ -91,9 +94,9 @@ class JointPart(Stream):
             if differentiator is not None:
                 differentiator.append(self.stamp_ns, self.block[POSITION])
 
-    def differentiate(self, filter_velocity: bool, filter_acceleration: bool) -> None:
+    def use(self, filter_velocity: bool, filter_acceleration: bool) -> None:
         """
-        Write derivatives at the current message into `block`.
+        Write derivatives at the current message into `block`, which is to enter a sample.
 
         Parameters
         ----------
@@ -103,15 +106,22 @@ class JointPart(Stream):
             Replace the zero accelerations.
 
         """
-        if self._differentiator is None or self._evaluated_ns == self.stamp_ns:
-            return
-        self._evaluated_ns = self.stamp_ns
-        self.unfiltered += not self._differentiator.ready
-        derivatives = self._differentiator.evaluate()
-        if filter_velocity:
-            self.block[VELOCITY] = derivatives[0]
-        if filter_acceleration:
-            self.block[ACCELERATION] = derivatives[1]
+        differentiator = self._differentiator
+        if differentiator is not None and self._evaluated_ns != self.stamp_ns:
+            self._evaluated_ns = self.stamp_ns
+            self._filtered = differentiator.ready
+            self.unfiltered += not self._filtered
+            derivatives = differentiator.evaluate()
+            if filter_velocity:
+                self.block[VELOCITY] = derivatives[0]
+            if filter_acceleration:
+                self.block[ACCELERATION] = derivatives[1]
+        self.used += self._filtered
+
+    def statistics(self) -> StreamStatistics:
+        """Return the counters as they are now."""
+        lack = self._differentiator.lack if self._differentiator else ''
+        return replace(super().statistics(), filter_lack=lack)
 
 
 class JointLayout:

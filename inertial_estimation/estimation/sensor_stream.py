@@ -12,7 +12,12 @@ import numpy as np
 from inertial_estimation.config import FtSettings, ImuSettings
 from inertial_estimation.errors import ShapeError
 from inertial_estimation.estimation.derivatives import DerivativeFilter
-from inertial_estimation.estimation.stream import MAX_QUEUE, Stream, StreamStatistics
+from inertial_estimation.estimation.stream import (
+    MAX_QUEUE,
+    FrozenInterval,
+    Stream,
+    StreamStatistics,
+)
 from inertial_estimation.sample import Array, SensorState
 
 READING_BYTES = 6 * 8
@@ -48,6 +53,7 @@ class SensorStream(Stream):
         '_max_age_ns',
         '_offset_ns',
         '_queue',
+        '_repeated_ns',
         '_since_ns',
         '_value',
         'data',
@@ -61,7 +67,7 @@ class SensorStream(Stream):
         self._offset_ns = round(1e9 * settings.time_offset)
         self._frozen_after_ns = round(1e9 * settings.frozen_after)
         self._queue: deque[tuple[int, bytes, int]] = deque(maxlen=MAX_QUEUE)
-        self._intervals: deque[tuple[int, int]] = deque(maxlen=MAX_INTERVALS)
+        self._intervals: deque[FrozenInterval] = deque(maxlen=MAX_INTERVALS)
         self._frozen_count = 0
         self.restart()
 
@@ -70,7 +76,7 @@ class SensorStream(Stream):
         super().restart()
         self._queue.clear()
         self._value = b''
-        self._since_ns = 0
+        self._since_ns = self._repeated_ns = 0
         self.data = b''
         self.stamp_ns = self.since_ns = 0
 
@@ -105,10 +111,11 @@ class SensorStream(Stream):
             self.restart()
         if data == self._value:
             self.repeated += 1
+            self._repeated_ns = self._repeated_ns or stamp
         else:
             self._close_interval()
             self._value = data
-            self._since_ns = stamp
+            self._since_ns, self._repeated_ns = stamp, 0
         self.note(stamp)
         if len(self._queue) == MAX_QUEUE:
             self.dropped += 1
@@ -132,7 +139,7 @@ class SensorStream(Stream):
         Returns
         -------
         int
-            A `SensorState`: fresh, absent, stale or frozen.
+            A `SensorState`: absent, stale or frozen, else fresh, whatever the numbers are.
 
         """
         self.advance(stamp_ns)
@@ -141,7 +148,7 @@ class SensorStream(Stream):
         self.age_ns = stamp_ns - self.stamp_ns
         if self.age_ns > self._max_age_ns:
             return STALE
-        if 0 < self._frozen_after_ns <= self.stamp_ns - self.since_ns:
+        if 0 < self._frozen_after_ns <= self.stamp_ns - self.since_ns and _is_finite(self.data):
             return FROZEN
         self.used += 1
         return FRESH
@@ -155,16 +162,21 @@ class SensorStream(Stream):
         """Return the counters as they are now."""
         intervals, count = tuple(self._intervals), self._frozen_count
         if self._stands_still():
-            intervals, count = (*intervals, (self._since_ns, self.last_ns)), count + 1
+            intervals, count = (*intervals, self._interval()), count + 1
         return replace(super().statistics(), frozen=count, frozen_intervals=intervals)
 
     def _stands_still(self) -> bool:
-        return 0 < self._frozen_after_ns <= self.last_ns - self._since_ns
+        """Tell whether the newest value has lasted too long; NaN is invalid, not frozen."""
+        lasted = 0 < self._frozen_after_ns <= self.last_ns - self._since_ns
+        return lasted and _is_finite(self._value)
+
+    def _interval(self) -> FrozenInterval:
+        return FrozenInterval(self._since_ns, self._repeated_ns, self.last_ns)
 
     def _close_interval(self) -> None:
         """Keep the interval that ended with the last message, if it was one."""
         if self._stands_still():
-            self._intervals.append((self._since_ns, self.last_ns))
+            self._intervals.append(self._interval())
             self._frozen_count += 1
 
 
@@ -220,7 +232,7 @@ class ImuStream(SensorStream):
         Returns
         -------
         int
-            A `SensorState`: fresh, absent, stale or frozen.
+            A `SensorState`: absent, stale or frozen, else fresh, whatever the numbers are.
 
         """
         state = super().select(stamp_ns)
@@ -235,3 +247,17 @@ class ImuStream(SensorStream):
             self.unfiltered += not differentiator.ready
             self.angular_acceleration = differentiator.evaluate()[0]
         return state
+
+    def hold_back(self) -> None:
+        """Take back the use of a reading whose angular acceleration is not there."""
+        self.used -= 1
+
+    def statistics(self) -> StreamStatistics:
+        """Return the counters as they are now."""
+        lack = self._differentiator.lack if self._differentiator else ''
+        return replace(super().statistics(), filter_lack=lack)
+
+
+def _is_finite(data: bytes) -> bool:
+    """Tell whether bytes hold neither NaN nor infinity."""
+    return bool(np.isfinite(np.frombuffer(data)).all())

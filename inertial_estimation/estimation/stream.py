@@ -6,9 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 MAX_QUEUE = 1024
 """Messages that wait for a joint state; enough for one second at 1 kHz."""
+
+
+class FrozenInterval(NamedTuple):
+    """Messages with the same bits for longer than a live sensor would send them."""
+
+    first_ns: int
+    """Stamp of the first of them, which was true [ns]."""
+    repeated_ns: int
+    """Stamp of the second, which may not have been [ns]."""
+    last_ns: int
+    """Stamp of the last one so far [ns]."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +30,7 @@ class StreamStatistics:
     received: int
     """Messages with a usable stamp."""
     used: int
-    """Samples that its values entered."""
+    """Samples that its values entered, together with the derivatives that are filtered."""
     refused: int
     """Messages whose stamp was zero, repeated or earlier than the one before."""
     dropped: int
@@ -39,12 +51,14 @@ class StreamStatistics:
     """Mean rate of the stamps since the last reset; NaN before the second message [Hz]."""
     frozen: int = 0
     """Intervals in which the values stood still, the open one included."""
-    frozen_intervals: tuple[tuple[int, int], ...] = ()
-    """The last of them: stamps of the first and last message with the same bits [ns]."""
+    frozen_intervals: tuple[FrozenInterval, ...] = ()
+    """The last of them."""
     restarts: int = 0
     """How often its stamps went back and it began anew."""
     unfiltered: int = 0
-    """Messages in use that had no derivatives, as the filter's window was not filled yet."""
+    """Messages wanted for a sample whose derivatives were not there: the window was not filled."""
+    filter_lack: str = ''
+    """What the window lacks now; empty if it is filled, or nothing is filtered."""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ from inertial_estimation.sample import Array, Sample, SensorState
 
 INVALID = int(SensorState.INVALID)
 STALE = int(SensorState.STALE)
+WARMING = int(SensorState.WARMING)
 
 
 class SampleAssembler:
@@ -81,6 +82,10 @@ class SampleAssembler:
         self._joint_max_age_ns = round(1e9 * settings.joint_max_age)
         self._filter_velocity = settings.velocity_source == 'filter'
         self._filter_acceleration = settings.acceleration_source == 'filter'
+        self._derived = slice(
+            VELOCITY if self._filter_velocity else ACCELERATION,
+            ACCELERATION + 1 if self._filter_acceleration else ACCELERATION,
+        )
         self._block, self._states = joint_template(self._joint_names, settings)
         self._row_of = {
             name: row
@@ -314,20 +319,21 @@ class SampleAssembler:
             if part.age_ns > self._joint_max_age_ns:
                 states[part.rows] = STALE
                 continue
-            part.used += 1
-            part.differentiate(self._filter_velocity, self._filter_acceleration)
+            part.use(self._filter_velocity, self._filter_acceleration)
             block[:, part.rows] = part.block
             states[part.rows] = FRESH
-        self._mark_invalid(block, states)
+        if not _all_finite(block[:EFFORT]):
+            self._mark_incomplete(block, states)
         return block, states
 
-    def _mark_invalid(self, block: Array, states: States) -> None:
-        """Mark joints whose newest position is not a number."""
-        positions = block[POSITION]
-        if not _all_finite(positions):
-            invalid: NDArray[np.bool_] = ~np.isfinite(positions) & (states == FRESH)
-            states[invalid] = INVALID
-            block[:, invalid] = np.nan
+    def _mark_incomplete(self, block: Array, states: States) -> None:
+        """Mark joints whose newest position, or else a filtered derivative, is not a number."""
+        finite = np.isfinite(block)
+        fresh = states == FRESH
+        invalid: NDArray[np.bool_] = fresh & ~finite[POSITION]
+        states[fresh & ~finite[self._derived].all(axis=0)] = WARMING
+        states[invalid] = INVALID
+        block[:, invalid] = np.nan
 
     def _select_readings(self, stamp_ns: int) -> tuple[Array, States]:
         """Return the newest reading of each FT, then IMU, NaN if it is not usable; the states."""
@@ -345,10 +351,16 @@ class SampleAssembler:
         return readings, np.frombuffer(bytearray(codes), dtype=np.uint8)
 
     def _angular_accelerations(self, states: States) -> Array:
-        """Return the angular acceleration of each IMU in its axes, NaN if it is not fresh."""
+        """Return the angular acceleration of each IMU in its axes; mark those that warm up."""
         accelerations = np.empty((len(self._imus), 3))
         for k, (imu, state) in enumerate(zip(self._imus, states.tolist())):
             accelerations[k] = imu.angular_acceleration if state == FRESH else np.nan
+        if not _all_finite(accelerations):
+            known = np.logical_and.reduce(np.isfinite(accelerations), axis=1)
+            for k in np.flatnonzero(~known & (states == FRESH)).tolist():
+                states[k] = WARMING
+                accelerations[k] = np.nan
+                self._imus[k].hold_back()
         return accelerations
 
 

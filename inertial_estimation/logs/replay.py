@@ -137,8 +137,8 @@ class Recording:
         """
         Return the samples without the readings of frozen intervals, in hindsight.
 
-        A live estimator uses a frozen reading until ``frozen_after`` has passed; a log knows
-        better.
+        A live estimator uses a frozen reading until ``frozen_after`` has passed, and none from
+        then to the sensor's next message; a log knows better.
 
         Parameters
         ----------
@@ -148,16 +148,14 @@ class Recording:
         Returns
         -------
         SampleBatch
-            With NaN from the first repeated reading to the last one.
+            With NaN from the first repeated reading on; the one that it repeats was true.
 
         """
-        readings = self.samples.ft_readings.copy()
+        stamps, readings = self.samples.stamp_ns, self.samples.ft_readings.copy()
         for k, name in enumerate(ft_names):
-            statistics = self.statistics.fts[name]
-            held_ns = round(1e9 / statistics.rate) if statistics.frozen else 0
-            for first, last in statistics.frozen_intervals:
-                stamps = self.samples.stamp_ns
-                readings[(stamps > first) & (stamps < last + held_ns), k] = np.nan
+            for interval in self.statistics.fts[name].frozen_intervals:
+                stuck = (stamps >= interval.repeated_ns) & (stamps <= interval.last_ns)
+                readings[stuck, k] = np.nan
         return replace(self.samples, ft_readings=readings)
 
 

@@ -196,8 +196,8 @@ def _streams(streams: Mapping[str, StreamStatistics], origin_ns: int) -> tuple[S
     reports = []
     for name, s in streams.items():
         intervals = tuple(
-            ((first - origin_ns) / 1e9, (last - origin_ns) / 1e9)
-            for first, last in s.frozen_intervals
+            ((interval.first_ns - origin_ns) / 1e9, (interval.last_ns - origin_ns) / 1e9)
+            for interval in s.frozen_intervals
         )
         reports.append(
             StreamReport(
