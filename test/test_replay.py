@@ -256,6 +256,23 @@ def test_a_lag_is_found_whatever_the_mean_error():
     assert found.correlation == pytest.approx(np.cos(3.0 * 0.03), abs=0.01)
 
 
+def test_the_gain_of_a_lag_is_told_on_the_same_instants():
+    times = 0.01 * np.arange(1000)
+    reference = np.sin(3.0 * times)
+    estimate = np.sin(3.0 * (times + 0.03))
+    # Wrong only beside the gap, where no lag can be tried.
+    estimate[395:400] += 7.0
+    estimate[400:500] = np.nan
+    found = compare(times, estimate, reference)
+    # Ten samples are lost at each end and on each side of the gap.
+    assert (found.n_samples, found.n_at_lag) == (900, 860)
+    assert found.rms > 0.5
+    there = np.r_[10:390, 510:990]
+    error = estimate[there] - reference[there]
+    assert found.rms_without_lag == pytest.approx(np.sqrt(np.mean(error**2)))
+    assert found.rms_at_lag < 0.01 * found.rms_without_lag
+
+
 def test_nothing_is_compared_with_a_column_that_says_nothing():
     times = 0.01 * np.arange(100)
     assert compare(times, np.sin(times), np.zeros(100)) is None

@@ -35,6 +35,19 @@ class Comparison(NamedTuple):
     """
     rms_at_lag: float
     """Likewise NaN."""
+    rms_without_lag: float
+    """On the instants of `rms_at_lag`, which are fewer than those of `rms`; likewise NaN."""
+    n_at_lag: int
+    """How many these are: no gap of the estimate within `MAX_LAG`, no end of the log."""
+
+
+class _Lag(NamedTuple):
+    """The last fields of a `Comparison`."""
+
+    lag: float
+    rms_at_lag: float
+    rms_without_lag: float
+    n_at_lag: int
 
 
 def compare(times: Array, estimate: Array, reference: Array) -> Comparison | None:
@@ -58,29 +71,29 @@ def compare(times: Array, estimate: Array, reference: Array) -> Comparison | Non
     if both.sum() < FEWEST or np.ptp(reference[both]) == 0.0:
         return None
     error = (estimate - reference)[both]
-    lag, rms_at_lag = _find_lag(times, estimate, reference)
     return Comparison(
         n_samples=int(both.sum()),
         mean_error=float(error.mean()),
         rms=_rms(error),
         correlation=_correlation(estimate[both], reference[both]),
-        lag=lag,
-        rms_at_lag=rms_at_lag,
+        **_find_lag(times, estimate, reference)._asdict(),
     )
 
 
-def _find_lag(times: Array, estimate: Array, reference: Array) -> tuple[float, float]:
-    """Return the lag and the rms there; every lag is judged on the same instants."""
-    lags = LAG_STEP * np.arange(-round(MAX_LAG / LAG_STEP), round(MAX_LAG / LAG_STEP) + 1)
+def _find_lag(times: Array, estimate: Array, reference: Array) -> _Lag:
+    """Find the lag; every one is judged on the same instants."""
+    most = round(MAX_LAG / LAG_STEP)
+    lags = LAG_STEP * np.arange(-most, most + 1)
     delayed = np.array([_interpolate(times - lag, times, estimate) for lag in lags])
     usable = np.isfinite(delayed).all(axis=0) & np.isfinite(reference)
-    if usable.sum() < FEWEST:
-        return np.nan, np.nan
+    none = _Lag(np.nan, np.nan, np.nan, int(usable.sum()))
+    if none.n_at_lag < FEWEST:
+        return none
     errors = delayed[:, usable] - reference[usable]
     best = int(np.argmin(errors.std(axis=1)))
     if best in (0, len(lags) - 1):
-        return np.nan, np.nan
-    return float(lags[best]), _rms(errors[best])
+        return none
+    return _Lag(float(lags[best]), _rms(errors[best]), _rms(errors[most]), none.n_at_lag)
 
 
 def _interpolate(wanted: Array, times: Array, values: Array) -> Array:

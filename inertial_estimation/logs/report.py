@@ -70,6 +70,10 @@ class TorqueReport:
     correlation: float
     lag_s: float
     rms_at_lag_nm: float
+    rms_without_lag_nm: float
+    """On the instants of `rms_at_lag_nm`: those without a gap within the longest lag."""
+    n_at_lag: int
+    """How many of `n_samples` these are."""
 
 
 @dataclass(frozen=True)
@@ -270,6 +274,8 @@ def _torque_report(joint: str, assumed: bool, found: Comparison) -> TorqueReport
         correlation=found.correlation,
         lag_s=found.lag,
         rms_at_lag_nm=found.rms_at_lag,
+        rms_without_lag_nm=found.rms_without_lag,
+        n_at_lag=found.n_at_lag,
     )
 
 

@@ -84,12 +84,13 @@ def _wrench_table(wrenches: Sequence[WrenchReport]) -> Table:
 
 def _torque_table(torques: Sequence[TorqueReport]) -> Table:
     columns = ('joint', 'assumed', 'samples', 'mean error [Nm]', 'rms [Nm]', 'correlation',
-               'lag [ms]', 'rms at lag [Nm]')  # fmt: skip
+               'lag [ms]', 'samples far from gaps', 'rms there [Nm]',
+               'rms there at lag [Nm]')  # fmt: skip
     rows = tuple(
         (
             t.joint, 'yes' if t.assumed else '', str(t.n_samples), f'{t.mean_error_nm:.3f}',
             f'{t.rms_nm:.3f}', f'{t.correlation:.3f}', f'{1e3 * t.lag_s:.1f}',
-            f'{t.rms_at_lag_nm:.3f}',
+            str(t.n_at_lag), f'{t.rms_without_lag_nm:.3f}', f'{t.rms_at_lag_nm:.3f}',
         )
         for t in torques
     )  # fmt: skip
