@@ -28,6 +28,7 @@ from inertial_estimation.estimation.building import (
 from inertial_estimation.estimation.streams import SampleAssembler
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.comparison import compare
+from inertial_estimation.logs.figures import CHECK, DRIFT
 from inertial_estimation.logs.job import replay_bag
 from inertial_estimation.logs.offsets import OffsetRequest
 from inertial_estimation.logs.replay import Recording, TimeRange, read_samples, run
@@ -192,6 +193,41 @@ def test_what_a_frozen_sensor_repeats_was_true_and_its_next_message_is_again():
     clean = Recording(batch, START, assembler.statistics()).without_frozen(['leg'])
     lost = np.flatnonzero(np.isnan(clean.ft_readings[:, 0, 0]))
     np.testing.assert_array_equal(lost, np.arange(110, 202))
+
+
+def test_configured_offsets_presume_nothing_that_is_known(bag):
+    fixed = {**SETTINGS, 'imus': [], 'fixed_link': 'sole', 'velocity_source': 'filter'}
+    report = replay_bag(bag, nested_humanoid_urdf(), EstimatorSettings.from_dict(fixed))
+    assert report.summary.endswith('offsets from settings')
+    assert report.offset_support == ''
+    assert [offset.deviation for offset in report.offsets] == [None] * 3
+    assert not any(offset.assumed for offset in report.offsets)
+    assert report.support.meaning == CHECK
+    assert f'Support: {CHECK}' in [table.title for table in make_tables(report)]
+
+
+@pytest.mark.parametrize(('support', 'meaning'), [('sole', DRIFT), ('hand', CHECK)])
+def test_offsets_presume_the_weight_where_their_support_is_judged(bag, support, meaning):
+    fixed = {**SETTINGS, 'imus': [], 'fixed_link': 'sole', 'velocity_source': 'filter'}
+    report = replay_bag(
+        bag,
+        nested_humanoid_urdf(),
+        EstimatorSettings.from_dict(fixed),
+        offsets=OffsetRequest('model', TimeRange(0.0, 0.15), support),
+    )
+    assert f'from the model with {support} as the only contact' in report.summary
+    assert report.support.meaning == meaning
+
+
+def test_a_stream_that_the_filter_can_do_nothing_with_is_named(bag):
+    slow = {**SETTINGS, 'derivative_window': 0.02}
+    report = replay_bag(bag, nested_humanoid_urdf(), EstimatorSettings.from_dict(slow))
+    why = '5 of at least 7 samples in derivative_window (0.02 s): it is too short'
+    assert f'no derivatives of head: {why}' in report.summary
+    assert report.summary.count(why) == 2, 'joints and IMU'
+    streams = next(table for table in make_tables(report) if table.title == 'Streams')
+    column = streams.columns.index('unfiltered')
+    assert [row[column] for row in streams.rows] == ['60', '60', '0', '0', '0']
 
 
 def test_progress_is_told_and_ends(tmp_path, settings, bag):
@@ -366,24 +402,54 @@ def test_the_frozen_sensor_is_found_with_its_intervals(fitted):
 
 
 def test_what_rests_on_the_unlogged_arms_is_marked(fitted):
+    assert len(fitted.assumed_joints) == 14
+    # What the sole carries is the sum over all that is above it, arms included; the right leg
+    # hangs free. Hip and knee leave two directions of the leg sensor to that sum.
+    assumed = {offset.sensor for offset in fitted.offsets if offset.assumed}
+    assert assumed == {'l_arm_ft', 'r_arm_ft', 'l_leg_ft', 'l_foot_ft'}
     assumed = {wrench.contact for wrench in fitted.wrenches if wrench.assumed}
-    assert assumed == {'root_link', 'l_elbow_1', 'r_elbow_1'}
+    assert assumed == {'l_sole', 'l_lower_leg', 'root_link', 'l_elbow_1', 'r_elbow_1'}
+    assert fitted.support.assumed
     assumed = {torque.joint for torque in fitted.torques if torque.assumed}
     assert assumed == {'torso_pitch', 'torso_roll', 'torso_yaw'}
-    assert len(fitted.assumed_joints) == 14
+
+
+def test_offsets_from_the_model_carry_the_unlogged_arms_into_the_stance_leg(modelled):
+    assumed = {offset.sensor for offset in modelled.offsets if offset.assumed}
+    assert assumed == {'l_arm_ft', 'r_arm_ft', 'l_leg_ft', 'l_foot_ft'}
+    assumed = {torque.joint for torque in modelled.torques if torque.assumed}
+    leg = ('hip_pitch', 'hip_roll', 'hip_yaw', 'knee', 'ankle_pitch', 'ankle_roll')
+    torso = {'torso_pitch', 'torso_roll', 'torso_yaw'}
+    assert assumed == torso | {f'l_{joint}' for joint in leg}
+
+
+@pytest.mark.parametrize('source', ['fitted', 'modelled'])
+def test_what_the_offsets_presume_is_said(request, source):
+    report = request.getfixturevalue(source)
+    assert report.offset_support == 'l_sole'
+    said = 'the model with the fixed link l_sole as the only contact'
+    assert said in report.summary
+    assert ('torques' in report.summary) == (source == 'fitted')
+    assert report.support.meaning == DRIFT
+    deviations = {offset.sensor: offset.deviation for offset in report.offsets}
+    # As the README of the data has them, from other derivatives.
+    assert deviations['r_foot_ft'][:3] == pytest.approx((0.93, 1.17, 3.80), rel=0.3)
 
 
 def test_the_report_is_json_and_tables(fitted):
     text = json.dumps(fitted.as_dict(), allow_nan=False)
     assert json.loads(text)['support']['contact'] == 'l_sole'
+    assert json.loads(text)['support']['meaning'] == DRIFT
+    assert json.loads(text)['offsets'][0]['assumed']
     tables = {table.title: table for table in make_tables(fitted)}
     assert set(tables) == {
         'Streams',
         'Frozen',
         'Offsets, subtracted',
+        'Is l_sole the only contact? Standard deviation of reading minus prediction',
         'External wrenches',
         "Joint torques against the robot's own",
-        'Support',
+        f'Support: {DRIFT}',
     }
     for table in tables.values():
         assert all(len(row) == len(table.columns) for row in table.rows)

@@ -5,6 +5,10 @@ One constant offset per FT sensor: from a torque reference, or from the model.
 
 Offsets are subtracted: wrench = matrix raw - offset. Whatever an estimator returns is affine in
 its readings, so both ways need only its value without readings and its slopes.
+
+The way from the model presumes that one contact is the only one [T Assumption 4.3]. Data can speak
+against that, through deviations, but not for it: a second contact that stays as it is goes into
+the offsets.
 """
 
 from __future__ import annotations
@@ -17,9 +21,12 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import LogError, ShapeError
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 DEFAULT_TOLERANCE = 1e-2
 DEFAULT_LENGTH_SCALE = 0.1
+PRIOR_ROUND_OFF = 1e-6
+"""A smaller share of a prior in an offset is the round-off of a projection."""
 
 
 class OffsetFit(NamedTuple):
@@ -30,12 +37,15 @@ class OffsetFit(NamedTuple):
     deviations: Array
     """
     Root mean square of what remains, shape (m,): of each torque [Nm or N], or of each reading
-    minus its prediction, six per sensor [N, Nm]; NaN where there are no data.
+    minus its prediction, six per sensor, which is their standard deviation [N, Nm]; NaN where
+    there are no data.
     """
     rank: int
     """Combinations of offsets that the data determine, of 6 n_fts."""
     n_samples: int
     """Instants that were used."""
+    assumed: Mask
+    """Which offsets rest, in whole or in part, on joints that nobody reports, shape (n_fts,)."""
 
 
 def fit_offsets(
@@ -45,6 +55,7 @@ def fit_offsets(
     reference: Array,
     *,
     prior: Array | None = None,
+    prior_assumed: Mask | None = None,
     length_scale: float = DEFAULT_LENGTH_SCALE,
     tolerance: float = DEFAULT_TOLERANCE,
 ) -> OffsetFit:
@@ -67,6 +78,9 @@ def fit_offsets(
         Torques to come close to, NaN where there are none [Nm or N].
     prior : ndarray, shape (n_fts, 6), optional
         Offsets where nothing better is known. Default: zero.
+    prior_assumed : ndarray of bool, shape (n_fts,), optional
+        Which of these rest on assumed joints. So does every offset in which something of them
+        is left; the torques given here must not. Default: none.
     length_scale : float
         Moment noise over force noise [m]; makes the two comparable.
     tolerance : float
@@ -102,21 +116,32 @@ def fit_offsets(
     A = slopes[used].reshape(-1, 6 * n_fts) * scale
     U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
     rank = int((sigma > tolerance * sigma[0]).sum())
+    left = np.eye(6 * n_fts) - Vt[:rank].T @ Vt[:rank]
     change = scale * (Vt[:rank].T @ ((U.T @ residuals[used])[:rank] / sigma[:rank]))
     offsets = start + change.reshape(n_fts, 6)
     remaining = _predicted(torques, slopes, readings - offsets) - reference
     remaining[~used] = np.nan
-    return OffsetFit(offsets, _rms(remaining), rank, int(used.any(axis=1).sum()))
+    assumed = np.zeros(n_fts, dtype=bool)
+    if prior_assumed is not None:
+        shares = np.abs(left).reshape(n_fts, 6, n_fts, 6).max(axis=(1, 3))
+        assumed = (shares[:, prior_assumed] > PRIOR_ROUND_OFF).any(axis=1)
+    return OffsetFit(offsets, _rms(remaining), rank, int(used.any(axis=1).sum()), assumed)
 
 
 def model_offsets(
-    readings: Array, residuals: Array, slopes: Array, *, prior: Array | None = None
+    readings: Array,
+    residuals: Array,
+    slopes: Array,
+    *,
+    prior: Array | None = None,
+    assumed: Mask | None = None,
 ) -> OffsetFit:
     """
     Return the mean difference between readings and what the model predicts [T 4.7].
 
-    One contact carries the whole robot, so every submodel but its own is free, and the readings
-    that leave no residual in the free ones are the prediction [T 4.28].
+    One contact carries the whole robot and is the only one [T Assumption 4.3], so every submodel
+    but its own is free, and the readings that leave no residual in the free ones are the
+    prediction: the sum of net wrenches on a sensor's side without the contact [T 4.28].
 
     Parameters
     ----------
@@ -128,6 +153,8 @@ def model_offsets(
         Their derivatives by the readings.
     prior : ndarray, shape (n_fts, 6), optional
         Offsets of sensors without a usable reading. Default: zero.
+    assumed : ndarray of bool, shape (n_fts,), optional
+        Which predictions rest on assumed joints. Default: none.
 
     Returns
     -------
@@ -163,7 +190,8 @@ def model_offsets(
     offsets[seen] = np.nanmean(differences[:, seen], axis=0)
     rank = 6 * int(seen.sum())
     deviations = _rms((differences - offsets).reshape(n, -1))
-    return OffsetFit(offsets, deviations, rank, int(counts.max()))
+    resting = np.zeros(n_fts, dtype=bool) if assumed is None else seen & assumed
+    return OffsetFit(offsets, deviations, rank, int(counts.max()), resting)
 
 
 def _predicted(torques: Array, slopes: Array, wrenches: Array) -> Array:

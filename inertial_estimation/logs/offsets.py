@@ -5,8 +5,12 @@ Constant FT offsets from a stated part of a log.
 
 ``model``: one contact carries the robot, the rest of it is free, and the model tells what the
 sensors should read [T 4.7]. ``torques``: the estimated torques should be those that the robot
-itself reported; what the torques do not see keeps the offset from the model if some contact
-carries the robot, else the configured one. ``settings``: the configured offsets.
+itself reported; what the torques do not see keeps the offset from the model if a support is named
+or a link is fixed, else the configured one. ``settings``: the configured offsets.
+
+Where the model tells, the support is presumed to be the only contact throughout the range
+[T Assumption 4.3]. Nothing checks that. The deviations of the fit show a second contact that comes
+and goes; one that stays is taken for a part of the offsets.
 """
 
 from __future__ import annotations
@@ -20,9 +24,10 @@ from numpy.typing import NDArray
 from inertial_estimation.calibration.offset import OffsetFit, fit_offsets, model_offsets
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.building import build_estimator
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.replay import (
     Progress,
@@ -49,7 +54,7 @@ class OffsetRequest:
     time_range: TimeRange = field(default_factory=TimeRange)
     """The part of the log that they are computed from."""
     support: str = ''
-    """Frame of the one contact that carries the robot there; empty: the fixed link."""
+    """Frame of the only contact [T Assumption 4.3], which carries it; empty: the fixed link."""
 
     def __post_init__(self) -> None:
         """Check the source."""
@@ -63,8 +68,29 @@ class Offsets:
 
     request: OffsetRequest
     calibration: FtCalibration
+    support: str = ''
+    """Frame of the contact that is presumed to be the only one; empty: nothing is presumed."""
     model: OffsetFit | None = None
+    """None if the model had no say, which is where there is no support."""
     torques: OffsetFit | None = None
+    """None unless they are the source; what they do not determine is that of the model."""
+
+    @property
+    def assumed(self) -> NDArray[np.bool_]:
+        """Which offsets rest on joints that nobody reports, shape (n_fts,)."""
+        fit = self.torques or self.model
+        return np.zeros(len(self.calibration.offsets), dtype=bool) if fit is None else fit.assumed
+
+    @property
+    def basis(self) -> str:
+        """Where they come from and what they presume, in words."""
+        if not self.support:
+            return self.request.source
+        which = '' if self.request.support else 'the fixed link '
+        presumed = f'the model with {which}{self.support} as the only contact'
+        if self.torques is None:
+            return presumed
+        return f'torques and, where they do not tell, {presumed}'
 
 
 def compute_offsets(
@@ -110,17 +136,18 @@ def compute_offsets(
     bare = FtCalibration.identity(len(robot.ft_sensors))
     offsets = calibration.offsets
     support = request.support or settings.fixed_link
-    by_model = by_torques = None
+    by_model = by_torques = assumed = None
     if support or request.source == 'model':
         alone = (_support(support),)
         estimator = make_estimator(robot, settings, contacts=alone, calibration=bare)
         by_model = _from_model(samples, estimator, offsets, progress)
-        offsets = by_model.offsets
+        offsets, assumed = by_model.offsets, by_model.assumed
     if request.source == 'torques':
         estimator = make_estimator(robot, settings, calibration=bare)
-        by_torques = _from_torques(samples, estimator, offsets, progress)
+        by_torques = _from_torques(samples, estimator, offsets, assumed, progress)
         offsets = by_torques.offsets
-    return Offsets(request, FtCalibration(calibration.matrices, offsets), by_model, by_torques)
+    found = FtCalibration(calibration.matrices, offsets)
+    return Offsets(request, found, support, by_model, by_torques)
 
 
 def _as_wrenches(part: Recording, robot: Robot, calibration: FtCalibration) -> SampleBatch:
@@ -152,11 +179,34 @@ def _from_model(
         return estimate.residuals[:, free].reshape(len(samples), -1)
 
     values, slopes = _affine(estimator, samples, residuals, 'offsets from the model', progress)
-    return model_offsets(samples.ft_readings, values, slopes, prior=prior)
+    assumed = _predicted_from_assumed(samples, estimator, link)
+    return model_offsets(samples.ft_readings, values, slopes, prior=prior, assumed=assumed)
+
+
+def _predicted_from_assumed(
+    samples: SampleBatch, estimator: WrenchEstimator, support: int
+) -> NDArray[np.bool_]:
+    """Tell for which sensors something assumed enters the sums of the side without support."""
+    robot = estimator.robot
+    blank = replace(samples, ft_readings=np.zeros_like(samples.ft_readings))
+    quality = estimator.batch(blank).submodel_quality
+    assumed = np.bitwise_or.reduce(quality & np.uint8(Quality.ASSUMED), axis=0)
+    subtree = subtrees(robot)
+    resting = []
+    for sensor in robot.ft_sensors:
+        beyond = subtree[sensor.child]
+        # A submodel is on the side that its root is on: the sensors cut the two apart.
+        free = [(s.root in beyond) != (support in beyond) for s in robot.submodels]
+        resting.append(bool(assumed[free].any()))
+    return np.array(resting, dtype=bool)
 
 
 def _from_torques(
-    samples: SampleBatch, estimator: WrenchEstimator, prior: Array, progress: Progress
+    samples: SampleBatch,
+    estimator: WrenchEstimator,
+    prior: Array,
+    prior_assumed: NDArray[np.bool_] | None,
+    progress: Progress,
 ) -> OffsetFit:
     """Compare with the efforts of the joint states, where no joint is assumed or missing."""
     reference = samples.efforts
@@ -168,7 +218,9 @@ def _from_torques(
 
     values, slopes = _affine(estimator, samples, torques, 'offsets from torques', progress)
     told = np.where(speaking(reference), reference, np.nan)
-    return fit_offsets(samples.ft_readings, values, slopes, told, prior=prior)
+    return fit_offsets(
+        samples.ft_readings, values, slopes, told, prior=prior, prior_assumed=prior_assumed
+    )
 
 
 def speaking(reference: Array) -> NDArray[np.bool_]:

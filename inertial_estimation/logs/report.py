@@ -1,13 +1,11 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a replay shows: streams, offsets, wrenches, torques against the robot's own."""
+"""Sum up a replay in figures."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +13,20 @@ from numpy.typing import NDArray
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.stream import StreamStatistics
 from inertial_estimation.logs.comparison import Comparison, compare
+from inertial_estimation.logs.figures import (
+    CHECK,
+    DRIFT,
+    OffsetReport,
+    ReplayReport,
+    StreamReport,
+    SupportReport,
+    TorqueReport,
+    WrenchReport,
+)
 from inertial_estimation.logs.offsets import Offsets, speaking
-from inertial_estimation.logs.replay import Replay
+from inertial_estimation.logs.reach import find_assumed
+from inertial_estimation.logs.replay import Replay, make_estimator
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array
 
 Mask = NDArray[np.bool_]
@@ -24,116 +34,6 @@ Mask = NDArray[np.bool_]
 UNFIT = np.uint8(Quality.MERGED | Quality.DROPPED | Quality.MISSING | Quality.UNDETERMINED)
 """Results with one of these flags are not judged."""
 DOWN = 1e-9
-
-
-@dataclass(frozen=True)
-class StreamReport:
-    """How one stream behaved in the whole bag; times in seconds after the first FT message."""
-
-    name: str
-    received: int
-    rate_hz: float
-    longest_gap_s: float
-    repeated: int
-    invalid: int
-    refused: int
-    restarts: int
-    unfiltered: int
-    """Messages in use without derivatives, as the filter's window was not filled yet."""
-    frozen_s: float
-    """How long it stood still in all [s]."""
-    frozen_intervals_s: tuple[tuple[float, float], ...]
-
-
-@dataclass(frozen=True)
-class WrenchReport:
-    """External wrench of one contact over the judged part, in and about its frame [N, Nm]."""
-
-    contact: str
-    frame: str
-    assumed: bool
-    """It rests on joints that nobody reports."""
-    n_samples: int
-    mean: tuple[float, ...]
-    rms: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class TorqueReport:
-    """Torque of one joint against what the robot itself reports, over the judged part."""
-
-    joint: str
-    assumed: bool
-    n_samples: int
-    mean_error_nm: float
-    rms_nm: float
-    correlation: float
-    lag_s: float
-    rms_at_lag_nm: float
-    rms_without_lag_nm: float
-    """On the instants of `rms_at_lag_nm`: those without a gap within the longest lag."""
-    n_at_lag: int
-    """How many of `n_samples` these are."""
-
-
-@dataclass(frozen=True)
-class SupportReport:
-    """The force at the fixed link against the robot's weight, over the judged part."""
-
-    contact: str
-    n_samples: int
-    mean_upward_force_n: float
-    weight_n: float
-    relative_error: float
-
-
-@dataclass(frozen=True)
-class ReplayReport:
-    """All figures of a replay; `as_dict` for a machine, `logs.tables` for a person."""
-
-    robot: str
-    n_samples: int
-    time_range_s: tuple[float, float]
-    """First and last estimated sample."""
-    judged_s: float
-    """How much of it was not used for the offsets [s]."""
-    offset_source: str
-    offset_range_s: tuple[float, float] | None
-    offset_samples: int
-    offsets: Mapping[str, tuple[float, ...]]
-    """What was subtracted from each FT sensor, [force; torque] [N, Nm]."""
-    fts: tuple[StreamReport, ...]
-    imus: tuple[StreamReport, ...]
-    joint_states: tuple[StreamReport, ...]
-    assumed_joints: tuple[str, ...]
-    ignored_joints: tuple[str, ...]
-    wrenches: tuple[WrenchReport, ...]
-    torques: tuple[TorqueReport, ...]
-    support: SupportReport | None
-
-    @property
-    def summary(self) -> str:
-        """One sentence."""
-        start, stop = self.time_range_s
-        frozen = [ft.name for ft in self.fts if ft.frozen_intervals_s]
-        text = (
-            f'{self.robot}: {self.n_samples} samples from {start:.2f} s to {stop:.2f} s, '
-            f'{self.judged_s:.1f} s of it judged, offsets from {self.offset_source}'
-        )
-        return f'{text}; frozen: {", ".join(frozen)}' if frozen else text
-
-    def as_dict(self) -> dict[str, Any]:
-        """
-        Return the figures for a machine.
-
-        Returns
-        -------
-        dict
-            Of strings, numbers, booleans, lists and dicts; None in place of NaN and infinity.
-
-        """
-        plain: dict[str, Any] = _plain({'summary': self.summary, **asdict(self)})
-        return plain
 
 
 def make_report(replay: Replay, offsets: Offsets) -> ReplayReport:
@@ -159,20 +59,22 @@ def make_report(replay: Replay, offsets: Offsets) -> ReplayReport:
     if computed:
         judged &= ~offsets.request.time_range.mask(times)
     fit = offsets.torques or offsets.model
+    estimator = make_estimator(robot, replay.settings, calibration=replay.calibration)
+    assumed = find_assumed(offsets, estimator, recording.samples)
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     range_ = offsets.request.time_range
+    wrenches = _wrenches(replay, judged, assumed.wrenches)
     return ReplayReport(
         robot=robot.name,
         n_samples=len(times),
         time_range_s=(float(times[0]), float(times[-1])),
         judged_s=float(judged.sum()) * usual,
         offset_source=offsets.request.source,
+        offset_basis=offsets.basis,
+        offset_support=offsets.support,
         offset_range_s=(range_.start, range_.stop) if computed else None,
         offset_samples=fit.n_samples if fit else 0,
-        offsets={
-            sensor.name: tuple(offset.tolist())
-            for sensor, offset in zip(robot.ft_sensors, replay.calibration.offsets)
-        },
+        offsets=_offsets(robot, offsets),
         fts=_streams(statistics.fts, recording.origin_ns),
         imus=_streams(statistics.imus, recording.origin_ns),
         joint_states=_streams(
@@ -184,9 +86,9 @@ def make_report(replay: Replay, offsets: Offsets) -> ReplayReport:
         ),
         assumed_joints=tuple(replay.settings.assumed_joints),
         ignored_joints=tuple(statistics.ignored_joints),
-        wrenches=_wrenches(replay, judged),
-        torques=_torques(replay, judged),
-        support=_support(replay, judged),
+        wrenches=wrenches,
+        torques=_torques(replay, judged, assumed.torques),
+        support=_support(replay, judged, offsets, wrenches),
     )
 
 
@@ -214,6 +116,7 @@ def _streams(streams: Mapping[str, StreamStatistics], origin_ns: int) -> tuple[S
                 refused=s.refused,
                 restarts=s.restarts,
                 unfiltered=s.unfiltered,
+                never_filtered=s.filter_lack if s.unfiltered and not s.used else '',
                 frozen_s=sum(stop - start for start, stop in intervals),
                 frozen_intervals_s=intervals,
             )
@@ -221,7 +124,21 @@ def _streams(streams: Mapping[str, StreamStatistics], origin_ns: int) -> tuple[S
     return tuple(reports)
 
 
-def _wrenches(replay: Replay, judged: Mask) -> tuple[WrenchReport, ...]:
+def _offsets(robot: Robot, offsets: Offsets) -> tuple[OffsetReport, ...]:
+    """Return a report for each FT sensor."""
+    deviations = None if offsets.model is None else offsets.model.deviations.reshape(-1, 6)
+    return tuple(
+        OffsetReport(
+            sensor=sensor.name,
+            assumed=bool(offsets.assumed[k]),
+            offset=tuple(offsets.calibration.offsets[k].tolist()),
+            deviation=None if deviations is None else tuple(deviations[k].tolist()),
+        )
+        for k, sensor in enumerate(robot.ft_sensors)
+    )
+
+
+def _wrenches(replay: Replay, judged: Mask, assumed: Mask) -> tuple[WrenchReport, ...]:
     reports = []
     estimate = replay.clean
     for c, contact in enumerate(estimate.contacts):
@@ -232,7 +149,7 @@ def _wrenches(replay: Replay, judged: Mask) -> tuple[WrenchReport, ...]:
             WrenchReport(
                 contact=contact.name,
                 frame=contact.frame,
-                assumed=bool((quality[rows] & Quality.ASSUMED).any()),
+                assumed=bool(assumed[c] or (quality[rows] & Quality.ASSUMED).any()),
                 n_samples=int(rows.sum()),
                 mean=_per_axis(values),
                 rms=tuple(math.sqrt(square) for square in _per_axis(values**2)),
@@ -246,7 +163,7 @@ def _per_axis(values: Array) -> tuple[float, ...]:
     return tuple(values.mean(axis=0).tolist()) if len(values) else (math.nan,) * values.shape[1]
 
 
-def _torques(replay: Replay, judged: Mask) -> tuple[TorqueReport, ...]:
+def _torques(replay: Replay, judged: Mask, assumed: Mask) -> tuple[TorqueReport, ...]:
     reference = replay.recording.samples.efforts
     if reference is None:
         return ()
@@ -259,8 +176,8 @@ def _torques(replay: Replay, judged: Mask) -> tuple[TorqueReport, ...]:
         torque = np.where(fit, estimate.torques[:, j], np.nan)
         found = compare(times, torque, reference[:, j]) if spoken[j] else None
         if found is not None:
-            assumed = bool((quality[fit] & Quality.ASSUMED).any())
-            reports.append(_torque_report(joint, assumed, found))
+            resting = bool(assumed[j] or (quality[fit] & Quality.ASSUMED).any())
+            reports.append(_torque_report(joint, resting, found))
     return tuple(reports)
 
 
@@ -279,7 +196,9 @@ def _torque_report(joint: str, assumed: bool, found: Comparison) -> TorqueReport
     )
 
 
-def _support(replay: Replay, judged: Mask) -> SupportReport | None:
+def _support(
+    replay: Replay, judged: Mask, offsets: Offsets, wrenches: Sequence[WrenchReport]
+) -> SupportReport | None:
     """Compare the force at a contact in the fixed link's frame with the weight."""
     gravity = float(np.linalg.norm(replay.robot.gravity))
     estimate = replay.clean
@@ -289,16 +208,21 @@ def _support(replay: Replay, judged: Mask) -> SupportReport | None:
             continue
         upward = -estimate.wrenches[rows, c, :3] @ replay.robot.gravity / gravity
         mean, weight = float(upward.mean()), replay.robot.mass * gravity
-        return SupportReport(contact.name, int(rows.sum()), mean, weight, mean / weight - 1.0)
+        return SupportReport(
+            meaning=DRIFT if _presumes_weight(replay.robot, offsets) else CHECK,
+            contact=contact.name,
+            assumed=wrenches[c].assumed,
+            n_samples=int(rows.sum()),
+            mean_upward_force_n=mean,
+            weight_n=weight,
+            relative_error=mean / weight - 1.0,
+        )
     return None
 
 
-def _plain(value: Any) -> Any:
-    """Return the same in what JSON has."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+def _presumes_weight(robot: Robot, offsets: Offsets) -> bool:
+    """Tell whether the offsets are such that the submodel of the fixed link carries the robot."""
+    if not offsets.support:
+        return False
+    links = {robot.frame(frame)[0] for frame in (offsets.support, robot.fixed_frame)}
+    return any(links <= set(submodel.links) for submodel in robot.submodels)

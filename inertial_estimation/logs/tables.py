@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from inertial_estimation.logs.report import (
+from inertial_estimation.logs.figures import (
+    OffsetReport,
     ReplayReport,
     StreamReport,
     SupportReport,
@@ -14,6 +15,8 @@ from inertial_estimation.logs.report import (
     WrenchReport,
 )
 from inertial_estimation.table import Row, Table
+
+WRENCH = ('fx [N]', 'fy', 'fz', 'tx [Nm]', 'ty', 'tz')
 
 
 def make_tables(report: ReplayReport) -> tuple[Table, ...]:
@@ -35,6 +38,7 @@ def make_tables(report: ReplayReport) -> tuple[Table, ...]:
         _stream_table((*report.joint_states, *report.imus, *report.fts)),
         _frozen_table(report.fts),
         _offset_table(report.offsets),
+        _deviation_table(report.offsets, report.offset_support),
         _wrench_table(report.wrenches),
         _torque_table(report.torques),
     ]
@@ -45,11 +49,11 @@ def make_tables(report: ReplayReport) -> tuple[Table, ...]:
 
 def _stream_table(streams: Iterable[StreamReport]) -> Table:
     columns = ('stream', 'messages', 'rate [Hz]', 'longest gap [ms]', 'repeated', 'invalid',
-               'refused', 'restarts', 'frozen [s]')  # fmt: skip
+               'unfiltered', 'refused', 'restarts', 'frozen [s]')  # fmt: skip
     rows = tuple(
         (
             s.name, str(s.received), f'{s.rate_hz:.1f}', f'{1e3 * s.longest_gap_s:.1f}',
-            str(s.repeated), str(s.invalid), str(s.refused), str(s.restarts),
+            str(s.repeated), str(s.invalid), str(s.unfiltered), str(s.refused), str(s.restarts),
             f'{s.frozen_s:.2f}',
         )
         for s in streams
@@ -66,17 +70,25 @@ def _frozen_table(fts: Sequence[StreamReport]) -> Table:
     return Table('Frozen', ('FT sensor', 'from [s]', 'to [s]', 'for [s]'), rows)
 
 
-def _offset_table(offsets: Mapping[str, tuple[float, ...]]) -> Table:
-    columns = ('FT sensor', 'fx [N]', 'fy', 'fz', 'tx [Nm]', 'ty', 'tz')
-    rows = tuple((name, *_wrench_texts(offset)) for name, offset in offsets.items())
+def _offset_table(offsets: Sequence[OffsetReport]) -> Table:
+    columns = ('FT sensor', 'assumed', *WRENCH)
+    rows = tuple((o.sensor, _yes(o.assumed), *_wrench_texts(o.offset)) for o in offsets)
     return Table('Offsets, subtracted', columns, rows)
 
 
+def _deviation_table(offsets: Sequence[OffsetReport], support: str) -> Table:
+    title = f'Is {support} the only contact? Standard deviation of reading minus prediction'
+    rows = tuple(
+        (o.sensor, *_wrench_texts(o.deviation)) for o in offsets if o.deviation is not None
+    )
+    return Table(title, ('FT sensor', *WRENCH), rows)
+
+
 def _wrench_table(wrenches: Sequence[WrenchReport]) -> Table:
-    columns = ('contact', 'assumed', 'samples', '', 'fx [N]', 'fy', 'fz', 'tx [Nm]', 'ty', 'tz')
+    columns = ('contact', 'assumed', 'samples', '', *WRENCH)
     rows: list[Row] = []
     for w in wrenches:
-        head = (w.contact, 'yes' if w.assumed else '', str(w.n_samples))
+        head = (w.contact, _yes(w.assumed), str(w.n_samples))
         rows.append((*head, 'mean', *_wrench_texts(w.mean)))
         rows.append(('', '', '', 'rms', *_wrench_texts(w.rms)))
     return Table('External wrenches', columns, tuple(rows))
@@ -88,7 +100,7 @@ def _torque_table(torques: Sequence[TorqueReport]) -> Table:
                'rms there at lag [Nm]')  # fmt: skip
     rows = tuple(
         (
-            t.joint, 'yes' if t.assumed else '', str(t.n_samples), f'{t.mean_error_nm:.3f}',
+            t.joint, _yes(t.assumed), str(t.n_samples), f'{t.mean_error_nm:.3f}',
             f'{t.rms_nm:.3f}', f'{t.correlation:.3f}', f'{1e3 * t.lag_s:.1f}',
             str(t.n_at_lag), f'{t.rms_without_lag_nm:.3f}', f'{t.rms_at_lag_nm:.3f}',
         )
@@ -98,12 +110,18 @@ def _torque_table(torques: Sequence[TorqueReport]) -> Table:
 
 
 def _support_table(support: SupportReport) -> Table:
-    columns = ('contact', 'samples', 'mean upward force [N]', 'weight [N]', 'difference [%]')
+    columns = ('contact', 'assumed', 'samples', 'mean upward force [N]', 'weight [N]',
+               'difference [%]')  # fmt: skip
     row = (
-        support.contact, str(support.n_samples), f'{support.mean_upward_force_n:.1f}',
-        f'{support.weight_n:.1f}', f'{100.0 * support.relative_error:+.2f}',
+        support.contact, _yes(support.assumed), str(support.n_samples),
+        f'{support.mean_upward_force_n:.1f}', f'{support.weight_n:.1f}',
+        f'{100.0 * support.relative_error:+.2f}',
     )  # fmt: skip
-    return Table('Support', columns, (row,))
+    return Table(f'Support: {support.meaning}', columns, (row,))
+
+
+def _yes(flag: bool) -> str:
+    return 'yes' if flag else ''
 
 
 def _wrench_texts(wrench: Sequence[float]) -> Row:
