@@ -103,14 +103,19 @@ def _add_replay(verbs: Any) -> None:
     )  # fmt: skip
     verb.add_argument(
         '--offsets-from', choices=('settings', 'model', 'torques'), default='settings',
-        help='where the constant FT offsets come from: the parameter file, the model with one '
-        "contact that carries the robot, or the torques that the robot itself reports",
+        help='where the constant FT offsets come from: the parameter file, the model, or the '
+        'torques that the robot itself reports. The model presumes that the support is the only '
+        'contact throughout the offset range, which nothing checks; it also has a say with '
+        'torques, in what these do not tell, if a support is named or a link is fixed',
     )  # fmt: skip
     verb.add_argument(
         '--offset-range', nargs=2, type=float, metavar=('FROM', 'TO'), default=(-inf, inf),
         help='the part of the log from which the offsets are computed',
     )  # fmt: skip
-    verb.add_argument('--support', default='', metavar='FRAME', help='contact that carries then')
+    verb.add_argument(
+        '--support', default='', metavar='FRAME',
+        help='the only contact in the offset range; default: the fixed_link of the parameter file',
+    )  # fmt: skip
     verb.add_argument('--out', type=Path, metavar='FOLDER', help='write wrenches and torques')
     verb.add_argument('--json', type=Path, metavar='FILE', help='write the figures for a machine')
     verb.set_defaults(run=_replay)

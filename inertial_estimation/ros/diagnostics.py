@@ -105,6 +105,8 @@ def sensor_task(
         level, message = ERROR, f'nothing received on {source.topic}'
     elif state is not None and state != SensorState.FRESH:
         level, message = ERROR, f'not used: {state.name.lower()} (topic {source.topic})'
+        if state == SensorState.WARMING and statistics.filter_lack:
+            message += f', {statistics.filter_lack}'
     elif new_problems:
         level, message = WARN, next(iter(new_problems))
     elif source.skew is not None and abs(source.skew) > SKEW_LIMIT:
@@ -142,6 +144,8 @@ def joints_task(
         level, message = ERROR, f'nothing received on {source.topic}'
     elif new_problems:
         level, message = WARN, next(iter(new_problems))
+    elif lacks := [part.filter_lack for part in parts.values() if part.filter_lack]:
+        level, message = WARN, f'no derivatives: {lacks[0]}'
     elif source.skew is not None and abs(source.skew) > SKEW_LIMIT:
         level, message = WARN, _skew_message(source)
     values: dict[str, object] = {}
@@ -268,6 +272,8 @@ def _stream(source: Source, statistics: StreamStatistics, rate: float) -> dict[s
         'invalid (NaN)': statistics.invalid,
         'refused (stamp)': statistics.refused,
         'dropped': statistics.dropped,
+        'unfiltered': statistics.unfiltered,
+        'filter lacks': statistics.filter_lack,
         'decode fallbacks': source.fallbacks,
         **{f'problem: {text}': count for text, count in source.problems.items()},
     }

@@ -225,6 +225,23 @@ def test_frozen_and_silent_sensors_are_named(bench, rng):
     assert robot.status('imu head').level == DiagnosticStatus.WARN  # far behind the clock
 
 
+def test_a_filter_that_never_fills_says_why(bench, rng):
+    robot = bench(derivative_window=2.0 * PERIOD_NS * 1e-9)
+    wrenches = robot.listen_to_wrenches()
+    robot.listen_to_diagnostics()
+    for k in range(N_SAMPLES):
+        robot.send_all(START_NS + k * PERIOD_NS, rng)
+        robot.spin_for(SETTLE)
+    robot.wait_for_stamp(wrenches, START_NS + (N_SAMPLES - 1) * PERIOD_NS)
+    why = 'of at least 7 samples in derivative_window'
+    for task in ('imu head', 'joint states joint_states'):
+        status = robot.status(task)
+        assert why in status.message
+        assert 'too short for this rate' in figure(status, 'filter lacks')
+    assert 'warming' in robot.status('imu head').message
+    assert robot.status('joints').message.startswith('warming: ')
+
+
 def test_waits_for_the_description_on_its_topic(bench, rng):
     robot = bench(robot_description='')
     assert not robot.node.count_publishers('/wrench_estimator/external_wrenches')
