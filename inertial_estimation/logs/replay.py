@@ -33,8 +33,6 @@ Progress = Callable[[str, float], None]
 """Called with what is being done and how much of it is done, from 0 to 1."""
 
 Mask = NDArray[np.bool_]
-SAME_PLACE = 1e-4
-"""Frames closer than this are one; URDF exporters print six digits or more [m, rad]."""
 MESSAGES_PER_TICK = 2000
 
 
@@ -333,11 +331,13 @@ class _Feed:
         self._reader = reader
         for index, ft in enumerate(robot.ft_sensors):
             given = settings.ft_of(ft.name)
-            frames = _frames(robot, ft.name, given.frame_id, ft.child, ft.child_H_sensor)
+            place = robot.frames_at(ft.child, ft.child_H_sensor)
+            frames = {given.frame_id} if given.frame_id else {ft.name, *place}
             self._add_ft(resolve(given.topic), index, frames, push_ft)
         for index, imu in enumerate(robot.imus):
             set_ = settings.imu_of(imu.name)
-            frames = _frames(robot, imu.name, set_.frame_id, imu.link, imu.L_H_S)
+            place = robot.frames_at(imu.link, imu.L_H_S)
+            frames = {set_.frame_id} if set_.frame_id else {imu.name, *place}
             self._add_imu(resolve(set_.topic), index, frames, push_imu)
 
     def add_joints(
@@ -391,18 +391,6 @@ class _Feed:
 
     def _require(self, topic: str, type_: str) -> None:
         self.n_messages += self._reader.require(topic, type_).n_messages
-
-
-def _frames(robot: Robot, name: str, given: str, link: int, L_H_S: Array) -> set[str]:
-    """Return what a frame_id may be: the given one, or whatever is at the sensor's place."""
-    if given:
-        return {given}
-    same_place = {
-        frame
-        for frame, (other, L_H_frame) in robot.frames.items()
-        if other == link and np.allclose(L_H_frame, L_H_S, rtol=0.0, atol=SAME_PLACE)
-    }
-    return {name, *same_place}
 
 
 def _check_frame(topic: str, frame_id: str, frames: set[str]) -> None:

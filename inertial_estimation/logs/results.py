@@ -4,14 +4,18 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
 
 from inertial_estimation.logs.bag import JOINT_STATE, MULTI_DOF_JOINT_STATE, WRENCH, BagWriter
 from inertial_estimation.logs.replay import Progress, Replay, no_progress
-from inertial_estimation.messages import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
+from inertial_estimation.messages import (
+    JointEffortEncoder,
+    WrenchEncoder,
+    WrenchesEncoder,
+    topic_names,
+)
 
 NAMESPACE = '/wrench_estimator'
 SAMPLES_PER_TICK = 500
@@ -45,8 +49,8 @@ def write_results(
     torques = JointEffortEncoder(replay.robot.joint_names)
     wrenches = WrenchesEncoder([contact.frame for contact in estimate.contacts])
     single = [
-        (f'{NAMESPACE}/external_wrench/{_token(contact.name)}', WrenchEncoder(contact.frame))
-        for contact in estimate.contacts
+        (f'{NAMESPACE}/external_wrench/{name}', WrenchEncoder(contact.frame))
+        for name, contact in zip(topic_names(c.name for c in estimate.contacts), estimate.contacts)
     ]
     stamps = replay.recording.samples.stamp_ns.tolist()
     with BagWriter(path) as writer:
@@ -74,12 +78,7 @@ def write_results(
 
 def _write_offsets(writer: BagWriter, replay: Replay, stamp_ns: int) -> None:
     """Write once what was subtracted from each FT sensor."""
-    for sensor, offset in zip(replay.robot.ft_sensors, replay.calibration.offsets):
-        data = WrenchEncoder(sensor.name).encode(stamp_ns, offset)
-        writer.write(f'{NAMESPACE}/ft_offset/{_token(sensor.name)}', WRENCH, stamp_ns, data)
-
-
-def _token(name: str) -> str:
-    """Return a name that may stand in a topic."""
-    token = re.sub(r'[^A-Za-z0-9_]', '_', name)
-    return f'_{token}' if token[:1].isdigit() else token
+    sensors = [sensor.name for sensor in replay.robot.ft_sensors]
+    for sensor, name, offset in zip(sensors, topic_names(sensors), replay.calibration.offsets):
+        data = WrenchEncoder(sensor).encode(stamp_ns, offset)
+        writer.write(f'{NAMESPACE}/ft_offset/{name}', WRENCH, stamp_ns, data)

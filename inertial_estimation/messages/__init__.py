@@ -22,6 +22,7 @@ from inertial_estimation.messages.encoders import (
     WrenchEncoder,
     WrenchesEncoder,
 )
+from inertial_estimation.messages.names import topic_names
 from inertial_estimation.messages.readings import (
     ImuReading,
     JointReading,
@@ -40,4 +41,5 @@ __all__ = [
     'WrenchReading',
     'WrenchesEncoder',
     'absent_if',
+    'topic_names',
 ]

@@ -39,6 +39,8 @@ ROOT_JOINT = '/root'
 """Pinocchio's name for the joint above the root link; no joint of a URDF is called so."""
 SAME_FRAME = 1e-6
 """Rotations closer than this are the same; URDF exporters print six digits or more [rad]."""
+SAME_PLACE = 1e-4
+"""Frames closer than this are one; URDF exporters print six digits or more [m, rad]."""
 SAME_BOARD = 0.01
 """A gyroscope this close to an accelerometer, axes alike, is an IMU with it [m]."""
 
@@ -218,6 +220,28 @@ class Robot:
             return self.frames[name]
         except KeyError:
             raise FrameNotFound(name, self.frames) from None
+
+    def frames_at(self, link: int, L_H_S: Array) -> set[str]:
+        """
+        Return the frames that coincide with a sensor's.
+
+        Parameters
+        ----------
+        link : int
+            Link that carries the sensor.
+        L_H_S : ndarray, shape (4, 4)
+            Pose of the sensor in that link [m].
+
+        Returns
+        -------
+        set of str
+
+        """
+        return {
+            name
+            for name, (other, L_H_frame) in self.frames.items()
+            if other == link and np.allclose(L_H_frame, L_H_S, rtol=0.0, atol=SAME_PLACE)
+        }
 
     def with_parameters(self, parameters: Array) -> Robot:
         """

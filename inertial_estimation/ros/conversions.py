@@ -1,9 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages as objects of rclpy to readings, and numbers to messages; names to topics."""
-
-import re
-from collections.abc import Iterable
+"""Messages as objects of rclpy to readings, and numbers to messages."""
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -78,33 +75,6 @@ def wrench_to_message(stamp_ns: int, frame_id: str, wrench: np.ndarray) -> Wrenc
     for vector, part in ((message.wrench.force, wrench[:3]), (message.wrench.torque, wrench[3:])):
         vector.x, vector.y, vector.z = part.tolist()
     return message
-
-
-def topic_names(names: Iterable[str]) -> list[str]:
-    """
-    Return names that may stand in a topic, different ones for different names.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Names of contacts, submodels or sensors.
-
-    Returns
-    -------
-    list of str
-        The same where allowed; else with underscores, and a number where two would be equal.
-
-    """
-    safe: list[str] = []
-    for name in names:
-        token = re.sub(r'[^A-Za-z0-9_]', '_', name)
-        if not token or token[0].isdigit():
-            token = '_' + token
-        candidate, count = token, 2
-        while candidate in safe:
-            candidate, count = f'{token}_{count}', count + 1
-        safe.append(candidate)
-    return safe
 
 
 def _vector(vector: Vector3, covariance: np.ndarray) -> np.ndarray:

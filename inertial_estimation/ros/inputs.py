@@ -21,7 +21,7 @@ from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.streams import SampleAssembler
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.executors import PolledGroup
-from inertial_estimation.ros.sources import Source, frames_at
+from inertial_estimation.ros.sources import Source
 from inertial_estimation.sample import Sample
 
 POLLED_DEPTH = 100
@@ -83,13 +83,13 @@ class Inputs:
         settings = self._settings
         for k, sensor in enumerate(robot.ft_sensors):
             given = settings.ft_of(sensor.name)
-            place = frames_at(robot, sensor.child, sensor.child_H_sensor)
+            place = robot.frames_at(sensor.child, sensor.child_H_sensor)
             frames = {given.frame_id} if given.frame_id else {sensor.name, *place}
             source = Source('ft', sensor.name, given.topic, frames)
             self._subscribe(source, lambda data, s=source, k=k: self._on_ft(s, k, data))
         for k, imu in enumerate(robot.imus):
             given = settings.imu_of(imu.name)
-            place = frames_at(robot, imu.link, imu.L_H_S)
+            place = robot.frames_at(imu.link, imu.L_H_S)
             frames = {given.frame_id} if given.frame_id else {imu.name, *place}
             source = Source('imu', imu.name, given.topic, frames)
             self._subscribe(source, lambda data, s=source, k=k: self._on_imu(s, k, data))

@@ -15,8 +15,13 @@ from sensor_msgs.msg import JointState, MultiDOFJointState
 
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.messages import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
-from inertial_estimation.ros.conversions import NANOSECONDS, topic_names, wrench_to_message
+from inertial_estimation.messages import (
+    JointEffortEncoder,
+    WrenchEncoder,
+    WrenchesEncoder,
+    topic_names,
+)
+from inertial_estimation.ros.conversions import NANOSECONDS, wrench_to_message
 from inertial_estimation.ros.markers import MarkerOutput
 
 RELIABLE = QoSProfile(depth=1)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
-import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Imu, JointState
@@ -17,15 +16,12 @@ from inertial_estimation.messages import (
     JointStateDecoder,
     WrenchDecoder,
 )
-from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.conversions import (
     imu_from_message,
     joints_from_message,
     wrench_from_message,
 )
 
-SAME_PLACE = 1e-4
-"""Frames closer than this are one; URDF exporters print six digits or more [m, rad]."""
 MAX_PROBLEMS = 20
 NO_STAMP = 'header.stamp is zero: the driver has to stamp its messages'
 
@@ -165,31 +161,6 @@ class Source:
             return None
         self.fallbacks += 1
         return reading
-
-
-def frames_at(robot: Robot, link: int, L_H_S: np.ndarray) -> set[str]:
-    """
-    Return the frames of the robot that coincide with a sensor's.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its frames are the links, joints and sensor tags of the URDF.
-    link : int
-        Link that carries the sensor.
-    L_H_S : ndarray, shape (4, 4)
-        Pose of the sensor in that link [m].
-
-    Returns
-    -------
-    set of str
-
-    """
-    return {
-        name
-        for name, (other, L_H_frame) in robot.frames.items()
-        if other == link and np.allclose(L_H_frame, L_H_S, rtol=0.0, atol=SAME_PLACE)
-    }
 
 
 def _either(names: Collection[str]) -> str:

@@ -17,13 +17,13 @@ from inertial_estimation.messages import (
     ImuDecoder,
     JointStateDecoder,
     WrenchDecoder,
+    topic_names,
 )
 from inertial_estimation.ros.conversions import (
     imu_from_message,
     joints_from_message,
     ns_to_stamp,
     stamp_to_ns,
-    topic_names,
     wrench_from_message,
     wrench_to_message,
 )

@@ -1,0 +1,35 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Names of contacts and sensors as parts of topic names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+
+def topic_names(names: Iterable[str]) -> list[str]:
+    """
+    Return names that may stand in a topic, different ones for different names.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of contacts, submodels or sensors.
+
+    Returns
+    -------
+    list of str
+        The same where allowed; else with underscores, and a number where two would be equal.
+
+    """
+    safe: list[str] = []
+    for name in names:
+        token = re.sub(r'[^A-Za-z0-9_]', '_', name)
+        if not token or token[0].isdigit():
+            token = '_' + token
+        candidate, count = token, 2
+        while candidate in safe:
+            candidate, count = f'{token}_{count}', count + 1
+        safe.append(candidate)
+    return safe
