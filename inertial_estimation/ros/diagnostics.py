@@ -57,7 +57,7 @@ def cycle_task(
     if active and not report.count:
         level, message = ERROR, 'no joint states: no estimate'
     elif report.missed:
-        level, message = WARN, f'{report.missed} cycles missed'
+        level, message = WARN, f'the stamps of joint states leave out {report.missed} cycles'
     values = {
         'cycles': report.count,
         'interval of the stamps [ms]': _ms(report.interval),
