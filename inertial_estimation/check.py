@@ -132,15 +132,21 @@ def _usable_sensors(
 ) -> tuple[list[str], list[str]]:
     """Return the FT sensors that can be used, and why others cannot."""
     sensors: list[str] = []
-    warnings = []
-    for name, spec in urdf_text.ft_specs(root).items():
+    specs = urdf_text.ft_specs(root)
+    nested = {tag.get('name', '') for tag in root.findall("gazebo/sensor[@type='force_torque']")}
+    warnings = [
+        f"FT sensor '{name}' has a tag inside <gazebo> only, which does not count: put "
+        '<sensor type="force_torque"> directly under <robot>, or describe it in the configuration'
+        for name in sorted(nested - set(specs))
+    ]
+    for name, spec in specs.items():
         if isinstance(spec, ModelError):
-            warnings.append(str(spec))
+            warnings.append(f'left out: {spec}')
             continue
         try:
             Robot.from_urdf(urdf, joints=joints, ft_sensors=[*sensors, name], imus=())
         except ModelError as error:
-            warnings.append(str(error))
+            warnings.append(f'left out: {error}')
         else:
             sensors.append(name)
     return sensors, warnings

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         sys.stderr.write(
             f'inertial-estimation {chosen.verb}: {error}; the extras bags, demo and oracle bring '
-            "what the verbs need: pip install 'inertial_estimation[bags,demo,oracle]'\n"
+            "what the verbs need: pip install '.[bags,demo,oracle]' in the checkout\n"
         )
         return 1
     except KeyboardInterrupt:
@@ -78,6 +78,8 @@ def _check(chosen: argparse.Namespace) -> None:
     """Describe a robot."""
     from inertial_estimation.check import check_robot, check_urdf
 
+    if bool(chosen.config) + bool(chosen.fixed_link) + bool(chosen.imu) > 1:
+        raise ConfigError('give one of --imu, --fixed-link, --config: they exclude each other')
     if chosen.config:
         check = check_robot(_configured_robot(chosen.urdf, chosen.config))
     else:
@@ -129,6 +131,8 @@ def _replay(chosen: argparse.Namespace) -> None:
     from inertial_estimation.logs.replay import TimeRange
     from inertial_estimation.logs.tables import make_tables
 
+    if chosen.offsets_from == 'settings' and (chosen.support or chosen.offset_range[0] > -inf):
+        raise ConfigError('--support and --offset-range need --offsets-from model or torques')
     with _progress() as progress:
         report = replay_bag(
             chosen.bag,
@@ -182,6 +186,8 @@ def _bench(chosen: argparse.Namespace) -> None:
     """Measure times."""
     from inertial_estimation.benchmark.run import COLUMNS, GOAL_COLUMNS, run
 
+    if chosen.cycles < 0 or chosen.rate <= 0:
+        raise ConfigError('--cycles must be 0 or more, --rate more than 0')
     with _progress() as progress:
         benchmark = run(progress=lambda done: progress('timing', done))
     console = _console()
@@ -189,7 +195,7 @@ def _bench(chosen: argparse.Namespace) -> None:
     goals = [goal.row for goal in benchmark.goals]
     console.print(_rich_table('Goals', GOAL_COLUMNS, goals))
     figures: dict[str, Any] = benchmark.as_dict()
-    if chosen.cycles:
+    if chosen.cycles > 0:
         figures['cycles'] = loss = _cycles(chosen.cycles, chosen.rate)
         rows = [(name.replace('_', ' '), f'{value:.6g}') for name, value in loss.items()]
         console.print(_rich_table('Cycles of the node', ('figure', 'value'), rows))
@@ -268,7 +274,7 @@ def _rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
     table = Table(title=title, title_justify='left')
     for column in columns:
-        table.add_column(column, overflow='fold')
+        table.add_column(_escape(column), overflow='fold')
     for row in rows:
         table.add_row(*map(_escape, row))
     return table

@@ -86,3 +86,12 @@ def test_command_reads_the_parameter_file_of_the_node(
     config.write_text('/**: {ros__parameters: {imus: [torso], imu: {torso: {frame: chest}}}}')
     assert main(['check', str(urdf), '--config', str(config)]) == 0
     assert 'torso' in capsys.readouterr().out
+
+
+def test_a_sensor_inside_gazebo_only_is_named() -> None:
+    """Simulators keep tags there that do not count; a robot with no other is told so."""
+    urdf = arm_with_wrist_sensor_urdf()
+    tag = urdf[urdf.index('<sensor') : urdf.index('</sensor>') + len('</sensor>')]
+    nested = urdf.replace(tag, f'<gazebo reference="wrist_sensor_joint">{tag}</gazebo>')
+    (warning,) = check_urdf(nested, fixed_link='base').warnings
+    assert "'wrist_sensor' has a tag inside <gazebo> only" in warning

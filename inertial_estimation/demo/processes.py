@@ -124,13 +124,12 @@ class Process:
 
         Returns
         -------
-        object or None
-            None if it wrote none.
+        object
 
         Raises
         ------
         DemoError
-            If it did not end in time, or not well.
+            If it did not end in time, or not well, or without a report.
 
         """
         self.interrupt()
@@ -141,7 +140,9 @@ class Process:
         if self._popen.returncode:
             raise DemoError(self.obituary())
         lines = text.splitlines()
-        return json.loads(lines[-1]) if lines else None
+        if not lines:
+            raise DemoError(f'{self.name} ended without its last report')
+        return json.loads(lines[-1])
 
     def interrupt(self) -> None:
         """Ask the process to end."""

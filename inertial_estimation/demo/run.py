@@ -106,7 +106,7 @@ def _check(duration: float, json_path: Path | None) -> None:
     if not duration >= LEAST_DURATION:
         raise ConfigError(f'a demo of {duration:g} s shows nothing: take {LEAST_DURATION:g} s')
     if json_path is not None:
-        _write(json_path, '')
+        _write(json_path, json_path.read_text() if json_path.is_file() else '')
     missing = [name for name in ('rclpy', 'rich', 'mujoco', 'icub_models') if not find_spec(name)]
     if missing:
         raise ConfigError(

@@ -107,6 +107,8 @@ def sensor_task(
         level, message = ERROR, f'not used: {state.name.lower()} (topic {source.topic})'
         if state == SensorState.WARMING and statistics.filter_lack:
             message += f', {statistics.filter_lack}'
+        for problem in new_problems:
+            message += f'; {problem}'
     elif new_problems:
         level, message = WARN, next(iter(new_problems))
     elif source.skew is not None and abs(source.skew) > SKEW_LIMIT:
