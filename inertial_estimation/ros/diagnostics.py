@@ -188,6 +188,10 @@ def known_joints_task(
     if lacking:
         joints = ', '.join(name for state in lacking for name in by_state[state])
         return Task('joints', ERROR, f'{"/".join(lacking)}: {joints}', values)
+    if sample is not None and (absent := np.flatnonzero(np.isnan(sample.velocities))).size:
+        joints = ', '.join(robot.joint_names[k] for k in absent)
+        remedy = 'if their driver sends none, set velocity_source: filter'
+        return Task('joints', ERROR, f'no velocities of {joints}: {remedy}', values)
     if 'assumed' in by_state:
         return Task('joints', WARN, f'assumed: {", ".join(by_state["assumed"])}', values)
     return Task('joints', OK, 'all fresh' if by_state else 'none yet', values)
