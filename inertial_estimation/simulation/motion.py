@@ -13,7 +13,10 @@ from inertial_estimation.sample import Array
 SINES = 3
 """Sines per joint: enough that no two joints repeat together within a run."""
 LOWEST, HIGHEST = 0.75, 1.15
-"""Range of the frequencies [Hz]: slower ones would take narrow joints to their limits."""
+"""
+Range of the frequencies [Hz]: slower ones would take narrow joints to their limits, with faster
+ones the bias of a causal filter would outgrow the noise.
+"""
 START = 2.0
 """How long the motion takes to reach its full amplitude [s]."""
 
