@@ -140,6 +140,7 @@ def test_what_is_written_holds_the_estimate(tmp_path, robot, settings, bag):
         '/wrench_estimator/external_wrenches': 60,
         '/wrench_estimator/joint_torques': 60,
         '/wrench_estimator/external_joint_torques': 60,
+        '/wrench_estimator/quality': 60,
         **{f'/wrench_estimator/external_wrench/{c}': known for c in SETTINGS['contacts']},
         **{f'/wrench_estimator/ft_offset/{s}': 1 for s in SETTINGS['ft_sensors']},
     }
@@ -150,6 +151,10 @@ def test_what_is_written_holds_the_estimate(tmp_path, robot, settings, bag):
     message = STORE.deserialize_cdr(read['/wrench_estimator/joint_torques'][-1], JOINT_STATE)
     assert tuple(message.name) == robot.joint_names
     np.testing.assert_array_equal(message.effort, replay.estimate.torques[-1])
+    message = STORE.deserialize_cdr(read['/wrench_estimator/quality'][0], JOINT_STATE)
+    assert message.name[2] == f'external_wrench/{SETTINGS["contacts"][2]}'
+    np.testing.assert_array_equal(message.effort, replay.estimate.quality[0])
+    assert message.effort.any()
     message = STORE.deserialize_cdr(read['/wrench_estimator/ft_offset/foot_sensor'][0], WRENCH)
     assert message.wrench.torque.z == SETTINGS['ft.foot_sensor.offset'][5]
 

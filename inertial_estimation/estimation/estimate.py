@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntFlag
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.model.robot import Robot
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.uint8]
@@ -67,3 +69,42 @@ class WrenchEstimate(NamedTuple):
     """IMUs that were used, shape (n_imus,)."""
     used_fts: NDArray[np.bool_]
     """FT sensors that were used, shape (n_fts,)."""
+
+    @property
+    def quality(self) -> Flags:
+        """`Quality` of every result in the order of `result_names`, shape (n_results,)."""
+        return np.concatenate(
+            (
+                self.contact_quality,
+                self.torque_quality,
+                self.external_torque_quality,
+                self.submodel_quality,
+            ),
+            axis=-1,
+        )
+
+
+def result_names(robot: Robot, contacts: Iterable[Contact]) -> list[str]:
+    """
+    Return what each entry of `WrenchEstimate.quality` is about.
+
+    Parameters
+    ----------
+    robot : Robot
+        Joints and submodels.
+    contacts : iterable of Contact
+        Those of the estimate.
+
+    Returns
+    -------
+    list of str
+        Such as ``external_wrench/l_sole`` or ``joint_torque/l_knee``.
+
+    """
+    kinds = {
+        'external_wrench': [contact.name for contact in contacts],
+        'joint_torque': robot.joint_names,
+        'external_joint_torque': robot.joint_names,
+        'residual': [submodel.name for submodel in robot.submodels],
+    }
+    return [f'{kind}/{name}' for kind, names in kinds.items() for name in names]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from inertial_estimation.estimation.estimate import result_names
 from inertial_estimation.logs.bag import JOINT_STATE, MULTI_DOF_JOINT_STATE, WRENCH, BagWriter
 from inertial_estimation.logs.replay import Progress, Replay, no_progress
 from inertial_estimation.messages import (
@@ -27,7 +28,7 @@ def write_results(
     progress: Progress = no_progress,
 ) -> None:
     """
-    Write wrenches, torques and offsets as a bag.
+    Write wrenches, torques, their quality and offsets as a bag.
 
     Parameters
     ----------
@@ -47,11 +48,13 @@ def write_results(
     """
     estimate = replay.estimate
     torques = JointEffortEncoder(replay.robot.joint_names)
+    quality = JointEffortEncoder(result_names(replay.robot, estimate.contacts))
     wrenches = WrenchesEncoder([contact.frame for contact in estimate.contacts])
     single = [
         (f'{NAMESPACE}/external_wrench/{name}', WrenchEncoder(contact.frame))
         for name, contact in zip(topic_names(c.name for c in estimate.contacts), estimate.contacts)
     ]
+    flags = estimate.quality
     stamps = replay.recording.samples.stamp_ns.tolist()
     with BagWriter(path) as writer:
         _write_offsets(writer, replay, stamps[0])
@@ -62,15 +65,16 @@ def write_results(
                 stamp,
                 wrenches.encode(stamp, estimate.wrenches[k]),
             )
-            for name, rows in (
-                ('joint_torques', estimate.torques),
-                ('external_joint_torques', estimate.external_torques),
+            for name, encoder, rows in (
+                ('joint_torques', torques, estimate.torques),
+                ('external_joint_torques', torques, estimate.external_torques),
+                ('quality', quality, flags),
             ):
-                data = torques.encode(stamp, rows[k])
+                data = encoder.encode(stamp, rows[k])
                 writer.write(f'{NAMESPACE}/{name}', JOINT_STATE, stamp, data)
-            for (topic, encoder), wrench in zip(single, estimate.wrenches[k]):
+            for (topic, single_wrench), wrench in zip(single, estimate.wrenches[k]):
                 if np.isfinite(wrench).all():
-                    writer.write(topic, WRENCH, stamp, encoder.encode(stamp, wrench))
+                    writer.write(topic, WRENCH, stamp, single_wrench.encode(stamp, wrench))
             if k % SAMPLES_PER_TICK == 0:
                 progress('writing', k / len(stamps))
     progress('writing', 1.0)

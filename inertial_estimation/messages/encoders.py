@@ -55,7 +55,7 @@ class _NamedRowsEncoder:
         stamp_ns : int
             Stamp of the header [ns].
         rows : ndarray, shape (n,) or (n, 6)
-            The numbers in the order of the names.
+            The numbers in the order of the names; flags go out as numbers too.
 
         Returns
         -------

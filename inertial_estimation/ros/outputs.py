@@ -13,7 +13,7 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState, MultiDOFJointState
 
-from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.estimate import WrenchEstimate, result_names
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.messages import (
     JointEffortEncoder,
@@ -54,6 +54,8 @@ class Outputs:
         self._external_torques = self._publisher(JointState, '~/external_joint_torques')
         self._encode_wrenches = WrenchesEncoder([contact.frame for contact in contacts]).encode
         self._encode_torques = JointEffortEncoder(robot.joint_names).encode
+        self._quality = self._publisher(JointState, '~/quality')
+        self._encode_quality = JointEffortEncoder(result_names(robot, contacts)).encode
         self._offsets = self._latched_offsets(estimator)
         self._decimated = [
             self._wrench_topics(
@@ -79,6 +81,7 @@ class Outputs:
         self._wrenches.publish(self._encode_wrenches(stamp_ns, estimate.wrenches))
         self._torques.publish(self._encode_torques(stamp_ns, estimate.torques))
         self._external_torques.publish(self._encode_torques(stamp_ns, estimate.external_torques))
+        self._quality.publish(self._encode_quality(stamp_ns, estimate.quality))
         # Time may have been set back since.
         if self._period_ns and not 0 <= stamp_ns - self._shown_ns < self._period_ns:
             self._shown_ns = stamp_ns

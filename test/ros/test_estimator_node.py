@@ -40,6 +40,7 @@ from inertial_estimation.estimation.building import (
     build_estimator,
     build_robot,
 )
+from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.ros.estimator_node import EstimatorNode
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
@@ -109,6 +110,25 @@ def test_every_cycle_is_what_the_library_says(bench, rng, raw, executor):
             assert message.name == list(joint_names)
             np.testing.assert_array_equal(message.effort, torques)
     assert np.isfinite(estimate.wrenches).all()
+
+
+def test_every_cycle_says_how_its_results_were_obtained(bench, rng):
+    robot = bench(**NO_FILTERS)
+    robot.listen(JointState, 'wrench_estimator/quality')
+    heard = robot.heard['wrench_estimator/quality']
+    robot.send_all(START_NS, rng)
+    assert not any(robot.wait_for_stamp(heard, START_NS).effort)
+    late = START_NS + PERIOD_NS
+    robot.send_ft('arm_sensor', late, [np.nan] * 6)
+    robot.spin_for(SETTLE)
+    robot.send_joints(late, position=np.zeros(len(JOINTS)), velocity=np.zeros(len(JOINTS)))
+    message = robot.wait_for_stamp(heard, late)
+    said = dict(zip(message.name, message.effort))
+    assert said['external_wrench/sole'] == 0
+    assert said['external_wrench/hand'] == Quality.MERGED
+    assert said['external_wrench/root'] == Quality.MERGED | Quality.DROPPED
+    assert said['joint_torque/knee'] == 0
+    assert said['joint_torque/elbow'] == Quality.MERGED
 
 
 def test_offsets_are_subtracted_and_announced(bench, rng):
