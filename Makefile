@@ -1,10 +1,11 @@
 # make test | demo | bench | lint: each installs what it needs into .venv, once per lock.
 #
-#   make demo DURATION=20 JSON=out.json
+#   make demo DURATION=20 SEED=3 JSON=out.json
 #   make test ARGS='-k contacts'
 
 PYTHON ?= python3
 DURATION ?= 60
+SEED ?= 0
 JSON ?=
 CYCLES ?= 60
 ARGS ?=
@@ -31,7 +32,7 @@ test: .venv/package $(COLCON)
 	ROS_PYTHON_CHECK_FIELDS=1 $(BIN)/python -m pytest --timeout=300 $(ARGS)
 
 demo: .venv/package
-	$(BIN)/inertial-estimation demo --duration $(DURATION) $(if $(JSON),--json $(JSON)) $(ARGS)
+	$(BIN)/inertial-estimation demo --duration $(DURATION) --seed $(SEED) $(if $(JSON),--json $(JSON)) $(ARGS)
 
 bench: .venv/package
 	$(BIN)/inertial-estimation bench --cycles $(CYCLES) $(if $(JSON),--json $(JSON)) $(ARGS)

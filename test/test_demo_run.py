@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What the demo refuses, the parameters of its estimators, and the processes it starts.
+What the demo refuses, what it writes, its estimators' parameters, the processes it starts.
 
 Not covered: the demo itself (test/ros/test_demo.py).
 """
@@ -14,8 +14,17 @@ from pathlib import Path
 import pytest
 
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.demo.output import check_writable, write_whole
 from inertial_estimation.demo.processes import LAST_LINES, DemoError, Processes
-from inertial_estimation.demo.run import LEAST_DURATION, NODES, TWIN, find_config, run
+from inertial_estimation.demo.run import (
+    LARGEST_SEED,
+    LEAST_DURATION,
+    LONGEST_DURATION,
+    NODES,
+    TWIN,
+    find_config,
+    run,
+)
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.simulation.robot import IMUS
 
@@ -29,9 +38,56 @@ def test_a_duration_that_shows_nothing_is_refused(duration):
         run(duration)
 
 
-def test_a_file_that_cannot_be_written_is_named_before_anything_starts(tmp_path):
-    with pytest.raises(ConfigError, match='nowhere/out.json'):
-        run(20.0, tmp_path / 'nowhere' / 'out.json')
+@pytest.mark.parametrize('duration', [LONGEST_DURATION + 1.0, float('inf')])
+def test_a_duration_that_no_scene_lasts_is_refused(duration):
+    with pytest.raises(ConfigError, match='take 3600 s at most'):
+        run(duration)
+
+
+@pytest.mark.parametrize('seed', [-1, LARGEST_SEED + 1])
+def test_a_seed_that_no_node_takes_is_refused(seed):
+    with pytest.raises(ConfigError, match=f'the seed is {seed}'):
+        run(20.0, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ('name', 'reason'),
+    [
+        ('nowhere/out.json', 'No such file or directory'),
+        ('', 'no regular file'),
+        ('results/out.json', 'Not a directory'),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_named_before_anything_starts(tmp_path, name, reason):
+    (tmp_path / 'results').touch()
+    with pytest.raises(ConfigError, match=f"cannot write '{tmp_path / name}': .*{reason}"):
+        run(20.0, tmp_path / name)
+
+
+@pytest.mark.parametrize('link', [False, True])
+def test_a_file_is_replaced_as_a_whole(tmp_path, link):
+    out = target = tmp_path / 'out.json'
+    target.write_bytes(b'\xff before')
+    if link:
+        out = tmp_path / 'link.json'
+        out.symlink_to(target)
+    check_writable(out)
+    assert target.read_bytes() == b'\xff before'
+    write_whole(out, 'after')
+    assert target.read_text() == 'after'
+    assert out.is_symlink() is link
+    assert {path.name for path in tmp_path.iterdir()} == {out.name, target.name}
+
+
+def test_nothing_is_left_of_a_file_that_could_not_be_completed(tmp_path, monkeypatch):
+    def fill_the_disk(path, text, encoding):
+        path.touch()
+        raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr(Path, 'write_text', fill_the_disk)
+    with pytest.raises(ConfigError, match='No space left'):
+        write_whole(tmp_path / 'out.json', 'text')
+    assert not list(tmp_path.iterdir())
 
 
 def test_missing_packages_are_named_with_the_remedy(monkeypatch):

@@ -69,8 +69,17 @@ def test_on_the_pole_every_submodel_but_the_torso_is_pushed_with_about_50_newton
     assert pole(10.0, seed=1).pushes != scenario.pushes
 
 
-def test_standing_the_trunk_is_pushed_gently_sideways_and_never_twice_at_once() -> None:
-    pushes = standing(60.0).pushes
+def test_standing_other_seeds_begin_with_other_pushes_of_the_same_list() -> None:
+    zero, one = (
+        [(push.frame, push.wrench) for push in standing(60.0, seed).pushes] for seed in (0, 1)
+    )
+    assert one[:-1] == zero[1:]
+    assert one[0] != zero[0]
+
+
+@pytest.mark.parametrize('seed', [0, 3, 11])
+def test_standing_the_trunk_is_pushed_gently_sideways_and_never_twice_at_once(seed) -> None:
+    pushes = standing(60.0, seed).pushes
     for push in pushes:
         if push.frame == 'chest':
             # Left and forward; the chest's second axis is the vertical one.

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.demo.display import Display
+from inertial_estimation.demo.output import check_writable, write_whole
 from inertial_estimation.demo.processes import INTERRUPTS
 from inertial_estimation.demo.results import Estimator, Result, as_dict
 from inertial_estimation.demo.scene import play
@@ -23,6 +24,10 @@ from inertial_estimation.simulation.scenario import SCENES
 
 LEAST_DURATION = 10.0
 """Below this little is left of a scene when all processes have started [s]."""
+LONGEST_DURATION = 3600.0
+"""Beyond this the robot's own limit would end a scene [s]."""
+LARGEST_SEED = 2**31 - 1
+"""What the parameter of the robot's node takes."""
 TWIN = '_true_fts'
 NODES = ('one_imu', 'several_imus')
 
@@ -39,7 +44,7 @@ def run(duration: float = 60.0, json_path: Path | None = None, *, seed: int = 0)
     json_path : Path, optional
         File that gets the results for a machine.
     seed : int
-        Seed of motion, pushes and noise.
+        Seed of motion, pushes and noise: another one is another run of the same kind.
 
     Returns
     -------
@@ -49,14 +54,15 @@ def run(duration: float = 60.0, json_path: Path | None = None, *, seed: int = 0)
     Raises
     ------
     ConfigError
-        If the duration is too short, ROS is missing, or the file cannot be written.
+        If the duration or the seed is out of range, ROS is missing, or the file cannot be
+        written.
     DemoError
         If one of the processes ended too early; everything else has been ended then.
     KeyboardInterrupt
         On ctrl-c, SIGTERM and SIGHUP; everything has been ended then.
 
     """
-    _check(duration, json_path)
+    _check(duration, seed, json_path)
     config = find_config()
     estimators = [
         Estimator(name, EstimatorSettings.from_yaml(config, name).imus, name + TWIN)
@@ -70,7 +76,8 @@ def run(duration: float = 60.0, json_path: Path | None = None, *, seed: int = 0)
             results += play(scenario, estimators, config, share, display)
         display.summarize(results)
     if json_path is not None:
-        _write(json_path, json.dumps(as_dict(results), indent=2) + '\n')
+        found = {'seed': seed, **as_dict(results)}
+        write_whole(json_path, json.dumps(found, indent=2) + '\n')
     return 0
 
 
@@ -101,26 +108,22 @@ def find_config() -> Path:
     raise ConfigError(f'demo.yaml is in none of {places}: install the package as a whole')
 
 
-def _check(duration: float, json_path: Path | None) -> None:
+def _check(duration: float, seed: int, json_path: Path | None) -> None:
     """Refuse what would fail only at the end, or without a clear word."""
     if not duration >= LEAST_DURATION:
         raise ConfigError(f'a demo of {duration:g} s shows nothing: take {LEAST_DURATION:g} s')
+    if duration > LONGEST_DURATION:
+        raise ConfigError(f'a demo of {duration:g} s: take {LONGEST_DURATION:g} s at most')
+    if not 0 <= seed <= LARGEST_SEED:
+        raise ConfigError(f'the seed is {seed}: take one from 0 to {LARGEST_SEED}')
     if json_path is not None:
-        _write(json_path, json_path.read_text() if json_path.is_file() else '')
+        check_writable(json_path)
     missing = [name for name in ('rclpy', 'rich', 'mujoco', 'icub_models') if not find_spec(name)]
     if missing:
         raise ConfigError(
             f'the demo needs {", ".join(missing)}: run `make demo`, which installs everything, or '
             "source ROS 2 and run: pip install 'inertial_estimation[demo]'"
         )
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file."""
-    try:
-        path.write_text(text, encoding='utf-8')
-    except OSError as error:
-        raise ConfigError(f"cannot write '{path}': {error.strerror}") from error
 
 
 @contextmanager

@@ -67,7 +67,9 @@ def play(
 
     """
     nodes = [name for e in estimators for name in (e.name, e.twin)]
-    display.say(f"scene '{scenario.name}': robot and {len(nodes)} estimators start")
+    display.say(
+        f"scene '{scenario.name}', seed {scenario.seed}: robot and {len(nodes)} estimators start"
+    )
     begin = monotonic()
     with Processes(_environment()) as processes:
         watcher = _start_estimators(processes, scenario, nodes, config)

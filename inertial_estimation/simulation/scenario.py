@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, islice
 from math import cos, pi
 from types import MappingProxyType
 
@@ -78,7 +78,7 @@ class Scenario:
     fixed: bool
     """True: the root link is welded to a pole. False: the robot stands on both feet."""
     seed: int
-    """Seed of the motion: the same scenario always moves alike."""
+    """Seed of the motion, 0 or more: the same scenario always moves alike."""
     posture: Mapping[str, float]
     """Position about which each joint moves [rad]; 0 for joints left out."""
     motion: Mapping[str, float]
@@ -126,13 +126,15 @@ def standing(duration: float = 30.0, seed: int = 0) -> Scenario:
     duration : float
         How long the pushes go on [s].
     seed : int
-        Seed of the motion.
+        Seed of the motion; also where in the list of pushes, all of which the robot is known to
+        withstand, it begins.
 
     Returns
     -------
     Scenario
 
     """
+    wrenches = islice(cycle(_STANDING_PUSHES), seed % len(_STANDING_PUSHES), None)
     moving = {**_TRUNK, **_on_both_sides(_ARM)}
     return Scenario(
         name='standing',
@@ -141,7 +143,7 @@ def standing(duration: float = 30.0, seed: int = 0) -> Scenario:
         posture={**moving, **_on_both_sides(_STANDING_LEG)},
         motion={joint: 1.5 if joint.startswith('torso') else ACCELERATION for joint in moving},
         contacts=('chest', 'l_hand', 'r_hand', 'l_upper_leg', 'r_upper_leg', 'l_sole', 'r_sole'),
-        pushes=tuple(_schedule(cycle(_STANDING_PUSHES), duration, length=1.2, period=1.4)),
+        pushes=tuple(_schedule(wrenches, duration, length=1.2, period=1.4)),
     )
 
 

@@ -1,0 +1,70 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""A file that is there as a whole or not at all, and whose path is tried before the work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from inertial_estimation.errors import ConfigError
+
+
+def check_writable(path: Path) -> None:
+    """
+    Refuse a path that could not be written, and leave it as it is.
+
+    Parameters
+    ----------
+    path : Path
+        Where a file will go. One that is there already may be replaced.
+
+    Raises
+    ------
+    ConfigError
+        If no file can be made in that folder, or something else than a file has that name.
+
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ConfigError(f"cannot write '{path}': it is no regular file; name another one")
+    with _beside(path) as part:
+        part.touch()
+
+
+def write_whole(path: Path, text: str) -> None:
+    """
+    Write a file under another name in the same folder, and rename it when it is complete.
+
+    Parameters
+    ----------
+    path : Path
+        The file; replaced if it is there.
+    text : str
+        What it will hold.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be written; what was there before still is.
+
+    """
+    with _beside(path) as part:
+        part.write_text(text, encoding='utf-8')
+        # A link stays one: what it leads to is replaced.
+        part.replace(os.path.realpath(path))
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """Yield a name of this process's own in the folder of a file, which is free afterwards."""
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f'.{target.name}.{os.getpid()}')
+    try:
+        yield part
+    except OSError as error:
+        raise ConfigError(f"cannot write '{path}': {error.strerror}") from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
