@@ -12,10 +12,13 @@ node would pass them on.
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 
 from inertial_estimation import Contact, EstimatorSettings, Robot, SampleAssembler, WrenchEstimator
+from inertial_estimation.demo.output import check_writable
+from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.simulation.noise import SensorNoise
 from inertial_estimation.simulation.robot import SimulatedRobot
 from inertial_estimation.simulation.scenario import SCENES
@@ -23,6 +26,7 @@ from inertial_estimation.simulation.scenario import SCENES
 RATE = 250
 SHOWN = ('chest', 'r_hand', 'l_upper_leg', 'l_sole')
 NO_EFFORTS = np.empty(0)
+SHORTEST, LONGEST = 2.0, 600.0  # the first push begins after a second
 
 
 class Pipeline:
@@ -99,16 +103,23 @@ def draw(path, times, contacts, truth, estimates):
     for axis in axes[1]:
         axis.set_xlabel('time [s]')
     axes[0, 0].legend(loc='upper right')
-    figure.savefig(path, metadata={'Date': None})
+    figure.savefig(path, format='svg', metadata={'Date': None})
 
 
 def main(arguments=None):
     """Run, print the errors, and draw if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[1])
     parser.add_argument('--seconds', type=float, default=10.0, help='length of the scene')
-    parser.add_argument('--picture', help='SVG file to draw (needs matplotlib)')
+    parser.add_argument('--picture', type=Path, help='SVG file to draw (needs matplotlib)')
     chosen = parser.parse_args(arguments)
-    times, contacts, truth, estimates = simulate(chosen.seconds)
+    if not SHORTEST <= chosen.seconds <= LONGEST:
+        parser.error(f'--seconds is {chosen.seconds}: take {SHORTEST:g} to {LONGEST:g}')
+    try:
+        if chosen.picture:
+            check_writable(chosen.picture)
+        times, contacts, truth, estimates = simulate(chosen.seconds)
+    except InertialEstimationError as error:
+        parser.error(str(error))
     for name, forces in estimates.items():
         error = forces - truth
         error = error[np.isfinite(error).all(axis=(1, 2))]
