@@ -45,6 +45,10 @@ class Sample(NamedTuple):
 
     Rows follow ``robot.joint_names``, ``robot.imus`` and ``robot.ft_sensors``. NaN says that a
     value is not there; whatever depends on it is left out of the result, and nothing else.
+
+    No array is left out where there is nothing to put into it: a robot with a fixed link has no
+    IMU, unless one is asked for, and its three IMU arrays have shape (0, 3), as
+    ``np.empty((0, 3))``. A robot without FT sensor has readings of shape (0, 6).
     """
 
     stamp_ns: int

@@ -187,8 +187,10 @@ def test_by_default_everything_that_moves_is_chosen():
 @pytest.mark.parametrize('kind', ['mimic', 'planar', 'floating', 'spherical', ''])
 def test_a_joint_that_cannot_be_treated_is_named(kind):
     types = {'a': 'revolute', 'odd': kind}
-    with pytest.raises(ModelError, match=f"'odd' is of type '{kind}'"):
+    with pytest.raises(ModelError, match=f"'odd' is of type '{kind}'.*name in 'joints'") as caught:
         urdf.check_joints(types, None)
+    # No setting of the node and no option of a command.
+    assert 'locked_positions' not in str(caught.value)
     with pytest.raises(ModelError, match="'odd'"):
         urdf.check_joints(types, ['odd'])
     assert urdf.check_joints(types, ['a']) == ['a']
