@@ -140,7 +140,8 @@ def test_every_joint_moves_on_the_pole() -> None:
     assert all(np.array_equal(snapshot.W_H_B, np.eye(4)) for snapshot in snapshots)
 
 
-@pytest.mark.parametrize('seed', [0, 1])
+# Seed 1 ends with the push that comes first with seed 0; 7 lifts a foot the farthest.
+@pytest.mark.parametrize('seed', [0, 1, 7])
 def test_the_standing_robot_moves_and_does_not_fall(seed: int) -> None:
     scenario = standing(20.0, seed)
     robot = SimulatedRobot(scenario)
