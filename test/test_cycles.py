@@ -56,6 +56,19 @@ def test_time_set_back_is_no_gap():
     assert fed(stamps).report().missed == 0
 
 
+@pytest.mark.parametrize('report_between', [False, True])
+def test_a_pause_is_no_gap(report_between):
+    cycles = fed(PERIOD_NS * np.arange(1, 11))
+    missed = cycles.report().missed if report_between else 0
+    cycles.restart()
+    for k in (1000, 1001, 1003, 1004):
+        cycles.add(k * PERIOD_NS, 1e-4)
+    report = cycles.report()
+    # What is missing after the pause still counts.
+    assert missed + report.missed == cycles.total_missed == 1
+    assert report.interval == pytest.approx(1e-9 * PERIOD_NS)
+
+
 def test_nothing_to_report():
     report = Cycles().report()
     assert (report.count, report.missed) == (0, 0)

@@ -33,8 +33,14 @@ class Cycles:
     def __init__(self) -> None:
         self._stamps = np.zeros(CAPACITY, dtype=np.int64)
         self._durations = np.zeros(CAPACITY)
+        self._follows = np.zeros(CAPACITY, dtype=bool)
         self._count = self._reported = 0
+        self._running = False
         self.total_missed = 0
+
+    def restart(self) -> None:
+        """Let the time up to the next cycle count as a pause, not as cycles that are missing."""
+        self._running = False
 
     def add(self, stamp_ns: int, duration: float) -> None:
         """
@@ -51,6 +57,8 @@ class Cycles:
         index = self._count % CAPACITY
         self._stamps[index] = stamp_ns
         self._durations[index] = duration
+        self._follows[index] = self._running
+        self._running = True
         self._count += 1
 
     def since(self, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -87,7 +95,8 @@ class Cycles:
         # The interval that leads to the first new cycle counts as well.
         stamps = self._newest(self._stamps, count + bool(self._reported))
         self._reported = self._count
-        interval, missed = _gaps(np.diff(stamps))
+        follows = self._newest(self._follows, len(stamps))[1:]
+        interval, missed = _gaps(np.diff(stamps)[follows])
         self.total_missed += missed
         p50, p99, longest = (
             (*np.percentile(durations, (50, 99)), durations.max()) if count else (np.nan,) * 3

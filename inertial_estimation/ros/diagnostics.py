@@ -31,6 +31,13 @@ class Task(NamedTuple):
     level: bytes
     message: str
     values: Values
+    cause: str = ''
+    """The message without the figures that change all the time; empty: it has none."""
+
+    @property
+    def complaint(self) -> tuple[str, str]:
+        """Who complains about what: the same as long as a warning would say nothing new."""
+        return self.name, self.cause or self.message
 
 
 def cycle_task(
@@ -53,11 +60,12 @@ def cycle_task(
     Task
 
     """
-    level, message = OK, 'running' if active else 'inactive'
+    level, message, cause = OK, 'running' if active else 'inactive', ''
     if active and not report.count:
         level, message = ERROR, 'no joint states: no estimate'
     elif report.missed:
-        level, message = WARN, f'the stamps of joint states leave out {report.missed} cycles'
+        level, cause = WARN, 'the stamps of joint states leave out cycles'
+        message = f'the stamps of joint states leave out {report.missed} cycles'
     values = {
         'cycles': report.count,
         'interval of the stamps [ms]': _ms(report.interval),
@@ -69,7 +77,7 @@ def cycle_task(
         'failed cycles, total': failed,
         'decode fallbacks, total': fallbacks,
     }
-    return Task('cycle', level, message, values)
+    return Task('cycle', level, message, values, cause)
 
 
 def sensor_task(
@@ -100,20 +108,21 @@ def sensor_task(
     Task
 
     """
-    level, message = OK, 'fresh' if state is not None else 'received, not used yet'
+    level, message, cause = OK, 'fresh' if state is not None else 'received, not used yet', ''
     if not source.problems and not statistics.received:
         level, message = ERROR, f'nothing received on {source.topic}'
     elif state is not None and state != SensorState.FRESH:
-        level, message = ERROR, f'not used: {state.name.lower()} (topic {source.topic})'
-        if state == SensorState.WARMING and statistics.filter_lack:
-            message += f', {statistics.filter_lack}'
-        for problem in new_problems:
-            message += f'; {problem}'
+        level, cause = ERROR, f'not used: {state.name.lower()} (topic {source.topic})'
+        warming = state == SensorState.WARMING and statistics.filter_lack
+        problems = ''.join(f'; {problem}' for problem in new_problems)
+        message = cause + (f', {statistics.filter_lack}' if warming else '') + problems
+        cause += problems
     elif new_problems:
         level, message = WARN, next(iter(new_problems))
     elif source.skew is not None and abs(source.skew) > SKEW_LIMIT:
-        level, message = WARN, _skew_message(source)
-    return Task(f'{source.kind} {source.name}', level, message, _stream(source, statistics, rate))
+        level, message, cause = WARN, _skew_message(source), f'skew on {source.topic}'
+    values = _stream(source, statistics, rate)
+    return Task(f'{source.kind} {source.name}', level, message, values, cause)
 
 
 def joints_task(
@@ -141,20 +150,20 @@ def joints_task(
     Task
 
     """
-    level, message = OK, f'{len(parts)} stream{"s" * (len(parts) != 1)}'
+    level, message, cause = OK, f'{len(parts)} stream{"s" * (len(parts) != 1)}', ''
     if not parts:
         level, message = ERROR, f'nothing received on {source.topic}'
     elif new_problems:
         level, message = WARN, next(iter(new_problems))
     elif lacks := [part.filter_lack for part in parts.values() if part.filter_lack]:
-        level, message = WARN, f'no derivatives: {lacks[0]}'
+        level, message, cause = WARN, f'no derivatives: {lacks[0]}', 'no derivatives'
     elif source.skew is not None and abs(source.skew) > SKEW_LIMIT:
-        level, message = WARN, _skew_message(source)
+        level, message, cause = WARN, _skew_message(source), f'skew on {source.topic}'
     values: dict[str, object] = {}
     for name, statistics in parts.items():
         for key, value in _stream(source, statistics, rates[name]).items():
             values[key if len(parts) == 1 else f'{key} ({name})'] = value
-    return Task(f'joint states {source.name}', level, message, values)
+    return Task(f'joint states {source.name}', level, message, values, cause)
 
 
 def known_joints_task(

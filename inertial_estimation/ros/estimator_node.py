@@ -99,6 +99,7 @@ class EstimatorNode(LifecycleNode):
         """Start to publish."""
         result = super().on_activate(state)
         self.pipeline.announce()
+        self.pipeline.cycles.restart()
         self.pipeline.active = True
         # What lives now lives long: the collector need not look at it again.
         gc.collect()

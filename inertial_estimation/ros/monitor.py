@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Once a second: looks at what the estimator has been doing, publishes and logs it."""
 
+from collections.abc import Iterable
+
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import QoSProfile
@@ -26,7 +28,7 @@ from inertial_estimation.ros.sources import Source
 from inertial_estimation.sample import Sample, SensorState
 
 LOG_EVERY = 10
-"""Reports between two warnings about the same task."""
+"""Reports between two warnings that say the same."""
 LONGEST_LOG = 4
 """Tasks in one warning; /diagnostics has them all."""
 
@@ -54,6 +56,39 @@ class SourceWatch:
             return now.rate
         span = 1e-9 * (now.last_stamp_ns - before.last_stamp_ns)
         return (now.received - before.received) / span if span > 0.0 else float('nan')
+
+
+class Reminder:
+    """Remembers what was warned about lately."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[str, str], int] = {}
+
+    def due(self, tasks: Iterable[Task]) -> list[Task]:
+        """
+        Return the tasks to warn about: what is new, and again every `LOG_EVERY` reports.
+
+        Parameters
+        ----------
+        tasks : iterable of Task
+            All of a report.
+
+        Returns
+        -------
+        list of Task
+            Those that turned bad, or are bad for another cause than before.
+
+        """
+        bad = [task for task in tasks if task.level != OK]
+        due = [task for task in bad if task.complaint not in self._waiting]
+        names = {task.name for task in bad}
+        # A cause that comes and goes while its task stays bad is not new every time.
+        self._waiting = {
+            (name, cause): reports - 1
+            for (name, cause), reports in self._waiting.items()
+            if name in names and reports > 1
+        } | {task.complaint: LOG_EVERY - 1 for task in due}
+        return due
 
 
 class Monitor:
@@ -91,7 +126,7 @@ class Monitor:
             DiagnosticArray, '/diagnostics', QoSProfile(depth=1)
         )
         self._watch = SourceWatch()
-        self._quiet: dict[str, int] = {}
+        self._reminder = Reminder()
         self.cycles = Cycles()
         self.failed = 0
         self.sample: Sample | None = None
@@ -184,10 +219,8 @@ class Monitor:
         }
 
     def _log(self, tasks: list[Task]) -> None:
-        """Warn in one line about tasks that turned bad, and again every LOG_EVERY reports."""
-        bad = [task for task in tasks if task.level != OK]
-        due = [task for task in bad if not self._quiet.get(task.name)]
-        self._quiet = {task.name: (self._quiet.get(task.name) or LOG_EVERY) - 1 for task in bad}
+        """Warn in one line about tasks that turned bad, or are bad for another cause."""
+        due = self._reminder.due(tasks)
         if due:
             said = '; '.join(f'{task.name}: {task.message}' for task in due[:LONGEST_LOG])
             more = f'; and {len(due) - LONGEST_LOG} more' if len(due) > LONGEST_LOG else ''

@@ -14,9 +14,21 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 from robots import nested_humanoid_urdf, random_sample
 
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.stream import StreamStatistics
 from inertial_estimation.estimation.streams import SampleAssembler
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.ros.diagnostics import ERROR, known_joints_task
+from inertial_estimation.ros.cycles import CycleReport
+from inertial_estimation.ros.diagnostics import (
+    ERROR,
+    OK,
+    WARN,
+    Task,
+    cycle_task,
+    known_joints_task,
+    sensor_task,
+)
+from inertial_estimation.ros.monitor import LOG_EVERY, Reminder
+from inertial_estimation.ros.sources import Source
 from inertial_estimation.sample import SensorState
 
 
@@ -31,3 +43,67 @@ def test_missing_velocities_come_with_the_remedy(rng):
     assert task.level == ERROR
     assert f'no velocities of {robot.joint_names[0]}: ' in task.message
     assert 'velocity_source: filter' in task.message
+
+
+def streamed(**fields):
+    """Return statistics of a stream that delivers well, but for some fields."""
+    counts = dict.fromkeys(('used', 'refused', 'dropped', 'repeated', 'invalid'), 0)
+    good = {'received': 5, 'first_stamp_ns': 1, 'last_stamp_ns': 5 * 10**7}
+    times = {'longest_gap': 0.01, 'age': 0.0, 'rate': 100.0}
+    return StreamStatistics(**counts | good | times | fields)
+
+
+def warned(*reports):
+    """Return the messages that each report of one task leads to."""
+    reminder = Reminder()
+    return [[task.message for task in reminder.due([task])] for task in reports]
+
+
+def test_the_same_cause_is_repeated_now_and_then():
+    stale = Task('ft foot', ERROR, 'stale', {})
+    said = warned(*[stale] * (2 * LOG_EVERY + 1))
+    assert [k for k, messages in enumerate(said) if messages] == [0, LOG_EVERY, 2 * LOG_EVERY]
+
+
+def test_another_cause_is_said_at_once():
+    stale, frozen = (Task('ft foot', ERROR, message, {}) for message in ('stale', 'frozen'))
+    # The one that came and went is not said again while the sensor stays bad.
+    assert warned(stale, frozen, stale, frozen) == [['stale'], ['frozen'], [], []]
+
+
+def test_a_task_that_was_well_in_between_is_said_again():
+    stale, fresh = Task('ft foot', ERROR, 'stale', {}), Task('ft foot', OK, 'fresh', {})
+    assert warned(stale, fresh, stale) == [['stale'], [], ['stale']]
+
+
+def test_a_count_alone_is_no_other_cause():
+    def missing(count):
+        report = CycleReport(500, count, 0.002, 1e-4, 1e-4, 1e-4)
+        return cycle_task(report, count, 0, 0, active=True)
+
+    said = warned(*map(missing, (1, 2, 3)))
+    assert said == [['the stamps of joint states leave out 1 cycles'], [], []]
+
+
+def test_a_skew_that_grows_is_no_other_cause():
+    source = Source('ft', 'foot', 'ft/foot')
+
+    def at(skew):
+        source.skew = skew
+        return sensor_task(source, streamed(), 100.0, SensorState.FRESH, {})
+
+    assert at(2.0).level == WARN
+    assert [bool(messages) for messages in warned(at(2.0), at(3.1))] == [True, False]
+
+
+def test_a_filling_filter_is_one_cause_and_its_problem_another():
+    source = Source('imu', 'head', 'imu/head')
+
+    def filling(count, *problems):
+        statistics = streamed(filter_lack=f'{count} of at least 4 samples')
+        new = dict.fromkeys(problems, 1)
+        return sensor_task(source, statistics, 100.0, SensorState.WARMING, new)
+
+    said = warned(filling(1), filling(2), filling(3, 'header.stamp is zero'))
+    assert [bool(messages) for messages in said] == [True, False, True]
+    assert '3 of at least 4 samples; header.stamp is zero' in said[2][0]
