@@ -8,12 +8,12 @@ import numpy as np
 import pinocchio as pin
 
 from inertial_estimation.config import EstimatorSettings, FtSettings
-from inertial_estimation.errors import NameNotFound
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.streams import SampleAssembler
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration, FtSpec
+from inertial_estimation.model.sensors import FtCalibration, FtSensor, FtSpec, Imu
 
 
 def build_robot(settings: EstimatorSettings, urdf: str) -> Robot:
@@ -51,6 +51,51 @@ def build_robot(settings: EstimatorSettings, urdf: str) -> Robot:
         if name not in known:
             raise NameNotFound('FT sensor', name, known)
     return robot
+
+
+def accepted_frame_ids(
+    settings: EstimatorSettings, robot: Robot, sensor: FtSensor | Imu
+) -> set[str]:
+    """
+    Return what header.frame_id may be in the messages of a sensor.
+
+    It is the configured one. Without one it is any frame of the robot at the sensor's place, or
+    the name of the sensor; but where a frame elsewhere has that name, the name stands for it.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Expected frames, by sensor.
+    robot : Robot
+        What `build_robot` made of them.
+    sensor : FtSensor or Imu
+        One of its sensors.
+
+    Returns
+    -------
+    set of str
+
+    Raises
+    ------
+    ConfigError
+        If no name tells the sensor's frame.
+
+    """
+    if isinstance(sensor, FtSensor):
+        kind, given = 'ft', settings.ft_of(sensor.name).frame_id
+        link, L_H_S = sensor.child, sensor.child_H_sensor
+    else:
+        kind, given = 'imu', settings.imu_of(sensor.name).frame_id
+        link, L_H_S = sensor.link, sensor.L_H_S
+    if given:
+        return {given}
+    names = robot.frames_at(link, L_H_S) | ({sensor.name} - set(robot.frames))
+    if not names:
+        raise ConfigError(
+            f"'{kind}.{sensor.name}.frame_id' is empty, and the name '{sensor.name}' is that of a "
+            'frame of the robot elsewhere: set it to the header.frame_id of the sensor'
+        )
+    return names
 
 
 def build_assembler(settings: EstimatorSettings, robot: Robot) -> SampleAssembler:

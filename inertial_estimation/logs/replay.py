@@ -18,7 +18,11 @@ from numpy.typing import NDArray
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
-from inertial_estimation.estimation.building import build_assembler, build_estimator
+from inertial_estimation.estimation.building import (
+    accepted_frame_ids,
+    build_assembler,
+    build_estimator,
+)
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.stream import AssemblerStatistics
@@ -330,15 +334,11 @@ class _Feed:
         self.origin_ns = 0
         self._reader = reader
         for index, ft in enumerate(robot.ft_sensors):
-            given = settings.ft_of(ft.name)
-            place = robot.frames_at(ft.child, ft.child_H_sensor)
-            frames = {given.frame_id} if given.frame_id else {ft.name, *place}
-            self._add_ft(resolve(given.topic), index, frames, push_ft)
+            frames = accepted_frame_ids(settings, robot, ft)
+            self._add_ft(resolve(settings.ft_of(ft.name).topic), index, frames, push_ft)
         for index, imu in enumerate(robot.imus):
-            set_ = settings.imu_of(imu.name)
-            place = robot.frames_at(imu.link, imu.L_H_S)
-            frames = {set_.frame_id} if set_.frame_id else {imu.name, *place}
-            self._add_imu(resolve(set_.topic), index, frames, push_imu)
+            frames = accepted_frame_ids(settings, robot, imu)
+            self._add_imu(resolve(settings.imu_of(imu.name).topic), index, frames, push_imu)
 
     def add_joints(
         self,

@@ -18,6 +18,7 @@ from rclpy.subscription import Subscription
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
+from inertial_estimation.estimation.building import accepted_frame_ids
 from inertial_estimation.estimation.streams import SampleAssembler
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.executors import PolledGroup
@@ -82,16 +83,12 @@ class Inputs:
         """Subscribe to the sensors, and last to the joint topic that wakes the node."""
         settings = self._settings
         for k, sensor in enumerate(robot.ft_sensors):
-            given = settings.ft_of(sensor.name)
-            place = robot.frames_at(sensor.child, sensor.child_H_sensor)
-            frames = {given.frame_id} if given.frame_id else {sensor.name, *place}
-            source = Source('ft', sensor.name, given.topic, frames)
+            frames = accepted_frame_ids(settings, robot, sensor)
+            source = Source('ft', sensor.name, settings.ft_of(sensor.name).topic, frames)
             self._subscribe(source, lambda data, s=source, k=k: self._on_ft(s, k, data))
         for k, imu in enumerate(robot.imus):
-            given = settings.imu_of(imu.name)
-            place = robot.frames_at(imu.link, imu.L_H_S)
-            frames = {given.frame_id} if given.frame_id else {imu.name, *place}
-            source = Source('imu', imu.name, given.topic, frames)
+            frames = accepted_frame_ids(settings, robot, imu)
+            source = Source('imu', imu.name, settings.imu_of(imu.name).topic, frames)
             self._subscribe(source, lambda data, s=source, k=k: self._on_imu(s, k, data))
         for k in reversed(range(len(settings.joint_topics))):
             source = Source('joints', settings.joint_topics[k], settings.joint_topics[k])

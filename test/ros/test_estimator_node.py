@@ -47,6 +47,14 @@ SUCCESS = TransitionCallbackReturn.SUCCESS
 N_SAMPLES = 10
 """Enough to fill the derivative filter."""
 
+BOARD = {
+    'robot_description': HUMANOID['robot_description'].replace(
+        '</robot>',
+        '<link name="neck_board"/><joint name="neck_board_joint" type="fixed">'
+        '<parent link="head"/><child link="neck_board"/><origin rpy="1.5 0 0"/></joint></robot>',
+    )
+}
+"""With a turned frame on the head."""
 NO_FILTERS = {'acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
 
 
@@ -421,7 +429,8 @@ def test_every_topic_of_the_rviz_file_is_received(context, rng):
         stamp = START_NS
         while not all(bench.heard[topic] for topic in topics):
             for sensor in robot.ft_sensors:
-                bench.send_ft(sensor.name, stamp, 10.0 * rng.standard_normal(6))
+                frame = robot.link_names[sensor.child]
+                bench.send_ft(sensor.name, stamp, 10.0 * rng.standard_normal(6), frame)
             for imu in robot.imus:
                 bench.send_imu(imu.name, stamp, 0.1 * rng.standard_normal(3), [0.0, 0.0, 9.81])
             bench.send_joints(
@@ -465,6 +474,17 @@ def _listen_to_rviz_topics(bench, rviz):
         topics.append(topic['Value'])
     assert len(set(topics)) == len(topics) > 8
     return topics
+
+
+def test_an_imu_named_like_a_frame_elsewhere_is_told_apart_from_it(bench):
+    robot = bench(**{'imus': ['head'], 'imu.head.frame': 'neck_board'}, **BOARD)
+    robot.listen_to_diagnostics()
+    robot.send_imu('head', START_NS, [0.0] * 3, [0.0, 0.0, 9.81], frame_id='head')
+    robot.send_imu('head', START_NS + 1, [0.0] * 3, [0.0, 0.0, 9.81], frame_id='neck_board')
+    assert problems(robot.status('imu head')) == {
+        "header.frame_id is 'head', expected 'neck_board' or 'neck_board_joint': "
+        'if it is right, set imu.head.frame_id to it': 1,
+    }
 
 
 def test_nothing_of_rclpy_is_left_global():
