@@ -3,6 +3,7 @@
 """The lifecycle node ``wrench_estimator``."""
 
 import gc
+import re
 import signal
 import traceback
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from functools import wraps
 from pathlib import Path
 
 import rclpy
+from rclpy.exceptions import ParameterException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.logging import get_logger
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -148,8 +150,14 @@ class EstimatorNode(LifecycleNode):
         if path:
             try:
                 return Path(path).read_text(encoding='utf-8')
-            except (OSError, UnicodeDecodeError) as error:
-                raise ConfigError(f"'robot_description_file' cannot be read: {error}") from error
+            except OSError as error:
+                raise ConfigError(
+                    f"'robot_description_file' cannot be read: '{path}': {error.strerror}"
+                ) from error
+            except UnicodeDecodeError as error:
+                raise ConfigError(
+                    f"'robot_description_file' is '{path}', which is no text: name a URDF file"
+                ) from error
         if not self._received_urdf:
             raise ConfigError(
                 'there is no robot description: publish it on '
@@ -188,6 +196,31 @@ class EstimatorNode(LifecycleNode):
         self._declared.locked = False
 
 
+def _init(args: Sequence[str] | None) -> None:
+    """Start to talk; what is wrong with the command line is said in one sentence."""
+    try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    except RuntimeError as error:
+        raise ConfigError(_refusal(str(error))) from error
+
+
+def _refusal(said: str) -> str:
+    """Return what ROS said of the command line, with the remedy for a parameter file."""
+    # It names the lines of its own source.
+    text = ' '.join(re.sub(r', at \S+:\d+', '', said).split())
+    found = re.search(r"'--params-file (.*)'\. Error: (.*)", text)
+    if found is None:
+        return f'ROS refuses the command line, see after --ros-args: {text}'
+    path, cause = found.groups()
+    if not Path(path).is_file():
+        what = 'is no file' if Path(path).exists() else 'does not exist'
+        return f"the parameter file '{path}' {what}: correct the path after --params-file"
+    return (
+        f"'{path}' is no ROS parameter file ({cause}): it needs a line '{NODE_NAME}:', below it "
+        "'ros__parameters:', and below that the parameters, indented"
+    )
+
+
 def main(args: Sequence[str] | None = None) -> int:
     """
     Run the node until it is interrupted.
@@ -200,15 +233,15 @@ def main(args: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 1 if the parameters do not fit.
+        Exit code: 1 if the command line, a parameter file or the parameters do not fit.
 
     """
     with suppress(KeyboardInterrupt):
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
         try:
+            _init(args)
             node = EstimatorNode()
-        except InertialEstimationError as error:
+        except (InertialEstimationError, ParameterException) as error:
             get_logger(NODE_NAME).fatal(str(error))
             rclpy.try_shutdown()
             return 1

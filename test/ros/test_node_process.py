@@ -121,6 +121,42 @@ def test_says_in_one_line_what_is_wrong_with_a_parameter(start):
     assert 'Traceback' not in said
 
 
+def run_with(*ros_args):
+    """Run the node with a command line that is wrong; return what it said."""
+    command = [sys.executable, '-c', MAIN, '--ros-args', *ros_args]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    assert done.returncode == 1
+    assert 'Traceback' not in done.stderr
+    # rcl may say in a line of its own that something is wrong, but not what.
+    (fatal,) = (line for line in done.stderr.splitlines() if 'FATAL' in line)
+    return fatal
+
+
+def test_a_parameter_file_that_does_not_exist_is_named(tmp_path):
+    path = str(tmp_path / 'nowhere.yaml')
+    said = run_with('--params-file', path)
+    assert f"'{path}' does not exist: correct the path after --params-file" in said
+    assert f"'{tmp_path}' is no file" in run_with('--params-file', str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    'content',
+    [b'a: [1\n b: 2', b'wrench_estimator: {length_scale: 1.0}', bytes(range(256))],
+    ids=['malformed', 'without sections', 'binary'],
+)
+def test_a_parameter_file_that_is_none_is_named(tmp_path, content):
+    path = tmp_path / 'parameters.yaml'
+    path.write_bytes(content)
+    said = run_with('--params-file', str(path))
+    assert f"'{path}' is no ROS parameter file (" in said
+    assert "'ros__parameters:'" in said
+
+
+@pytest.mark.parametrize('argument', ['-p use_sim_time:=maybe', '-r a:=b:=c', '--nonsense'])
+def test_other_mistakes_of_the_command_line_take_one_line(argument):
+    assert argument.split(':=')[0].split()[-1] in run_with(*argument.split())
+
+
 def test_a_refused_priority_is_a_warning(start, node):
     # A processor that no machine has is refused to everybody, root included.
     process = start(cpu_affinity=[4095])
