@@ -3,10 +3,11 @@
 """
 The launch files: compiled everywhere, run for real where launch can be imported.
 
-rviz itself is not started. The player of replay.launch.py is a stand-in that writes down how it
-was called: rosbag2 is not ours to test.
+rviz2, robot_state_publisher and the player of replay.launch.py are stand-ins that write down how
+they were called: they are not ours to test.
 """
 
+import json
 import os
 import signal
 import stat
@@ -164,10 +165,10 @@ def is_empty(process):
     return False
 
 
-def wait_for(process, said, text):
-    """Wait until a text was said; return all of it."""
+def wait_for(process, said, text, times=1):
+    """Wait until a text was said so many times; return all that was."""
     deadline = time.monotonic() + TIMEOUT
-    while text not in said.read_text():
+    while said.read_text().count(text) < times:
         assert process.poll() is None, said.read_text()
         assert time.monotonic() < deadline, said.read_text()
         time.sleep(0.1)
@@ -207,6 +208,80 @@ def test_estimation(start, urdf, parameters):
     assert 'process has finished cleanly' in said.read_text()
 
 
+VIEWER = """
+import json, sys, yaml
+words = sys.argv[1:]
+files = [after for word, after in zip(words, words[1:]) if word == '--params-file']
+parameters = {}
+for file in files:
+    for section in yaml.safe_load(open(file)).values():
+        parameters.update(section['ros__parameters'])
+with open(CALLS, 'a') as calls:
+    calls.write(json.dumps([words, parameters]) + chr(10))
+"""
+
+
+@pytest.fixture
+def viewers(prefix, tmp_path):
+    """Install stand-ins that end at once; return a function that reads how each was called."""
+    for name in ('rviz2', 'robot_state_publisher'):
+        (prefix / 'share' / 'ament_index' / 'resource_index' / 'packages' / name).touch()
+        program = prefix / 'lib' / name / name
+        program.parent.mkdir()
+        write_program(program, VIEWER.replace('CALLS', repr(str(tmp_path / f'{name}.calls'))))
+
+    def call_of(name):
+        (line,) = (tmp_path / f'{name}.calls').read_text().splitlines()
+        return json.loads(line)
+
+    return call_of
+
+
+def test_rviz_and_the_publisher_of_the_model_are_started(start, viewers, urdf, parameters):
+    # A colon would make a mapping of the text where it is taken for YAML.
+    urdf.write_text(urdf.read_text() + '<!-- note: a colon -->\n')
+    process, said = start(
+        'estimation',
+        f'params_file:={parameters}',
+        f'robot_description_file:={urdf}',
+        'namespace:=left',
+        'use_sim_time:=true',
+        'rviz:=true',
+    )
+    wait_for(process, said, '6 joints, 3 FT sensors')
+    text = wait_for(process, said, 'has finished cleanly', times=2)
+    assert 'not installed' not in text
+    words, found = viewers('rviz2')
+    assert Path(words[words.index('-d') + 1]).samefile(ROOT / 'config' / 'wrench_estimator.rviz')
+    assert '__ns:=/left' in words
+    assert found == {'use_sim_time': True}
+    words, found = viewers('robot_state_publisher')
+    assert '__ns:=/left' in words
+    assert found == {'use_sim_time': True, 'robot_description': urdf.read_text()}
+    process.send_signal(signal.SIGINT)
+    assert process.wait(TIMEOUT) == 0
+
+
+def test_rviz_without_a_description_file_needs_no_publisher(start, viewers, parameters):
+    process, said = start('estimation', f'params_file:={parameters}', 'rviz:=true')
+    wait_for(process, said, 'waiting for the robot description')
+    wait_for(process, said, 'has finished cleanly')
+    assert viewers('rviz2')[1] == {'use_sim_time': False}
+    assert 'robot_state_publisher' not in said.read_text()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(TIMEOUT) == 0
+
+
+def test_viewers_that_are_not_wanted_are_not_started(start, viewers, urdf, parameters):
+    process, said = start(
+        'estimation', f'params_file:={parameters}', f'robot_description_file:={urdf}'
+    )
+    wait_for(process, said, '6 joints, 3 FT sensors')
+    assert 'rviz2' not in said.read_text() and 'robot_state_publisher' not in said.read_text()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(TIMEOUT) == 0
+
+
 def test_estimation_without_a_description_waits(start, parameters):
     process, said = start('estimation', f'params_file:={parameters}', 'use_sim_time:=true')
     wait_for(process, said, 'waiting for the robot description on /robot_description')
@@ -230,6 +305,19 @@ def test_demo_ends_with_the_robot(start):
     assert "robot 'iCub'" in text
     assert 'robot_state_publisher is not installed' in text
     assert text.count('finished cleanly') == 2
+    assert is_empty(process)
+
+
+def test_demo_gives_its_model_to_rviz(start, viewers):
+    pytest.importorskip('mujoco', reason='needs the simulator')
+    pytest.importorskip('icub_models', reason='needs the robot description of icub-models')
+    from inertial_estimation.simulation.description import icub_urdf
+
+    process, said = start('demo', 'duration:=0.5', 'rviz:=true')
+    assert process.wait(2 * TIMEOUT) == 0
+    assert said.read_text().count('finished cleanly') == 4
+    assert viewers('robot_state_publisher')[1]['robot_description'] == icub_urdf()
+    assert viewers('rviz2')[0][0] == '-d'
     assert is_empty(process)
 
 
