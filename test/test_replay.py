@@ -331,13 +331,13 @@ def yoga():
         pytest.skip('the shared data folder is not beside this checkout')
     settings = EstimatorSettings.from_yaml(REPOSITORY / 'config' / 'icub_yoga_left.yaml')
 
-    def replay(source, out=None):
+    def replay(source, out=None, offset_range=(13.07, 38.0)):
         return replay_bag(
             bag,
             DATA / 'models' / 'icub_v2_5.urdf',
             settings,
             time_range=TimeRange(13.07, 65.64),
-            offsets=OffsetRequest(source, TimeRange(13.07, 38.0)),
+            offsets=OffsetRequest(source, TimeRange(*offset_range)),
             out=out,
         )
 
@@ -428,6 +428,31 @@ def test_offsets_from_the_model_carry_the_unlogged_arms_into_the_stance_leg(mode
     assert assumed == torso | {f'l_{joint}' for joint in leg}
 
 
+def test_double_support_is_no_range_for_offsets_from_the_model(yoga):
+    # Both feet stand until 13 s. Nothing moves before 6 s: only the geometry tells.
+    still = (0.5, 6.0)
+    with pytest.raises(LogError, match=r'r_sole is level .* 100%.*--support l_sole'):
+        yoga('model', offset_range=still)
+    with pytest.raises(LogError, match=r'r_sole is level .*for \d\d% .* changes by 7'):
+        yoga('model', offset_range=(0.5, 74.0))
+    told = yoga('torques', offset_range=still)
+    (doubt,) = told.offset_doubts
+    assert (doubt.contact, doubt.level_share) == ('r_sole', 1.0)
+    assert doubt.load_change_n < 5.0
+    assert 'ambiguous unless l_sole' in told.warnings[0]
+
+
+def test_a_frozen_sensor_is_a_cause_with_all_that_it_costs(fitted):
+    (frozen,) = (cause for cause in fitted.causes if cause.kind == 'ft')
+    assert (frozen.name, frozen.state) == ('l_leg_ft', 'frozen')
+    lost = sum(stop - start for start, stop in fitted.fts[2].frozen_intervals_s)
+    # Half a cycle at each end of 26 intervals, two of which reach out of the range.
+    assert frozen.n_samples / 99.1 == pytest.approx(lost, abs=0.3)
+    assert (frozen.nan_contacts, frozen.gave_way_to) == (('root_link',), ('l_lower_leg',))
+    assert frozen.doubtful_contacts == ('l_lower_leg',)
+    assert frozen.doubtful_torques == ('l_hip_pitch', 'l_hip_roll', 'l_hip_yaw', 'l_knee')
+
+
 @pytest.mark.parametrize('source', ['fitted', 'modelled'])
 def test_what_the_offsets_presume_is_said(request, source):
     report = request.getfixturevalue(source)
@@ -454,6 +479,8 @@ def test_the_report_is_json_and_tables(fitted):
         'Is l_sole the only contact? Standard deviation of reading minus prediction',
         'External wrenches',
         "Joint torques against the robot's own",
+        'Joint torques that the robot does not report',
+        'Why results are NaN or in doubt',
         f'Support: {DRIFT}',
     }
     for table in tables.values():

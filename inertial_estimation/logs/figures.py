@@ -90,6 +90,86 @@ class TorqueReport:
 
 
 @dataclass(frozen=True)
+class EstimatedTorqueReport:
+    """Torque of one joint over the judged part, whether the robot reports it or not."""
+
+    joint: str
+    assumed: bool
+    """As of a wrench."""
+    n_samples: int
+    mean: float
+    """[Nm], [N] for a prismatic joint."""
+    rms: float
+    """Likewise."""
+
+
+@dataclass(frozen=True)
+class ResidualReport:
+    """What a submodel without a full wrench as its contact feels, over the judged part [N, Nm]."""
+
+    submodel: str
+    """Its root link, in and about whose frame the residual is."""
+    assumed: bool
+    """It rests on joints that nobody reports by itself; offsets are not followed here."""
+    n_samples: int
+    mean: tuple[float, ...]
+    rms: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class CauseReport:
+    """Why some results are NaN, or rest on more than the sensors, in some of the samples."""
+
+    cause: str
+    """In words."""
+    kind: str
+    """``joint``, ``imu``, ``ft``, ``contact``, or ``offset`` (of an FT sensor)."""
+    name: str
+    """Of the joint, sensor, or contacts."""
+    state: str
+    """`SensorState` in lower case, or ``no_velocity``, ``undetermined``."""
+    n_samples: int
+    sample_share: float
+    """In how many of all estimated samples it was so, from 0 to 1."""
+    first_s: float
+    """First such sample."""
+    last_s: float
+    """Last such sample; not all between need be."""
+    nan_contacts: tuple[str, ...]
+    """NaN for this cause."""
+    gave_way_to: tuple[str, ...]
+    """Contacts that took the place of those, where a failed FT sensor merged submodels."""
+    nan_torques: tuple[str, ...]
+    doubtful_contacts: tuple[str, ...]
+    """Not NaN: assumed, merged or not told apart."""
+    doubtful_torques: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SupportDoubt:
+    """Why the support may not have been the only contact in the offset range."""
+
+    contact: str
+    """A configured contact elsewhere, or the root link of a submodel without one."""
+    level_share: float
+    """Share of the samples in which it is as high as the support, from 0 to 1."""
+    load_change_n: float
+    """Standard deviation of the force that its submodel feels in the range."""
+    weight_n: float
+    """Of the robot."""
+
+    @property
+    def text(self) -> str:
+        """What was seen, in words."""
+        share = self.load_change_n / self.weight_n
+        level = f'is level with the support for {self.level_share:.0%} of it, '
+        return (
+            f'{self.contact} {level if self.level_share else ""}feels a force that changes by '
+            f'{self.load_change_n:.1f} N ({share:.0%} of the weight, standard deviation)'
+        )
+
+
+@dataclass(frozen=True)
 class SupportReport:
     """
     The force at the fixed link against the robot's weight, over the judged part.
@@ -140,6 +220,14 @@ class ReplayReport:
     wrenches: tuple[WrenchReport, ...]
     torques: tuple[TorqueReport, ...]
     support: SupportReport | None
+    estimated_torques: tuple[EstimatedTorqueReport, ...] = ()
+    residuals: tuple[ResidualReport, ...] = ()
+    causes: tuple[CauseReport, ...] = ()
+    """Why results are NaN or in doubt; none if everything is measured."""
+    offset_doubts: tuple[SupportDoubt, ...] = ()
+    """What speaks against the presumed support."""
+    warnings: tuple[str, ...] = ()
+    """What the configuration should be changed for."""
 
     @property
     def summary(self) -> str:
@@ -150,6 +238,8 @@ class ReplayReport:
             f'{self.robot}: {self.n_samples} samples from {start:.2f} s to {stop:.2f} s, '
             f'{self.judged_s:.1f} s of it judged, offsets from {self.offset_basis}'
         )
+        if not self.wrenches:
+            text += '; no contact is assumed, what the robot feels is in the residuals'
         for stream in (*self.joint_states, *self.imus):
             if stream.never_filtered:
                 text += f'; no derivatives of {stream.name}: {stream.never_filtered}'

@@ -9,8 +9,9 @@ itself reported; what the torques do not see keeps the offset from the model if 
 or a link is fixed, else the configured one. ``settings``: the configured offsets.
 
 Where the model tells, the support is presumed to be the only contact throughout the range
-[T Assumption 4.3]. Nothing checks that. The deviations of the fit show a second contact that comes
-and goes; one that stays is taken for a part of the offsets.
+[T Assumption 4.3]. What speaks against it (`supports`) is refused for ``model`` unless the support
+was named, which says that it is known; else it is told. A second contact that stays, away from the
+ground, is found by nothing: it is taken for a part of the offsets.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from inertial_estimation.estimation.building import build_estimator
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.logs.figures import SupportDoubt
 from inertial_estimation.logs.replay import (
     Progress,
     Recording,
@@ -36,6 +38,7 @@ from inertial_estimation.logs.replay import (
     make_estimator,
     no_progress,
 )
+from inertial_estimation.logs.supports import find_doubts
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import Array, SampleBatch
@@ -74,6 +77,8 @@ class Offsets:
     """None if the model had no say, which is where there is no support."""
     torques: OffsetFit | None = None
     """None unless they are the source; what they do not determine is that of the model."""
+    doubts: tuple[SupportDoubt, ...] = ()
+    """What speaks against the support being the only contact."""
 
     @property
     def assumed(self) -> NDArray[np.bool_]:
@@ -123,7 +128,8 @@ def compute_offsets(
     Raises
     ------
     LogError
-        If the range holds nothing to compute them from.
+        If the range holds nothing to compute them from, or if they are to be from the model with
+        the fixed link as the only contact, and something speaks against that.
     ConfigError
         If no contact is named that carries the robot, and it is needed.
 
@@ -137,17 +143,42 @@ def compute_offsets(
     offsets = calibration.offsets
     support = request.support or settings.fixed_link
     by_model = by_torques = assumed = None
+    doubts: tuple[SupportDoubt, ...] = ()
     if support or request.source == 'model':
         alone = (_support(support),)
         estimator = make_estimator(robot, settings, contacts=alone, calibration=bare)
         by_model = _from_model(samples, estimator, offsets, progress)
         offsets, assumed = by_model.offsets, by_model.assumed
+        doubts = _find_doubts(request, samples, robot, settings, alone, offsets)
     if request.source == 'torques':
         estimator = make_estimator(robot, settings, calibration=bare)
         by_torques = _from_torques(samples, estimator, offsets, assumed, progress)
         offsets = by_torques.offsets
     found = FtCalibration(calibration.matrices, offsets)
-    return Offsets(request, found, support, by_model, by_torques)
+    return Offsets(request, found, support, by_model, by_torques, doubts)
+
+
+def _find_doubts(
+    request: OffsetRequest,
+    samples: SampleBatch,
+    robot: Robot,
+    settings: EstimatorSettings,
+    alone: tuple[Contact],
+    offsets: Array,
+) -> tuple[SupportDoubt, ...]:
+    """Return what speaks against the only contact; raise if nobody said that it is one."""
+    identity = FtCalibration.identity(len(robot.ft_sensors)).matrices
+    fitted = FtCalibration(identity, offsets)
+    estimator = make_estimator(robot, settings, contacts=alone, calibration=fitted)
+    doubts = find_doubts(samples, estimator, build_estimator(settings, robot).contacts)
+    if doubts and request.source == 'model' and not request.support:
+        raise LogError(
+            f'offsets from the model presume that the fixed link {alone[0].frame} is the only '
+            f'contact in the offset range, but {"; ".join(doubt.text for doubt in doubts)}: '
+            'choose an --offset-range in which it alone carries the robot; if it does so here, '
+            f'say so with --support {alone[0].frame}'
+        )
+    return doubts
 
 
 def _as_wrenches(part: Recording, robot: Robot, calibration: FtCalibration) -> SampleBatch:

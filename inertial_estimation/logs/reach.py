@@ -33,6 +33,11 @@ class Reach(NamedTuple):
     torques: Mask
     """Shape (n_joints,) or (n_joints, n_fts)."""
 
+    @property
+    def of_any_sensor(self) -> Reach:
+        """The same without the columns of the FT sensors."""
+        return Reach(_any(self.wrenches), _any(self.torques))
+
 
 def find_assumed(offsets: Offsets, estimator: WrenchEstimator, samples: SampleBatch) -> Reach:
     """
@@ -57,11 +62,34 @@ def find_assumed(offsets: Offsets, estimator: WrenchEstimator, samples: SampleBa
         One flag for each contact and joint.
 
     """
-    wrenches, torques = (table[:, offsets.assumed] for table in find_reach(estimator, samples))
-    free = np.ones(len(torques), dtype=bool)
+    return find_assumed_offsets(offsets, estimator, samples).of_any_sensor
+
+
+def find_assumed_offsets(
+    offsets: Offsets, estimator: WrenchEstimator, samples: SampleBatch
+) -> Reach:
+    """
+    Tell the same for each FT sensor.
+
+    Parameters
+    ----------
+    offsets : Offsets
+        Those of the estimator.
+    estimator : WrenchEstimator
+        With the contacts in question.
+    samples : SampleBatch
+        At least one.
+
+    Returns
+    -------
+    Reach
+        One column for each FT sensor, empty where its offset does not rest on assumed joints.
+
+    """
+    wrenches, torques = (table & offsets.assumed for table in find_reach(estimator, samples))
     if offsets.torques is not None:
-        free = np.isnan(offsets.torques.deviations)
-    return Reach(_any(wrenches), _any(torques) & free)
+        torques &= np.isnan(offsets.torques.deviations)[:, None]
+    return Reach(wrenches, torques)
 
 
 def find_reach(estimator: WrenchEstimator, samples: SampleBatch) -> Reach:

@@ -27,6 +27,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.stream import AssemblerStatistics
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.logs.assumed import AssumedWatch, ReportedJoint
 from inertial_estimation.logs.bag import IMU, JOINT_STATE, WRENCH, BagReader
 from inertial_estimation.logs.decoding import imu_reader, joint_state_reader, wrench_reader
 from inertial_estimation.model.robot import Robot
@@ -83,6 +84,8 @@ class Recording:
     origin_ns: int
     """Stamp that times are counted from [ns]."""
     statistics: AssemblerStatistics
+    reported_assumed: tuple[ReportedJoint, ...] = ()
+    """Assumed joints that the bag reports after all."""
 
     @property
     def times(self) -> Array:
@@ -208,10 +211,18 @@ def read_samples(
     """
     assembler = build_assembler(settings, robot)
     samples: list[Sample] = []
+    watch = AssumedWatch(settings)
+
+    def push(
+        source: int, stamp_ns: int, names: tuple[str, ...], positions: Array, *rates: Array
+    ) -> Sample | None:
+        watch.note(names, positions)
+        return assembler.push_joints(source, stamp_ns, names, positions, *rates)
+
     with BagReader(bag) as reader:
         feed = _Feed(reader, robot, settings, assembler.push_ft, assembler.push_imu)
         for index, topic in enumerate(settings.joint_topics):
-            feed.add_joints(resolve(topic), index, assembler.push_joints, samples.append)
+            feed.add_joints(resolve(topic), index, push, samples.append)
         total = feed.n_messages
         for k, message in enumerate(reader.messages(feed.handlers)):
             feed.handlers[message.topic](message.data)
@@ -225,7 +236,7 @@ def read_samples(
             'none of them names a joint that is estimated and not assumed: no sample was made'
         )
     origin_ns = feed.origin_ns or samples[0].stamp_ns
-    return Recording(SampleBatch.stack(samples), origin_ns, statistics)
+    return Recording(SampleBatch.stack(samples), origin_ns, statistics, watch.found)
 
 
 def run(

@@ -12,20 +12,24 @@ from numpy.typing import NDArray
 
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.stream import StreamStatistics
+from inertial_estimation.logs.causes import find_causes
 from inertial_estimation.logs.comparison import Comparison, compare
 from inertial_estimation.logs.figures import (
     CHECK,
     DRIFT,
+    EstimatedTorqueReport,
     OffsetReport,
     ReplayReport,
+    ResidualReport,
     StreamReport,
     SupportReport,
     TorqueReport,
     WrenchReport,
 )
 from inertial_estimation.logs.offsets import Offsets, speaking
-from inertial_estimation.logs.reach import find_assumed
+from inertial_estimation.logs.reach import find_assumed_offsets
 from inertial_estimation.logs.replay import Replay, make_estimator
+from inertial_estimation.logs.wording import warn_of_doubts, warn_of_reported
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array
 
@@ -60,7 +64,8 @@ def make_report(replay: Replay, offsets: Offsets) -> ReplayReport:
         judged &= ~offsets.request.time_range.mask(times)
     fit = offsets.torques or offsets.model
     estimator = make_estimator(robot, replay.settings, calibration=replay.calibration)
-    assumed = find_assumed(offsets, estimator, recording.samples)
+    reach = find_assumed_offsets(offsets, estimator, recording.samples)
+    assumed = reach.of_any_sensor
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     range_ = offsets.request.time_range
     wrenches = _wrenches(replay, judged, assumed.wrenches)
@@ -89,6 +94,18 @@ def make_report(replay: Replay, offsets: Offsets) -> ReplayReport:
         wrenches=wrenches,
         torques=_torques(replay, judged, assumed.torques),
         support=_support(replay, judged, offsets, wrenches),
+        estimated_torques=_estimated_torques(replay, judged, assumed.torques),
+        residuals=_residuals(replay, judged),
+        causes=find_causes(replay, reach),
+        offset_doubts=offsets.doubts,
+        warnings=tuple(
+            text
+            for text in (
+                warn_of_reported(recording.reported_assumed),
+                warn_of_doubts(offsets.doubts, offsets.support),
+            )
+            if text
+        ),
     )
 
 
@@ -178,6 +195,48 @@ def _torques(replay: Replay, judged: Mask, assumed: Mask) -> tuple[TorqueReport,
         if found is not None:
             resting = bool(assumed[j] or (quality[fit] & Quality.ASSUMED).any())
             reports.append(_torque_report(joint, resting, found))
+    return tuple(reports)
+
+
+def _estimated_torques(
+    replay: Replay, judged: Mask, assumed: Mask
+) -> tuple[EstimatedTorqueReport, ...]:
+    estimate, reports = replay.clean, []
+    for j, joint in enumerate(replay.robot.joint_names):
+        quality = estimate.torque_quality[:, j]
+        rows = judged & (quality & UNFIT == 0)
+        values = estimate.torques[rows, j : j + 1]
+        reports.append(
+            EstimatedTorqueReport(
+                joint=joint,
+                assumed=bool(assumed[j] or (quality[rows] & Quality.ASSUMED).any()),
+                n_samples=int(rows.sum()),
+                mean=_per_axis(values)[0],
+                rms=math.sqrt(_per_axis(values**2)[0]),
+            )
+        )
+    return tuple(reports)
+
+
+def _residuals(replay: Replay, judged: Mask) -> tuple[ResidualReport, ...]:
+    """Return what is left over where no contact takes up the whole wrench."""
+    estimate, robot, reports = replay.clean, replay.robot, []
+    full = {robot.frame(c.frame)[0] for c in estimate.contacts if c.kind == 'wrench'}
+    for s, submodel in enumerate(robot.submodels):
+        if full & set(submodel.links):
+            continue
+        quality = estimate.submodel_quality[:, s]
+        rows = judged & (quality & UNFIT == 0)
+        values = estimate.residuals[rows, s]
+        reports.append(
+            ResidualReport(
+                submodel=submodel.name,
+                assumed=bool((quality[rows] & Quality.ASSUMED).any()),
+                n_samples=int(rows.sum()),
+                mean=_per_axis(values),
+                rms=tuple(math.sqrt(square) for square in _per_axis(values**2)),
+            )
+        )
     return tuple(reports)
 
 

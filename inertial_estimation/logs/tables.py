@@ -6,9 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from inertial_estimation.logs.cause_table import cause_table
 from inertial_estimation.logs.figures import (
+    EstimatedTorqueReport,
     OffsetReport,
     ReplayReport,
+    ResidualReport,
     StreamReport,
     SupportReport,
     TorqueReport,
@@ -34,13 +37,20 @@ def make_tables(report: ReplayReport) -> tuple[Table, ...]:
         Those that have rows.
 
     """
+    compared = {torque.joint for torque in report.torques}
     tables = [
+        Table('Warnings', ('warning',), tuple((text,) for text in report.warnings)),
         _stream_table((*report.joint_states, *report.imus, *report.fts)),
         _frozen_table(report.fts),
         _offset_table(report.offsets),
         _deviation_table(report.offsets, report.offset_support),
         _wrench_table(report.wrenches),
+        _residual_table(report.residuals),
         _torque_table(report.torques),
+        _estimated_table(
+            [t for t in report.estimated_torques if t.joint not in compared and t.n_samples]
+        ),
+        cause_table(report),
     ]
     if report.support is not None:
         tables.append(_support_table(report.support))
@@ -92,6 +102,25 @@ def _wrench_table(wrenches: Sequence[WrenchReport]) -> Table:
         rows.append((*head, 'mean', *_wrench_texts(w.mean)))
         rows.append(('', '', '', 'rms', *_wrench_texts(w.rms)))
     return Table('External wrenches', columns, tuple(rows))
+
+
+def _residual_table(residuals: Sequence[ResidualReport]) -> Table:
+    columns = ('submodel', 'assumed', 'samples', '', *WRENCH)
+    rows: list[Row] = []
+    for r in residuals:
+        head = (r.submodel, _yes(r.assumed), str(r.n_samples))
+        rows.append((*head, 'mean', *_wrench_texts(r.mean)))
+        rows.append(('', '', '', 'rms', *_wrench_texts(r.rms)))
+    return Table('Residuals: what no contact explains', columns, tuple(rows))
+
+
+def _estimated_table(torques: Iterable[EstimatedTorqueReport]) -> Table:
+    columns = ('joint', 'assumed', 'samples', 'mean [Nm or N]', 'rms [Nm or N]')
+    rows = tuple(
+        (t.joint, _yes(t.assumed), str(t.n_samples), f'{t.mean:.3f}', f'{t.rms:.3f}')
+        for t in torques
+    )
+    return Table('Joint torques that the robot does not report', columns, rows)
 
 
 def _torque_table(torques: Sequence[TorqueReport]) -> Table:

@@ -1,0 +1,103 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Causes and warnings of a report in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from inertial_estimation.logs.assumed import ReportedJoint
+from inertial_estimation.logs.figures import SupportDoubt
+
+STATES = {
+    'stale': 'too old',
+    'frozen': 'frozen',
+    'invalid': 'NaN or infinite',
+    'warming': 'derivative filter not filled yet',
+    'no_velocity': 'without velocity (velocity_source: filter makes one)',
+}
+KINDS = {'joint': 'joint', 'imu': 'IMU', 'ft': 'FT'}
+
+
+def describe(kind: str, names: Sequence[str], state: str, *, always: bool) -> str:
+    """
+    Say what is wrong.
+
+    Parameters
+    ----------
+    kind, state : str
+        As in `CauseReport`.
+    names : sequence of str
+        Those that it is wrong with, at least one.
+    always : bool
+        It is so in every sample.
+
+    Returns
+    -------
+    str
+
+    """
+    listed = ', '.join(names)
+    if kind == 'contact':
+        return f'the sensors do not tell apart: {listed}'
+    if kind == 'offset':
+        return f'offset of FT {listed} rests on assumed joints'
+    what = f'{KINDS[kind]}{"s" if len(names) > 1 and kind == "joint" else ""} {listed}'
+    if state == 'assumed':
+        return f'assumed {what}'
+    if state == 'absent':
+        return f'{what} never came' if always else f'{what} had not come yet'
+    return f'{what} {STATES[state]}'
+
+
+def warn_of_doubts(doubts: Sequence[SupportDoubt], support: str) -> str:
+    """
+    Say that the offsets may hold what another contact carried.
+
+    Parameters
+    ----------
+    doubts : sequence of SupportDoubt
+        What speaks against the support.
+    support : str
+        Its frame.
+
+    Returns
+    -------
+    str
+        Empty if nothing does.
+
+    """
+    if not doubts:
+        return ''
+    return (
+        f'the offsets are ambiguous unless {support} was the only contact in the offset range: '
+        f'{"; ".join(doubt.text for doubt in doubts)}'
+    )
+
+
+def warn_of_reported(joints: Iterable[ReportedJoint]) -> str:
+    """
+    Say that assumed joints are reported after all.
+
+    Parameters
+    ----------
+    joints : iterable of ReportedJoint
+        From an `AssumedWatch`.
+
+    Returns
+    -------
+    str
+        Empty if there are none.
+
+    """
+    found = [
+        f'{joint.joint} ({joint.n_messages} messages, up to {joint.largest_difference:.3g} rad '
+        f'or m from the assumed {joint.assumed_position:.3g})'
+        for joint in joints
+    ]
+    if not found:
+        return ''
+    return (
+        f'assumed, yet reported in the bag: {", ".join(found)}; the reports are not used: take '
+        'these joints out of assumed_joints, and their values out of assumed_positions'
+    )
