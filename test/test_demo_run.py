@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.demo.output import check_writable, write_whole
 from inertial_estimation.demo.processes import LAST_LINES, DemoError, Processes
@@ -62,6 +63,12 @@ def test_a_file_that_cannot_be_written_is_named_before_anything_starts(tmp_path,
     (tmp_path / 'results').touch()
     with pytest.raises(ConfigError, match=f"cannot write '{tmp_path / name}': .*{reason}"):
         run(20.0, tmp_path / name)
+
+
+def test_the_command_refuses_it_in_one_sentence(capsys):
+    assert main(['demo', '--json', 'nowhere/out.json']) == 1
+    said = "inertial-estimation demo: cannot write 'nowhere/out.json': No such file or directory\n"
+    assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize('link', [False, True])

@@ -27,6 +27,8 @@ from inertial_estimation.demo.results import ACCELERATION_GOAL, FORCE_GOAL, GAIN
 
 MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main())'
 DURATION = 10.0
+SEED = 3
+"""Not the one that the filter's window was chosen on."""
 TIMEOUT = 120.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
 N_PROCESSES = 6
@@ -80,13 +82,15 @@ def wait_for_children(process):
 
 
 def test_a_short_demo_from_start_to_end(start, tmp_path):
-    process = start('--json', str(tmp_path / 'out.json'))
+    process = start('--json', str(tmp_path / 'out.json'), '--seed', str(SEED))
     children = wait_for_children(process)
     said, wrong = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 0, wrong
     assert not wrong
     assert not any(map(is_alive, children))
+    assert [path.name for path in tmp_path.iterdir()] == ['out.json']
     data = json.loads((tmp_path / 'out.json').read_text())
+    assert data['seed'] == SEED
     assert {(s['name'], s['imus'] > 1) for s in data['scenes']} == {
         (name, several) for name in ('pole', 'standing') for several in (False, True)
     }
@@ -116,8 +120,8 @@ def test_a_short_demo_from_start_to_end(start, tmp_path):
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize('after', [0.0, 3.0])
-def test_an_interrupt_ends_everything(start, number, after):
-    process = start()
+def test_an_interrupt_ends_everything(start, number, after, tmp_path):
+    process = start('--json', str(tmp_path / 'out.json'))
     children = wait_for_children(process)
     time.sleep(after)
     process.send_signal(number)
@@ -125,6 +129,7 @@ def test_an_interrupt_ends_everything(start, number, after):
     assert process.returncode == 130
     assert 'Traceback' not in wrong
     assert not any(map(is_alive, children))
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_dead_process_ends_everything_and_is_named(start):
