@@ -112,7 +112,12 @@ def check_robot(robot: Robot, warnings: Iterable[str] = ()) -> Check:
     ]
     if not robot.imus and not robot.fixed_frame:
         complaints.append('nothing tells how the robot moves: name an IMU or a fixed link')
-    tables = (_sensor_table(robot), _submodel_table(robot), _cluster_table(robot))
+    tables = (
+        _sensor_table(robot),
+        _inertial_sensor_table(robot),
+        _submodel_table(robot),
+        _cluster_table(robot),
+    )
     return Check(summary, tables, (*warnings, *complaints))
 
 
@@ -163,6 +168,21 @@ def _sensor_table(robot: Robot) -> Table:
         )
     columns = ('sensor', 'joint', 'parent link', 'child link', 'reads', 'pose in child link')
     return Table('FT sensors', columns, tuple(rows))
+
+
+def _inertial_sensor_table(robot: Robot) -> Table:
+    """Return place of every accelerometer, gyroscope and IMU."""
+    kinds = (
+        ('accelerometer', robot.accelerometers),
+        ('gyroscope', robot.gyroscopes),
+        ('IMU', robot.imus),
+    )
+    rows = [
+        (sensor.name, kind, robot.link_names[sensor.link], _pose(sensor.L_H_S))
+        for kind, sensors in kinds
+        for sensor in sensors
+    ]
+    return Table('Inertial sensors', ('sensor', 'kind', 'on link', 'pose in link'), tuple(rows))
 
 
 def _submodel_table(robot: Robot) -> Table:

@@ -8,11 +8,14 @@ a robot (test_config.py), and what becomes of a message in another frame (test_r
 ros/test_estimator_node.py).
 """
 
+import numpy as np
 import pytest
 from robots import nested_humanoid_urdf
+from scipy.spatial.transform import Rotation
 
+from inertial_estimation.check import check_robot
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.estimation.building import accepted_frame_ids, build_robot
 
 EYE = (
@@ -63,3 +66,83 @@ def test_a_sensor_that_no_name_tells_is_refused_with_the_remedy():
         frames_of(text, 'shank')
     given = {'ft_sensors': ['shank'], 'ft.shank.frame_id': 'shank'}
     assert frames_of(text, 'shank', **given) == {'shank'}
+
+
+POSE = [0.1, -0.2, 0.3, 0.4, 0.5, -0.6]
+"""x y z roll pitch yaw."""
+# Products of a few numbers of order one.
+ROUND_OFF = 1e-14
+
+
+def place_in(robot, frame):
+    """Return the pose of `POSE` in the link that carries a frame."""
+    roll, pitch, yaw = POSE[3:]
+    pose = np.eye(4)
+    pose[:3, :3] = Rotation.from_euler('xyz', [roll, pitch, yaw]).as_matrix()
+    pose[:3, 3] = POSE[:3]
+    return robot.frame(frame)[1] @ pose
+
+
+def robot_of(text, **given):
+    return build_robot(EstimatorSettings.from_dict(given), text)
+
+
+def test_an_imu_without_a_frame_in_the_description():
+    given = {'imus': ['board'], 'imu.board.frame': 'sole', 'imu.board.pose': POSE}
+    robot = robot_of(with_tags(), **given)
+    (imu,) = robot.imus
+    assert imu.link == robot.frame('sole')[0]
+    np.testing.assert_allclose(imu.L_H_S, place_in(robot, 'sole'), rtol=0, atol=ROUND_OFF)
+    assert frames_of(with_tags(), 'board', **given) == {'board'}
+    given |= {'imu.board.frame_id': 'foot_imu_link'}
+    assert frames_of(with_tags(), 'board', **given) == {'foot_imu_link'}
+    given = {'imus': ['sole'], 'imu.sole.frame': 'sole', 'imu.sole.pose': POSE}
+    with pytest.raises(ConfigError, match=r"'imu\.sole\.frame_id' is empty"):
+        frames_of(with_tags(), 'sole', **given)
+
+
+def test_the_order_of_imus_is_that_of_the_list():
+    given = {'imu.b.frame': 'head', 'imu.a.frame': 'foot', 'imus': ['a', 'b']}
+    assert [imu.name for imu in robot_of(with_tags(), **given).imus] == ['a', 'b']
+
+
+BOARD = {
+    'accelerometers': ['skin', 'board'],
+    'gyroscopes': ['board'],
+    'accelerometer.skin.frame': 'sole',
+    'accelerometer.board.frame': 'hand',
+    'accelerometer.board.pose': POSE,
+    'gyroscope.board.frame': 'hand',
+    'gyroscope.board.pose': POSE,
+}
+
+
+def test_accelerometers_and_gyroscopes_without_tags():
+    robot = robot_of(with_tags(), **BOARD, imus=['board'])
+    assert [sensor.name for sensor in robot.accelerometers] == ['skin', 'board']
+    assert [sensor.name for sensor in robot.gyroscopes] == ['board']
+    for sensor in (robot.accelerometers[1], robot.gyroscopes[0], robot.imus[0]):
+        assert robot.link_names[sensor.link] == 'hand'
+        np.testing.assert_allclose(sensor.L_H_S, place_in(robot, 'hand'), rtol=0, atol=ROUND_OFF)
+    rows = {(row[0], row[1]): row for row in check_robot(robot).tables[1].rows}
+    assert set(rows) == {
+        ('skin', 'accelerometer'), ('board', 'accelerometer'), ('board', 'gyroscope'),
+        ('board', 'IMU'),
+    }  # fmt: skip
+    pose = 'xyz 0.1 -0.2 0.3 m, rpy 0.4 0.5 -0.6 rad'
+    assert rows['board', 'gyroscope'] == ('board', 'gyroscope', 'hand', pose)
+    assert '2 accelerometers, 1 gyroscopes, 1 IMUs' in check_robot(robot).summary
+
+
+def test_an_accelerometer_and_a_gyroscope_apart_are_no_imu():
+    apart = BOARD | {'gyroscope.board.pose': [0.1, -0.2, 0.35, 0.4, 0.5, -0.6]}
+    with pytest.raises(ModelError, match="'board'.*no gyroscope at its frame.*0.05 m away"):
+        robot_of(with_tags(), **apart, imus=['board'])
+    assert robot_of(with_tags(), **apart, fixed_link='sole').imus == ()
+
+
+def test_without_lists_the_tags_count():
+    tag = '<sensor name="{0}" type="{0}"><parent link="head"/></sensor>'
+    text = with_tags(tag.format('accelerometer'), tag.format('gyroscope'))
+    robot = robot_of(text, imus=['accelerometer'])
+    assert (len(robot.accelerometers), len(robot.gyroscopes), len(robot.imus)) == (1, 1, 1)

@@ -16,8 +16,10 @@ from inertial_estimation.config import (
     EstimatorSettings,
     FtSettings,
     ImuSettings,
+    LinkSensorSettings,
     settings_of,
 )
+from inertial_estimation.config.settings import GROUPS
 from inertial_estimation.errors import ConfigError, NameNotFound
 
 CONFIG = Path(__file__).parents[1] / 'config'
@@ -50,12 +52,18 @@ def test_round_trip_through_parameters():
             'contact.hand.kind': 'axial_force',
             'imu.head.frame': 'head_imu_acc',
             'ft.leg.matrix': [float(i) for i in range(36)],
+            'accelerometers': ['skin', 'board'],
+            'accelerometer.skin.frame': 'hand',
+            'accelerometer.skin.pose': [0.1, 0.2, 0.3, 0.4, 0.5, 0.6],
+            'gyroscopes': ['board'],
         }
     )
     parameters = settings.to_parameters()
     assert READ(parameters) == settings
     assert parameters['contact.sole.kind'] == 'wrench'
     assert parameters['ft.leg.matrix'][35] == 35.0
+    assert parameters['accelerometer.skin.pose'][5] == 0.6
+    assert settings.gyroscope == {'board': LinkSensorSettings()}
 
 
 def test_names_fill_in_what_is_empty():
@@ -73,6 +81,12 @@ def test_names_fill_in_what_is_empty():
         ({'ft.leg': 0.1}, "'ft.leg'"),
         ({'ft_sensors': ['l_leg'], 'ft.l_lge.topic': 'x'}, "'l_lge'; closest: l_leg"),
         ({'imu.head.topic': 'x'}, "'imus' for 'imu.head.*'"),
+        ({'accelerometer.a.frame': 'x'}, "'accelerometers' for 'accelerometer.a.*'"),
+        ({'gyroscopes': ['board'], 'gyroscope.bord.frame': 'x'}, 'closest: board'),
+        (
+            {'gyroscopes': ['g'], 'gyroscope.g.topic': 'x'},
+            "is named 'gyroscope.g.topic'",
+        ),
         ({'contacts': ['sole'], 'contact.sloe.kind': 'force'}, 'closest: sole'),
         ({'joints': ['knee'], 'assumed_joints': ['kne'], 'assumed_positions': [0.0]}, 'knee'),
     ],
@@ -102,6 +116,9 @@ def test_unknown_names_are_refused_with_the_nearest(given, said):
         ({'ft.leg.max_age': -0.1}, "'ft.leg.max_age' is -0.1, expected 0 to 1e+06"),
         ({'ft.leg.offset': [0.0] * 5}, 'has 5 values, expected 6'),
         ({'ft.leg.matrix': [1.0] * 6}, 'expected 0 or 36'),
+        ({'imus': ['a'], 'imu.a.pose': [0.0] * 5}, "'imu.a.pose' has 5 values, expected 0 or 6"),
+        ({'imus': ['a'], 'imu.a.pose': [float('inf')] * 6}, "'imu.a.pose[0]' is inf, expected a"),
+        ({'gyroscopes': ['a'], 'gyroscope.a.pose': [1.0]}, "'gyroscope.a.pose' has 1 values"),
         ({'fifo_priority': 100}, 'expected 0 to 99'),
         ({'executor': 'multi'}, "one of 'events', 'single'"),
     ],
@@ -123,6 +140,13 @@ def test_one_wrong_value(given, said):
         ({'ft.leg.direction': 'child_to_parent'}, "without 'ft.leg.joint'"),
         ({'ft.leg.joint': 'j', 'ft.leg.frame': 'sensor'}, 'belongs to frame'),
         ({'ft.leg.joint': 'j', 'ft.leg.pose': [0.0] * 6}, 'belongs to frame'),
+        ({'ft.leg.joint': 'j'}, "'ft_sensors' is empty"),
+        ({'imus': ['a'], 'imu.a.pose': [0.0] * 6}, "without 'imu.a.frame'"),
+        (
+            {'accelerometers': ['a'], 'accelerometer.a.pose': [0.0] * 6},
+            "without 'accelerometer.a.frame'",
+        ),
+        ({'gyroscopes': ['a', 'a']}, "'a' more than once"),
         ({'ft_sensors': ['a', 'b'], 'ft.a.topic': 'w', 'ft.b.topic': 'w'}, 'its own'),
         ({'imus': ['a', 'b'], 'imu.a.topic': 'imu/b'}, 'its own'),
         (
@@ -188,7 +212,7 @@ def test_missing_file():
 
 @pytest.mark.parametrize(
     'group',
-    [EstimatorSettings, FtSettings, ImuSettings, ContactSettings],
+    [EstimatorSettings, *GROUPS.values()],
     ids=lambda g: g.__name__,
 )
 def test_every_default_passes_its_own_check(group):
@@ -205,6 +229,6 @@ def test_shipped_files_load(name):
 @pytest.mark.parametrize('name', ['icub', 'panda'])
 def test_shipped_files_document_every_parameter(name):
     words = (CONFIG / f'{name}.yaml').read_text().replace('#', ' ').split()
-    for group in (EstimatorSettings, FtSettings, ImuSettings, ContactSettings):
+    for group in (EstimatorSettings, *GROUPS.values()):
         missing = [item.name for item in settings_of(group) if f'{item.name}:' not in words]
         assert not missing

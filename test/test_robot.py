@@ -22,7 +22,7 @@ from scipy.spatial.transform import Rotation
 from inertial_estimation.errors import FrameNotFound, ModelError, NameNotFound, ShapeError
 from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtSpec
+from inertial_estimation.model.sensors import FtSpec, LinkSensorSpec
 
 # Chains of ten transforms of order one.
 ROUND_OFF = 1e-12
@@ -286,6 +286,129 @@ def test_sensor_tags_are_frames_too(rng):
     np.testing.assert_array_equal(robot.imus[0].L_H_S, robot.frame('a')[1])
 
 
+def places(sensors) -> dict[str, tuple[int, list[float]]]:
+    return {s.name: (s.link, s.L_H_S[:3, 3].tolist()) for s in sensors}
+
+
+def shifted(*xyz: float) -> np.ndarray:
+    pose = np.eye(4)
+    pose[:3, 3] = xyz
+    return pose
+
+
+@pytest.mark.parametrize('kind', ['accelerometers', 'gyroscopes', 'imus'])
+def test_sensors_without_tag_come_as_descriptions(kind, rng):
+    pose = shifted(*rng.normal(size=3))
+    pose[:3, :3] = Rotation.random(random_state=1).as_matrix()
+    chosen = [
+        LinkSensorSpec('posed', 'sole', pose),
+        LinkSensorSpec('at_joint', 'knee'),
+        LinkSensorSpec('head'),
+        'hand',
+    ]
+    robot = Robot.from_urdf(nested_humanoid_urdf(), **{kind: chosen})
+    found = {sensor.name: sensor for sensor in getattr(robot, kind)}
+    assert list(found) == ['posed', 'at_joint', 'head', 'hand']
+    link, L_H_sole = robot.frame('sole')
+    assert found['posed'].link == link
+    expected = L_H_sole @ pose
+    np.testing.assert_allclose(found['posed'].L_H_S, expected, rtol=0, atol=ROUND_OFF)
+    assert not found['posed'].L_H_S.flags.writeable
+    for name, frame in (('at_joint', 'knee'), ('head', 'head'), ('hand', 'hand')):
+        assert found[name].link == robot.frame(frame)[0]
+        np.testing.assert_array_equal(found[name].L_H_S, robot.frame(frame)[1])
+    if kind != 'imus':
+        np.testing.assert_array_equal(robot.frame('posed')[1], found['posed'].L_H_S)
+
+
+def test_the_frame_of_an_imu_with_a_pose_is_its_own():
+    posed, plain = LinkSensorSpec('a', 'arm', shifted(0.1, 0, 0)), LinkSensorSpec('b', 'arm')
+    robot = Robot.from_urdf(two_link_urdf(), imus=[posed, plain])
+    assert [imu.frame for imu in robot.imus] == ['a', 'arm']
+
+
+def test_a_description_stands_in_place_of_a_tag_of_its_name():
+    text = with_tags(
+        two_link_urdf(),
+        ACC.format('a', 'arm', '<origin xyz="0.1 0 0"/>'),
+        ACC.format('b', 'arm', '<origin xyz="0.2 0 0"/>'),
+        ACC.format('c', 'arm', '<origin xyz="0.3 0 0"/>'),
+    )
+    chosen = [LinkSensorSpec('b', 'body', shifted(0.5, 0, 0)), 'a', LinkSensorSpec('d', 'c')]
+    robot = Robot.from_urdf(text, accelerometers=chosen)
+    arm = robot.frame('arm')[0]
+    expected = {'b': (0, [0.5, 0, 0]), 'a': (arm, [0.1, 0, 0]), 'd': (arm, [0.3, 0, 0])}
+    assert places(robot.accelerometers) == expected
+    assert [sensor.has_tag for sensor in robot.accelerometers] == [False, True, False]
+    # A tag that is not in use is still a frame; one whose place is taken is not.
+    assert robot.frame('c')[0] == arm
+    assert robot.frame('b')[0] == 0
+    assert [sensor.name for sensor in Robot.from_urdf(text).accelerometers] == ['a', 'b', 'c']
+
+
+def test_descriptions_pair_as_tags_do():
+    text = with_tags(two_link_urdf(), GYRO.format('tag', 'arm', '<origin xyz="0.1 0 0"/>'))
+    accelerometers = [
+        LinkSensorSpec('with_tag', 'arm', shifted(0.1, 0, 0)),
+        LinkSensorSpec('board', 'body', shifted(0, 0, 0.2)),
+        LinkSensorSpec('alone', 'body', shifted(0, 0, 0.3)),
+    ]
+    gyroscopes = ['tag', LinkSensorSpec('board', 'body', shifted(0, 0.005, 0.2))]
+    sensors = {'accelerometers': accelerometers, 'gyroscopes': gyroscopes}
+    robot = Robot.from_urdf(text, **sensors)
+    assert [imu.name for imu in robot.imus] == ['with_tag', 'board']
+    # Asked for by name, the place is that of the accelerometer, whichever of the two is named.
+    for frame in ('with_tag', 'tag'):
+        robot = Robot.from_urdf(text, imus=[('imu', frame)], **sensors)
+        assert places(robot.imus) == {'imu': (robot.frame('arm')[0], [0.1, 0, 0])}
+    robot = Robot.from_urdf(
+        text,
+        accelerometers=accelerometers,
+        gyroscopes=[LinkSensorSpec('gyro', 'body', shifted(0, 0.005, 0.2))],
+        imus=[('imu', 'gyro')],
+    )
+    assert places(robot.imus) == {'imu': (0, [0, 0, 0.2])}
+
+
+@pytest.mark.parametrize(
+    ('gyroscopes', 'why'),
+    [
+        ([], 'there is no gyroscope'),
+        ([LinkSensorSpec('g', 'arm')], "gyroscope 'g' is on another link"),
+        ([LinkSensorSpec('g', 'body', shifted(0, 0, 0.2))], "'g' is 0.2 m away.*0.01 m"),
+        ([LinkSensorSpec('g', 'body', np.diag([1.0, -1.0, -1.0, 1.0]))], "'g' has other axes"),
+        (['arm', LinkSensorSpec('near', 'body', shifted(0, 0, 0.1))], "'near' is 0.1 m away"),
+    ],
+)
+def test_described_sensors_that_make_no_imu_say_why(gyroscopes, why):
+    sensors = {'accelerometers': [LinkSensorSpec('acc', 'body')], 'gyroscopes': gyroscopes}
+    assert Robot.from_urdf(two_link_urdf(), **sensors).imus == ()
+    with pytest.raises(ModelError, match=f"IMU 'acc'.*no gyroscope at its frame: .*{why}"):
+        Robot.from_urdf(two_link_urdf(), **sensors, imus=['acc'])
+    for gyroscope in gyroscopes:
+        if isinstance(gyroscope, LinkSensorSpec):
+            with pytest.raises(
+                ModelError, match="IMU 'imu'.*no accelerometer at its frame: .*acc"
+            ):
+                Robot.from_urdf(two_link_urdf(), **sensors, imus=[('imu', gyroscope.name)])
+
+
+@pytest.mark.parametrize('kind', ['accelerometers', 'gyroscopes', 'imus'])
+def test_a_pose_is_not_given_in_a_sensor_tag(kind):
+    origin = '<origin xyz="0.1 0 0"/>'
+    text = with_tags(
+        two_link_urdf(),
+        *(tag.format(name, 'arm', at) for tag in (ACC, GYRO)
+          for name, at in (('tag', origin), ('body', origin), ('arm', ''))),
+    )  # fmt: skip
+    for frame in ('tag', 'body'):
+        with pytest.raises(ModelError, match=f"'s' has a pose in '{frame}'.*sensor.*place"):
+            Robot.from_urdf(text, **{kind: [LinkSensorSpec('s', frame, shifted(1, 0, 0))]})
+    # A tag at its link leaves nothing to be told apart.
+    robot = Robot.from_urdf(text, **{kind: [LinkSensorSpec('s', 'arm', shifted(1, 0, 0))]})
+    assert places(getattr(robot, kind)) == {'s': (robot.frame('arm')[0], [1, 0, 0])}
+
+
 def test_beside_a_fixed_link_there_is_no_imu_unless_asked_for():
     text = with_tags(two_link_urdf(), ACC.format('a', 'arm', ''), GYRO.format('g', 'arm', ''))
     assert len(Robot.from_urdf(text).imus) == 1
@@ -331,6 +454,10 @@ def test_other_parameters(nested_humanoid, rng):
         ({'imus': ['tup']}, FrameNotFound, "frame.*'tup'.*tip"),
         ({'imus': [('imu', 'tup')]}, FrameNotFound, "frame.*'tup'.*tip"),
         ({'imus': ['tip', ('tip', 'tool')]}, ModelError, "IMUs are named 'tip'"),
+        ({'imus': [LinkSensorSpec('a', 'tup', np.eye(4))]}, FrameNotFound, "frame.*'tup'.*tip"),
+        ({'accelerometers': ['tup']}, FrameNotFound, "frame.*'tup'.*tip"),
+        ({'gyroscopes': [LinkSensorSpec('a', 'tup')]}, FrameNotFound, "frame.*'tup'.*tip"),
+        ({'gyroscopes': ['tip', 'tip']}, ModelError, "two gyroscopes are named 'tip'"),
         ({'fixed_link': 'bse'}, FrameNotFound, "frame.*'bse'.*base"),
         ({'gravity': (0.0, -9.81)}, ShapeError, "'gravity'"),
         ({'gravity': (0.0, 0.0, np.nan)}, ModelError, 'gravity.*not finite'),

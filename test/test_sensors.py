@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.model.sensors import FtCalibration, FtSpec, read_only
+from inertial_estimation.model.sensors import FtCalibration, FtSpec, LinkSensorSpec, read_only
 
 # Six products of numbers up to 100.
 ROUND_OFF = 1e-12
@@ -40,6 +40,19 @@ def test_read_only_copies():
 def test_a_description_that_makes_no_sense_is_refused(arguments, error, complaint):
     with pytest.raises(error, match=complaint):
         FtSpec('ft', 'joint', **arguments)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'error', 'complaint'),
+    [
+        ({'pose': np.eye(4)}, ModelError, "'acc' has a pose.*frame"),
+        ({'frame': 'hand', 'pose': np.full((4, 4), np.inf)}, ModelError, "'acc'.*not finite"),
+        ({'frame': 'hand', 'pose': np.zeros(6)}, ShapeError, r'acc.*\(6,\), expected \(4, 4\)'),
+    ],
+)
+def test_a_place_that_makes_no_sense_is_refused(arguments, error, complaint):
+    with pytest.raises(error, match=complaint):
+        LinkSensorSpec('acc', **arguments)
 
 
 def test_identity_leaves_readings_as_they_are(rng):

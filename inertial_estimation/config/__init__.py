@@ -15,6 +15,7 @@ from inertial_estimation.config.settings import (
     EstimatorSettings,
     FtSettings,
     ImuSettings,
+    LinkSensorSettings,
 )
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     'EstimatorSettings',
     'FtSettings',
     'ImuSettings',
+    'LinkSensorSettings',
     'Setting',
     'Value',
     'settings_of',

@@ -13,7 +13,15 @@ from inertial_estimation.errors import ConfigError, NameNotFound
 if TYPE_CHECKING:
     from inertial_estimation.config.settings import EstimatorSettings, FtSettings
 
-NAME_LISTS = ('joints', 'joint_topics', 'assumed_joints', 'ft_sensors', 'imus', 'contacts')
+LISTS = {
+    'ft': 'ft_sensors',
+    'imu': 'imus',
+    'contact': 'contacts',
+    'accelerometer': 'accelerometers',
+    'gyroscope': 'gyroscopes',
+}
+"""The list that names the groups of each kind."""
+NAME_LISTS = ('joints', 'joint_topics', 'assumed_joints', *LISTS.values())
 
 
 def check(settings: EstimatorSettings) -> None:
@@ -37,8 +45,7 @@ def check(settings: EstimatorSettings) -> None:
         _check_names(name, getattr(settings, name))
     _check_joints(settings)
     _check_groups(settings)
-    for name, sensor in settings.ft.items():
-        _check_mounting(f'ft.{name}', sensor)
+    _check_places(settings)
     _check_topics(settings)
     if settings.fixed_link and settings.imus:
         raise ConfigError(
@@ -72,10 +79,12 @@ def _check_joints(settings: EstimatorSettings) -> None:
 
 
 def _check_groups(settings: EstimatorSettings) -> None:
-    """Refuse groups of sensors, IMUs and contacts that no list names."""
-    _check_listed('ft', settings.ft, settings.ft_sensors or tuple(settings.ft))
-    _check_listed('imu', settings.imu, settings.imus)
-    _check_listed('contact', settings.contact, settings.contacts)
+    """Refuse groups of sensors and contacts that no list names, and forces without direction."""
+    for kind, names in LISTS.items():
+        groups, listed = getattr(settings, kind), getattr(settings, names)
+        # Without a list the FT sensors are those of the URDF, known when the robot is.
+        if listed or kind != 'ft':
+            _check_listed(kind, groups, listed)
     for name in settings.contacts:
         contact = settings.contact_of(name)
         if contact.kind == 'axial_force' and not any(contact.direction):
@@ -84,10 +93,27 @@ def _check_groups(settings: EstimatorSettings) -> None:
 
 def _check_listed(kind: str, groups: Iterable[str], listed: tuple[str, ...]) -> None:
     """Refuse the first group that is not listed."""
-    lists = {'ft': 'ft_sensors', 'imu': 'imus', 'contact': 'contacts'}
     for name in groups:
         if name not in listed:
-            raise NameNotFound(f"entry of '{lists[kind]}' for '{kind}.{name}.*'", name, listed)
+            raise NameNotFound(f"entry of '{LISTS[kind]}' for '{kind}.{name}.*'", name, listed)
+
+
+def _check_places(settings: EstimatorSettings) -> None:
+    """Check the settings that say where sensors sit."""
+    for name, sensor in settings.ft.items():
+        _check_mounting(f'ft.{name}', sensor)
+        if sensor.joint and name not in settings.ft_sensors:
+            raise ConfigError(
+                f"'ft.{name}.joint' is '{sensor.joint}' and 'ft_sensors' is empty, which means "
+                "the tags of the URDF: name every sensor in 'ft_sensors', this one as well"
+            )
+    for kind in ('imu', 'accelerometer', 'gyroscope'):
+        for name, given in getattr(settings, kind).items():
+            if given.pose and not given.frame:
+                raise ConfigError(
+                    f"'{kind}.{name}.pose' is {list(given.pose)} without '{kind}.{name}.frame': "
+                    'name the link or joint frame that the pose is in'
+                )
 
 
 def _check_mounting(name: str, sensor: FtSettings) -> None:

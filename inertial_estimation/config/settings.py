@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.config.checks import check
+from inertial_estimation.config.checks import LISTS, check
 from inertial_estimation.config.files import flatten, load_parameters
 from inertial_estimation.config.schema import Value, setting, settings_of
 from inertial_estimation.errors import NameNotFound
@@ -23,7 +23,8 @@ class FtSettings:
 
     topic: str = setting('', 'WrenchStamped topic; empty: ft/<name>')
     frame_id: str = setting(
-        '', 'Expected header.frame_id; empty: any frame of the robot at the same place'
+        '',
+        'Expected header.frame_id; empty: any frame at its place, or its own name',
     )
     max_age: float = setting(0.05, 'Oldest reading that is used [s]', range=(0.0, 1e6))
     time_offset: float = setting(
@@ -60,10 +61,16 @@ class FtSettings:
 class ImuSettings:
     """One IMU: where it sits and where its readings come from."""
 
-    frame: str = setting('', 'Link, frame or sensor tag of the URDF; empty: the name itself')
+    frame: str = setting('', 'Link, frame or sensor where it sits; empty: the name itself')
+    pose: tuple[float, ...] = setting(
+        (),
+        'IMU in that frame, then a link or joint, x y z roll pitch yaw; empty: at it [m, rad]',
+        sizes=(0, 6),
+    )
     topic: str = setting('', 'Imu topic; empty: imu/<name>')
     frame_id: str = setting(
-        '', 'Expected header.frame_id; empty: any frame of the robot at the same place'
+        '',
+        'Expected header.frame_id; empty: any frame at its place, or its own name',
     )
     max_age: float = setting(0.05, 'Oldest reading that is used [s]', range=(0.0, 1e6))
     time_offset: float = setting(0.0, 'Added to the stamps of this IMU [s]', range=(-10.0, 10.0))
@@ -72,6 +79,18 @@ class ImuSettings:
         "Bit-equal values for so long mean a frozen IMU; must exceed the IMU's own period "
         'from one new value to the next; 0: off [s]',
         range=(0.0, 1e6),
+    )
+
+
+@dataclass(frozen=True)
+class LinkSensorSettings:
+    """One accelerometer or gyroscope: where it sits."""
+
+    frame: str = setting('', 'Link, frame or sensor tag of the URDF; empty: the name itself')
+    pose: tuple[float, ...] = setting(
+        (),
+        'Sensor in that frame, then a link or joint, x y z roll pitch yaw; empty: at it [m, rad]',
+        sizes=(0, 6),
     )
 
 
@@ -130,6 +149,12 @@ class EstimatorSettings:
     )
     derivative_order: int = setting(3, 'Degree of the polynomial of that filter', range=(2, 5))
     ft_sensors: tuple[str, ...] = setting((), 'FT sensors in use; empty: all of the URDF')
+    accelerometers: tuple[str, ...] = setting(
+        (), 'Accelerometers of the robot; empty: every tag of the URDF'
+    )
+    gyroscopes: tuple[str, ...] = setting(
+        (), 'Gyroscopes of the robot; empty: every tag of the URDF'
+    )
     imus: tuple[str, ...] = setting((), 'IMUs in use; none with a fixed link')
     contacts: tuple[str, ...] = setting((), 'Default contacts, most trusted first')
     length_scale: float = setting(
@@ -154,6 +179,8 @@ class EstimatorSettings:
     ft: Mapping[str, FtSettings] = field(default_factory=dict)
     imu: Mapping[str, ImuSettings] = field(default_factory=dict)
     contact: Mapping[str, ContactSettings] = field(default_factory=dict)
+    accelerometer: Mapping[str, LinkSensorSettings] = field(default_factory=dict)
+    gyroscope: Mapping[str, LinkSensorSettings] = field(default_factory=dict)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> EstimatorSettings:
@@ -302,10 +329,14 @@ class EstimatorSettings:
                     yield f'{kind}.{name}.{item.name}', _as_list(getattr(group, item.name))
 
 
-GROUPS: dict[str, type] = {'ft': FtSettings, 'imu': ImuSettings, 'contact': ContactSettings}
+GROUPS: dict[str, type] = {
+    'ft': FtSettings,
+    'imu': ImuSettings,
+    'contact': ContactSettings,
+    'accelerometer': LinkSensorSettings,
+    'gyroscope': LinkSensorSettings,
+}
 """Kinds of groups, in ``<kind>.<name>.<setting>``."""
-LISTS = {'ft': 'ft_sensors', 'imu': 'imus', 'contact': 'contacts'}
-"""The list that names the groups of each kind."""
 
 
 def _read_in_group(kind: str, name: str, key: str, value: object) -> Any:

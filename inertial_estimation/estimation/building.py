@@ -4,16 +4,30 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pinocchio as pin
+from collections.abc import Iterable, Mapping, Sequence
 
-from inertial_estimation.config import EstimatorSettings, FtSettings
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.config import (
+    EstimatorSettings,
+    FtSettings,
+    ImuSettings,
+    LinkSensorSettings,
+)
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.streams import SampleAssembler
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration, FtSensor, FtSpec, Imu
+from inertial_estimation.model.sensors import (
+    FtCalibration,
+    FtSensor,
+    FtSpec,
+    Imu,
+    LinkSensorSpec,
+)
+from inertial_estimation.model.urdf import pose_from_xyz_rpy
 
 
 def build_robot(settings: EstimatorSettings, urdf: str) -> Robot:
@@ -42,7 +56,9 @@ def build_robot(settings: EstimatorSettings, urdf: str) -> Robot:
         urdf,
         joints=settings.joints or None,
         ft_sensors=sensors or None,
-        imus=[(name, settings.imu_of(name).frame) for name in settings.imus],
+        accelerometers=_link_specs(settings.accelerometers, settings.accelerometer) or None,
+        gyroscopes=_link_specs(settings.gyroscopes, settings.gyroscope) or None,
+        imus=_link_specs(settings.imus, settings.imu),
         fixed_link=settings.fixed_link,
         gravity=settings.gravity,
     )
@@ -160,14 +176,27 @@ def _ft_spec(name: str, settings: FtSettings) -> str | FtSpec:
     """Return the name of a sensor that has a tag, or the description of one that has none."""
     if not settings.joint:
         return name
-    pose = np.eye(4)
-    if settings.pose:
-        pose[:3, 3] = settings.pose[:3]
-        pose[:3, :3] = pin.rpy.rpyToMatrix(*settings.pose[3:])
     return FtSpec(
         name,
         settings.joint,
         frame=settings.frame or 'child',
         child_to_parent=settings.direction != 'parent_to_child',
-        pose=pose,
+        pose=_pose(settings.pose) if settings.pose else np.eye(4),
     )
+
+
+def _link_specs(
+    names: Iterable[str], groups: Mapping[str, ImuSettings] | Mapping[str, LinkSensorSettings]
+) -> list[LinkSensorSpec]:
+    """Return the descriptions of accelerometers, gyroscopes or IMUs."""
+    specs = []
+    for name in names:
+        given = groups.get(name) or LinkSensorSettings()
+        pose = _pose(given.pose) if given.pose else None
+        specs.append(LinkSensorSpec(name, given.frame, pose))
+    return specs
+
+
+def _pose(numbers: Sequence[float]) -> NDArray[np.float64]:
+    """Return the homogeneous matrix of x y z roll pitch yaw."""
+    return pose_from_xyz_rpy(numbers[:3], numbers[3:])

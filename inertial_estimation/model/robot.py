@@ -23,11 +23,14 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import FrameNotFound, ModelError, NameNotFound, ShapeError
 from inertial_estimation.model import urdf as urdf_text
+from inertial_estimation.model.inertial_sensors import InertialSensors, same_place
 from inertial_estimation.model.sensors import (
     FtSensor,
     FtSpec,
     Imu,
     LinkSensor,
+    LinkSensorSpec,
+    check_unique,
     read_only,
 )
 from inertial_estimation.model.submodels import Submodel, decompose
@@ -37,12 +40,6 @@ Array = NDArray[np.float64]
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 ROOT_JOINT = '/root'
 """Pinocchio's name for the joint above the root link; no joint of a URDF is called so."""
-SAME_FRAME = 1e-6
-"""Rotations closer than this are the same; URDF exporters print six digits or more [rad]."""
-SAME_PLACE = 1e-4
-"""Frames closer than this are one; URDF exporters print six digits or more [m, rad]."""
-SAME_BOARD = 0.01
-"""A gyroscope this close to an accelerometer, axes alike, is an IMU with it [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +77,7 @@ class Robot:
     frames: Mapping[str, tuple[int, Array]]
     """
     Link and pose in it, of shape (4, 4) [m], of every URDF link, joint, accelerometer and
-    gyroscope tag; of equal names the link's.
+    gyroscope; of equal names the link's.
     """
     ft_sensors: tuple[FtSensor, ...]
     accelerometers: tuple[LinkSensor, ...]
@@ -99,7 +96,9 @@ class Robot:
         joints: Iterable[str] | None = None,
         locked_positions: Mapping[str, float] | None = None,
         ft_sensors: Iterable[str | FtSpec] | None = None,
-        imus: Iterable[str | tuple[str, str]] | None = None,
+        accelerometers: Iterable[str | LinkSensorSpec] | None = None,
+        gyroscopes: Iterable[str | LinkSensorSpec] | None = None,
+        imus: Iterable[str | tuple[str, str] | LinkSensorSpec] | None = None,
         fixed_link: str = '',
         gravity: Sequence[float] = STANDARD_GRAVITY,
     ) -> Robot:
@@ -117,9 +116,14 @@ class Robot:
         ft_sensors : iterable of str or FtSpec, optional
             Sensors to cut at: names of ``<sensor type="force_torque">`` tags or descriptions.
             Default: every tag.
-        imus : iterable of str or (str, str), optional
-            IMUs in use: name, or name and frame. Default: none with a fixed link, otherwise each
-            accelerometer and gyroscope tag of one link whose frames agree.
+        accelerometers, gyroscopes : iterable of str or LinkSensorSpec, optional
+            Sensors of the robot: names of tags, or of links and joints where they sit, or
+            descriptions; a description stands in place of a tag of its name. Default: every tag.
+        imus : iterable of str, (str, str) or LinkSensorSpec, optional
+            IMUs in use: name, name and frame, or description. The frame is an accelerometer or
+            gyroscope (one that has no tag must have its partner there), a link or a joint.
+            Default: none with a fixed link, otherwise each accelerometer and gyroscope of one
+            link whose frames agree.
         fixed_link : str, optional
             Frame that is at rest in the world.
         gravity : sequence of float, shape (3,)
@@ -142,22 +146,19 @@ class Robot:
         specs = _select_ft_specs(root, ft_sensors)
         model = _cut_model(root, specs, joints, locked_positions or {})
         links, joint_names = _read_links(model, [spec.joint for spec in specs])
-        frames = _read_frames(model)
-        accelerometers = _link_sensors(root, 'accelerometer', frames)
-        gyroscopes = _link_sensors(root, 'gyroscope', frames)
-        for sensor in (*accelerometers, *gyroscopes):
-            frames.setdefault(sensor.name, (sensor.link, sensor.L_H_S))
+        sensors = InertialSensors.read(root, _read_frames(model), accelerometers, gyroscopes)
+        by_default = imus is None and not fixed_link
         robot = cls(
             name=root.get('name', ''),
             urdf=text,
             links=links,
             joint_names=joint_names,
             parameters=read_only([i.toDynamicParameters() for i in model.inertias[1:]]),
-            frames=frames,
+            frames=sensors.frames,
             ft_sensors=tuple(_place_ft(spec, links, k) for k, spec in enumerate(specs)),
-            accelerometers=accelerometers,
-            gyroscopes=gyroscopes,
-            imus=(),
+            accelerometers=sensors.accelerometers,
+            gyroscopes=sensors.gyroscopes,
+            imus=sensors.pairs() if by_default else sensors.imus(imus or ()),
             fixed_frame=fixed_link,
             gravity=read_only(gravity),
         )
@@ -167,12 +168,7 @@ class Robot:
             raise ModelError(f'gravity {gravity} is not finite')
         if fixed_link:
             robot.frame(fixed_link)
-        if imus is None:
-            chosen = () if fixed_link else robot._paired_imus()
-        else:
-            chosen = tuple(map(robot._imu, imus))
-            _check_unique('IMUs', [imu.name for imu in chosen])
-        return replace(robot, imus=chosen)
+        return robot
 
     @cached_property
     def link_names(self) -> tuple[str, ...]:
@@ -237,11 +233,7 @@ class Robot:
         set of str
 
         """
-        return {
-            name
-            for name, (other, L_H_frame) in self.frames.items()
-            if other == link and np.allclose(L_H_frame, L_H_S, rtol=0.0, atol=SAME_PLACE)
-        }
+        return {name for name, place in self.frames.items() if same_place(place, (link, L_H_S))}
 
     def with_parameters(self, parameters: Array) -> Robot:
         """
@@ -267,25 +259,6 @@ class Robot:
             raise ShapeError('parameters', self.parameters.shape, values.shape)
         return replace(self, parameters=values)
 
-    def _imu(self, imu: str | tuple[str, str]) -> Imu:
-        """Return the IMU of a name, or of a name and a frame."""
-        name, frame = (imu, imu) if isinstance(imu, str) else imu
-        # A tag wins over a link of the same name: it says where the readings are from.
-        tags = {tag.name: (tag.link, tag.L_H_S) for tag in self.accelerometers}
-        link, L_H_S = tags.get(frame) or self.frame(frame)
-        return Imu(name, frame, link, L_H_S)
-
-    def _paired_imus(self) -> tuple[Imu, ...]:
-        """Pair accelerometers and gyroscopes of one link whose frames agree."""
-        imus = []
-        free = list(self.gyroscopes)
-        for acc in self.accelerometers:
-            partner = next((gyro for gyro in free if _one_frame(acc, gyro)), None)
-            if partner is not None:
-                free.remove(partner)
-                imus.append(Imu(acc.name, acc.name, acc.link, acc.L_H_S))
-        return tuple(imus)
-
 
 def _select_ft_specs(root: Element, chosen: Iterable[str | FtSpec] | None) -> list[FtSpec]:
     """Return the sensors to cut at: given ones, named tags, or all tags."""
@@ -301,15 +274,8 @@ def _select_ft_specs(root: Element, chosen: Iterable[str | FtSpec] | None) -> li
         if isinstance(found, ModelError):
             raise found
         specs.append(found)
-    _check_unique('FT sensors', [spec.name for spec in specs])
+    check_unique('FT sensors', [spec.name for spec in specs])
     return specs
-
-
-def _check_unique(kind: str, names: Sequence[str]) -> None:
-    """Raise if a name stands twice: inputs and outputs are mapped by name."""
-    for name in names:
-        if names.count(name) > 1:
-            raise ModelError(f"two {kind} are named '{name}'; names must be unique")
 
 
 def _cut_model(
@@ -412,19 +378,6 @@ def _read_frames(model: pin.Model) -> dict[str, tuple[int, Array]]:
     return frames
 
 
-def _link_sensors(
-    root: Element, kind: str, frames: Mapping[str, tuple[int, Array]]
-) -> tuple[LinkSensor, ...]:
-    """Place the accelerometer or gyroscope tags on the links."""
-    sensors = []
-    for name, urdf_link, pose in urdf_text.link_sensor_tags(root, kind):
-        if urdf_link not in frames:
-            raise ModelError(f"{kind} '{name}' sits on link '{urdf_link}', which does not exist")
-        link, L_H_U = frames[urdf_link]
-        sensors.append(LinkSensor(name, link, read_only(L_H_U @ pose)))
-    return tuple(sensors)
-
-
 def _place_ft(spec: FtSpec, links: Sequence[Link], index: int) -> FtSensor:
     """Return the sensor with the links on its two sides."""
     child = next(k for k, link in enumerate(links) if link.ft_sensor == index)
@@ -436,14 +389,4 @@ def _place_ft(spec: FtSpec, links: Sequence[Link], index: int) -> FtSensor:
         child=child,
         child_H_sensor=read_only(spec.pose),
         direction=1 if spec.child_to_parent else -1,
-    )
-
-
-def _one_frame(acc: LinkSensor, gyro: LinkSensor) -> bool:
-    """Tell whether two sensors of one link have the same axes and sit on one board."""
-    if acc.link != gyro.link:
-        return False
-    apart = acc.L_H_S - gyro.L_H_S
-    return bool(
-        np.abs(apart[:3, :3]).max() < SAME_FRAME and np.linalg.norm(apart[:3, 3]) < SAME_BOARD
     )

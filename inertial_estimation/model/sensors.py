@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,6 +33,37 @@ def read_only(array: object) -> Array:
     copy = np.array(array, dtype=np.float64)
     copy.flags.writeable = False
     return copy
+
+
+def check_unique(kind: str, names: Sequence[str]) -> None:
+    """
+    Check that no name stands twice: inputs and outputs are mapped by name.
+
+    Parameters
+    ----------
+    kind : str
+        What is named, in the plural.
+    names : sequence of str
+        The names.
+
+    Raises
+    ------
+    ModelError
+        If one does.
+
+    """
+    for name in names:
+        if names.count(name) > 1:
+            raise ModelError(f"two {kind} are named '{name}'; names must be unique")
+
+
+def _check_pose(owner: str, pose: Array) -> None:
+    """Check shape and numbers of a sensor's pose."""
+    shape = np.shape(pose)
+    if shape != (4, 4):
+        raise ShapeError(f'pose of {owner}', (4, 4), shape)
+    if not np.isfinite(pose).all():
+        raise ModelError(f'{owner}: its pose is not finite')
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +105,38 @@ class FtSpec:
             raise ModelError(
                 f"FT sensor '{self.name}': frame '{self.frame}' is neither 'child' nor 'sensor'"
             )
-        shape = np.shape(self.pose)
-        if shape != (4, 4):
-            raise ShapeError(f'pose of FT sensor {self.name}', (4, 4), shape)
-        if not np.isfinite(self.pose).all():
-            raise ModelError(f"FT sensor '{self.name}': its pose is not finite")
+        _check_pose(f"FT sensor '{self.name}'", self.pose)
         if self.frame == 'child' and not np.array_equal(self.pose, np.eye(4)):
             raise ModelError(f"FT sensor '{self.name}' has a pose: say frame 'sensor'")
+
+
+@dataclass(frozen=True, eq=False)
+class LinkSensorSpec:
+    """
+    An accelerometer, a gyroscope or an IMU as a configuration describes it.
+
+    Raises
+    ------
+    ModelError
+        If the pose is not finite, or no frame is named for it.
+    ShapeError
+        If the pose has the wrong shape.
+
+    """
+
+    name: str
+    frame: str = ''
+    """Where it sits: a sensor tag, link or joint of the URDF; empty: the one of its name."""
+    pose: Array | None = None
+    """Pose of the sensor in that frame, then a link or joint, shape (4, 4) [m]; None: at it."""
+
+    def __post_init__(self) -> None:
+        """Check the pose."""
+        if self.pose is None:
+            return
+        _check_pose(f"sensor '{self.name}'", self.pose)
+        if not self.frame:
+            raise ModelError(f"sensor '{self.name}' has a pose: name the frame that it is in")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +166,8 @@ class LinkSensor:
     """Index of the link."""
     L_H_S: Array
     """Pose of the sensor in the link's frame, shape (4, 4) [m]."""
+    has_tag: bool = True
+    """False: a description says where it sits, not a tag of the URDF."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +176,7 @@ class Imu:
 
     name: str
     frame: str
-    """Name of the frame of the readings."""
+    """Name of the frame of the readings; the IMU's own, where a pose says where it sits."""
     link: int
     """Index of the link."""
     L_H_S: Array

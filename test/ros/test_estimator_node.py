@@ -487,5 +487,21 @@ def test_an_imu_named_like_a_frame_elsewhere_is_told_apart_from_it(bench):
     }
 
 
+def test_an_imu_of_sensors_that_only_the_parameters_place(bench, rng):
+    pose = [0.1, 0.0, 0.2, 0.0, 1.5, 0.0]
+    given = {'imus': ['board'], 'accelerometers': ['board'], 'gyroscopes': ['board']}
+    for kind in ('accelerometer', 'gyroscope'):
+        given |= {f'{kind}.board.frame': 'head', f'{kind}.board.pose': pose}
+    robot = bench(**given, **NO_FILTERS)
+    wrenches = robot.listen_to_wrenches()
+    for name in HUMANOID['ft_sensors']:
+        robot.send_ft(name, START_NS, rng.standard_normal(6))
+    robot.send_imu('board', START_NS, [0.0] * 3, [0.0, 0.0, 9.81])
+    robot.spin_for(SETTLE)
+    robot.send_joints(START_NS, position=[0.0] * 6, velocity=[0.0] * 6)
+    assert np.isfinite(rows(robot.wait_for_stamp(wrenches, START_NS))).all()
+    assert robot.estimator.get_parameter('gyroscope.board.pose').value == pose
+
+
 def test_nothing_of_rclpy_is_left_global():
     assert not rclpy.ok()

@@ -1,0 +1,291 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Accelerometers, gyroscopes and IMUs of a robot: from tags and descriptions to their places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from inertial_estimation.errors import FrameNotFound, ModelError
+from inertial_estimation.model import urdf as urdf_text
+from inertial_estimation.model.sensors import (
+    Array,
+    Imu,
+    LinkSensor,
+    LinkSensorSpec,
+    check_unique,
+    read_only,
+)
+
+Place = tuple[int, Array]
+"""Index of a link, and a pose in it of shape (4, 4) [m]."""
+
+SAME_FRAME = 1e-6
+"""Rotations closer than this are the same; URDF exporters print six digits or more [rad]."""
+SAME_PLACE = 1e-4
+"""Frames closer than this are one; URDF exporters print six digits or more [m, rad]."""
+SAME_BOARD = 0.01
+"""A gyroscope this close to an accelerometer, axes alike, is an IMU with it [m]."""
+
+
+def same_place(one: Place, other: Place) -> bool:
+    """
+    Tell whether two frames are one.
+
+    Parameters
+    ----------
+    one, other : tuple of int and ndarray
+        Link, and pose in it of shape (4, 4) [m].
+
+    Returns
+    -------
+    bool
+
+    """
+    return one[0] == other[0] and np.allclose(one[1], other[1], rtol=0.0, atol=SAME_PLACE)
+
+
+@dataclass(frozen=True, eq=False)
+class InertialSensors:
+    """
+    The accelerometers and gyroscopes of a robot, and the IMUs that they make.
+
+    An IMU is the pair of them at one frame; a description may also place one as a whole.
+    """
+
+    bodies: Mapping[str, Place]
+    """Links and joints of the URDF."""
+    tags: Mapping[str, Mapping[str, LinkSensor]]
+    """Sensors with a tag by name, for ``accelerometer`` and ``gyroscope``."""
+    accelerometers: tuple[LinkSensor, ...]
+    """Those in use."""
+    gyroscopes: tuple[LinkSensor, ...]
+    """Likewise."""
+
+    @classmethod
+    def read(
+        cls,
+        root: Element,
+        bodies: Mapping[str, Place],
+        accelerometers: Iterable[str | LinkSensorSpec] | None,
+        gyroscopes: Iterable[str | LinkSensorSpec] | None,
+    ) -> InertialSensors:
+        """
+        Place the chosen sensors on the links.
+
+        Parameters
+        ----------
+        root : Element
+            The ``<robot>`` element.
+        bodies : mapping
+            Link and pose of every link and joint of the URDF.
+        accelerometers, gyroscopes : iterable of str or LinkSensorSpec, optional
+            As for `Robot.from_urdf`.
+
+        Returns
+        -------
+        InertialSensors
+
+        Raises
+        ------
+        ModelError
+            If a tag or a description makes no sense.
+        FrameNotFound
+            If the frame of a description does not exist.
+
+        """
+        accs, gyros = (_tagged(root, kind, bodies) for kind in ('accelerometer', 'gyroscope'))
+        return cls(
+            bodies=bodies,
+            tags={'accelerometer': accs, 'gyroscope': gyros},
+            accelerometers=_choose('accelerometer', accelerometers, bodies, accs, gyros),
+            gyroscopes=_choose('gyroscope', gyroscopes, bodies, gyros, accs),
+        )
+
+    @cached_property
+    def frames(self) -> Mapping[str, Place]:
+        """Every frame with a name; of equal names the link's, then the accelerometer's."""
+        sensors = {name: (s.link, s.L_H_S) for name, s in self._by_name.items()}
+        return {
+            **self.bodies,
+            **{n: place for n, place in sensors.items() if n not in self.bodies},
+        }
+
+    def pairs(self) -> tuple[Imu, ...]:
+        """
+        Return the IMUs that accelerometers and gyroscopes in use make.
+
+        Returns
+        -------
+        tuple of Imu
+            Named after their accelerometers.
+
+        """
+        imus = []
+        free = list(self.gyroscopes)
+        for acc in self.accelerometers:
+            partner = next((gyro for gyro in free if not _apart(acc, gyro)), None)
+            if partner is not None:
+                free.remove(partner)
+                imus.append(Imu(acc.name, acc.name, acc.link, acc.L_H_S))
+        return tuple(imus)
+
+    def imus(self, chosen: Iterable[str | tuple[str, str] | LinkSensorSpec]) -> tuple[Imu, ...]:
+        """
+        Return IMUs in use.
+
+        Parameters
+        ----------
+        chosen : iterable of str, (str, str) or LinkSensorSpec
+            As for `Robot.from_urdf`.
+
+        Returns
+        -------
+        tuple of Imu
+
+        Raises
+        ------
+        ModelError
+            If two have one name, or a frame belongs to a sensor that makes no IMU.
+        FrameNotFound
+            If a frame does not exist.
+
+        """
+        imus = tuple(map(self._imu, chosen))
+        check_unique('IMUs', [imu.name for imu in imus])
+        return imus
+
+    @cached_property
+    def _by_name(self) -> dict[str, LinkSensor]:
+        """Every sensor; of equal names the accelerometer, and the one in use."""
+        groups = (
+            self.tags['gyroscope'].values(),
+            self.gyroscopes,
+            self.tags['accelerometer'].values(),
+            self.accelerometers,
+        )
+        return {sensor.name: sensor for group in groups for sensor in group}
+
+    def _imu(self, given: str | tuple[str, str] | LinkSensorSpec) -> Imu:
+        """Return the IMU of a name, of a name and a frame, or of a description."""
+        spec = LinkSensorSpec(*given) if isinstance(given, tuple) else _described(given)
+        frame = spec.frame or spec.name
+        if spec.pose is not None:
+            # Its readings are in a frame of its own, which only its name stands for.
+            frame = spec.name
+        elif frame in self._by_name and not self._by_name[frame].has_tag:
+            # Of a tag it is taken that the Imu message has the rest; many robots have one tag.
+            acc = self._accelerometer_of(spec.name, self._by_name[frame])
+            return Imu(spec.name, frame, acc.link, acc.L_H_S)
+        return Imu(
+            spec.name, frame, *_place(f"IMU '{spec.name}'", spec, self.bodies, self._by_name)
+        )
+
+    def _accelerometer_of(self, imu: str, sensor: LinkSensor) -> LinkSensor:
+        """Return the accelerometer of the pair that a described sensor belongs to."""
+        is_acc = sensor in self.accelerometers
+        others = self.gyroscopes if is_acc else self.accelerometers
+        for other in others:
+            if not _apart(sensor, other):
+                return sensor if is_acc else other
+        kind, missing = (
+            ('accelerometer', 'gyroscope') if is_acc else ('gyroscope', 'accelerometer')
+        )
+        raise ModelError(
+            f"IMU '{imu}' is to be {kind} '{sensor.name}', which has no {missing} at its frame: "
+            f'{_nearest(sensor, missing, others)}; put one there, or give the IMU another frame'
+        )
+
+
+def _tagged(root: Element, kind: str, bodies: Mapping[str, Place]) -> dict[str, LinkSensor]:
+    """Place the accelerometer or gyroscope tags on the links."""
+    sensors = {}
+    for name, urdf_link, pose in urdf_text.link_sensor_tags(root, kind):
+        if urdf_link not in bodies:
+            raise ModelError(f"{kind} '{name}' sits on link '{urdf_link}', which does not exist")
+        link, L_H_U = bodies[urdf_link]
+        sensors[name] = LinkSensor(name, link, read_only(L_H_U @ pose))
+    return sensors
+
+
+def _choose(
+    kind: str,
+    chosen: Iterable[str | LinkSensorSpec] | None,
+    bodies: Mapping[str, Place],
+    tags: Mapping[str, LinkSensor],
+    others: Mapping[str, LinkSensor],
+) -> tuple[LinkSensor, ...]:
+    """Return the sensors in use: all tags, or chosen ones."""
+    if chosen is None:
+        return tuple(tags.values())
+    sensors = []
+    for spec in map(_described, chosen):
+        if spec.pose is None and not spec.frame and spec.name in tags:
+            sensors.append(tags[spec.name])
+            continue
+        place = _place(f"{kind} '{spec.name}'", spec, bodies, {**others, **tags})
+        sensors.append(LinkSensor(spec.name, *place, has_tag=False))
+    check_unique(f'{kind}s', [sensor.name for sensor in sensors])
+    return tuple(sensors)
+
+
+def _described(given: str | LinkSensorSpec) -> LinkSensorSpec:
+    """Return a description, also of a name alone."""
+    return LinkSensorSpec(given) if isinstance(given, str) else given
+
+
+def _place(
+    owner: str,
+    spec: LinkSensorSpec,
+    bodies: Mapping[str, Place],
+    sensors: Mapping[str, LinkSensor],
+) -> Place:
+    """Return where a description puts a sensor."""
+    frame = spec.frame or spec.name
+    # A sensor wins over a link of the same name: it says where the readings are from.
+    if frame in sensors and spec.pose is None:
+        return sensors[frame].link, sensors[frame].L_H_S
+    if frame not in bodies and frame not in sensors:
+        raise FrameNotFound(frame, {**bodies, **sensors})
+    if spec.pose is None:
+        return bodies[frame]
+    if frame in sensors:
+        place = sensors[frame].link, sensors[frame].L_H_S
+        if frame not in bodies or not same_place(place, bodies[frame]):
+            raise ModelError(
+                f"{owner} has a pose in '{frame}', which is a sensor with a place of its own: "
+                'give the pose in a link or joint frame, or leave it out'
+            )
+    link, L_H_F = bodies[frame]
+    return link, read_only(L_H_F @ spec.pose)
+
+
+def _apart(one: LinkSensor, other: LinkSensor) -> str:
+    """Say what keeps two sensors from being one IMU; empty: nothing."""
+    if one.link != other.link:
+        return 'is on another link'
+    turned = np.abs(one.L_H_S[:3, :3] - other.L_H_S[:3, :3]).max()
+    if not turned < SAME_FRAME:
+        return 'has other axes'
+    distance = float(np.linalg.norm(one.L_H_S[:3, 3] - other.L_H_S[:3, 3]))
+    if not distance < SAME_BOARD:
+        return f'is {distance:.3g} m away, with less than {SAME_BOARD:g} m allowed'
+    return ''
+
+
+def _nearest(sensor: LinkSensor, kind: str, others: Sequence[LinkSensor]) -> str:
+    """Say what is wrong with the sensor that comes nearest to being a partner."""
+
+    def distance(other: LinkSensor) -> tuple[bool, float]:
+        apart = other.L_H_S[:3, 3] - sensor.L_H_S[:3, 3]
+        return other.link != sensor.link, float(np.linalg.norm(apart))
+
+    if not others:
+        return f'there is no {kind}'
+    nearest = min(others, key=distance)
+    return f"{kind} '{nearest.name}' {_apart(sensor, nearest)}"
