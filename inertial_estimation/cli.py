@@ -6,16 +6,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from math import inf
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.errors import ConfigError, InertialEstimationError
+from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.urdf import load_text
+
+INTERRUPTED, PIPE_BROKEN = 130, 141
+"""What a shell reports of a process that SIGINT or SIGPIPE ended."""
+CYCLE_COLUMNS = (
+    'joint states sent', 'missed by the node', 'by a bare reader', 'by the node alone',
+    'rate [Hz]', 'cycle time p50 [us]', 'p99 [us]', 'max [us]',
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,47 +38,91 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0 done, 1 the job failed, 2 the call was wrong.
+        Exit code: 0 done, 1 the job failed, 2 the call was wrong, 130 interrupted, 141 whoever
+        read the output stopped reading.
 
     """
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # The interpreter flushes once more at its end, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_BROKEN
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Run a verb; say in one line why it failed."""
     parser = _parser()
     chosen = parser.parse_args(arguments)
+    if chosen.verb is None:
+        parser.print_help(sys.stderr)
+        return 2
     try:
         return int(chosen.run(chosen) or 0)
-    except InertialEstimationError as error:
-        sys.stderr.write(f'inertial-estimation {chosen.verb}: {error}\n')
-        return 1
+    except BrokenPipeError:
+        raise
+    except (InertialEstimationError, OSError) as error:
+        said = str(error)
     except ModuleNotFoundError as error:
-        sys.stderr.write(
-            f'inertial-estimation {chosen.verb}: {error}; the extras bags, demo and oracle bring '
-            "what the verbs need: pip install '.[bags,demo,oracle]' in the checkout\n"
+        said = (
+            f'{error}; the extras bags, demo and oracle bring what the verbs need: '
+            "pip install '.[bags,demo,oracle]' in the checkout"
         )
-        return 1
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
+    # Readers of YAML answer in several lines.
+    sys.stderr.write(f'inertial-estimation {chosen.verb}: {" ".join(said.split())}\n')
+    return 1
 
 
 def _parser() -> argparse.ArgumentParser:
     """Return the parser with all verbs."""
-    parser = argparse.ArgumentParser(prog='inertial-estimation', description=__doc__)
-    verbs = parser.add_subparsers(dest='verb', metavar='VERB', required=True)
+    parser = argparse.ArgumentParser(
+        prog='inertial-estimation',
+        description='External wrenches and joint torques from distributed force/torque sensors '
+        'and IMUs: one verb for each job.',
+        epilog='options and an example of a verb: inertial-estimation VERB --help',
+    )
+    verbs = parser.add_subparsers(dest='verb', metavar='VERB')
     for add in (_add_check, _add_replay, _add_demo, _add_bench):
         add(verbs)
     return parser
 
 
+def _add_verb(verbs: Any, name: str, job: str, example: str) -> argparse.ArgumentParser:
+    """Add a verb that may write JSON."""
+    verb: argparse.ArgumentParser = verbs.add_parser(
+        name, help=job, description=job, epilog=f'example: inertial-estimation {name} {example}'
+    )
+    verb.add_argument(
+        '--json', type=Path, metavar='FILE',
+        help='also write what is found for a machine (default: no file)',
+    )  # fmt: skip
+    return verb
+
+
 def _add_check(verbs: Any) -> None:
     """Add the verb that describes a robot."""
-    verb = verbs.add_parser('check', help='what the package makes of a robot description')
-    verb.add_argument('urdf', help='URDF file')
-    verb.add_argument('--imu', action='append', metavar='FRAME', help='IMU in use (repeatable)')
-    verb.add_argument('--fixed-link', default='', metavar='FRAME', help='frame at rest')
+    verb = _add_verb(
+        verbs, 'check', 'what the package makes of a robot description',
+        'robot.urdf --imu torso_imu',
+    )  # fmt: skip
+    verb.add_argument('urdf', metavar='URDF', help='robot description file')
     verb.add_argument(
-        '--config',
-        metavar='YAML',
-        help="instead: the node's parameter file",
-    )
-    verb.add_argument('--json', type=Path, metavar='FILE', help='write the findings for a machine')
+        '--imu', action='append', metavar='FRAME',
+        help='IMU in use, repeatable (default: all that the description has tags of)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--fixed-link', default='', metavar='FRAME',
+        help='instead of IMUs: frame at rest (default: none)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--config', metavar='YAML',
+        help="instead of both: the node's parameter file (default: none)",
+    )  # fmt: skip
     verb.set_defaults(run=_check)
 
 
@@ -80,46 +132,53 @@ def _check(chosen: argparse.Namespace) -> None:
 
     if bool(chosen.config) + bool(chosen.fixed_link) + bool(chosen.imu) > 1:
         raise ConfigError('give one of --imu, --fixed-link, --config: they exclude each other')
-    if chosen.config:
-        check = check_robot(_configured_robot(chosen.urdf, chosen.config))
-    else:
-        check = check_urdf(Path(chosen.urdf), imus=chosen.imu, fixed_link=chosen.fixed_link)
-    console = _console()
-    console.print(check.summary)
-    for table in check.tables:
-        console.print(_rich_table(*table))
-    for warning in check.warnings:
-        console.print(f'[yellow]warning:[/] {_escape(warning)}')
+    _check_writable(chosen.json)
+    urdf = _load_urdf(chosen.urdf)
+    with _naming(chosen.urdf):
+        if chosen.config:
+            check = check_robot(_configured_robot(urdf, chosen.config))
+        else:
+            check = check_urdf(urdf, imus=chosen.imu, fixed_link=chosen.fixed_link)
     _write_json(chosen.json, check.as_dict())
+    warnings = [f'[yellow]warning:[/] {_escape(warning)}' for warning in check.warnings]
+    tables = [_rich_table(*table) for table in check.tables]
+    _print(_escape(check.summary), *tables, *warnings)
 
 
 def _add_replay(verbs: Any) -> None:
     """Add the verb that runs the estimator over a bag."""
-    verb = verbs.add_parser('replay', help='run the estimator over a ROS 2 bag, without ROS')
-    verb.add_argument('bag', help='bag: its folder, or its mcap or db3 file')
+    verb = _add_verb(
+        verbs, 'replay', 'run the estimator over a ROS 2 bag, without ROS',
+        'walk.mcap --robot robot.urdf --config robot.yaml --range 5 20 --out results',
+    )  # fmt: skip
+    verb.add_argument('bag', metavar='BAG', help='bag: its folder, or its mcap or db3 file')
     verb.add_argument('--robot', required=True, metavar='URDF', help='robot description file')
     verb.add_argument('--config', required=True, metavar='YAML', help="the node's parameter file")
     verb.add_argument(
         '--range', nargs=2, type=float, metavar=('FROM', 'TO'), default=(-inf, inf),
-        help='what is estimated, in seconds after the first FT message',
+        help='what is estimated, in seconds after the first FT message (default: all)',
     )  # fmt: skip
     verb.add_argument(
         '--offsets-from', choices=('settings', 'model', 'torques'), default='settings',
         help='where the constant FT offsets come from: the parameter file, the model, or the '
         'torques that the robot itself reports. The model presumes that the support is the only '
         'contact throughout the offset range, which nothing checks; it also has a say with '
-        'torques, in what these do not tell, if a support is named or a link is fixed',
+        'torques, in what these do not tell, if a support is named or a link is fixed '
+        '(default: %(default)s)',
     )  # fmt: skip
     verb.add_argument(
         '--offset-range', nargs=2, type=float, metavar=('FROM', 'TO'), default=(-inf, inf),
-        help='the part of the log from which the offsets are computed',
+        help='the part of the log from which the offsets are computed, in seconds as above '
+        '(default: all)',
     )  # fmt: skip
     verb.add_argument(
         '--support', default='', metavar='FRAME',
-        help='the only contact in the offset range; default: the fixed_link of the parameter file',
+        help='the only contact in the offset range (default: fixed_link of the parameter file)',
     )  # fmt: skip
-    verb.add_argument('--out', type=Path, metavar='FOLDER', help='write wrenches and torques')
-    verb.add_argument('--json', type=Path, metavar='FILE', help='write the figures for a machine')
+    verb.add_argument(
+        '--out', type=Path, metavar='FOLDER',
+        help='new folder for a bag with wrenches and torques (default: none is written)',
+    )  # fmt: skip
     verb.set_defaults(run=_replay)
 
 
@@ -133,10 +192,13 @@ def _replay(chosen: argparse.Namespace) -> None:
 
     if chosen.offsets_from == 'settings' and (chosen.support or chosen.offset_range[0] > -inf):
         raise ConfigError('--support and --offset-range need --offsets-from model or torques')
+    if chosen.json and chosen.out not in chosen.json.parents:
+        _check_writable(chosen.json)
+    urdf = _load_urdf(chosen.robot)
     with _progress() as progress:
         report = replay_bag(
             chosen.bag,
-            Path(chosen.robot),
+            urdf,
             EstimatorSettings.from_yaml(chosen.config),
             time_range=TimeRange(*chosen.range),
             offsets=OffsetRequest(
@@ -145,21 +207,23 @@ def _replay(chosen: argparse.Namespace) -> None:
             out=chosen.out,
             progress=progress,
         )
-    console = _console()
-    console.print(_escape(report.summary))
-    for table in make_tables(report):
-        console.print(_rich_table(*table))
     _write_json(chosen.json, report.as_dict())
+    _print(_escape(report.summary), *(_rich_table(*table) for table in make_tables(report)))
 
 
 def _add_demo(verbs: Any) -> None:
     """Add the verb that pushes a simulated robot."""
-    verb = verbs.add_parser(
-        'demo', help='a simulated iCub is pushed, estimated beside true forces'
+    verb = _add_verb(
+        verbs, 'demo', 'a simulated iCub is pushed, estimated beside true forces',
+        '--duration 20 --json demo.json',
+    )  # fmt: skip
+    verb.add_argument(
+        '--duration', type=float, default=60.0, metavar='S',
+        help='whole run [s] (default: %(default)g)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--seed', type=int, default=0, help='of motion, pushes and noise (default: %(default)d)'
     )
-    verb.add_argument('--duration', type=float, default=60.0, metavar='S', help='whole run [s]')
-    verb.add_argument('--seed', type=int, default=0, help='of motion, pushes and noise')
-    verb.add_argument('--json', type=Path, metavar='FILE', help='write the results for a machine')
     verb.set_defaults(run=_demo)
 
 
@@ -172,13 +236,19 @@ def _demo(chosen: argparse.Namespace) -> int:
 
 def _add_bench(verbs: Any) -> None:
     """Add the verb that measures times."""
-    verb = verbs.add_parser('bench', help='times of the engine beside iDynTree; missed cycles')
+    verb = _add_verb(
+        verbs, 'bench', 'times of the engine beside iDynTree; missed cycles',
+        '--cycles 60 --rate 500 --json bench.json',
+    )  # fmt: skip
     verb.add_argument(
         '--cycles', type=float, metavar='S', default=0.0,
-        help='also run the node beside a bare reader for so long and compare what they miss [s]',
+        help='also run the node beside a bare reader for so long and compare what they miss [s] '
+        '(default: %(default)g, not at all)',
     )  # fmt: skip
-    verb.add_argument('--rate', type=float, default=500.0, metavar='HZ', help='of the cycles')
-    verb.add_argument('--json', type=Path, metavar='FILE', help='write the figures for a machine')
+    verb.add_argument(
+        '--rate', type=float, default=500.0, metavar='HZ',
+        help='of the cycles [Hz] (default: %(default)g)',
+    )  # fmt: skip
     verb.set_defaults(run=_bench)
 
 
@@ -186,19 +256,23 @@ def _bench(chosen: argparse.Namespace) -> None:
     """Measure times."""
     from inertial_estimation.benchmark.run import COLUMNS, GOAL_COLUMNS, run
 
-    if chosen.cycles < 0 or chosen.rate <= 0:
-        raise ConfigError('--cycles must be 0 or more, --rate more than 0')
+    if not (0 <= chosen.cycles < inf and 0 < chosen.rate < inf):
+        raise ConfigError('--cycles must be 0 or more, --rate more than 0, both finite')
+    if chosen.cycles and find_spec('rclpy') is None:
+        raise ConfigError('--cycles needs ROS: source it, or leave the option out')
+    _check_writable(chosen.json)
     with _progress() as progress:
         benchmark = run(progress=lambda done: progress('timing', done))
-    console = _console()
-    console.print(_rich_table('Time per call', COLUMNS, benchmark.rows))
     goals = [goal.row for goal in benchmark.goals]
-    console.print(_rich_table('Goals', GOAL_COLUMNS, goals))
+    _print(
+        _rich_table('Time per call', COLUMNS, benchmark.rows),
+        _rich_table('Goals', GOAL_COLUMNS, goals),
+    )
     figures: dict[str, Any] = benchmark.as_dict()
     if chosen.cycles > 0:
         figures['cycles'] = loss = _cycles(chosen.cycles, chosen.rate)
-        rows = [(name.replace('_', ' '), f'{value:.6g}') for name, value in loss.items()]
-        console.print(_rich_table('Cycles of the node', ('figure', 'value'), rows))
+        row = [f'{v:.1f}' if isinstance(v, float) else str(v) for v in loss.values()]
+        _print(_rich_table('Cycles of the node', CYCLE_COLUMNS, [row]))
     _write_json(chosen.json, figures)
 
 
@@ -223,6 +297,8 @@ def _cycles(duration: float, rate: float) -> dict[str, float]:
         text=True,
         check=False,
     )
+    if done.returncode == INTERRUPTED:
+        raise KeyboardInterrupt
     if done.returncode:
         raise ConfigError('missed cycles could not be compared, see above; this needs ROS')
     return dict(json.loads(done.stdout))
@@ -234,7 +310,8 @@ def _progress() -> Iterator[Callable[[str, float], None]]:
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bars:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
         tasks: dict[str, Any] = {}
 
         def show(what: str, done: float) -> None:
@@ -250,15 +327,48 @@ def _configured_robot(urdf: str, config: str) -> Robot:
     from inertial_estimation.config import EstimatorSettings
     from inertial_estimation.estimation.building import build_robot
 
-    return build_robot(EstimatorSettings.from_yaml(config), load_text(Path(urdf)))
+    return build_robot(EstimatorSettings.from_yaml(config), urdf)
 
 
-def _console() -> Any:
-    """Return where tables go; wide enough for them when nobody watches."""
+def _load_urdf(path: str) -> str:
+    """Return the text of a URDF file; what is wrong with it is said with its name."""
+    from inertial_estimation.model.urdf import parse
+
+    try:
+        text = Path(path).read_text(encoding='utf-8')
+    except OSError as error:
+        raise ModelError(f"cannot read the URDF '{path}': {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ModelError(f"'{path}' is no text: name the URDF file of a robot") from error
+    if not text.strip():
+        raise ModelError(f"'{path}' is empty: name the URDF file of a robot")
+    with _naming(path):
+        parse(text)
+    return text
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Say which file is meant by what is wrong with a robot description."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"'{path}': {error}") from error
+
+
+def _print(*shown: Any) -> None:
+    """Print text and tables; wide enough for them when nobody watches."""
     from rich.console import Console
 
     console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=160)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=160)
+    # Written here, as rich would end the process by itself if nobody reads on.
+    with console.capture() as captured:
+        for item in shown:
+            console.print(item)
+    sys.stdout.write(captured.get())
+    sys.stdout.flush()
 
 
 def _escape(text: str) -> str:
@@ -280,6 +390,20 @@ def _rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     return table
 
 
+def _check_writable(path: Path | None) -> None:
+    """Refuse a file that cannot be written before the work is done, and leave it as it is."""
+    if path is None:
+        return
+    there = path.exists()
+    try:
+        with path.open('a', encoding='utf-8'):
+            pass
+    except OSError as error:
+        raise ConfigError(f"cannot write '{path}': {error.strerror}") from error
+    if not there:
+        path.unlink()
+
+
 def _write_json(path: Path | None, data: Any) -> None:
     """Write what was printed for a machine, if asked to."""
     if path is None:
@@ -287,4 +411,4 @@ def _write_json(path: Path | None, data: Any) -> None:
     try:
         path.write_text(json.dumps(data, indent=2) + '\n', encoding='utf-8')
     except OSError as error:
-        raise ConfigError(f"cannot write '{path}': {error}") from error
+        raise ConfigError(f"cannot write '{path}': {error.strerror}") from error

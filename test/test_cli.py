@@ -1,0 +1,208 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+How the command behaves as a command: help, wrong files, pipes, interrupts.
+
+Not covered: what the verbs find, which is in test_check, test_replay, test_benchmark and
+ros/test_demo; files that a user may not read, as tests may run as root.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from robots import nested_humanoid_urdf
+
+from inertial_estimation import cli
+from inertial_estimation.cli import main
+
+MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main())'
+BINARY = bytes(range(256))
+TIMEOUT = 60.0
+"""Long, because the machine may be busy; nothing waits for it to pass [s]."""
+VERBS = ('check', 'replay', 'demo', 'bench')
+
+
+@pytest.fixture
+def urdf(tmp_path: Path) -> str:
+    """Return a robot description file."""
+    path = tmp_path / 'robot.urdf'
+    path.write_text(nested_humanoid_urdf())
+    return str(path)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    """Return a parameter file."""
+    path = tmp_path / 'robot.yaml'
+    path.write_text('wrench_estimator: {ros__parameters: {imus: [head]}}')
+    return str(path)
+
+
+def make_wrong(kind: str, folder: Path) -> str:
+    """Return a path with which something is wrong."""
+    path = folder / 'wrong'
+    if kind == 'folder':
+        path.mkdir()
+    elif kind == 'empty':
+        path.touch()
+    elif kind == 'binary':
+        path.write_bytes(BINARY)
+    elif kind == 'malformed':
+        path.write_text('<robot name="a">\n  [1: {')
+    return str(path)
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Run the command; return the one line that it fails with."""
+    assert main(arguments) == 1
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if line)
+    assert line.startswith(f'inertial-estimation {arguments[0]}: ')
+    return line
+
+
+def test_without_a_verb_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    said = capsys.readouterr()
+    assert all(verb in said.err for verb in VERBS)
+    assert not said.out
+
+
+@pytest.mark.parametrize('verb', VERBS)
+def test_help_has_an_example_and_every_default(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([verb, '--help'])
+    assert ended.value.code == 0
+    said = ' '.join(capsys.readouterr().out.split())
+    assert f'example: inertial-estimation {verb} ' in said
+    options = said[said.index(' options:') : said.index('example:')].split(' --')[2:]
+    required = ('robot', 'config') if verb == 'replay' else ()
+    assert len(options) >= 3
+    for option in options:
+        assert 'default: ' in option or option.split()[0] in required
+
+
+@pytest.mark.parametrize('verb', VERBS)
+def test_examples_of_the_help_are_calls(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([verb, '--help'])
+    said = ' '.join(capsys.readouterr().out.split())
+    example = said[said.index('example: inertial-estimation ') :].split()[2:]
+    assert cli._parser().parse_args(example).verb == verb
+
+
+@pytest.mark.parametrize('kind', ['absent', 'folder', 'empty', 'binary', 'malformed'])
+@pytest.mark.parametrize('verb', ['check', 'replay'])
+def test_a_wrong_urdf_is_named_once(
+    verb: str, kind: str, config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = make_wrong(kind, tmp_path)
+    rest = ['bag', '--config', config, '--robot', wrong] if verb == 'replay' else [wrong]
+    assert refusal(capsys, verb, *rest).count(wrong) == 1
+
+
+def test_what_pinocchio_cannot_read_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / 'robot.urdf'
+    path.write_text('<robot name="a"/>')
+    assert f"'{path}': Pinocchio cannot read" in refusal(capsys, 'check', str(path))
+
+
+@pytest.mark.parametrize('kind', ['absent', 'folder', 'empty', 'binary', 'malformed'])
+@pytest.mark.parametrize('verb', ['check', 'replay'])
+def test_a_wrong_parameter_file_is_named_once(
+    verb: str, kind: str, urdf: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip('yaml', reason='needs PyYAML')
+    wrong = make_wrong(kind, tmp_path)
+    rest = ['bag', '--robot', urdf] if verb == 'replay' else [urdf]
+    assert refusal(capsys, verb, *rest, '--config', wrong).count(wrong) == 1
+
+
+@pytest.mark.parametrize('kind', ['absent', 'folder', 'empty', 'binary', 'malformed'])
+@pytest.mark.parametrize('ending', ['', '.mcap', '.db3'])
+def test_a_wrong_bag_is_named(
+    kind: str, ending: str, urdf: str, config: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    wrong = Path(make_wrong(kind, tmp_path))
+    if wrong.exists():
+        wrong = wrong.rename(f'{wrong}{ending}')
+    said = refusal(capsys, 'replay', str(wrong), '--robot', urdf, '--config', config)
+    assert str(wrong) in said
+
+
+@pytest.mark.parametrize('verb', ['check', 'replay', 'bench'])
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # None of the other files exists: it does not get as far as to miss them.
+    rest = {'check': ['u'], 'replay': ['b', '--robot', 'u', '--config', 'c'], 'bench': []}[verb]
+    absent = tmp_path / 'nowhere' / 'out.json'
+    for path in (tmp_path, absent):
+        said = refusal(capsys, verb, *rest, '--json', str(path))
+        assert said.count(f"cannot write '{path}': ") == said.count(str(path)) == 1
+
+
+def test_a_failed_job_leaves_the_json_file_as_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = tmp_path / 'old.json', tmp_path / 'new.json'
+    old.write_text('{}')
+    for path in (old, new):
+        refusal(capsys, 'check', 'nowhere.urdf', '--json', str(path))
+    assert old.read_text() == '{}'
+    assert not new.exists()
+
+
+@pytest.mark.parametrize(
+    'option', [('--cycles', '-1'), ('--cycles', 'nan'), ('--rate', '0'), ('--rate', 'inf')]
+)
+def test_bench_refuses_numbers_that_make_no_sense(
+    option: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 'both finite' in refusal(capsys, 'bench', *option)
+
+
+def test_bench_says_at_once_that_cycles_need_ros(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, 'find_spec', lambda name: None)
+    assert '--cycles needs ROS' in refusal(capsys, 'bench', '--cycles', '1')
+
+
+def test_a_reader_that_leaves_costs_neither_a_traceback_nor_the_json(
+    urdf: str, tmp_path: Path
+) -> None:
+    out = tmp_path / 'out.json'
+    command = [sys.executable, '-c', MAIN, 'check', urdf, '--imu', 'head', '--json', str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    said = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(TIMEOUT) == 128 + signal.SIGPIPE
+    assert said == b''
+    assert json.loads(out.read_text())['summary']
+
+
+def test_an_interrupt_ends_it_without_a_word(
+    urdf: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(path: str) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, '_load_urdf', interrupted)
+    assert main(['check', urdf]) == 128 + signal.SIGINT
+    assert capsys.readouterr() == ('', '')
