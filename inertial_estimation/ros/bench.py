@@ -10,10 +10,13 @@ but note stamps. Missing cycles are found by comparing stamps with those that we
 import json
 import multiprocessing
 import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 from typing import NamedTuple
 
@@ -21,7 +24,7 @@ import numpy as np
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.estimation.building import build_robot
+from inertial_estimation.estimation.building import accepted_frame_ids, build_robot
 from inertial_estimation.messages.layout import COUNT, NANOSECONDS, STAMP, STAMP_AT
 
 LAST_DOMAIN = 101
@@ -54,6 +57,28 @@ class CycleLoss(NamedTuple):
     """Duration that one in a hundred exceeds [s]."""
     duration_max: float
     """Longest duration [s]."""
+
+    def as_dict(self) -> dict[str, float]:
+        """
+        Return the figures for a machine.
+
+        Returns
+        -------
+        dict
+            Counts, ``rate_hz`` and ``cycle_time_p50_us``, ``cycle_time_p99_us``,
+            ``cycle_time_max_us``.
+
+        """
+        return {
+            'sent': self.sent,
+            'node_missed': self.node_missed,
+            'reader_missed': self.reader_missed,
+            'node_only_missed': self.node_only_missed,
+            'rate_hz': self.rate,
+            'cycle_time_p50_us': 1e6 * self.duration_p50,
+            'cycle_time_p99_us': 1e6 * self.duration_p99,
+            'cycle_time_max_us': 1e6 * self.duration_max,
+        }
 
 
 def measure_cycle_loss(
@@ -95,7 +120,7 @@ def measure_cycle_loss(
         for job, arguments in jobs:
             mine, theirs = spawn.Pipe(duplex=False)
             process = spawn.Process(target=job, args=(theirs, domain, *arguments), daemon=True)
-            process.start()
+            _start_deaf(process)
             pipes.append(mine)
             processes.append(process)
         sent = _receive(pipes[2], START_TIMEOUT + duration, 'publisher')
@@ -103,11 +128,21 @@ def measure_cycle_loss(
         stop.set()
         estimated, durations = _receive(pipes[0], START_TIMEOUT, 'estimator')
         read = _receive(pipes[1], START_TIMEOUT, 'reader')
-    finally:
         for process in processes:
             process.join(DRAIN)
+    finally:
+        for process in processes:
             process.kill()
     return _compare(sent, read, estimated, durations)
+
+
+def _start_deaf(process: BaseProcess) -> None:
+    """Start a process that leaves ctrl-c to this one, from its first instant on."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process.start()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _compare(
@@ -162,11 +197,11 @@ def _topics(settings: EstimatorSettings, urdf: str) -> list[_Topic]:
     messages = []
     for sensor in robot.ft_sensors:
         wrench = WrenchStamped()
-        wrench.header.frame_id = sensor.name
+        wrench.header.frame_id = min(accepted_frame_ids(settings, robot, sensor))
         messages.append((settings.ft_of(sensor.name).topic, wrench))
     for imu in robot.imus:
         level = Imu()
-        level.header.frame_id = imu.name
+        level.header.frame_id = min(accepted_frame_ids(settings, robot, imu))
         acceleration = level.linear_acceleration
         acceleration.x, acceleration.y, acceleration.z = LEVEL
         messages.append((settings.imu_of(imu.name).topic, level))
@@ -188,8 +223,18 @@ def _join(domain: int) -> None:
     """Start to talk, to this machine only."""
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     import rclpy
+    from rclpy.signals import SignalHandlerOptions
 
-    rclpy.init(domain_id=domain)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    rclpy.init(domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone, however that came."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _estimate(
@@ -317,21 +362,23 @@ def main() -> int:
     """
     Compare, for callers without ROS: JSON in on standard input, JSON out on standard output.
 
-    In: ``urdf``, ``parameters`` of the node, ``rate`` [Hz], ``duration`` [s]. Out: the fields of
-    `CycleLoss`.
+    In: ``urdf``, ``parameters`` of the node, ``rate`` [Hz], ``duration`` [s]. Out: as
+    `CycleLoss.as_dict`.
 
     Returns
     -------
     int
-        Exit code.
+        Exit code: 1 if there is nothing to compare, 130 after ctrl-c.
 
     """
-    job = json.load(sys.stdin)
     try:
+        job = json.load(sys.stdin)
         settings = EstimatorSettings.from_dict(job.pop('parameters'))
         loss = measure_cycle_loss(settings, **job)
     except InertialEstimationError as error:
         sys.stderr.write(f'{error}\n')
         return 1
-    sys.stdout.write(json.dumps(loss._asdict()) + '\n')
+    except KeyboardInterrupt:
+        return 130
+    sys.stdout.write(json.dumps(loss.as_dict()) + '\n')
     return 0

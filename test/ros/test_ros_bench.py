@@ -8,10 +8,13 @@ import pytest
 pytest.importorskip('rclpy', reason='needs rclpy')
 
 from bench_robot import HUMANOID
+from rclpy.serialization import deserialize_message
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.ros.bench import _compare, measure_cycle_loss
+from inertial_estimation.estimation.building import accepted_frame_ids, build_robot
+from inertial_estimation.ros.bench import _compare, _topics, measure_cycle_loss
+from inertial_estimation.simulation.description import icub_urdf
 
 RATE, DURATION = 100.0, 2.0
 
@@ -23,11 +26,28 @@ def test_stamps_are_compared_from_the_first_that_both_know():
     # 140, 150, 160, 170 are not estimated; 130, 150, 170, 190 not read.
     assert loss[:4] == (8, 4, 4, 2)
     assert loss.duration_p50 == 2.0
+    figures = loss.as_dict()
+    assert figures['node_only_missed'] == 2
+    assert figures['rate_hz'] == loss.rate == pytest.approx(7 / 70e-9)
+    assert figures['cycle_time_p99_us'] == pytest.approx(1e6 * loss.duration_p99)
 
 
 def test_silence_is_an_error():
     with pytest.raises(InertialEstimationError, match='0 estimated'):
         _compare(np.arange(5), np.arange(5), np.empty(0), np.empty(0))
+
+
+def test_messages_carry_frames_that_the_node_accepts():
+    pytest.importorskip('icub_models', reason='the benchmark runs on the iCub of icub-models')
+    # Some of its sensors are named like a frame elsewhere.
+    settings, urdf = EstimatorSettings.from_dict({'imus': ['root_link']}), icub_urdf()
+    robot = build_robot(settings, urdf)
+    *topics, _ = _topics(settings, urdf)
+    sensors = (*robot.ft_sensors, *robot.imus)
+    assert len(topics) == len(sensors) == 7
+    for topic, sensor in zip(topics, sensors):
+        message = deserialize_message(bytes(topic.data), topic.kind)
+        assert message.header.frame_id in accepted_frame_ids(settings, robot, sensor)
 
 
 def test_three_processes_find_each_other_and_end():
