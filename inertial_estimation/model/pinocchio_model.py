@@ -1,12 +1,20 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Joints and bodies of the robot as Pinocchio's."""
+"""The robot, its joints and its bodies, as Pinocchio's."""
 
 from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.model.rigid_body import (
+    inertia_seen_from,
+    parameters_of,
+    spatial_inertia,
+)
+from inertial_estimation.model.robot import Robot
 
 Array = NDArray[np.float64]
 
@@ -51,3 +59,75 @@ def make_inertia(parameters: Array) -> pin.Inertia:
     xx, xy, yy, xz, yz, zz = parameters[4:]
     inertia.inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     return inertia
+
+
+def free_floating_model(robot: Robot) -> pin.Model:
+    """
+    Return the robot on a free joint above its root link; what lies beyond an FT sensor is rigid.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links, joints and inertial parameters.
+
+    Returns
+    -------
+    pinocchio.Model
+        Without gravity. Rows of the velocity: the left-trivialised velocity of the root link,
+        then the robot's joints; ``joints[supports(robot)[0][k]]`` carries link k.
+
+    Raises
+    ------
+    ModelError
+        If the links that move as one have no mass but a first moment.
+
+    """
+    model = pin.Model()
+    model.gravity = pin.Motion.Zero()
+    free = pin.JointModelFreeFlyer()
+    model.addJoint(0, free, pin.SE3.Identity(), 'root')
+    joint_of, J_H_L = supports(robot)
+    for link in robot.links:
+        if link.joint >= 0:
+            k = link.parent
+            placement = pin.SE3(J_H_L[k] @ link.P_H_L)
+            name = robot.joint_names[link.joint]
+            model.addJoint(int(joint_of[k]), joint_model(link.motion), placement, name)
+    M = inertia_seen_from(spatial_inertia(robot.parameters), J_H_L)
+    for joint in range(1, model.njoints):
+        parameters = parameters_of(M[joint_of == joint].sum(axis=0))
+        if parameters[0] == 0.0 and parameters[1:4].any():
+            raise ModelError(
+                f"what joint '{model.names[joint]}' carries has no mass in all, but the "
+                f'first moment {parameters[1:4]} kg m; give them masses that do not cancel'
+            )
+        model.inertias[joint] = make_inertia(parameters)
+    return model
+
+
+def supports(robot: Robot) -> tuple[NDArray[np.intp], Array]:
+    """
+    Return which joint of `free_floating_model` carries each link, and the link's pose in it.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links and joints.
+
+    Returns
+    -------
+    joint_of : ndarray, shape (n_links,)
+        Index among Pinocchio's joints; 1 is the free one.
+    J_H_L : ndarray, shape (n_links, 4, 4)
+        Pose of the link in the frame of that joint [m].
+
+    """
+    joint_of = np.ones(len(robot.links), dtype=np.intp)
+    J_H_L = np.tile(np.eye(4), (len(robot.links), 1, 1))
+    for k, link in enumerate(robot.links):
+        if link.joint >= 0:
+            joint_of[k] = link.joint + 2
+        elif link.parent >= 0:
+            joint_of[k] = joint_of[link.parent]
+            J_H_L[k] = J_H_L[link.parent] @ link.P_H_L
+    return joint_of, J_H_L

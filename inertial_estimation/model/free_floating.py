@@ -1,0 +1,396 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The dynamics of a robot that floats, about any base and in any representation [T chapter 3].
+
+    model = FreeFloating(robot)
+    state = model.state(positions, velocities, A_H_B, base_velocity, base='l_foot')
+    equations = state.equations('l_foot', Representation.MIXED)
+    torques = equations.inverse_dynamics(acceleration)[6:]
+
+A is inertial, with the axes in which ``robot.gravity`` is given. FT sensors are rigid. For
+analysis and control design; the estimators, which must be fast, do not use this module.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.model.equations_of_motion import EquationsOfMotion
+from inertial_estimation.model.pinocchio_model import free_floating_model, supports
+from inertial_estimation.model.representations import (
+    Representation,
+    convert_velocity,
+    gravity_acceleration,
+    pose_of_base,
+)
+from inertial_estimation.model.rigid_body import spatial_inertia
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import read_only
+from inertial_estimation.model.spatial import (
+    hat,
+    inverse_pose,
+    motion_cross,
+    motion_transform,
+    wrench_cross,
+)
+
+Array = NDArray[np.float64]
+
+SAME_POSE = 1e-6
+"""Rotations that are closer to orthonormal than this are taken and made orthonormal."""
+
+
+class FreeFloating:
+    """
+    A robot and its model in Pinocchio; `state` puts it somewhere.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links, joints, inertial parameters (any numbers) and gravity.
+
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self.model = free_floating_model(robot)
+        self.inertias = read_only(
+            spatial_inertia(np.array([i.toDynamicParameters() for i in self.model.inertias]))
+        )
+        self._joint_of, self._J_H_L = supports(robot)
+
+    def state(
+        self,
+        positions: Array,
+        velocities: Array,
+        A_H_B: Array | None = None,
+        base_velocity: Array | None = None,
+        *,
+        base: str = '',
+        representation: Representation = Representation.MIXED,
+    ) -> State:
+        """
+        Return the robot in motion.
+
+        Parameters
+        ----------
+        positions, velocities : ndarray, shape (n_joints,)
+            Of the joints [rad, rad/s; m, m/s].
+        A_H_B : ndarray, shape (4, 4), optional
+            Pose of the base [m]. Default: the identity.
+        base_velocity : ndarray, shape (6,), optional
+            Of the base [m/s, rad/s]. Default: at rest.
+        base : str, optional
+            Any frame of the robot. Default: the root link.
+        representation : Representation
+            Form of the base velocity.
+
+        Returns
+        -------
+        State
+
+        Raises
+        ------
+        FrameNotFound
+            If the robot has no such frame.
+        ModelError
+            If the pose is none.
+        ShapeError
+            If an array has the wrong shape.
+
+        """
+        n = len(self.robot.joint_names)
+        s, s_rate = _shaped('positions', positions, n), _shaped('velocities', velocities, n)
+        A_H_B = _pose(np.eye(4) if A_H_B is None else A_H_B)
+        v = _shaped('base_velocity', np.zeros(6) if base_velocity is None else base_velocity, 6)
+        # The base seen from the root at rest, which gives the pose and the velocity of the root.
+        at_rest = State(self, np.eye(4), s, np.concatenate([np.zeros(6), s_rate]))
+        frame = base or self.robot.link_names[0]
+        root_H_B = at_rest.pose(frame)
+        B_v = convert_velocity(v, A_H_B, representation, Representation.LEFT)
+        B_v -= at_rest.velocity(frame, Representation.LEFT)
+        root_velocity = motion_transform(root_H_B) @ B_v
+        return State(
+            self, A_H_B @ inverse_pose(root_H_B), s, np.concatenate([root_velocity, s_rate])
+        )
+
+    def proper_dynamics(
+        self,
+        positions: Array,
+        velocities: Array,
+        accelerations: Array,
+        angular_velocity: Array,
+        proper_acceleration: Array,
+        *,
+        base: str = '',
+    ) -> Array:
+        """
+        Return the generalised forces from what joint sensors and an IMU measure [T 3.64].
+
+        Parameters
+        ----------
+        positions, velocities, accelerations : ndarray, shape (n_joints,)
+            Of the joints.
+        angular_velocity : ndarray, shape (3,)
+            Of the base, in its axes [rad/s].
+        proper_acceleration : ndarray, shape (6,)
+            Proper sensor acceleration of the base [m/s^2, rad/s^2].
+        base : str, optional
+            Any frame of the robot. Default: the root link.
+
+        Returns
+        -------
+        ndarray, shape (6 + n_joints,)
+            In the left-trivialised variables of the base [N, Nm].
+
+        """
+        v = np.concatenate([np.zeros(3), _shaped('angular_velocity', angular_velocity, 3)])
+        state = self.state(
+            positions, velocities, None, v, base=base, representation=Representation.LEFT
+        )
+        equations = state.equations(base, Representation.LEFT)
+        acceleration = np.concatenate(
+            [
+                _shaped('proper_acceleration', proper_acceleration, 6),
+                _shaped('accelerations', accelerations, len(self.robot.joint_names)),
+            ]
+        )
+        return equations.inverse_dynamics(acceleration) - equations.gravity_forces
+
+    def locate(self, frame: str) -> tuple[int, Array]:
+        """
+        Return where a frame is fixed.
+
+        Parameters
+        ----------
+        frame : str
+            URDF link, joint or sensor tag; empty for the root link.
+
+        Returns
+        -------
+        joint : int
+            Index of the joint of `model` that carries it.
+        J_H_F : ndarray, shape (4, 4)
+            Its pose in the frame of that joint [m].
+
+        """
+        link, L_H_F = self.robot.frame(frame) if frame else (0, np.eye(4))
+        return int(self._joint_of[link]), np.asarray(self._J_H_L[link] @ L_H_F)
+
+
+class State:
+    """
+    A robot in motion; build one with `FreeFloating.state`.
+
+    Parameters
+    ----------
+    model : FreeFloating
+        The robot.
+    A_H_root : ndarray, shape (4, 4)
+        Pose of the root link [m].
+    positions : ndarray, shape (n_joints,)
+        Of the joints [rad or m].
+    root_velocity : ndarray, shape (6 + n_joints,)
+        Left-trivialised velocity of the root link, then of the joints.
+
+    """
+
+    def __init__(
+        self, model: FreeFloating, A_H_root: Array, positions: Array, root_velocity: Array
+    ) -> None:
+        self.model = model
+        self.positions = read_only(positions)
+        self.root_velocity = read_only(root_velocity)
+        q = np.concatenate([pin.SE3ToXYZQUAT(pin.SE3(A_H_root)), positions])
+        data = model.model.createData()
+        pin.computeJointJacobiansTimeVariation(model.model, data, q, self.root_velocity)
+        joints = range(1, model.model.njoints)
+        args = [(model.model, data, j, pin.LOCAL) for j in joints]
+        self._A_H_J = np.array([pose.homogeneous for pose in data.oMi])
+        # Entry 0 is the world, so that joints keep Pinocchio's indices.
+        zero = np.zeros((6, model.model.nv))
+        self._J = np.array([zero, *(pin.getJointJacobian(*a) for a in args)])
+        self._J_rate = np.array([zero, *(pin.getJointJacobianTimeVariation(*a) for a in args)])
+
+    def pose(self, frame: str = '') -> Array:
+        """
+        Return the pose of a frame [T 3.46].
+
+        Parameters
+        ----------
+        frame : str, optional
+            Any frame of the robot. Default: the root link.
+
+        Returns
+        -------
+        ndarray, shape (4, 4)
+            A_H_F [m].
+
+        """
+        joint, J_H_F = self.model.locate(frame)
+        return np.asarray(self._A_H_J[joint] @ J_H_F, dtype=np.float64)
+
+    def velocity(
+        self, frame: str = '', representation: Representation = Representation.MIXED
+    ) -> Array:
+        """
+        Return the velocity of a frame [T 3.47].
+
+        Parameters
+        ----------
+        frame : str, optional
+            Any frame of the robot. Default: the root link.
+        representation : Representation
+            Form of the result.
+
+        Returns
+        -------
+        ndarray, shape (6,)
+            [m/s, rad/s].
+
+        """
+        return np.asarray(self._base_rows(frame, representation)[0] @ self.root_velocity)
+
+    def jacobian(
+        self,
+        frame: str,
+        variables: EquationsOfMotion,
+        representation: Representation = Representation.MIXED,
+    ) -> Array:
+        """
+        Return the Jacobian of a frame [T 3.47, 3.67, 3.70].
+
+        Parameters
+        ----------
+        frame : str
+            Any frame of the robot.
+        variables : EquationsOfMotion
+            In whose velocity it is taken, of this state.
+        representation : Representation
+            Form of the velocity of the frame.
+
+        Returns
+        -------
+        ndarray, shape (6, 6 + n_joints)
+            Its transpose takes a wrench in that form to the forces of the equations.
+
+        """
+        to_root = self._root_equations.velocity_map(variables)
+        return np.asarray(self._base_rows(frame, representation)[0] @ to_root)
+
+    def equations(
+        self, base: str = '', representation: Representation = Representation.MIXED
+    ) -> EquationsOfMotion:
+        """
+        Return the equations of motion about a base [T 3.62-3.78].
+
+        Parameters
+        ----------
+        base : str, optional
+            Any frame of the robot. Default: the root link.
+        representation : Representation
+            Form of its velocity.
+
+        Returns
+        -------
+        EquationsOfMotion
+
+        Raises
+        ------
+        FrameNotFound
+            If the robot has no such frame.
+        ModelError
+            If the representation is `SENSOR`, whose acceleration is not the rate of a velocity.
+
+        """
+        if representation is Representation.SENSOR:
+            raise ModelError(
+                'equations of motion need a velocity whose rate is the acceleration, and the '
+                'sensor acceleration is not one; take LEFT, or FreeFloating.proper_dynamics'
+            )
+        return self._root_equations.change_base_rows(*self._base_rows(base, representation))
+
+    @cached_property
+    def _root_equations(self) -> EquationsOfMotion:
+        """
+        Return the equations in the left-trivialised variables of the root link [T 3.63].
+
+        Sums over bodies, as printed: they hold for any parameters, while the sums of Pinocchio's
+        recursions fail where masses below a joint do not add up to something positive.
+        """
+        J, J_rate, M = self._J, self._J_rate, self.model.inertias
+        v = J @ self.root_velocity
+        J_T = np.swapaxes(J, -1, -2)
+        MJ = M @ J
+        mass_matrix = (J_T @ MJ).sum(axis=0)
+        C = (J_T @ (M @ J_rate + _body_coriolis(M, v) @ J)).sum(axis=0)
+        fall = np.zeros(self.root_velocity.size)
+        fall[:6] = gravity_acceleration(self.pose(), self.model.robot.gravity, Representation.LEFT)
+        n = self.root_velocity.size
+        return EquationsOfMotion(
+            velocity=self.root_velocity,
+            mass_matrix=read_only(mass_matrix),
+            coriolis_matrix=read_only(C),
+            gravity_forces=read_only(-mass_matrix @ fall),
+            T=read_only(np.eye(n)),
+            T_rate=read_only(np.zeros((n, n))),
+        )
+
+    def _base_rows(self, frame: str, representation: Representation) -> tuple[Array, Array]:
+        """Return the Jacobian of a frame in the variables of the root, and its rate [T 3.47]."""
+        joint, J_H_F = self.model.locate(frame)
+        F_X_J = motion_transform(inverse_pose(J_H_F))
+        J, J_rate = F_X_J @ self._J[joint], F_X_J @ self._J_rate[joint]
+        C_H_F = pose_of_base(self._A_H_J[joint] @ J_H_F, representation)
+        C_X_F = motion_transform(C_H_F)
+        # Velocity of the frame as seen from C: all of it, its rotation, or nothing.
+        v = np.zeros(6)
+        if representation is Representation.RIGHT:
+            v = J @ self.root_velocity
+        elif representation is Representation.MIXED:
+            v[3:] = J[3:] @ self.root_velocity
+        return C_X_F @ J, C_X_F @ (motion_cross(v) @ J + J_rate)
+
+
+def _body_coriolis(M: Array, v: Array) -> Array:
+    """
+    Return for each body the skew matrix N with N v = v ×* M v that enters the Coriolis matrix.
+
+    The thesis has v ×* M + M v × here [T 3.58b]. Any skew N of that property keeps the rate of
+    the mass matrix minus twice the Coriolis matrix skew. The mean of that one and of the one that
+    crosses with the momentum also leaves the block structure of (3.98), which the printed one
+    does not, and is Pinocchio's.
+    """
+    h = (M @ v[..., None])[..., 0]
+    with_momentum = np.zeros_like(M)
+    with_momentum[..., :3, 3:] = with_momentum[..., 3:, :3] = -hat(h[..., :3])
+    with_momentum[..., 3:, 3:] = -hat(h[..., 3:])
+    return np.asarray((wrench_cross(v) @ M + M @ motion_cross(v) + with_momentum) / 2)
+
+
+def _shaped(name: str, values: Array, size: int) -> Array:
+    """Return an argument as an array of floats, or raise if it has another shape."""
+    array = np.array(values, dtype=np.float64)
+    if array.shape != (size,):
+        raise ShapeError(name, (size,), array.shape)
+    return array
+
+
+def _pose(A_H_B: Array) -> Array:
+    """Return a pose with its rotation made orthonormal, or raise if it is none."""
+    H = np.array(A_H_B, dtype=np.float64)
+    if H.shape != (4, 4):
+        raise ShapeError('A_H_B', (4, 4), H.shape)
+    R = H[:3, :3]
+    off = np.abs(R.T @ R - np.eye(3)).max() if np.isfinite(H).all() else np.inf
+    if off > SAME_POSE or np.linalg.det(R) < 0 or (H[3] != (0.0, 0.0, 0.0, 1.0)).any():
+        raise ModelError(f'A_H_B is not the pose of a frame:\n{H}')
+    left, _, right = np.linalg.svd(R)
+    H[:3, :3] = left @ right
+    return H

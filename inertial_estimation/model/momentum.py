@@ -1,0 +1,218 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Momentum of the robot about its centre of mass, and the equations in its terms [T section 3.9].
+
+G stands for the frame at the centre of mass with the axes of the inertial frame A. About any
+other frame the momentum is ``equations.momentum``; its rate is the sum of weight and external
+wrenches if that frame is A [T 2.84] or G [T 2.85].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.model.equations_of_motion import EquationsOfMotion
+from inertial_estimation.model.free_floating import State
+from inertial_estimation.model.representations import Representation
+from inertial_estimation.model.rigid_body import parameters_of
+from inertial_estimation.model.sensors import read_only
+from inertial_estimation.model.spatial import motion_cross, motion_transform
+
+Array = NDArray[np.float64]
+
+LEAST_RATIO = 1e-12
+"""Locked inertias with a smaller ratio of their principal moments count as singular."""
+
+
+@dataclass(frozen=True, eq=False)
+class Centroidal:
+    """What the robot is as a whole, with all joints locked; all arrays are read-only."""
+
+    mass: float
+    """Total [kg]."""
+    com: Array
+    """Centre of mass in A, shape (3,) [m] [T 3.53]."""
+    com_velocity: Array
+    """Its rate, shape (3,) [m/s]."""
+    inertia: Array
+    """
+    Locked inertia G_I, shape (6, 6): mass, zeros, and the 3 x 3 inertia about the centre of mass
+    in the axes of A [T 3.83, 3.84].
+    """
+    momentum: Array
+    """G_h, shape (6,) [N s, Nm s] [T 3.83, 3.84]."""
+
+
+def centroidal(state: State) -> Centroidal:
+    """
+    Return mass, centre of mass, locked inertia and momentum [T 3.83, 3.84].
+
+    Parameters
+    ----------
+    state : State
+        Of the robot.
+
+    Returns
+    -------
+    Centroidal
+
+    Raises
+    ------
+    ModelError
+        If the robot has no mass.
+
+    """
+    mixed = state.equations('', Representation.MIXED)
+    mass, com = _mass_and_com(mixed)
+    G_Xf_B = motion_transform(_pose_at(com)).T
+    momentum = G_Xf_B @ mixed.momentum
+    return Centroidal(
+        mass=mass,
+        com=read_only(state.pose()[:3, 3] + com),
+        com_velocity=read_only(momentum[:3] / mass),
+        inertia=read_only(G_Xf_B @ mixed.mass_matrix[:6, :6] @ G_Xf_B.T),
+        momentum=read_only(momentum),
+    )
+
+
+def momentum_matrix(state: State, variables: EquationsOfMotion) -> Array:
+    """
+    Return the centroidal momentum matrix [T 3.85].
+
+    Parameters
+    ----------
+    state : State
+        Of the robot.
+    variables : EquationsOfMotion
+        In whose velocity it is taken, of this state.
+
+    Returns
+    -------
+    ndarray, shape (6, 6 + n_joints)
+        Takes the velocity to G_h.
+
+    """
+    mixed = state.equations('', Representation.MIXED)
+    _, com = _mass_and_com(mixed)
+    G_A = motion_transform(_pose_at(com)).T @ mixed.momentum_matrix
+    return np.asarray(G_A @ mixed.velocity_map(variables), dtype=np.float64)
+
+
+def average_equations(state: State) -> EquationsOfMotion:
+    """
+    Return the equations with the average velocity of the robot as base velocity [T 3.92-3.98].
+
+    The mass matrix has the blocks mass, locked inertia and joints; the Coriolis matrix has zeros
+    in the rows and columns of the centre of mass; gravity acts on the first three rows alone.
+
+    Parameters
+    ----------
+    state : State
+        Of the robot.
+
+    Returns
+    -------
+    EquationsOfMotion
+        ``velocity[:3]`` is that of the centre of mass, ``velocity[3:6]`` the locked angular
+        velocity in A, which is the rate of no orientation [T 3.86].
+
+    Raises
+    ------
+    ModelError
+        If the locked inertia is singular, as of a robot that is one point or one line.
+
+    """
+    mixed = state.equations('', Representation.MIXED)
+    G_A, G_A_rate = _momentum_matrix_and_rate(mixed)
+    _, com = _mass_and_com(mixed)
+    B_X_G = motion_transform(_pose_at(com))
+    inertia = G_A[:, :6] @ B_X_G
+    _check_regular(inertia[3:, 3:])
+    inertia_rate = G_A_rate[:, :6] @ B_X_G + G_A[:, :6] @ B_X_G @ _shift_rate(mixed)
+    J = _solve(inertia, G_A)
+    return mixed.change_base_rows(J, _solve(inertia, G_A_rate - inertia_rate @ J))
+
+
+def com_equations(state: State, base: str = '') -> EquationsOfMotion:
+    """
+    Return the equations with the centre of mass as origin of the base [T 3.89-3.91].
+
+    Parameters
+    ----------
+    state : State
+        Of the robot.
+    base : str, optional
+        Frame that gives the base its axes. Default: the root link.
+
+    Returns
+    -------
+    EquationsOfMotion
+        ``velocity[:3]`` is that of the centre of mass, ``velocity[3:6]`` the angular velocity of
+        the base in A.
+
+    """
+    mixed = state.equations(base, Representation.MIXED)
+    mass, _ = _mass_and_com(mixed)
+    J, J_rate = np.eye(6, mixed.velocity.size), np.zeros((6, mixed.velocity.size))
+    J[:3] = mixed.mass_matrix[:3] / mass
+    J_rate[:3] = _mass_matrix_rate(mixed)[:3] / mass
+    return mixed.change_base_rows(J, J_rate)
+
+
+def _momentum_matrix_and_rate(mixed: EquationsOfMotion) -> tuple[Array, Array]:
+    """Return the centroidal momentum matrix in mixed variables, and its rate."""
+    _, com = _mass_and_com(mixed)
+    G_Xf_B = motion_transform(_pose_at(com)).T
+    G_A = G_Xf_B @ mixed.momentum_matrix
+    return G_A, G_Xf_B @ _mass_matrix_rate(mixed)[:6] + _shift_rate(mixed).T @ G_A
+
+
+def _shift_rate(mixed: EquationsOfMotion) -> Array:
+    """Return v× with v the velocity of G against B[A], which do not turn [T 2.36]."""
+    mass, _ = _mass_and_com(mixed)
+    v = np.zeros(6)
+    v[:3] = mixed.momentum[:3] / mass - mixed.velocity[:3]
+    return motion_cross(v)
+
+
+def _mass_matrix_rate(equations: EquationsOfMotion) -> Array:
+    """Return the rate of the mass matrix, which its property with the Coriolis matrix gives."""
+    return equations.coriolis_matrix + equations.coriolis_matrix.T
+
+
+def _mass_and_com(mixed: EquationsOfMotion) -> tuple[float, Array]:
+    """Return total mass and the centre of mass in B[A], from the locked inertia [T 3.54]."""
+    parameters = parameters_of(mixed.mass_matrix[:6, :6])
+    if not parameters[0] > 0.0:
+        raise ModelError(
+            f'the robot has a mass of {parameters[0]:g} kg in all, so there is no centre of mass; '
+            'give it inertial parameters'
+        )
+    return float(parameters[0]), parameters[1:4] / parameters[0]
+
+
+def _pose_at(origin: Array) -> Array:
+    """Return the pose of a frame that is not turned."""
+    pose = np.eye(4)
+    pose[:3, 3] = origin
+    return pose
+
+
+def _solve(matrix: Array, right: Array) -> Array:
+    """Return the solution of a linear system."""
+    return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+
+
+def _check_regular(inertia: Array) -> None:
+    """Raise if a 3 x 3 inertia cannot be inverted."""
+    moments = np.linalg.eigvalsh(inertia)
+    if not abs(moments).min() > LEAST_RATIO * abs(moments).max():
+        raise ModelError(
+            f'the principal moments of inertia of the robot are {moments} kg m^2: without a '
+            'rotation about some axis there is no average angular velocity'
+        )

@@ -1,0 +1,218 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The forms in which velocity, acceleration and wrench of one frame are written [T chapter 2].
+
+B moves with the body, A is inertial, B[A] has the origin of B and the axes of A. Every function
+takes six-vectors, or stacks of them with a stack of poses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.model.spatial import inverse_pose, motion_transform, wrench_transform
+
+Array = NDArray[np.float64]
+
+
+class Representation(Enum):
+    """
+    In which frame C the six-vectors of a frame B are written [T Tables 2.1 and 2.2].
+
+    The acceleration is the rate of the velocity's components, but for `SENSOR`.
+    """
+
+    LEFT = 'left'
+    """Left-trivialised, C = B; Pinocchio's LOCAL, iDynTree's BODY_FIXED."""
+    RIGHT = 'right'
+    """Right-trivialised, C = A; Pinocchio's WORLD, iDynTree's INERTIAL_FIXED."""
+    MIXED = 'mixed'
+    """C = B[A]: rate of the origin, angular velocity in A; LOCAL_WORLD_ALIGNED, MIXED."""
+    SENSOR = 'sensor'
+    """Velocity and wrench as `LEFT`; acceleration [B_R_A A_o''; B_omega'] [T 2.40]."""
+
+
+def pose_of_base(A_H_B: Array, representation: Representation) -> Array:
+    """
+    Return the pose of B in the frame C in which a representation is written.
+
+    Parameters
+    ----------
+    A_H_B : ndarray, shape (..., 4, 4)
+        Pose of B in A [m].
+    representation : Representation
+        Which C.
+
+    Returns
+    -------
+    ndarray, shape (..., 4, 4)
+        C_H_B [m].
+
+    """
+    if representation is Representation.RIGHT:
+        return np.array(A_H_B, dtype=np.float64)
+    C_H_B = np.zeros(np.shape(A_H_B))
+    C_H_B[..., range(4), range(4)] = 1.0
+    if representation is Representation.MIXED:
+        C_H_B[..., :3, :3] = A_H_B[..., :3, :3]
+    return C_H_B
+
+
+def convert_velocity(
+    velocity: Array, A_H_B: Array, given: Representation, wanted: Representation
+) -> Array:
+    """
+    Return a velocity in another representation [T Table 2.1].
+
+    Parameters
+    ----------
+    velocity : ndarray, shape (..., 6)
+        Of B relative to A, as `given` [m/s, rad/s].
+    A_H_B : ndarray, shape (..., 4, 4)
+        Pose of B in A [m].
+    given, wanted : Representation
+        Forms of the argument and of the result.
+
+    Returns
+    -------
+    ndarray, shape (..., 6)
+        As `wanted` [m/s, rad/s].
+
+    """
+    return _between(velocity, A_H_B, given, wanted, motion_transform)
+
+
+def convert_wrench(
+    wrench: Array, A_H_B: Array, given: Representation, wanted: Representation
+) -> Array:
+    """
+    Return a wrench in another representation [T 2.46].
+
+    Parameters
+    ----------
+    wrench : ndarray, shape (..., 6)
+        In and about the frame of `given` [N, Nm].
+    A_H_B : ndarray, shape (..., 4, 4)
+        Pose of B in A [m].
+    given, wanted : Representation
+        Forms of the argument and of the result.
+
+    Returns
+    -------
+    ndarray, shape (..., 6)
+        In and about the frame of `wanted` [N, Nm].
+
+    """
+    return _between(wrench, A_H_B, given, wanted, wrench_transform)
+
+
+def convert_acceleration(
+    acceleration: Array,
+    velocity: Array,
+    A_H_B: Array,
+    given: Representation,
+    wanted: Representation,
+) -> Array:
+    """
+    Return an acceleration in another representation [T Table 2.2].
+
+    A proper acceleration is converted in the same way.
+
+    Parameters
+    ----------
+    acceleration : ndarray, shape (..., 6)
+        Of B relative to A, as `given` [m/s^2, rad/s^2].
+    velocity : ndarray, shape (..., 6)
+        Likewise [m/s, rad/s].
+    A_H_B : ndarray, shape (..., 4, 4)
+        Pose of B in A [m].
+    given, wanted : Representation
+        Forms of the arguments and of the result.
+
+    Returns
+    -------
+    ndarray, shape (..., 6)
+        As `wanted` [m/s^2, rad/s^2].
+
+    """
+    mixed = convert_velocity(velocity, A_H_B, given, Representation.MIXED)
+    # The rate of the origin is the linear part of the rate of six-vectors only in the mixed form.
+    turning = np.zeros(mixed.shape)
+    turning[..., :3] = np.cross(mixed[..., :3], mixed[..., 3:])
+    rate = convert_velocity(acceleration, A_H_B, given, Representation.MIXED)
+    if given in (Representation.LEFT, Representation.RIGHT):
+        rate = rate - turning
+    if wanted in (Representation.LEFT, Representation.RIGHT):
+        rate = rate + turning
+    return convert_velocity(rate, A_H_B, Representation.MIXED, wanted)
+
+
+def proper_acceleration(
+    acceleration: Array, A_H_B: Array, gravity: Array, representation: Representation
+) -> Array:
+    """
+    Return the proper acceleration: acceleration minus gravity [T 2.41-2.43].
+
+    Parameters
+    ----------
+    acceleration : ndarray, shape (..., 6)
+        Of B relative to A [m/s^2, rad/s^2].
+    A_H_B : ndarray, shape (..., 4, 4)
+        Pose of B in A [m].
+    gravity : ndarray, shape (3,)
+        In the axes of A [m/s^2].
+    representation : Representation
+        Form of the argument and of the result.
+
+    Returns
+    -------
+    ndarray, shape (..., 6)
+        With `SENSOR`, what an IMU at B measures [m/s^2, rad/s^2].
+
+    """
+    return acceleration - gravity_acceleration(A_H_B, gravity, representation)
+
+
+def gravity_acceleration(A_H_B: Array, gravity: Array, representation: Representation) -> Array:
+    """
+    Return the acceleration of a body in free fall without rotation [T 2.41-2.43].
+
+    Parameters
+    ----------
+    A_H_B : ndarray, shape (..., 4, 4)
+        Pose of B in A [m].
+    gravity : ndarray, shape (3,)
+        In the axes of A [m/s^2].
+    representation : Representation
+        Form of the result.
+
+    Returns
+    -------
+    ndarray, shape (..., 6)
+        Zero in the angular part [m/s^2, rad/s^2].
+
+    """
+    fall = np.zeros((*A_H_B.shape[:-2], 6))
+    # Without the hat of the origin: gravity is a field of parallel vectors.
+    axes = pose_of_base(A_H_B, representation)[..., :3, :3]
+    fall[..., :3] = (axes @ np.swapaxes(A_H_B[..., :3, :3], -1, -2)) @ np.asarray(gravity)
+    return fall
+
+
+def _between(
+    six: Array,
+    A_H_B: Array,
+    given: Representation,
+    wanted: Representation,
+    transform: Callable[[Array], Array],
+) -> Array:
+    """Move a six-vector from the frame of one representation to that of another."""
+    given_H_B = pose_of_base(A_H_B, given)
+    wanted_H_B = pose_of_base(A_H_B, wanted)
+    moved = transform(wanted_H_B @ inverse_pose(given_H_B)) @ np.asarray(six)[..., None]
+    return np.asarray(moved[..., 0], dtype=np.float64)

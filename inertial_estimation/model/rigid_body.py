@@ -1,0 +1,190 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The Newton-Euler equations of one body in every representation [T sections 2.6-2.8].
+
+Inertial parameters are those of `model.inertia`, about the origin of the body frame B. All
+functions take stacks of arrays. Parameters of no real body (zero mass) are as good as any.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.model.representations import (
+    Representation,
+    gravity_acceleration,
+    pose_of_base,
+)
+from inertial_estimation.model.spatial import hat, wrench_cross, wrench_transform
+
+Array = NDArray[np.float64]
+
+
+def spatial_inertia(parameters: Array) -> Array:
+    """
+    Return the 6 x 6 inertia M of a body about the origin of its frame [T 2.67].
+
+    Parameters
+    ----------
+    parameters : ndarray, shape (..., 10)
+        As in `model.inertia`.
+
+    Returns
+    -------
+    ndarray, shape (..., 6, 6)
+        [[m 1, -(mc)^], [(mc)^, I]] in B [kg, kg m, kg m^2].
+
+    """
+    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = np.moveaxis(np.asarray(parameters), -1, 0)
+    M = np.zeros((*m.shape, 6, 6))
+    M[..., range(3), range(3)] = m[..., None]
+    M[..., 3:, :3] = hat(np.stack([hx, hy, hz], axis=-1))
+    M[..., :3, 3:] = -M[..., 3:, :3]
+    rows = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    M[..., 3:, 3:] = np.moveaxis(rows, (0, 1), (-2, -1))
+    return M
+
+
+def parameters_of(M: Array) -> Array:
+    """
+    Return the inertial parameters of a 6 x 6 inertia: the inverse of `spatial_inertia`.
+
+    Parameters
+    ----------
+    M : ndarray, shape (..., 6, 6)
+        As `spatial_inertia` gives it, or sums of such.
+
+    Returns
+    -------
+    ndarray, shape (..., 10)
+        As in `model.inertia`.
+
+    """
+    rows = [0, 5, 3, 4, 3, 3, 4, 3, 4, 5]
+    columns = [0, 1, 2, 0, 3, 4, 4, 5, 5, 5]
+    return np.asarray(M, dtype=np.float64)[..., rows, columns]
+
+
+def inertia_seen_from(M: Array, C_H_B: Array) -> Array:
+    """
+    Return the inertia of a body in another frame, C_Xf_B M B_X_C [T section 2.7].
+
+    Parameters
+    ----------
+    M : ndarray, shape (..., 6, 6)
+        In B [kg, kg m, kg m^2].
+    C_H_B : ndarray, shape (..., 4, 4)
+        Pose of B in C [m].
+
+    Returns
+    -------
+    ndarray, shape (..., 6, 6)
+        In C [kg, kg m, kg m^2].
+
+    """
+    C_Xf_B = wrench_transform(C_H_B)
+    return np.asarray(C_Xf_B @ M @ np.swapaxes(C_Xf_B, -1, -2), dtype=np.float64)
+
+
+def external_wrench(
+    parameters: Array,
+    A_H_B: Array,
+    velocity: Array,
+    acceleration: Array,
+    gravity: Array,
+    representation: Representation,
+) -> Array:
+    """
+    Return the wrench that moves a body as given, its weight aside [T 2.76-2.79].
+
+    Parameters
+    ----------
+    parameters : ndarray, shape (..., 10)
+        As in `model.inertia`.
+    A_H_B : ndarray, shape (..., 4, 4)
+        Pose of the body in the inertial frame A [m].
+    velocity, acceleration : ndarray, shape (..., 6)
+        Of B relative to A [m/s, rad/s], [m/s^2, rad/s^2].
+    gravity : ndarray, shape (3,)
+        In the axes of A [m/s^2].
+    representation : Representation
+        Form of the velocity, the acceleration and the result.
+
+    Returns
+    -------
+    ndarray, shape (..., 6)
+        C_f [N, Nm].
+
+    """
+    M = inertia_seen_from(spatial_inertia(parameters), pose_of_base(A_H_B, representation))
+    v = np.array(velocity, dtype=np.float64)
+    if representation in (Representation.MIXED, Representation.SENSOR):
+        v[..., :3] = 0.0
+    fall = gravity_acceleration(A_H_B, gravity, representation)
+    return _newton_euler(M, v, acceleration - fall)
+
+
+def net_wrench(parameters: Array, angular_velocity: Array, proper_acceleration: Array) -> Array:
+    """
+    Return the wrench that moves a body, from what an IMU in it measures [T 2.80].
+
+    Parameters
+    ----------
+    parameters : ndarray, shape (..., 10)
+        As in `model.inertia`.
+    angular_velocity : ndarray, shape (..., 3)
+        B_omega [rad/s].
+    proper_acceleration : ndarray, shape (..., 6)
+        Proper sensor acceleration [m/s^2, rad/s^2].
+
+    Returns
+    -------
+    ndarray, shape (..., 6)
+        In and about B [N, Nm].
+
+    """
+    v = np.zeros(np.shape(proper_acceleration))
+    v[..., 3:] = angular_velocity
+    return _newton_euler(spatial_inertia(parameters), v, proper_acceleration)
+
+
+def momentum(
+    parameters: Array, A_H_B: Array, velocity: Array, representation: Representation
+) -> Array:
+    """
+    Return the momentum of a body [T 2.83].
+
+    With `RIGHT` its rate is the sum of weight and external wrench [T 2.84]; with `MIXED` if the
+    origin of B is the centre of mass [T 2.85].
+
+    Parameters
+    ----------
+    parameters : ndarray, shape (..., 10)
+        As in `model.inertia`.
+    A_H_B : ndarray, shape (..., 4, 4)
+        Pose of the body in the inertial frame A [m].
+    velocity : ndarray, shape (..., 6)
+        Of B relative to A [m/s, rad/s].
+    representation : Representation
+        Form of the velocity and the result.
+
+    Returns
+    -------
+    ndarray, shape (..., 6)
+        C_h, linear and angular momentum, the latter about the origin of C [N s, Nm s].
+
+    """
+    M = inertia_seen_from(spatial_inertia(parameters), pose_of_base(A_H_B, representation))
+    return _apply(M, velocity)
+
+
+def _newton_euler(M: Array, v: Array, a: Array) -> Array:
+    """Return M a + v ×* M v."""
+    return _apply(M, a) + _apply(wrench_cross(v), _apply(M, v))
+
+
+def _apply(matrix: Array, six: Array) -> Array:
+    """Return the product of stacks of matrices and of vectors."""
+    return np.asarray((matrix @ np.asarray(six)[..., None])[..., 0], dtype=np.float64)
