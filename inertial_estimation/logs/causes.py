@@ -17,28 +17,19 @@ from numpy.typing import NDArray
 
 from inertial_estimation.estimation.dependence import JointDependence, joint_dependence
 from inertial_estimation.estimation.estimate import Quality
-from inertial_estimation.estimation.faults import alike, find_faults
+from inertial_estimation.estimation.faults import alike
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.quality import Working
 from inertial_estimation.estimation.solvers import Solvers
+from inertial_estimation.logs.failures import STATES, UNTOLD, Codes, find_failures
 from inertial_estimation.logs.figures import CauseReport
 from inertial_estimation.logs.reach import Reach
 from inertial_estimation.logs.replay import Replay
 from inertial_estimation.logs.wording import describe
-from inertial_estimation.sample import Array, SampleBatch, SensorState
+from inertial_estimation.sample import Array, SensorState
 
 Mask = NDArray[np.bool_]
-Codes = NDArray[np.uint8]
 
-NO_RATE = int(max(SensorState)) + 1
-"""A joint whose position came and whose velocity did not."""
-UNTOLD = NO_RATE + 1
-"""Contacts that the sensors do not tell apart."""
-STATES = {
-    **{int(state): state.name.lower() for state in SensorState},
-    NO_RATE: 'no_velocity',
-    UNTOLD: 'undetermined',
-}
 KINDS = ('joint', 'imu', 'ft', 'contact', 'offset')
 
 
@@ -90,25 +81,16 @@ class _Causes:
     def find(self, offset_reach: Reach) -> tuple[CauseReport, ...]:
         """Go through sensors and joints, contacts, and offsets."""
         robot, recording = self.robot, self.replay.recording
-        samples = recording.without_frozen(sensor.name for sensor in robot.ft_sensors)
         between = self.whole.dynamics.forest.joints_between_trees
-        n = len(robot.joint_names)
-        sensors = slice(n, n + len(robot.imus) + len(robot.ft_sensors))
-        faults = find_faults(samples, between)
-        joints = _joint_codes(samples, faults[:, :n])
-        imus, fts = np.split(faults[:, sensors], [len(robot.imus)], axis=1)
-        imu_codes = _sensor_codes(samples.imu_states, imus)
-        ft_codes = _sensor_codes(samples.ft_states, fts)
-        there = np.isfinite(recording.samples.ft_readings).all(axis=2)
-        ft_codes[there & np.isnan(samples.ft_readings).any(axis=2)] = SensorState.FROZEN
-        for pattern, rows in alike(faults[:, sensors]):
-            chosen = np.zeros(len(samples), dtype=bool)
+        failed = find_failures(recording, robot, between)
+        for pattern, rows in alike(failed.sensors):
+            chosen = np.zeros(len(recording.samples), dtype=bool)
             chosen[rows] = True
             imus_fail, fts_fail = np.split(pattern, [len(robot.imus)])
             plan = self._plan(tuple((~imus_fail).tolist()), tuple((~fts_fail).tolist()))
-            self._add_fts(plan, fts_fail, ft_codes, chosen)
-            self._add_imus(plan, imus_fail, imu_codes, chosen)
-            self._add_joints(plan, joints, chosen)
+            self._add_fts(plan, fts_fail, failed.fts, chosen)
+            self._add_imus(plan, imus_fail, failed.imus, chosen)
+            self._add_joints(plan, failed.joints, chosen)
         self._add_undetermined()
         self._add_offsets(offset_reach)
         return self._reports()
@@ -202,7 +184,7 @@ class _Causes:
             members = lost & (owner == s)
             names = self._named(members.any(axis=0))
             rows = members.any(axis=1)
-            ordered = ' '.join(c.name for c in self.contacts if c.name in names)
+            ordered = ', '.join(c.name for c in self.contacts if c.name in names)
             entry = self._entry('contact', ordered, UNTOLD, rows)
             entry.doubtful_contacts |= names
             carried = self.whole.balance.joint_contacts[:, members.any(axis=0)].any(axis=1)
@@ -272,21 +254,3 @@ def _report(
 
 def _ordered(names: set[str], order: list[str]) -> tuple[str, ...]:
     return tuple(name for name in order if name in names)
-
-
-def _joint_codes(samples: SampleBatch, failed: Mask) -> Codes:
-    """Return how each joint came about: `FRESH`, `ASSUMED`, or why it is missing."""
-    codes = _sensor_codes(samples.joint_states, failed)
-    silent = failed & np.isfinite(samples.positions) & (codes == SensorState.INVALID)
-    codes[silent & np.isnan(samples.velocities)] = NO_RATE
-    if samples.joint_states is not None:
-        codes[~failed & (samples.joint_states == SensorState.ASSUMED)] = SensorState.ASSUMED
-    return codes
-
-
-def _sensor_codes(states: Codes | None, failed: Mask) -> Codes:
-    """Return why each sensor failed; `FRESH` where it did not, whatever was not needed of it."""
-    fresh, invalid = np.uint8(SensorState.FRESH), np.uint8(SensorState.INVALID)
-    given = np.full(failed.shape, fresh) if states is None else states
-    codes: Codes = np.where(failed, np.where(given == fresh, invalid, given), fresh)
-    return codes

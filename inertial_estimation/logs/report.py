@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -17,10 +16,8 @@ from inertial_estimation.logs.comparison import Comparison, compare
 from inertial_estimation.logs.figures import (
     CHECK,
     DRIFT,
-    EstimatedTorqueReport,
     OffsetReport,
     ReplayReport,
-    ResidualReport,
     StreamReport,
     SupportReport,
     TorqueReport,
@@ -29,14 +26,17 @@ from inertial_estimation.logs.figures import (
 from inertial_estimation.logs.offsets import Offsets, speaking
 from inertial_estimation.logs.reach import find_assumed_offsets
 from inertial_estimation.logs.replay import Replay, make_estimator
+from inertial_estimation.logs.summaries import (
+    UNFIT,
+    estimated_torque_reports,
+    residual_reports,
+    wrench_reports,
+)
 from inertial_estimation.logs.wording import warn_of_doubts, warn_of_reported
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import Array
 
 Mask = NDArray[np.bool_]
 
-UNFIT = np.uint8(Quality.MERGED | Quality.DROPPED | Quality.MISSING | Quality.UNDETERMINED)
-"""Results with one of these flags are not judged."""
 DOWN = 1e-9
 
 
@@ -68,7 +68,7 @@ def make_report(replay: Replay, offsets: Offsets) -> ReplayReport:
     assumed = reach.of_any_sensor
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     range_ = offsets.request.time_range
-    wrenches = _wrenches(replay, judged, assumed.wrenches)
+    wrenches = wrench_reports(replay, judged, assumed.wrenches)
     return ReplayReport(
         robot=robot.name,
         n_samples=len(times),
@@ -94,8 +94,8 @@ def make_report(replay: Replay, offsets: Offsets) -> ReplayReport:
         wrenches=wrenches,
         torques=_torques(replay, judged, assumed.torques),
         support=_support(replay, judged, offsets, wrenches),
-        estimated_torques=_estimated_torques(replay, judged, assumed.torques),
-        residuals=_residuals(replay, judged),
+        estimated_torques=estimated_torque_reports(replay, judged, assumed.torques),
+        residuals=residual_reports(replay, judged),
         causes=find_causes(replay, reach),
         offset_doubts=offsets.doubts,
         warnings=tuple(
@@ -155,31 +155,6 @@ def _offsets(robot: Robot, offsets: Offsets) -> tuple[OffsetReport, ...]:
     )
 
 
-def _wrenches(replay: Replay, judged: Mask, assumed: Mask) -> tuple[WrenchReport, ...]:
-    reports = []
-    estimate = replay.clean
-    for c, contact in enumerate(estimate.contacts):
-        quality = estimate.contact_quality[:, c]
-        rows = judged & (quality & UNFIT == 0)
-        values = estimate.wrenches[rows, c]
-        reports.append(
-            WrenchReport(
-                contact=contact.name,
-                frame=contact.frame,
-                assumed=bool(assumed[c] or (quality[rows] & Quality.ASSUMED).any()),
-                n_samples=int(rows.sum()),
-                mean=_per_axis(values),
-                rms=tuple(math.sqrt(square) for square in _per_axis(values**2)),
-            )
-        )
-    return tuple(reports)
-
-
-def _per_axis(values: Array) -> tuple[float, ...]:
-    """Return the mean of each column, NaN if there are no rows."""
-    return tuple(values.mean(axis=0).tolist()) if len(values) else (math.nan,) * values.shape[1]
-
-
 def _torques(replay: Replay, judged: Mask, assumed: Mask) -> tuple[TorqueReport, ...]:
     reference = replay.recording.samples.efforts
     if reference is None:
@@ -195,48 +170,6 @@ def _torques(replay: Replay, judged: Mask, assumed: Mask) -> tuple[TorqueReport,
         if found is not None:
             resting = bool(assumed[j] or (quality[fit] & Quality.ASSUMED).any())
             reports.append(_torque_report(joint, resting, found))
-    return tuple(reports)
-
-
-def _estimated_torques(
-    replay: Replay, judged: Mask, assumed: Mask
-) -> tuple[EstimatedTorqueReport, ...]:
-    estimate, reports = replay.clean, []
-    for j, joint in enumerate(replay.robot.joint_names):
-        quality = estimate.torque_quality[:, j]
-        rows = judged & (quality & UNFIT == 0)
-        values = estimate.torques[rows, j : j + 1]
-        reports.append(
-            EstimatedTorqueReport(
-                joint=joint,
-                assumed=bool(assumed[j] or (quality[rows] & Quality.ASSUMED).any()),
-                n_samples=int(rows.sum()),
-                mean=_per_axis(values)[0],
-                rms=math.sqrt(_per_axis(values**2)[0]),
-            )
-        )
-    return tuple(reports)
-
-
-def _residuals(replay: Replay, judged: Mask) -> tuple[ResidualReport, ...]:
-    """Return what is left over where no contact takes up the whole wrench."""
-    estimate, robot, reports = replay.clean, replay.robot, []
-    full = {robot.frame(c.frame)[0] for c in estimate.contacts if c.kind == 'wrench'}
-    for s, submodel in enumerate(robot.submodels):
-        if full & set(submodel.links):
-            continue
-        quality = estimate.submodel_quality[:, s]
-        rows = judged & (quality & UNFIT == 0)
-        values = estimate.residuals[rows, s]
-        reports.append(
-            ResidualReport(
-                submodel=submodel.name,
-                assumed=bool((quality[rows] & Quality.ASSUMED).any()),
-                n_samples=int(rows.sum()),
-                mean=_per_axis(values),
-                rms=tuple(math.sqrt(square) for square in _per_axis(values**2)),
-            )
-        )
     return tuple(reports)
 
 

@@ -1,0 +1,92 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which joints and sensors failed in which samples of a recording, and in what way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.estimation.faults import find_faults
+from inertial_estimation.logs.replay import Recording
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch, SensorState
+
+Mask = NDArray[np.bool_]
+Codes = NDArray[np.uint8]
+
+NO_RATE = int(max(SensorState)) + 1
+"""A joint whose position came and whose velocity did not."""
+UNTOLD = NO_RATE + 1
+"""Contacts that the sensors do not tell apart."""
+STATES = {
+    **{int(state): state.name.lower() for state in SensorState},
+    NO_RATE: 'no_velocity',
+    UNTOLD: 'undetermined',
+}
+"""Names of all codes."""
+
+
+class Failures(NamedTuple):
+    """`SensorState` of each joint and sensor: `FRESH` unless it is missing where it is needed."""
+
+    joints: Codes
+    """Shape (n, n_joints); `ASSUMED` and `NO_RATE` too."""
+    imus: Codes
+    """Shape (n, n_imus)."""
+    fts: Codes
+    """Shape (n, n_fts)."""
+
+    @property
+    def sensors(self) -> Mask:
+        """Tell which IMUs, then FT sensors, failed, shape (n, n_imus + n_fts)."""
+        failed: Mask = np.concatenate([self.imus, self.fts], axis=1) != SensorState.FRESH
+        return failed
+
+
+def find_failures(recording: Recording, robot: Robot, between: Sequence[int]) -> Failures:
+    """
+    Find what failed, frozen readings in hindsight.
+
+    Parameters
+    ----------
+    recording : Recording
+        The samples.
+    robot : Robot
+        Its sensors.
+    between : sequence of int
+        Joints whose rates are not used while all IMUs work, as in `find_faults`.
+
+    Returns
+    -------
+    Failures
+
+    """
+    samples = recording.without_frozen(sensor.name for sensor in robot.ft_sensors)
+    sizes = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
+    joints, imus, fts, _ = np.split(find_faults(samples, between), np.cumsum(sizes), axis=1)
+    ft_codes = _codes(samples.ft_states, fts)
+    changed = np.isnan(samples.ft_readings) & np.isfinite(recording.samples.ft_readings)
+    ft_codes[np.logical_or.reduce(changed, axis=2)] = SensorState.FROZEN
+    return Failures(_joint_codes(samples, joints), _codes(samples.imu_states, imus), ft_codes)
+
+
+def _joint_codes(samples: SampleBatch, failed: Mask) -> Codes:
+    """Return how each joint came about: `FRESH`, `ASSUMED`, or why it is missing."""
+    codes = _codes(samples.joint_states, failed)
+    silent = failed & np.isfinite(samples.positions) & (codes == SensorState.INVALID)
+    codes[silent & np.isnan(samples.velocities)] = NO_RATE
+    if samples.joint_states is not None:
+        codes[~failed & (samples.joint_states == SensorState.ASSUMED)] = SensorState.ASSUMED
+    return codes
+
+
+def _codes(states: Codes | None, failed: Mask) -> Codes:
+    """Return why each failed; `FRESH` where it did not, or was not needed."""
+    fresh, invalid = np.uint8(SensorState.FRESH), np.uint8(SensorState.INVALID)
+    given = np.full(failed.shape, fresh) if states is None else states
+    codes: Codes = np.where(failed, np.where(given == fresh, invalid, given), fresh)
+    return codes
