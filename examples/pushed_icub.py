@@ -12,6 +12,7 @@ node would pass them on.
 from __future__ import annotations
 
 import argparse
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,8 @@ def main(arguments=None):
     chosen = parser.parse_args(arguments)
     if not SHORTEST <= chosen.seconds <= LONGEST:
         parser.error(f'--seconds is {chosen.seconds}: take {SHORTEST:g} to {LONGEST:g}')
+    if chosen.picture and find_spec('matplotlib') is None:
+        parser.error('--picture needs matplotlib: pip install matplotlib')
     try:
         if chosen.picture:
             check_writable(chosen.picture)
