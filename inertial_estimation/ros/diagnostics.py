@@ -41,7 +41,13 @@ class Task(NamedTuple):
 
 
 def cycle_task(
-    report: CycleReport, total_missed: int, fallbacks: int, failed: int, *, active: bool
+    report: CycleReport,
+    total_missed: int,
+    fallbacks: int,
+    failed: int,
+    *,
+    active: bool,
+    failure: str = '',
 ) -> Task:
     """
     Return the state of the cycle.
@@ -54,6 +60,8 @@ def cycle_task(
         Since the start: cycles missed, messages decoded slowly, samples that were not estimated.
     active : bool
         Whether the node is.
+    failure : str, optional
+        Why a sample since the last time was not estimated; empty: none was refused.
 
     Returns
     -------
@@ -61,7 +69,9 @@ def cycle_task(
 
     """
     level, message, cause = OK, 'running' if active else 'inactive', ''
-    if active and not report.count:
+    if failure:
+        level, message = ERROR, f'no estimate: {failure}'
+    elif active and not report.count:
         level, message = ERROR, 'no joint states: no estimate'
     elif report.missed:
         level, cause = WARN, 'the stamps of joint states leave out cycles'

@@ -129,12 +129,13 @@ class Monitor:
         self._reminder = Reminder()
         self.cycles = Cycles()
         self.failed = 0
+        self._failure = ''
         self.sample: Sample | None = None
         self.estimate: WrenchEstimate | None = None
 
     def note_failure(self, error: Exception) -> None:
         """
-        Count a sample that the estimator refused.
+        Count a sample that the estimator refused; the next report says why.
 
         Parameters
         ----------
@@ -143,9 +144,7 @@ class Monitor:
 
         """
         self.failed += 1
-        self._node.get_logger().error(
-            f'no estimate: {error}', throttle_duration_sec=float(LOG_EVERY)
-        )
+        self._failure = str(error)
 
     def report(self, *, active: bool) -> None:
         """
@@ -172,9 +171,16 @@ class Monitor:
     def _tasks(self, statistics: AssemblerStatistics, active: bool) -> list[Task]:
         """Return the state of everything."""
         fallbacks = sum(source.fallbacks for source in self._inputs.sources)
-        report = self.cycles.report()
+        failure, self._failure = self._failure, ''
         tasks = [
-            cycle_task(report, self.cycles.total_missed, fallbacks, self.failed, active=active),
+            cycle_task(
+                self.cycles.report(),
+                self.cycles.total_missed,
+                fallbacks,
+                self.failed,
+                active=active,
+                failure=failure,
+            ),
             known_joints_task(self._robot, self.sample, statistics),
             *self._source_tasks(statistics),
         ]

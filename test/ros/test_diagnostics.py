@@ -1,9 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Sentences of the diagnostics that need no running node.
+Sentences of the diagnostics, and when they are logged.
 
-Not covered: the rest of them, which test_estimator_node.py reads from the topic.
+Not covered: the sentences that test_estimator_node.py reads from the topic.
 """
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
+from bench_robot import HUMANOID, PERIOD_NS, START_NS, BenchRobot, figure
 from robots import nested_humanoid_urdf, random_sample
 
 from inertial_estimation.config import EstimatorSettings
@@ -107,3 +108,50 @@ def test_a_filling_filter_is_one_cause_and_its_problem_another():
     said = warned(filling(1), filling(2), filling(3, 'header.stamp is zero'))
     assert [bool(messages) for messages in said] == [True, False, True]
     assert '3 of at least 4 samples; header.stamp is zero' in said[2][0]
+
+
+def test_a_refused_sample_is_an_error_with_its_cause():
+    idle = CycleReport(0, 0, *[np.nan] * 4)
+    task = cycle_task(idle, 0, 0, 3, active=True, failure='Singular matrix')
+    assert (task.level, task.message) == (ERROR, 'no estimate: Singular matrix')
+    assert cycle_task(idle, 0, 0, 3, active=True).message == 'no joint states: no estimate'
+
+
+def test_an_error_of_the_estimator_is_reported_once(context, monkeypatch, rng):
+    robot = BenchRobot(context, HUMANOID | {'autostart': True})
+    try:
+        estimator = robot.estimator.pipeline._estimator
+
+        def refuse(sample):
+            raise np.linalg.LinAlgError('Singular matrix')
+
+        heard = robot.listen_to_diagnostics()
+
+        def said():
+            return [status.message for message in heard for status in message.status]
+
+        monkeypatch.setattr(estimator, 'update', refuse)
+        robot.send_all(START_NS, rng)
+        robot.spin_until(lambda: 'no estimate: Singular matrix' in said())
+        status = robot.status('cycle')
+        assert status.message == 'no joint states: no estimate'
+        assert figure(status, 'failed cycles, total') == '1'
+    finally:
+        robot.close()
+
+
+def test_the_time_while_inactive_is_not_missed(context, rng):
+    robot = BenchRobot(context, HUMANOID | {'autostart': True})
+    try:
+        node, cycles = robot.estimator, robot.estimator.pipeline.cycles
+        robot.listen_to_diagnostics()
+        stamps = START_NS + PERIOD_NS * np.array([0, 1, 2, 500, 501, 502])
+        for k, stamp in enumerate(stamps.tolist()):
+            if k == 3:
+                node.trigger_deactivate()
+                node.trigger_activate()
+            robot.send_all(stamp, rng)
+            robot.spin_until(lambda k=k: len(cycles.since(0)[0]) > k)
+        assert figure(robot.status('cycle'), 'missed cycles, total') == '0'
+    finally:
+        robot.close()
