@@ -121,13 +121,42 @@ def test_a_missing_joint_is_named_with_its_reason(rng, what, state, said):
     robot, settings = setup()
     samples = record(robot, rng)
     lost = ['velocities'] if what == 'velocity' else MOTION
-    lose(samples, lost, 'joint_states', slice(0, 2), robot.joint_names.index('elbow'), state)
+    lose(samples, lost, 'joint_states', slice(2, 4), robot.joint_names.index('elbow'), state)
     (cause,) = causes_of(samples, robot, settings)
     assert cause.cause.startswith(said)
     assert cause.nan_contacts == ('hand',)
     lost = np.isnan(replay_of(samples, robot, settings).clean.torques)
     check([cause], 'nan_torques', names(robot, lost))
     assert cause.sample_share == 0.25
+
+
+def test_the_start_of_a_log_is_one_cause_and_spoils_no_other(rng):
+    robot, settings = setup(assumed_joints=['elbow'], assumed_positions=[0.0])
+    samples = record(robot, rng, n=100)
+    samples.stamp_ns[:] = 1_000_000_000 + 10_000_000 * np.arange(100)
+    samples.joint_states[:, robot.joint_names.index('elbow')] = SensorState.ASSUMED
+    (usual,) = causes_of(samples, robot, settings)
+    lose(samples, ['ft_readings'], 'ft_states', slice(0, 2), ARM, ABSENT)
+    lose(samples, IMU, 'imu_states', slice(0, 5), slice(0, 2), SensorState.WARMING)
+    lose(samples, MOTION, 'joint_states', slice(3, 7), 0, SensorState.WARMING)
+    start, assumed = causes_of(samples, robot, settings)
+    assert assumed == usual
+    assert start.cause.startswith('start of the log')
+    assert (start.n_samples, start.first_s, start.last_s) == (7, 0.0, 0.06)
+    assert start.nan_contacts == tuple(SETTINGS['contacts'])
+    # What comes after a while, or goes and comes again, is named.
+    lose(samples, ['ft_readings'], 'ft_states', slice(20, 30), FOOT, SensorState.WARMING)
+    assert [cause.name for cause in causes_of(samples, robot, settings)] == [
+        '', 'elbow', 'foot_sensor',
+    ]  # fmt: skip
+
+
+def test_what_comes_late_is_named(rng):
+    robot, settings = setup()
+    samples = record(robot, rng)
+    lose(samples, ['ft_readings'], 'ft_states', slice(0, 6), FOOT, ABSENT)
+    (cause,) = causes_of(samples, robot, settings)
+    assert cause.cause == 'FT foot_sensor had not come yet'
 
 
 def test_one_imu_of_two_costs_nothing_and_both_cost_all(rng):

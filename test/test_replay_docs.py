@@ -67,7 +67,7 @@ def test_the_configuration_of_the_page_works(tmp_path, settings):
     assert [wrench.contact for wrench in report.wrenches] == ['root', 'thigh', 'sole', 'hand']
     assert all(wrench.n_samples > 40 for wrench in report.wrenches)
     assert report.warnings == ()
-    assert {c.state for c in report.causes} == {'assumed', 'warming'}
+    assert {c.state for c in report.causes} == {'assumed', 'starting'}
 
 
 def test_an_assumed_joint_that_is_reported_is_a_warning_with_its_remedy(tmp_path, settings):

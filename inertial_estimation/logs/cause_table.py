@@ -45,7 +45,7 @@ def _row(group: Sequence[CauseReport], report: ReplayReport) -> Row:
     always = first.n_samples == report.n_samples
     names = _cut([cause.name for cause in group])
     lost = _results(first.nan_contacts, [t for c in group for t in c.nan_torques], report)
-    if first.gave_way_to:
+    if first.gave_way_to and first.kind == 'ft':
         lost += f' (gave way to {", ".join(first.gave_way_to)})'
     torques = [t for cause in group for t in cause.doubtful_torques]
     return (

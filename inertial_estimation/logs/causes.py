@@ -21,7 +21,15 @@ from inertial_estimation.estimation.faults import alike
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.quality import Working
 from inertial_estimation.estimation.solvers import Solvers
-from inertial_estimation.logs.failures import STATES, UNTOLD, Codes, find_failures
+from inertial_estimation.logs.failures import (
+    EARLY,
+    STARTING,
+    STATES,
+    UNTOLD,
+    Codes,
+    Failures,
+    find_failures,
+)
 from inertial_estimation.logs.figures import CauseReport
 from inertial_estimation.logs.reach import Reach
 from inertial_estimation.logs.replay import Replay
@@ -30,7 +38,7 @@ from inertial_estimation.sample import Array, SensorState
 
 Mask = NDArray[np.bool_]
 
-KINDS = ('joint', 'imu', 'ft', 'contact', 'offset')
+KINDS = ('start', 'joint', 'imu', 'ft', 'contact', 'offset')
 
 
 @dataclass
@@ -77,23 +85,32 @@ class _Causes:
         )
         self.whole = self._plan((True,) * len(robot.imus), (True,) * len(robot.ft_sensors))
         self.entries: dict[tuple[str, str, int], _Entry] = {}
+        self.settled: frozenset[tuple[str, str, int]] = frozenset()
 
     def find(self, offset_reach: Reach) -> tuple[CauseReport, ...]:
         """Go through sensors and joints, contacts, and offsets."""
         robot, recording = self.robot, self.replay.recording
         between = self.whole.dynamics.forest.joints_between_trees
         failed = find_failures(recording, robot, between)
-        for pattern, rows in alike(failed.sensors):
-            chosen = np.zeros(len(recording.samples), dtype=bool)
-            chosen[rows] = True
-            imus_fail, fts_fail = np.split(pattern, [len(robot.imus)])
-            plan = self._plan(tuple((~imus_fail).tolist()), tuple((~fts_fail).tolist()))
-            self._add_fts(plan, fts_fail, failed.fts, chosen)
-            self._add_imus(plan, imus_fail, failed.imus, chosen)
-            self._add_joints(plan, failed.joints, chosen)
+        start = failed.starting(recording.times, self.replay.settings.derivative_window)
+        self.start = start
+        for part in (np.flatnonzero(~start), np.flatnonzero(start)):
+            for pattern, rows in alike(failed.sensors[part]):
+                if len(rows):
+                    chosen = np.isin(np.arange(len(start)), part[rows])
+                    self._add_pattern(pattern, failed, chosen)
+            self.settled = frozenset(self.entries)
         self._add_undetermined()
         self._add_offsets(offset_reach)
         return self._reports()
+
+    def _add_pattern(self, pattern: Mask, failed: Failures, chosen: Mask) -> None:
+        """Add what the samples with a certain set of failed sensors tell."""
+        imus_fail, fts_fail = np.split(pattern, [len(self.robot.imus)])
+        plan = self._plan(tuple((~imus_fail).tolist()), tuple((~fts_fail).tolist()))
+        self._add_fts(plan, fts_fail, failed.fts, chosen)
+        self._add_imus(plan, imus_fail, failed.imus, chosen)
+        self._add_joints(plan, failed.joints, chosen)
 
     def _plan(self, imus: tuple[bool, ...], fts: tuple[bool, ...]) -> Plan:
         """Return the plan for the sensors that work and all joints."""
@@ -101,10 +118,18 @@ class _Causes:
         return self.solvers.get(Working(imus, fts, none, none), None).plan
 
     def _entry(self, kind: str, name: str, code: int, rows: Mask) -> _Entry:
-        """Return what is known of a cause, for more samples now."""
-        entry = self.entries.setdefault((kind, name, code), _Entry(np.zeros_like(rows)))
+        """
+        Return what is known of a cause, for more samples now.
+
+        While the log starts, sensors that are still to come merge submodels in many ways. That is
+        one cause, and what another one reaches meanwhile is not held against it.
+        """
+        key = (kind, name, code)
+        if self.start[rows].any() and code in EARLY and key not in self.settled:
+            key = ('start', '', STARTING)
+        entry = self.entries.setdefault(key, _Entry(np.zeros_like(rows)))
         entry.rows |= rows
-        return entry
+        return _Entry(rows) if key in self.settled else entry
 
     def _add_joints(self, plan: Plan, codes: Codes, chosen: Mask) -> None:
         depends = self._dependence(plan)

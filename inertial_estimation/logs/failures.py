@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from inertial_estimation.estimation.faults import find_faults
 from inertial_estimation.logs.replay import Recording
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch, SensorState
+from inertial_estimation.sample import Array, SampleBatch, SensorState
 
 Mask = NDArray[np.bool_]
 Codes = NDArray[np.uint8]
@@ -22,12 +22,18 @@ NO_RATE = int(max(SensorState)) + 1
 """A joint whose position came and whose velocity did not."""
 UNTOLD = NO_RATE + 1
 """Contacts that the sensors do not tell apart."""
+STARTING = NO_RATE + 2
+"""Streams that come and filters that fill at the start of a log."""
 STATES = {
     **{int(state): state.name.lower() for state in SensorState},
     NO_RATE: 'no_velocity',
     UNTOLD: 'undetermined',
+    STARTING: 'starting',
 }
 """Names of all codes."""
+EARLY = (int(SensorState.ABSENT), int(SensorState.WARMING))
+LONGEST_START = 2.0
+"""Longer than this, and the filter's window besides, is no start but a fault [s]."""
 
 
 class Failures(NamedTuple):
@@ -45,6 +51,33 @@ class Failures(NamedTuple):
         """Tell which IMUs, then FT sensors, failed, shape (n, n_imus + n_fts)."""
         failed: Mask = np.concatenate([self.imus, self.fts], axis=1) != SensorState.FRESH
         return failed
+
+    def starting(self, times: Array, window: float) -> Mask:
+        """
+        Tell which samples belong to the start of the log.
+
+        Those up to the last of the first ones in which something had not come yet, or a filter
+        was not filled; what never comes, or comes late, does not count.
+
+        Parameters
+        ----------
+        times : ndarray, shape (n,)
+            Times of the samples [s].
+        window : float
+            Length of the derivative filter [s].
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+
+        """
+        early = np.isin(np.concatenate(self, axis=1), EARLY)
+        lasting = np.logical_and.reduce(early, axis=0)
+        waiting = (early & ~lasting).any(axis=1)
+        n = len(times) if waiting.all() else int(np.argmin(waiting))
+        short = n > 0 and times[n - 1] - times[0] <= LONGEST_START + window
+        start: Mask = (np.arange(len(times)) < n) & short
+        return start
 
 
 def find_failures(recording: Recording, robot: Robot, between: Sequence[int]) -> Failures:

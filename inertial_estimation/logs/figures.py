@@ -123,11 +123,11 @@ class CauseReport:
     cause: str
     """In words."""
     kind: str
-    """``joint``, ``imu``, ``ft``, ``contact``, or ``offset`` (of an FT sensor)."""
+    """``start``, ``joint``, ``imu``, ``ft``, ``contact``, or ``offset`` (of an FT sensor)."""
     name: str
-    """Of the joint, sensor, or contacts."""
+    """Of the joint, sensor, or contacts; empty for ``start``."""
     state: str
-    """`SensorState` in lower case, or ``no_velocity``, ``undetermined``."""
+    """`SensorState` in lower case, or ``no_velocity``, ``undetermined``, ``starting``."""
     n_samples: int
     sample_share: float
     """In how many of all estimated samples it was so, from 0 to 1."""

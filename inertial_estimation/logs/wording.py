@@ -38,6 +38,8 @@ def describe(kind: str, names: Sequence[str], state: str, *, always: bool) -> st
 
     """
     listed = ', '.join(names)
+    if kind == 'start':
+        return 'start of the log: streams had not come yet, or derivative filters were not filled'
     if kind == 'contact':
         return f'the sensors do not tell apart: {listed}'
     if kind == 'offset':
