@@ -10,14 +10,21 @@ ros/test_estimator_node.py).
 
 import numpy as np
 import pytest
-from robots import nested_humanoid_urdf
+from robots import nested_humanoid_urdf, random_sample
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.check import check_robot
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, ModelError
-from inertial_estimation.estimation.building import accepted_frame_ids, build_robot
+from inertial_estimation.errors import ConfigError, LogError, ModelError, ShapeError
+from inertial_estimation.estimation.building import (
+    accepted_frame_ids,
+    build_estimator,
+    build_robot,
+)
+from inertial_estimation.logs.replay import read_samples
+from inertial_estimation.model.robot import Robot
 
+STAMP = 1_700_000_000_000_000_000
 EYE = (
     '<link name="eye"/><joint name="eye_joint" type="fixed"><parent link="head"/>'
     '<child link="eye"/><origin xyz="0.1 0 0" rpy="1.5 0 0"/></joint>'
@@ -66,6 +73,38 @@ def test_a_sensor_that_no_name_tells_is_refused_with_the_remedy():
         frames_of(text, 'shank')
     given = {'ft_sensors': ['shank'], 'ft.shank.frame_id': 'shank'}
     assert frames_of(text, 'shank', **given) == {'shank'}
+
+
+def test_a_replay_refuses_the_name_of_a_frame_elsewhere(tmp_path):
+    pytest.importorskip('rosbags')
+    from bag_messages import IMU, JOINT_STATE, imu, joint_state, write_bag
+
+    given = {'imus': ['head'], 'imu.head.frame': 'eye', 'ft_sensors': []}
+    settings = EstimatorSettings.from_dict(given)
+    text = with_tags(EYE)
+    robot = Robot.from_urdf(text, ft_sensors=[], imus=[('head', 'eye')])
+    for frame in ('eye', 'head'):
+        data = imu(STAMP, frame, np.zeros(3), [0.0, 0.0, 9.81])
+        joints = joint_state(STAMP, list(robot.joint_names), np.zeros(len(robot.joint_names)))
+        messages = [('/imu/head', IMU, STAMP, data), ('/joint_states', JOINT_STATE, STAMP, joints)]
+        bag = write_bag(tmp_path / frame, messages)
+        if frame == 'eye':
+            assert len(read_samples(bag, robot, settings).samples) == 1
+            continue
+        with pytest.raises(LogError, match="frame_id 'head', expected 'eye' or 'eye_joint'"):
+            read_samples(bag, robot, settings)
+
+
+def test_a_robot_without_imu_takes_empty_arrays(rng):
+    settings = EstimatorSettings.from_dict({'fixed_link': 'sole'})
+    robot = build_robot(settings, with_tags())
+    estimator = build_estimator(settings, robot)
+    sample = random_sample(robot, rng)
+    assert sample.proper_accelerations.shape == (0, 3)
+    assert np.isfinite(estimator.update(sample).torques).all()
+    for wrong, shape in ((None, r'\(\)'), (np.zeros((1, 3)), r'\(1, 3\)')):
+        with pytest.raises(ShapeError, match=rf"'proper.*has shape {shape}, expected \(0, 3\)"):
+            estimator.update(sample._replace(proper_accelerations=wrong))
 
 
 POSE = [0.1, -0.2, 0.3, 0.4, 0.5, -0.6]

@@ -194,8 +194,8 @@ class WrenchEstimator:
         """Raise if an array has the wrong shape."""
         for name, shape in self._shapes:
             array = getattr(sample, name)
-            if array.shape != lead + shape:
-                raise ShapeError(name, lead + shape, array.shape)
+            if array is None or array.shape != lead + shape:
+                raise ShapeError(name, lead + shape, np.shape(array))
         states, shape = sample.joint_states, (*lead, self._sizes.joints)
         if states is not None and states.shape != shape:
             raise ShapeError('joint_states', shape, states.shape)
