@@ -25,6 +25,7 @@ from inertial_estimation.model.sensors import (
 Place = tuple[int, Array]
 """Index of a link, and a pose in it of shape (4, 4) [m]."""
 
+KINDS = ('accelerometer', 'gyroscope')
 SAME_FRAME = 1e-6
 """Rotations closer than this are the same; URDF exporters print six digits or more [rad]."""
 SAME_PLACE = 1e-4
@@ -99,7 +100,7 @@ class InertialSensors:
             If the frame of a description does not exist.
 
         """
-        accs, gyros = (_tagged(root, kind, bodies) for kind in ('accelerometer', 'gyroscope'))
+        accs, gyros = (_tagged(root, kind, bodies) for kind in KINDS)
         return cls(
             bodies=bodies,
             tags={'accelerometer': accs, 'gyroscope': gyros},
@@ -110,11 +111,7 @@ class InertialSensors:
     @cached_property
     def frames(self) -> Mapping[str, Place]:
         """Every frame with a name; of equal names the link's, then the accelerometer's."""
-        sensors = {name: (s.link, s.L_H_S) for name, s in self._by_name.items()}
-        return {
-            **self.bodies,
-            **{n: place for n, place in sensors.items() if n not in self.bodies},
-        }
+        return {**{n: (s.link, s.L_H_S) for n, s in self._by_name.items()}, **self.bodies}
 
     def pairs(self) -> tuple[Imu, ...]:
         """
@@ -179,12 +176,11 @@ class InertialSensors:
             # Its readings are in a frame of its own, which only its name stands for.
             frame = spec.name
         elif frame in self._by_name and not self._by_name[frame].has_tag:
-            # Of a tag it is taken that the Imu message has the rest; many robots have one tag.
+            # Many descriptions have one tag only for an IMU; a configuration has no such excuse.
             acc = self._accelerometer_of(spec.name, self._by_name[frame])
             return Imu(spec.name, frame, acc.link, acc.L_H_S)
-        return Imu(
-            spec.name, frame, *_place(f"IMU '{spec.name}'", spec, self.bodies, self._by_name)
-        )
+        link, L_H_S = _place(f"IMU '{spec.name}'", spec, self.bodies, self._by_name)
+        return Imu(spec.name, frame, link, L_H_S)
 
     def _accelerometer_of(self, imu: str, sensor: LinkSensor) -> LinkSensor:
         """Return the accelerometer of the pair that a described sensor belongs to."""
@@ -193,9 +189,7 @@ class InertialSensors:
         for other in others:
             if not _apart(sensor, other):
                 return sensor if is_acc else other
-        kind, missing = (
-            ('accelerometer', 'gyroscope') if is_acc else ('gyroscope', 'accelerometer')
-        )
+        kind, missing = KINDS if is_acc else reversed(KINDS)
         raise ModelError(
             f"IMU '{imu}' is to be {kind} '{sensor.name}', which has no {missing} at its frame: "
             f'{_nearest(sensor, missing, others)}; put one there, or give the IMU another frame'
