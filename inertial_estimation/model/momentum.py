@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.equations_of_motion import EquationsOfMotion
-from inertial_estimation.model.free_floating import State
+from inertial_estimation.model.floating_state import State
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.rigid_body import parameters_of
 from inertial_estimation.model.sensors import read_only
@@ -26,7 +26,7 @@ from inertial_estimation.model.spatial import motion_cross, motion_transform
 Array = NDArray[np.float64]
 
 LEAST_RATIO = 1e-12
-"""Locked inertias with a smaller ratio of their principal moments count as singular."""
+"""Principal moments below this part of the moments about the root link count as zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ def average_equations(state: State) -> EquationsOfMotion:
     _, com = _mass_and_com(mixed)
     B_X_G = motion_transform(_pose_at(com))
     inertia = G_A[:, :6] @ B_X_G
-    _check_regular(inertia[3:, 3:])
+    _check_regular(inertia[3:, 3:], np.trace(mixed.mass_matrix[3:6, 3:6]))
     inertia_rate = G_A_rate[:, :6] @ B_X_G + G_A[:, :6] @ B_X_G @ _shift_rate(mixed)
     J = _solve(inertia, G_A)
     return mixed.change_base_rows(J, _solve(inertia, G_A_rate - inertia_rate @ J))
@@ -208,11 +208,11 @@ def _solve(matrix: Array, right: Array) -> Array:
     return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
 
 
-def _check_regular(inertia: Array) -> None:
-    """Raise if a 3 x 3 inertia cannot be inverted."""
+def _check_regular(inertia: Array, scale: float) -> None:
+    """Raise if a 3 x 3 inertia is round-off, measured against moments about a link."""
     moments = np.linalg.eigvalsh(inertia)
-    if not abs(moments).min() > LEAST_RATIO * abs(moments).max():
+    if not np.abs(moments).min() > LEAST_RATIO * scale:
         raise ModelError(
-            f'the principal moments of inertia of the robot are {moments} kg m^2: without a '
-            'rotation about some axis there is no average angular velocity'
+            f'the principal moments of inertia of the robot are {moments} kg m^2: where rotation '
+            'about some axis takes no momentum there is no average angular velocity'
         )

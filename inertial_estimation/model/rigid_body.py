@@ -17,7 +17,12 @@ from inertial_estimation.model.representations import (
     gravity_acceleration,
     pose_of_base,
 )
-from inertial_estimation.model.spatial import hat, wrench_cross, wrench_transform
+from inertial_estimation.model.spatial import (
+    hat,
+    motion_cross,
+    wrench_cross,
+    wrench_transform,
+)
 
 Array = NDArray[np.float64]
 
@@ -148,6 +153,34 @@ def net_wrench(parameters: Array, angular_velocity: Array, proper_acceleration: 
     v = np.zeros(np.shape(proper_acceleration))
     v[..., 3:] = angular_velocity
     return _newton_euler(spatial_inertia(parameters), v, proper_acceleration)
+
+
+def coriolis_matrix(M: Array, v: Array) -> Array:
+    """
+    Return the skew matrix N with N v = v ×* M v [T 3.58b].
+
+    The thesis prints v ×* M + M v ×, and any skew N of that property makes the rate of the mass
+    matrix minus twice the Coriolis matrix of a robot skew. This one is the mean of the printed one
+    and of the one that crosses with the momentum: Pinocchio's, which unlike the printed one keeps
+    the centre of mass out of the Coriolis matrix of (3.98).
+
+    Parameters
+    ----------
+    M : ndarray, shape (..., 6, 6)
+        Inertia in B [kg, kg m, kg m^2].
+    v : ndarray, shape (..., 6)
+        Left-trivialised velocity [m/s, rad/s].
+
+    Returns
+    -------
+    ndarray, shape (..., 6, 6)
+
+    """
+    h = _apply(M, v)
+    with_momentum = np.zeros_like(M)
+    with_momentum[..., :3, 3:] = with_momentum[..., 3:, :3] = -hat(h[..., :3])
+    with_momentum[..., 3:, 3:] = -hat(h[..., 3:])
+    return np.asarray((wrench_cross(v) @ M + M @ motion_cross(v) + with_momentum) / 2)
 
 
 def momentum(
