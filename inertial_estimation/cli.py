@@ -17,6 +17,7 @@ from typing import Any
 
 from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.output import check_writable, write_whole
 
 INTERRUPTED, PIPE_BROKEN = 130, 141
 """What a shell reports of a process that SIGINT or SIGPIPE ended."""
@@ -162,9 +163,9 @@ def _add_replay(verbs: Any) -> None:
         '--offsets-from', choices=('settings', 'model', 'torques'), default='settings',
         help='where the constant FT offsets come from: the parameter file, the model, or the '
         'torques that the robot itself reports. The model presumes that the support is the only '
-        'contact throughout the offset range, which nothing checks; it also has a say with '
-        'torques, in what these do not tell, if a support is named or a link is fixed '
-        '(default: %(default)s)',
+        'contact throughout the offset range, of which only a second foot on the ground is '
+        'noticed; it also has a say with torques, in what these do not tell, if a support is '
+        'named or a link is fixed (default: %(default)s)',
     )  # fmt: skip
     verb.add_argument(
         '--offset-range', nargs=2, type=float, metavar=('FROM', 'TO'), default=(-inf, inf),
@@ -332,16 +333,9 @@ def _configured_robot(urdf: str, config: str) -> Robot:
 
 def _load_urdf(path: str) -> str:
     """Return the text of a URDF file; what is wrong with it is said with its name."""
-    from inertial_estimation.model.urdf import parse
+    from inertial_estimation.model.urdf import load_text, parse
 
-    try:
-        text = Path(path).read_text(encoding='utf-8')
-    except OSError as error:
-        raise ModelError(f"cannot read the URDF '{path}': {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ModelError(f"'{path}' is no text: name the URDF file of a robot") from error
-    if not text.strip():
-        raise ModelError(f"'{path}' is empty: name the URDF file of a robot")
+    text = load_text(Path(path))
     with _naming(path):
         parse(text)
     return text
@@ -391,24 +385,12 @@ def _rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def _check_writable(path: Path | None) -> None:
-    """Refuse a file that cannot be written before the work is done, and leave it as it is."""
-    if path is None:
-        return
-    there = path.exists()
-    try:
-        with path.open('a', encoding='utf-8'):
-            pass
-    except OSError as error:
-        raise ConfigError(f"cannot write '{path}': {error.strerror}") from error
-    if not there:
-        path.unlink()
+    """Refuse a path that could not be written, if there is one."""
+    if path is not None:
+        check_writable(path)
 
 
 def _write_json(path: Path | None, data: Any) -> None:
     """Write what was printed for a machine, if asked to."""
-    if path is None:
-        return
-    try:
-        path.write_text(json.dumps(data, indent=2) + '\n', encoding='utf-8')
-    except OSError as error:
-        raise ConfigError(f"cannot write '{path}': {error.strerror}") from error
+    if path is not None:
+        write_whole(path, json.dumps(data, indent=2) + '\n')

@@ -15,7 +15,6 @@ import pytest
 
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.demo.output import check_writable, write_whole
 from inertial_estimation.demo.processes import LAST_LINES, DemoError, Processes
 from inertial_estimation.demo.run import (
     LARGEST_SEED,
@@ -27,6 +26,7 @@ from inertial_estimation.demo.run import (
     run,
 )
 from inertial_estimation.errors import ConfigError
+from inertial_estimation.output import check_writable, write_whole
 from inertial_estimation.simulation.robot import IMUS
 
 PATIENCE = 20.0

@@ -29,6 +29,7 @@ PROCESSES = ('simulation.node', 'demo.watcher')
 MAY_IMPORT = {
     'errors': set(),
     'table': set(),
+    'output': {'errors'},
     'sample': {'errors'},
     'config': {'errors', 'sample'},
     'model': BASE,
@@ -46,7 +47,8 @@ MAY_IMPORT = {
 # The jobs of the command and the command itself run without ROS: what needs it is a process of
 # its own.
 MAY_IMPORT |= {
-    job: {*MATHEMATICS, 'messages', 'logs', 'simulation'} for job in ('benchmark', 'check', 'demo')
+    job: {*MATHEMATICS, 'output', 'messages', 'logs', 'simulation'}
+    for job in ('benchmark', 'check', 'demo')
 }
 MAY_IMPORT['cli'] = set(MAY_IMPORT) - {'ros', *PROCESSES}
 NEED_ROS = ('ros/', 'simulation/node.py', 'demo/watcher.py')

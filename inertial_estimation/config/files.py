@@ -87,6 +87,9 @@ def _load(path: Path) -> Mapping[str, Any]:
         data = yaml.load(path.read_text(encoding='utf-8'), loader)
     except OSError as error:
         raise ConfigError(f'{path}: {error.strerror}') from error
+    except yaml.MarkedYAMLError as error:
+        line = f' in line {error.problem_mark.line + 1}' if error.problem_mark else ''
+        raise ConfigError(f'{path} is not YAML: {error.problem}{line}') from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f'{path} is not YAML: {error}') from error
     if not isinstance(data, Mapping):

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.demo.display import Display
-from inertial_estimation.demo.output import check_writable, write_whole
 from inertial_estimation.demo.processes import INTERRUPTS
 from inertial_estimation.demo.results import Estimator, Result, as_dict
 from inertial_estimation.demo.scene import play
 from inertial_estimation.errors import ConfigError
+from inertial_estimation.output import check_writable, write_whole
 from inertial_estimation.simulation.scenario import SCENES
 
 LEAST_DURATION = 10.0

@@ -39,15 +39,20 @@ def load_text(urdf: str | Path) -> str:
     Raises
     ------
     ModelError
-        If the file cannot be read.
+        If the file cannot be read, is no text or holds none.
 
     """
     if isinstance(urdf, str) and urdf.lstrip('\ufeff \t\r\n').startswith('<'):
         return urdf
     try:
-        return Path(urdf).read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        raise ModelError(f"cannot read the URDF '{urdf}': {error}") from error
+        text = Path(urdf).read_text(encoding='utf-8')
+    except OSError as error:
+        raise ModelError(f"cannot read the URDF '{urdf}': {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ModelError(f"'{urdf}' is no text: name the URDF file of a robot") from error
+    if not text.strip():
+        raise ModelError(f"'{urdf}' is empty: name the URDF file of a robot")
+    return text
 
 
 def parse(text: str) -> Element:

@@ -3,7 +3,6 @@
 """The lifecycle node ``wrench_estimator``."""
 
 import gc
-import re
 import signal
 import traceback
 from collections.abc import Callable, Sequence
@@ -16,7 +15,6 @@ from rclpy.exceptions import ParameterException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.logging import get_logger
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -25,6 +23,7 @@ from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.ros.executors import spin, take_priority
 from inertial_estimation.ros.parameters import Parameters
 from inertial_estimation.ros.pipeline import Pipeline
+from inertial_estimation.ros.startup import init
 
 Transition = Callable[['EstimatorNode', LifecycleState], TransitionCallbackReturn]
 
@@ -196,31 +195,6 @@ class EstimatorNode(LifecycleNode):
         self._declared.locked = False
 
 
-def _init(args: Sequence[str] | None) -> None:
-    """Start to talk; what is wrong with the command line is said in one sentence."""
-    try:
-        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    except RuntimeError as error:
-        raise ConfigError(_refusal(str(error))) from error
-
-
-def _refusal(said: str) -> str:
-    """Return what ROS said of the command line, with the remedy for a parameter file."""
-    # It names the lines of its own source.
-    text = ' '.join(re.sub(r', at \S+:\d+', '', said).split())
-    found = re.search(r"'--params-file (.*)'\. Error: (.*)", text)
-    if found is None:
-        return f'ROS refuses the command line, see after --ros-args: {text}'
-    path, cause = found.groups()
-    if not Path(path).is_file():
-        what = 'is no file' if Path(path).exists() else 'does not exist'
-        return f"the parameter file '{path}' {what}: correct the path after --params-file"
-    return (
-        f"'{path}' is no ROS parameter file ({cause}): it needs a line '{NODE_NAME}:', below it "
-        "'ros__parameters:', and below that the parameters, indented"
-    )
-
-
 def main(args: Sequence[str] | None = None) -> int:
     """
     Run the node until it is interrupted.
@@ -239,7 +213,7 @@ def main(args: Sequence[str] | None = None) -> int:
     with suppress(KeyboardInterrupt):
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            _init(args)
+            init(args, NODE_NAME)
             node = EstimatorNode()
         except (InertialEstimationError, ParameterException) as error:
             get_logger(NODE_NAME).fatal(str(error))

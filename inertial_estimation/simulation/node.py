@@ -24,7 +24,6 @@ from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import serialize_message
-from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
 from std_msgs.msg import String
@@ -33,6 +32,7 @@ from inertial_estimation.errors import InertialEstimationError, NameNotFound
 from inertial_estimation.messages import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
 from inertial_estimation.messages.layout import FLOAT, NANOSECONDS, STAMP, STAMP_AT
 from inertial_estimation.ros.executors import LONG, make_executor
+from inertial_estimation.ros.startup import init
 from inertial_estimation.sample import Sample
 from inertial_estimation.simulation.description import describe
 from inertial_estimation.simulation.noise import NoiseLevels, SensorNoise
@@ -273,10 +273,9 @@ def main(args: Sequence[str] | None = None) -> int:
         Exit code: 1 if the robot cannot be built as the parameters say.
 
     """
-    # The handlers of rclpy would interrupt callbacks anywhere; the timer looks after ours.
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     with suppress(KeyboardInterrupt):
         try:
+            init(args, NODE_NAME)
             node = EmbeddedRobot()
         except (InertialEstimationError, ParameterException) as error:
             get_logger(NODE_NAME).fatal(str(error))
