@@ -15,7 +15,7 @@ from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.streams import SampleAssembler
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration, FtSpec
+from inertial_estimation.model.sensors import FtCalibration, FtSpec, LinkSensorSpec
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     'FtCalibration',
     'FtSpec',
     'InertialEstimationError',
+    'LinkSensorSpec',
     'Quality',
     'Robot',
     'Sample',

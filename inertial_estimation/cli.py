@@ -394,3 +394,7 @@ def _write_json(path: Path | None, data: Any) -> None:
     """Write what was printed for a machine, if asked to."""
     if path is not None:
         write_whole(path, json.dumps(data, indent=2) + '\n')
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -36,18 +36,24 @@ class ShapeError(InertialEstimationError, ValueError):
         Shape that is needed.
     got : tuple
         Shape that was given.
+    why : str, optional
+        Where the expected shape comes from.
 
     """
 
-    def __init__(self, argument: str, expected: tuple[object, ...], got: tuple[int, ...]) -> None:
-        super().__init__(f"'{argument}' has shape {got}, expected {expected}")
+    def __init__(
+        self, argument: str, expected: tuple[object, ...], got: tuple[int, ...], why: str = ''
+    ) -> None:
+        reason = f': {why}' if why else ''
+        super().__init__(f"'{argument}' has shape {got}, expected {expected}{reason}")
         self.argument = argument
         self.expected = expected
         self.got = got
+        self.why = why
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return how to make it again: other processes get errors in pieces."""
-        return type(self), (self.argument, self.expected, self.got)
+        return type(self), (self.argument, self.expected, self.got, self.why)
 
 
 class NameNotFound(InertialEstimationError, KeyError):

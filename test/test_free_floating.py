@@ -31,6 +31,7 @@ from inertial_estimation.model.representations import (
     convert_acceleration,
     proper_acceleration,
 )
+from inertial_estimation.model.robot import Robot
 
 LEFT, RIGHT, MIXED, SENSOR = Representation
 ROUND_OFF = 1e-11  # of sums over some ten bodies of products of numbers up to hundreds
@@ -148,15 +149,22 @@ def test_rates_of_the_maps_between_velocities(state):
 
 @pytest.mark.parametrize('name', ROBOTS)
 def test_joint_torques_do_not_depend_on_the_base(name, rng):
-    # T Remark 3.13: a motion without external wrenches.
-    state = random_state(ROBOTS[name], rng)
+    assert_same_torques_about_every_link(random_state(ROBOTS[name], rng), rng)
+
+
+def test_nor_do_those_of_a_humanoid(shared_models, rng):
+    robot = Robot.from_urdf(shared_models / 'icub_v2_5.urdf')
+    assert_same_torques_about_every_link(random_state(robot, rng), rng)
+
+
+def assert_same_torques_about_every_link(state, rng):
+    """Compare the torques of a motion without external wrenches [T Remark 3.13]."""
     root = state.equations('', LEFT)
     a = rng.normal(0.0, 5.0, root.velocity.size)
-    M = root.mass_matrix
-    a[:6] -= np.linalg.solve(M[:6, :6], root.inverse_dynamics(a)[:6])
+    a[:6] -= np.linalg.solve(root.mass_matrix[:6, :6], root.inverse_dynamics(a)[:6])
     forces = root.inverse_dynamics(a)
     assert_near(forces[:6], np.zeros(6))
-    for link, form in product(ROBOTS[name].link_names, FORMS):
+    for link, form in product(state.model.robot.link_names, FORMS):
         equations = state.equations(link, form)
         got = equations.inverse_dynamics(equations.acceleration_from(root, a))
         assert_near(got, forces, ROUND_OFF * 10)

@@ -102,6 +102,10 @@ class WrenchEstimator:
         self._rank_tolerance = rank_tolerance
         self._sizes = Sizes(len(robot.joint_names), len(robot.imus), n_fts)
         self._shapes = _shapes(self._sizes)
+        self._counts = (
+            f"robot '{robot.name}' has {self._sizes.joints} joints, {self._sizes.imus} IMUs and "
+            f'{n_fts} FT sensors'
+        )
         self._solvers = Solvers(robot, self.contacts, length_scale, rank_tolerance)
         self._none_assumed = bytes(self._sizes.joints)
         everything = self._solvers.faultless(self._none_assumed, None)
@@ -195,7 +199,7 @@ class WrenchEstimator:
         for name, shape in self._shapes:
             array = getattr(sample, name)
             if array is None or array.shape != lead + shape:
-                raise ShapeError(name, lead + shape, np.shape(array))
+                raise ShapeError(name, lead + shape, np.shape(array), self._counts)
         states, shape = sample.joint_states, (*lead, self._sizes.joints)
         if states is not None and states.shape != shape:
             raise ShapeError('joint_states', shape, states.shape)

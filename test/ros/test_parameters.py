@@ -17,13 +17,14 @@ from bench_robot import overrides
 from rclpy.parameter import Parameter
 
 from inertial_estimation.config import EstimatorSettings, settings_of
+from inertial_estimation.config.checks import LISTS
 from inertial_estimation.config.files import load_parameters
 from inertial_estimation.config.settings import GROUPS, NODE_NAME
 from inertial_estimation.ros.estimator_node import EstimatorNode
 from inertial_estimation.ros.parameters import READ_AT_START
 
 CONFIG = Path(__file__).parents[2] / 'config'
-NAMED = {'ft_sensors': ['leg'], 'imus': ['head'], 'contacts': ['sole']}
+NAMED = {names: [f'one_of_{names}'] for names in LISTS.values()}
 
 
 @pytest.fixture
@@ -50,7 +51,8 @@ def all_settings():
     """Yield full name and setting of everything that a node with `NAMED` declares."""
     for item in settings_of(EstimatorSettings):
         yield item.name, item
-    for (kind, group), name in zip(GROUPS.items(), ('leg', 'head', 'sole')):
+    for kind, group in GROUPS.items():
+        (name,) = NAMED[LISTS[kind]]
         for item in settings_of(group):
             yield f'{kind}.{name}.{item.name}', item
 
@@ -105,7 +107,7 @@ def test_empty_list_in_a_parameter_file(make_node, tmp_path):
 
 
 def test_groups_follow_the_lists(make_node):
-    node = make_node(**NAMED, **{'contact.sole.kind': 'force'})
+    node = make_node(**NAMED, **{'contact.one_of_contacts.kind': 'force'})
     node.set_parameters([Parameter('contacts', value=['hand'])])
     settings = node._declared.collect()
     assert set(settings.contact) == {'hand'}
