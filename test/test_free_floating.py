@@ -118,6 +118,14 @@ def test_twice_the_coriolis_matrix_differs_from_the_mass_rate_by_a_skew_matrix(
     assert_near(N + N.T, np.zeros_like(N), DIFFERENCE * 10)
 
 
+def test_left_trivialised_the_mass_matrix_depends_on_the_shape_alone(nested_humanoid, rng):
+    # T Remark 3.9
+    state = random_state(nested_humanoid, rng)
+    elsewhere = state.model.state(state.positions, rng.normal(size=6), random_pose(rng))
+    got = elsewhere.equations('hand', LEFT).mass_matrix
+    assert_near(got, state.equations('hand', LEFT).mass_matrix)
+
+
 @pytest.mark.parametrize(('name', 'link', 'form'), ALL_VARIABLES)
 def test_the_base_velocity_is_the_rate_of_its_pose(name, link, form, rng):
     state = random_state(ROBOTS[name], rng)
@@ -139,6 +147,29 @@ def test_accelerations_are_the_rates_of_velocities(state, rng):
         expected = rate(lambda s, k=k: variables_of(s)[k].velocity, state, root_acceleration)
         assert_near(got, expected, DIFFERENCE)
         assert_near(root.acceleration_from(equations, got), root_acceleration)
+
+
+def test_accelerations_of_frames_are_pinocchio_s(state, rng):
+    a = rng.normal(0.0, 3.0, state.root_velocity.size)
+    model, frame = state.model.model, state.model.robot.link_names[-1]
+    data = model.createData()
+    pin.forwardKinematics(model, data, pinocchio_q(state), state.root_velocity, a)
+    joint, J_H_F = state.model.locate(frame)
+    args = (model, data, joint, pin.SE3(J_H_F))
+    root = state.equations('', LEFT)
+    for equations, (form, spatial, reference) in product(
+        variables_of(state),
+        [
+            (LEFT, True, pin.LOCAL),
+            (RIGHT, True, pin.WORLD),
+            (MIXED, False, pin.LOCAL_WORLD_ALIGNED),
+            (SENSOR, False, pin.LOCAL),
+        ],
+    ):
+        function = pin.getFrameAcceleration if spatial else pin.getFrameClassicalAcceleration
+        given = equations.acceleration_from(root, a)
+        got = state.acceleration(frame, equations, given, form)
+        assert_near(got, function(*args, reference).vector, ROUND_OFF * 10)
 
 
 def test_rates_of_the_maps_between_velocities(state):

@@ -20,6 +20,7 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.model.equations_of_motion import EquationsOfMotion
 from inertial_estimation.model.representations import (
     Representation,
+    convert_acceleration,
     gravity_acceleration,
     pose_of_base,
 )
@@ -105,6 +106,39 @@ class State:
 
         """
         return np.asarray(self._base_rows(frame, representation)[0] @ self.root_velocity)
+
+    def acceleration(
+        self,
+        frame: str,
+        variables: EquationsOfMotion,
+        acceleration: Array,
+        representation: Representation = Representation.MIXED,
+    ) -> Array:
+        """
+        Return the acceleration of a frame [T Table 2.2].
+
+        Parameters
+        ----------
+        frame : str
+            Any frame of the robot; empty for the root link.
+        variables : EquationsOfMotion
+            In which the acceleration of the robot is given, of this state.
+        acceleration : ndarray, shape (6 + n_joints,)
+            Rate of ``variables.velocity``.
+        representation : Representation
+            Form of the result.
+
+        Returns
+        -------
+        ndarray, shape (6,)
+            [m/s^2, rad/s^2]; `representations.proper_acceleration` takes gravity off.
+
+        """
+        root = self._root_equations.acceleration_from(variables, acceleration)
+        J, J_rate = self._base_rows(frame, Representation.LEFT)
+        left = J @ root + J_rate @ self.root_velocity
+        v, A_H_F = J @ self.root_velocity, self.pose(frame)
+        return convert_acceleration(left, v, A_H_F, Representation.LEFT, representation)
 
     def jacobian(
         self,
