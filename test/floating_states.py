@@ -18,6 +18,7 @@ from inertial_estimation.model.floating_state import State
 from inertial_estimation.model.free_floating import FreeFloating
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtSpec
 
 ONE_LINK = (
     '<robot name="one_link"><link name="only"><inertial>'
@@ -28,7 +29,12 @@ ONE_LINK = (
 ROBOTS = {
     'one_link': Robot.from_urdf(ONE_LINK),
     'two_link': Robot.from_urdf(two_link_urdf()),
-    'arm': Robot.from_urdf(arm_with_wrist_sensor_urdf(), gravity=(1.0, -2.0, -9.0)),
+    # One FT sensor behind the other.
+    'arm': Robot.from_urdf(
+        arm_with_wrist_sensor_urdf(),
+        ft_sensors=['wrist_sensor', FtSpec('tip_sensor', 'tip_joint')],
+        gravity=(1.0, -2.0, -9.0),
+    ),
     'nested_humanoid': Robot.from_urdf(nested_humanoid_urdf()),
 }
 FORMS = (Representation.LEFT, Representation.RIGHT, Representation.MIXED)

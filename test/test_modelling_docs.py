@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 PAGE = Path(__file__).resolve().parents[1] / 'docs' / 'modelling.md'
-NAMES = re.findall(r'`(\w+\.\w+(?:\.\w+)?)`', PAGE.read_text().partition('|---|---|---|\n')[2])
+NAMES = re.findall(r'`(\w+\.\w+(?:\.\w+)?)`', PAGE.read_text().partition('| what |')[2])
 
 
 @pytest.mark.parametrize('name', NAMES)

@@ -128,14 +128,16 @@ def average_equations(state: State) -> EquationsOfMotion:
 
     """
     mixed = state.equations('', Representation.MIXED)
-    G_A, G_A_rate = _momentum_matrix_and_rate(mixed)
-    _, com = _mass_and_com(mixed)
-    B_X_G = motion_transform(_pose_at(com))
-    inertia = G_A[:, :6] @ B_X_G
-    _check_regular(inertia[3:, 3:], np.trace(mixed.mass_matrix[3:6, 3:6]))
-    inertia_rate = G_A_rate[:, :6] @ B_X_G + G_A[:, :6] @ B_X_G @ _shift_rate(mixed)
-    J = _solve(inertia, G_A)
-    return mixed.change_base_rows(J, _solve(inertia, G_A_rate - inertia_rate @ J))
+    mass, com = _mass_and_com(mixed)
+    M, M_rate = mixed.mass_matrix[:6], _mass_matrix_rate(mixed)[:6]
+    _check_regular(centroidal(state).inertia[3:, 3:], np.trace(M[3:, 3:6]))
+    # The average velocity as seen from B[A], then from G, which B[A] leaves without turning.
+    J = _solve(M[:, :6], M)
+    J_rate = _solve(M[:, :6], M_rate - M_rate[:, :6] @ J)
+    v = np.zeros(6)
+    v[:3] = mixed.velocity[:3] - mixed.momentum[:3] / mass
+    G_X_B = motion_transform(_pose_at(-com))
+    return mixed.change_base_rows(G_X_B @ J, G_X_B @ (motion_cross(v) @ J + J_rate))
 
 
 def com_equations(state: State, base: str = '') -> EquationsOfMotion:
@@ -162,22 +164,6 @@ def com_equations(state: State, base: str = '') -> EquationsOfMotion:
     J[:3] = mixed.mass_matrix[:3] / mass
     J_rate[:3] = _mass_matrix_rate(mixed)[:3] / mass
     return mixed.change_base_rows(J, J_rate)
-
-
-def _momentum_matrix_and_rate(mixed: EquationsOfMotion) -> tuple[Array, Array]:
-    """Return the centroidal momentum matrix in mixed variables, and its rate."""
-    _, com = _mass_and_com(mixed)
-    G_Xf_B = motion_transform(_pose_at(com)).T
-    G_A = G_Xf_B @ mixed.momentum_matrix
-    return G_A, G_Xf_B @ _mass_matrix_rate(mixed)[:6] + _shift_rate(mixed).T @ G_A
-
-
-def _shift_rate(mixed: EquationsOfMotion) -> Array:
-    """Return v× with v the velocity of G against B[A], which do not turn [T 2.36]."""
-    mass, _ = _mass_and_com(mixed)
-    v = np.zeros(6)
-    v[:3] = mixed.momentum[:3] / mass - mixed.velocity[:3]
-    return motion_cross(v)
 
 
 def _mass_matrix_rate(equations: EquationsOfMotion) -> Array:
