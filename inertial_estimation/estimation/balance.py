@@ -38,6 +38,8 @@ class Balance:
 
     submodels: tuple[Submodel, ...]
     """The submodels left when sensors that are not used do not cut."""
+    contact_links: tuple[int, ...]
+    """Link of each contact."""
     contact_submodel: tuple[int, ...]
     """Index of the submodel of each contact."""
     beyond: tuple[frozenset[int], ...]
@@ -112,6 +114,7 @@ def build_balance(
     joint_factors = joint_factors.reshape(2, n_joints, n_other + n_contacts)
     return Balance(
         submodels=submodels,
+        contact_links=tuple(contact_links),
         contact_submodel=tuple(submodel_of[k] for k in contact_links),
         beyond=tuple(beyond),
         joint_contacts=joint_factors[0, :, n_other:],

@@ -1,25 +1,56 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which joint measurements a submodel's wrench and a joint's torque rest on [T Theorem 4.2]."""
+"""
+Which sensors, joints and links a wrench or a torque rests on [T Theorem 4.2].
+
+Found from the tree alone. Where contacts share a submodel, all of their wrenches are taken to rest
+on all of it, which is at most too much; elsewhere the tables are exact.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.balance import Balance, subtrees
 from inertial_estimation.estimation.forest import Forest
+from inertial_estimation.estimation.sides import Side, border_sensors, find_sides
 from inertial_estimation.model.robot import Robot
 
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class JointDependence:
-    """Truth tables; a column stands for the position, velocity and acceleration of a joint."""
+class Rests(NamedTuple):
+    """Truth tables: what the results, one row each, rest on."""
+
+    fts: Mask
+    """Readings of FT sensors, shape (n_results, n_fts)."""
+    sources: Mask
+    """Readings of IMUs or the fixed link: the trees of the forest, (n_results, n_trees)."""
+    joints: Mask
+    """Position, velocity and acceleration of joints, shape (n_results, n_joints)."""
+    links: Mask
+    """Inertial parameters of links, shape (n_results, n_links)."""
+
+
+class Dependence(NamedTuple):
+    """What each kind of result rests on."""
+
+    submodels: Rests
+    """Sum of external wrenches and residual of each submodel of the balance."""
+    wrenches: Rests
+    """External wrench of each contact of the balance."""
+    torques: Rests
+    """Torque of each joint."""
+    external: Rests
+    """External torque of each joint."""
+
+
+class JointDependence(NamedTuple):
+    """Of `Dependence` what rests on joints; a column stands for all that is read of a joint."""
 
     submodels: Mask
     """Shape (n_submodels, n_joints): external wrenches and residual of a submodel."""
@@ -29,20 +60,27 @@ class JointDependence:
     """Shape (n_joints, n_joints): external torque of the row's joint."""
 
 
-def joint_dependence(
-    robot: Robot, forest: Forest, balance: Balance, unknowns: Sequence[int]
-) -> JointDependence:
-    """
-    Find what rests on each joint.
+class _Basis(NamedTuple):
+    """What one result rests on: a sum over links with sensors at its borders, and more joints."""
 
-    The motion of a link rests on the joints between it and the IMU that serves it; a sum of
-    wrenches rests besides on the joints among the links that are summed. Where contacts share a
-    submodel, all of their wrenches are taken to rest on all of it, which is at most too much.
+    links: frozenset[int] = frozenset()
+    sensors: frozenset[int] = frozenset()
+    joints: frozenset[int] = frozenset()
+
+
+def find_dependence(
+    robot: Robot, forest: Forest, balance: Balance, unknowns: Sequence[int]
+) -> Dependence:
+    """
+    Find what everything rests on.
+
+    The motion of a link rests on the IMU that serves it and on the joints in between; a sum of
+    wrenches rests besides on the joints among the links that are summed.
 
     Parameters
     ----------
     robot : Robot
-        Links and joints.
+        Links, joints and FT sensors.
     forest : Forest
         Trees of links.
     balance : Balance
@@ -52,60 +90,128 @@ def joint_dependence(
 
     Returns
     -------
+    Dependence
+
+    """
+    sums = [
+        _Basis(frozenset(submodel.links), frozenset(border_sensors(balance, s)))
+        for s, submodel in enumerate(balance.submodels)
+    ]
+    wrenches = [
+        sums[s] if unknowns[c] else _Basis() for c, s in enumerate(balance.contact_submodel)
+    ]
+    sides = find_sides(robot, balance, unknowns)
+    torques = [_torque(sides[k], sums) for k in child_links(robot)]
+    external = _external(robot, balance, wrenches)
+    return Dependence(*(_tables(robot, forest, b) for b in (sums, wrenches, torques, external)))
+
+
+def joint_dependence(
+    robot: Robot, forest: Forest, balance: Balance, unknowns: Sequence[int]
+) -> JointDependence:
+    """
+    Find what rests on each joint.
+
+    Parameters
+    ----------
+    robot, forest, balance, unknowns
+        As in `find_dependence`.
+
+    Returns
+    -------
     JointDependence
 
     """
-    n = len(robot.joint_names)
-    submodels = np.zeros((len(balance.submodels), n), dtype=bool)
-    for s, submodel in enumerate(balance.submodels):
-        submodels[s, _sum_joints(robot, forest, submodel.links)] = True
-    torques = np.zeros((n, n), dtype=bool)
-    for j in range(n):
-        links, whole = _torque_links(balance, j, unknowns)
-        torques[j, _sum_joints(robot, forest, links)] = True
-        if whole >= 0:
-            torques[j] |= submodels[whole]
-    return JointDependence(submodels, torques, _external(robot, balance, submodels, unknowns))
+    depends = find_dependence(robot, forest, balance, unknowns)
+    return JointDependence(
+        depends.submodels.joints, depends.torques.joints, depends.external.joints
+    )
 
 
-def _torque_links(balance: Balance, j: int, unknowns: Sequence[int]) -> tuple[frozenset[int], int]:
+def side_joints(robot: Robot, forest: Forest, balance: Balance, side: Side) -> list[int]:
     """
-    Return the links whose sum is a joint's torque, and a submodel it needs as a whole, or -1.
+    Return the joints that the wrench through a joint rests on.
 
-    A full wrench that is alone in its submodel takes up the whole sum: where it acts beyond the
-    joint, the links beyond cancel and those on the other side remain.
+    Parameters
+    ----------
+    robot : Robot
+        Links and joints.
+    forest : Forest
+        Trees of links.
+    balance : Balance
+        Submodels.
+    side : Side
+        Which links are summed for it.
+
+    Returns
+    -------
+    list of int
+
     """
-    beyond = balance.beyond[j]
-    carriers = [c for c, factor in enumerate(balance.joint_contacts[j]) if factor and unknowns[c]]
-    if not carriers:
-        return beyond, -1
-    s = balance.contact_submodel[carriers[0]]
-    in_submodel = [unknowns[c] for c, other in enumerate(balance.contact_submodel) if other == s]
-    if sum(in_submodel) == 6 and 6 in in_submodel:
-        return frozenset(balance.submodels[s].links) - beyond, -1
-    return beyond, s
+    links = balance.submodels[side.submodel].links if side.shared else side.links
+    return _sum_joints(robot, forest, links)
 
 
-def _external(robot: Robot, balance: Balance, submodels: Mask, unknowns: Sequence[int]) -> Mask:
-    """Return what external torques rest on: the wrenches, and the joints on to the contact."""
-    n = len(robot.joint_names)
+def child_links(robot: Robot) -> list[int]:
+    """
+    Return the child link of each joint.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links and joints.
+
+    Returns
+    -------
+    list of int
+        In the order of the joints.
+
+    """
     child = {link.joint: k for k, link in enumerate(robot.links) if link.joint >= 0}
-    subtree = subtrees(robot)
-    external = np.zeros((n, n), dtype=bool)
+    return [child[j] for j in range(len(child))]
+
+
+def _torque(side: Side, sums: Sequence[_Basis]) -> _Basis:
+    """Return what a torque rests on."""
+    return sums[side.submodel] if side.shared else _Basis(side.links, frozenset(side.sensors))
+
+
+def _external(robot: Robot, balance: Balance, wrenches: Sequence[_Basis]) -> list[_Basis]:
+    """Return what external torques rest on: the wrenches, and the joints on to the contact."""
+    child = child_links(robot)
+    subtree = [frozenset(links) for links in subtrees(robot)]
+    rests = []
     for j, factors in enumerate(balance.external_contacts):
-        inside = np.array([child[i] in subtree[child[j]] for i in range(n)])
+        basis = _Basis()
+        inside = np.array([k in subtree[child[j]] for k in child])
         for c in map(int, np.flatnonzero(factors)):
             on_the_way = balance.external_contacts[:, c] != 0
             onwards = on_the_way & (inside == (factors[c] > 0))
             onwards[j] = False
-            external[j] |= onwards
-            if unknowns[c]:
-                external[j] |= submodels[balance.contact_submodel[c]]
-    return external
+            joints = frozenset(map(int, np.flatnonzero(onwards)))
+            wrench = wrenches[c]
+            basis = _Basis(
+                basis.links | wrench.links, basis.sensors | wrench.sensors, basis.joints | joints
+            )
+        rests.append(basis)
+    return rests
+
+
+def _tables(robot: Robot, forest: Forest, rests: Sequence[_Basis]) -> Rests:
+    """Return truth tables."""
+    n_trees = sum(top.ft_sensor < 0 for top in forest.tops)
+    sizes = (len(robot.ft_sensors), n_trees, len(robot.joint_names), len(robot.links))
+    tables = Rests(*(np.zeros((len(rests), size), dtype=bool) for size in sizes))
+    for row, basis in enumerate(rests):
+        tables.fts[row, list(basis.sensors)] = True
+        tables.sources[row, [forest.owner[k] for k in basis.links]] = True
+        tables.joints[row, [*_sum_joints(robot, forest, basis.links), *basis.joints]] = True
+        tables.links[row, list(basis.links)] = True
+    return tables
 
 
 def _sum_joints(robot: Robot, forest: Forest, links: Iterable[int]) -> list[int]:
-    """Return the joints that a sum of net wrenches over connected links rests on."""
+    """Return the joints that a sum of net wrenches over links rests on."""
     members = set(links)
     joints: set[int] = set()
     for k in members:
