@@ -139,9 +139,11 @@ def test_against_numpy(kinds, n_sensors, length, rng):
         split = problem.solve(length)
         A, wrenches = problem.matrix()
         W, scales = problem.whitening(length), problem.scales(length)
-        x, _, rank, s = np.linalg.lstsq(W @ A * scales, W @ problem.total, rcond=TOLERANCE)
+        white = W @ A * scales
+        largest = np.linalg.svd(white, compute_uv=False)[0]
+        x, _, rank, s = np.linalg.lstsq(white, W @ problem.total, rcond=TOLERANCE / largest)
         expected = (wrenches @ (scales * x)).reshape(-1, 6)
-        assert split.rank == rank == (s > TOLERANCE * s[0]).sum()
+        assert split.rank == rank == (s > TOLERANCE).sum()
         size = np.abs(expected).max()
         np.testing.assert_allclose(split.wrenches, expected, rtol=0, atol=ROUND_OFF * size)
         left = problem.total - A @ (scales * x)
@@ -223,7 +225,7 @@ def test_many_at_once(lead, n_sensors, rng):
         for k, a in enumerate(template.arguments())
     ]
     noise = stacked[2] if n_sensors else noise_scale(LENGTH)
-    unknowns, rank, _ = split_wrench(stacked[0], stacked[1], noise, TOLERANCE)
+    unknowns, rank, *_ = split_wrench(stacked[0], stacked[1], noise, TOLERANCE)
     assert unknowns.shape == (*lead, 10)
     assert rank.shape == lead
     for index, problem in problems.items():
@@ -290,7 +292,42 @@ def test_the_tolerance_decides_what_counts(tolerance, rng):
     A, _ = problem.matrix()
     white = problem.whitening(LENGTH) @ A * problem.scales(LENGTH)
     s = np.linalg.svd(white, compute_uv=False)
-    assert problem.solve(tolerance=tolerance).rank == (s > tolerance * s[0]).sum()
+    assert problem.solve(tolerance=tolerance).rank == (s > tolerance).sum()
+
+
+@pytest.mark.parametrize('length', [1e-4, 0.01, 0.022, LENGTH, 1.0])
+@pytest.mark.parametrize('lever', [0.1, 0.8, 5.0])
+def test_a_far_sensor_still_tells_what_it_sees(lever, length):
+    """Two wrenches on a foot: their sum is known; where a lever hides some of it, that is said."""
+    contacts = [Contact('toe'), Contact('heel')]
+    poses = [np.eye(4), np.eye(4)]
+    poses[0][:3, 3], poses[1][:3, 3] = [0.1, 0.0, 0.0], [-0.1, 0.0, 0.0]
+    sensor = np.eye(4)
+    sensor[2, 3] = lever
+    total = np.array([0.0, 0.0, 300.0, 30.0, 0.0, 0.0])
+    problem = Problem(contacts, poses, [sensor], total)
+    split = problem.solve(length)
+    if length < TOLERANCE * lever:
+        assert split.rank == 5
+        assert split_wrench(*problem.arguments(length), TOLERANCE).left_out
+        return
+    assert split.rank == 6
+    # Of a moment in units of a short length the answer holds as many digits less.
+    np.testing.assert_allclose(split.residual, 0.0, atol=1e-10 / length * lever)
+
+
+@pytest.mark.parametrize(('off_the_line', 'left_out'), [(0.0, False), (1e-6, True), (0.1, False)])
+def test_what_is_left_out_although_it_shows_is_said(off_the_line, left_out):
+    points = [[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [0.2, off_the_line, 0.0]]
+    total, columns, noise = forces_at(points, [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]).arguments()
+    assert split_wrench(total, columns, noise, TOLERANCE).left_out == left_out
+
+
+def test_levers_beyond_all_reason_do_not_raise(rng):
+    problem = Problem.random(['wrench', 'wrench'], 2, rng)
+    for pose in problem.B_H_S:
+        pose[:3, 3] += 1e10
+    assert np.isfinite(problem.solve().wrenches).all()
 
 
 def test_where_nothing_acts_nothing_is_found():

@@ -21,7 +21,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SensorState
+from inertial_estimation.sample import SampleBatch, SensorState
 
 # Relative to the largest number of a result: round-off of sums over some forty links.
 ROUND_OFF = 1e-12
@@ -281,7 +281,39 @@ def test_two_forces_are_marked_for_their_squeeze(robot, rng):
     np.testing.assert_array_equal(one.torque_quality, 0)
 
 
+def test_a_small_part_that_is_left_out_is_marked_where_it_is_missing(robot, rng):
+    """Three forces nearly on a line: without the moment about it the sum is not whole."""
+    points = [(0.0, 0.0, 0.0), (0.1, 0.0, 0.0), (0.2, 1e-6, 0.0)]
+    contacts = [Contact('shank', 'force', point, name=f'{point}') for point in points]
+    estimate = WrenchEstimator(robot, contacts).update(random_sample(robot, rng))
+    (row,) = (k for k, s in enumerate(robot.submodels) if s.name == 'thigh')
+    assert estimate.ranks[row] == 5
+    assert estimate.submodel_quality[row] == Quality.UNDETERMINED
+    marked = dict(zip(robot.joint_names, estimate.torque_quality, strict=True))
+    assert {name for name, mark in marked.items() if mark} == {'knee'}
+
+
 # IMUs
+
+
+def test_an_idle_imu_that_fails_costs_nothing_one_by_one_or_at_once(rng):
+    robot = Robot.from_urdf(
+        nested_humanoid_urdf(), imus=['head', 'shank', ('spare', 'head'), 'chest']
+    )
+    estimator = WrenchEstimator(robot, at_ends(robot))
+    sample = random_sample(robot, rng)
+    whole = estimator.update(sample)
+    assert not whole.used_imus[2]
+    dynamics = estimator._solvers.faultless(bytes(len(robot.joint_names)), None).plan.dynamics
+    rates, velocities = sample.angular_velocities.copy(), sample.velocities.copy()
+    rates[2] = velocities[dynamics.forest.joints_between_trees[0]] = np.nan
+    sample = sample._replace(angular_velocities=rates, velocities=velocities)
+    for estimate in (
+        estimator.update(sample),
+        estimator.batch(SampleBatch.stack([sample])),
+    ):
+        np.testing.assert_array_equal(np.squeeze(estimate.torques), whole.torques)
+        assert not estimate.quality.any()
 
 
 @pytest.mark.parametrize('field', IMU_FIELDS)

@@ -161,7 +161,10 @@ class EstimatorSettings:
         0.1, 'Moment noise over force noise, scales moments [m]', range=(1e-4, 10.0)
     )
     rank_tolerance: float = setting(
-        1e-3, 'Singular values below this times the largest count as zero', range=(1e-12, 0.5)
+        1e-2,
+        'Combinations of contacts that show in the sensors by less than this count as zero; noise '
+        'is blown up by its inverse at most',
+        range=(1e-12, 0.5),
     )
     reset_on_time_jump: bool = setting(True, 'Clear filters and buffers when time goes back')
     visualization_rate: float = setting(

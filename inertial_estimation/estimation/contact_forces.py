@@ -8,9 +8,10 @@ The residual is weighed by the noise of the submodel's own FT sensors: force noi
 which the sum is written, except in a submodel without any FT sensor, where the origin of its root
 link stands in for one. The weights are this package's choice; the thesis has none.
 
-Of all solutions the shortest is taken, moments divided by the same length; singular values below
-``rank_tolerance`` times the largest count as zero, so that a combination of forces that hardly
-shows (two forces that squeeze a link) is left at zero instead of being blown up.
+Of all solutions the shortest is taken, moments divided by the same length. What a combination of
+unknowns does to the sensors is its singular value, in noise of one newton per newton: below
+``rank_tolerance`` it counts as zero, so that a combination that hardly shows (two forces that
+squeeze a link) is left at zero instead of blowing up the noise by more than the inverse.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ Array = NDArray[np.float64]
 
 NEARLY = 1e-12
 """Determined is what holds less than the root of this of any undetermined combination."""
+ROUND_OFF = 1e-12
+"""A combination that shows by less than this part of the one that shows best shows not at all."""
 
 
 class Solution(NamedTuple):
@@ -36,6 +39,11 @@ class Solution(NamedTuple):
     """Number of combinations of the unknowns that the wrench determines, shape (...)."""
     determined: NDArray[np.bool_]
     """Which unknowns it determines one by one, shape (..., n)."""
+    left_out: NDArray[np.bool_]
+    """
+    Whether some combination was left at zero although it shows a little, shape (...). What it
+    adds to the wrench is missing then, also where the single unknowns do not matter.
+    """
 
 
 def noise_scale(length_scale: float) -> Array:
@@ -90,7 +98,7 @@ def split_wrench(total: Array, columns: Array, noise: Array, rank_tolerance: flo
         Independent disturbances of the sum, one row each; they must span all six directions. A
         single `noise_scale` of shape (6,) stands for a sensor at the reference frame.
     rank_tolerance : float
-        Relative size of the singular values that count as zero.
+        Singular values below it count as zero.
 
     Returns
     -------
@@ -100,13 +108,16 @@ def split_wrench(total: Array, columns: Array, noise: Array, rank_tolerance: flo
     if noise.ndim == 1:
         white_columns, white_total = columns / noise, total / noise
     else:
-        whiten = np.linalg.inv(np.linalg.cholesky(np.swapaxes(noise, -1, -2) @ noise))
-        white_columns = columns @ np.swapaxes(whiten, -1, -2)
-        white_total = (whiten @ total[..., None])[..., 0]
+        # The Gram matrix of the rows would lose half of their digits, far levers all of them.
+        whiten = np.linalg.inv(np.linalg.qr(noise, mode='r'))
+        white_columns = columns @ whiten
+        white_total = (total[..., None, :] @ whiten)[..., 0, :]
     u, s, vt = np.linalg.svd(white_columns, full_matrices=False)
-    kept = s > rank_tolerance * s[..., :1]
+    shown = s > ROUND_OFF * s[..., :1]
+    kept = shown & (s > rank_tolerance)
+    left_out = np.asarray((shown & ~kept).any(axis=-1))
     inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
     image = (vt @ white_total[..., None])[..., 0]
     determined = (u * u * kept[..., None, :]).sum(axis=-1)
     unknowns = (u @ (inverse * image)[..., None])[..., 0]
-    return Solution(unknowns, kept.sum(axis=-1), determined > 1.0 - NEARLY)
+    return Solution(unknowns, kept.sum(axis=-1), determined > 1.0 - NEARLY, left_out)

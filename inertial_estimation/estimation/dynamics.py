@@ -41,9 +41,10 @@ class Dynamics:
         """Indices of the IMUs that serve at least one link; empty with a fixed link."""
         self.forest = build_forest(robot, sources)
         self.geometry = build_geometry(robot)
-        self._data = self.forest.model.createData()
+        self.forest_data = self.forest.model.createData()
+        """Pinocchio's results for the forest of the last `run`."""
         self._geometry_data = self.geometry.model.createData()
-        self.tau: Array = self._data.tau
+        self.tau: Array = self.forest_data.tau
         """Result of the last `run`: generalised forces of the forest, shape (nv,)."""
         self.poses = pose_view(self._geometry_data)
         """Likewise: row poses of the geometry's joints, shape (n_supports, 4, 3)."""
@@ -125,7 +126,7 @@ class Dynamics:
 
     def _compute(self, q: Array, v: Array, a: Array, positions: Array) -> None:
         """Call Pinocchio."""
-        pin.rnea(self.forest.model, self._data, q, v, a)
+        pin.rnea(self.forest.model, self.forest_data, q, v, a)
         pin.computeJointJacobians(self.geometry.model, self._geometry_data, positions)
 
 

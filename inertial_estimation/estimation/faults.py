@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -32,7 +32,15 @@ class Sizes(NamedTuple):
     fts: int
 
 
-def find_faults(sample: Sample | SampleBatch, between: Sequence[int] = ()) -> Mask:
+class BetweenTrees(NamedTuple):
+    """Joints that no tree of links holds: only their positions are used."""
+
+    joints: tuple[int, ...]
+    imus: Indices
+    """The IMUs that serve the trees; when one of them fails, the trees change."""
+
+
+def find_faults(sample: Sample | SampleBatch, between: BetweenTrees) -> Mask:
     """
     Tell what is missing.
 
@@ -40,8 +48,8 @@ def find_faults(sample: Sample | SampleBatch, between: Sequence[int] = ()) -> Ma
     ----------
     sample : Sample or SampleBatch
         NaN, infinity or a number beyond `ABSURD` stands for what is missing.
-    between : sequence of int, optional
-        Joints between two trees while all IMUs work: their rates are not used then.
+    between : BetweenTrees
+        Joints whose rates are not used while their IMUs work.
 
     Returns
     -------
@@ -55,8 +63,9 @@ def find_faults(sample: Sample | SampleBatch, between: Sequence[int] = ()) -> Ma
         & _is_sound(sample.angular_accelerations).all(axis=-1)
     )
     rates = np.asarray(_is_sound(sample.velocities) & _is_sound(sample.accelerations))
-    if len(between):
-        rates[..., between] |= np.asarray(imus.all(axis=-1))[..., None]
+    if len(between.joints):
+        whole = np.asarray(imus)[..., between.imus].all(axis=-1)
+        rates[..., between.joints] |= np.asarray(whole)[..., None]
     joints = _is_sound(sample.positions) & rates
     fts = _is_sound(sample.ft_readings).all(axis=-1)
     assumed = np.zeros_like(joints)

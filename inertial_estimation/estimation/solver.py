@@ -170,14 +170,16 @@ class Solver:
         external[..., plan.single, :] = totals[..., plan.single_rows, :]
         if not plan.splits:
             return self._flags
-        flags = (flag.copy() for flag in self._flags[:4])
-        ranks, contact, torque, load = flags
+        flags = (flag.copy() for flag in self._flags[:5])
+        ranks, contact, torque, load, submodel = flags
         for split in plan.splits:
             solution = self._split(split, totals)
-            ranks[..., plan.residual_rows[split.rows]] = solution.rank
+            rows = plan.residual_rows[split.rows]
+            ranks[..., rows] = solution.rank
+            submodel[..., rows] |= solution.left_out * UNDETERMINED
             if not solution.determined.all():
-                _mark(split, ~solution.determined, contact, torque, load)
-        return ranks, contact, torque, load, *self._flags[4:]
+                _mark(split, solution, contact, torque, load)
+        return ranks, contact, torque, load, submodel, *self._flags[5:]
 
     def _split(self, split: Split, totals: Array) -> Solution:
         """Share the sums of some submodels out among their contacts."""
@@ -211,15 +213,22 @@ class Solver:
 
 
 def _mark(
-    split: Split, undetermined: Mask, contact: Flags, torque: Flags, external: Flags
+    split: Split, solution: Solution, contact: Flags, torque: Flags, external: Flags
 ) -> None:
-    """Mark contacts with an undetermined unknown, and what holds some of these but not all."""
+    """
+    Mark contacts with an undetermined unknown, and what holds some of these but not all.
+
+    What holds all of them holds what they add up to, which is known unless part of it was left
+    out.
+    """
+    undetermined = ~solution.determined
     for k in range(len(split.rows)):
         lost = np.logical_or.reduceat(undetermined[..., k, :], split.starts[k], axis=-1)
         contact[..., split.contacts[k]] |= lost * UNDETERMINED
+        known = ~solution.left_out[..., k, None]
         for flags, held in ((torque, split.torques[k]), (external, split.external[k])):
             some = (lost[..., None, :] & held).any(axis=-1)
-            every = (held | ~lost[..., None, :]).all(axis=-1)
+            every = (held | ~lost[..., None, :]).all(axis=-1) & known
             flags |= (some & ~every) * UNDETERMINED
 
 

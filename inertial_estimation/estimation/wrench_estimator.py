@@ -16,6 +16,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.faults import (
     ABSURD,
+    BetweenTrees,
     Sizes,
     alike,
     find_faults,
@@ -58,7 +59,8 @@ class WrenchEstimator:
     length_scale : float
         Moment noise over force noise [m], for submodels with other contacts than one full wrench.
     rank_tolerance : float
-        Relative size of singular values that count as zero there.
+        A combination of contacts that shows in the sensors by less than this counts as zero there:
+        noise is blown up by the inverse at most.
 
     Raises
     ------
@@ -79,7 +81,7 @@ class WrenchEstimator:
         *,
         calibration: FtCalibration | None = None,
         length_scale: float = 0.1,
-        rank_tolerance: float = 1e-3,
+        rank_tolerance: float = 1e-2,
     ) -> None:
         if not robot.fixed_frame and not robot.imus:
             raise ModelError(
@@ -108,8 +110,8 @@ class WrenchEstimator:
         )
         self._solvers = Solvers(robot, self.contacts, length_scale, rank_tolerance)
         self._none_assumed = bytes(self._sizes.joints)
-        everything = self._solvers.faultless(self._none_assumed, None)
-        self._between = everything.plan.dynamics.forest.joints_between_trees
+        dynamics = self._solvers.faultless(self._none_assumed, None).plan.dynamics
+        self._between = BetweenTrees(dynamics.forest.joints_between_trees, dynamics.imus)
 
     def update(
         self, sample: Sample, contacts: tuple[Contact, ...] | None = None

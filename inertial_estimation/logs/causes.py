@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.estimation.dependence import JointDependence, joint_dependence
 from inertial_estimation.estimation.estimate import Quality
-from inertial_estimation.estimation.faults import alike
+from inertial_estimation.estimation.faults import BetweenTrees, alike
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.quality import Working
 from inertial_estimation.estimation.solvers import Solvers
@@ -90,7 +90,8 @@ class _Causes:
     def find(self, offset_reach: Reach) -> tuple[CauseReport, ...]:
         """Go through sensors and joints, contacts, and offsets."""
         robot, recording = self.robot, self.replay.recording
-        between = self.whole.dynamics.forest.joints_between_trees
+        dynamics = self.whole.dynamics
+        between = BetweenTrees(dynamics.forest.joints_between_trees, dynamics.imus)
         failed = find_failures(recording, robot, between)
         start = failed.starting(recording.times, self.replay.settings.derivative_window)
         self.start = start

@@ -4,13 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.faults import find_faults
+from inertial_estimation.estimation.faults import BetweenTrees, find_faults
 from inertial_estimation.logs.replay import Recording
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, SampleBatch, SensorState
@@ -80,7 +79,7 @@ class Failures(NamedTuple):
         return start
 
 
-def find_failures(recording: Recording, robot: Robot, between: Sequence[int]) -> Failures:
+def find_failures(recording: Recording, robot: Robot, between: BetweenTrees) -> Failures:
     """
     Find what failed, frozen readings in hindsight.
 
@@ -90,8 +89,8 @@ def find_failures(recording: Recording, robot: Robot, between: Sequence[int]) ->
         The samples.
     robot : Robot
         Its sensors.
-    between : sequence of int
-        Joints whose rates are not used while all IMUs work, as in `find_faults`.
+    between : BetweenTrees
+        Joints whose rates are not used while their IMUs work.
 
     Returns
     -------
