@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import operator
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +16,7 @@ from inertial_estimation.errors import ModelError, ShapeError
 
 Array = NDArray[np.float64]
 
+ORIGIN = (0.0, 0.0, 0.0)
 UNKNOWNS = {'wrench': 6, 'force': 3, 'axial_force': 1, 'known': 0}
 """Number of unknowns of each kind of contact."""
 
@@ -51,7 +55,7 @@ class Contact:
 
     frame: str
     kind: str = 'wrench'
-    point: tuple[float, ...] = (0.0, 0.0, 0.0)
+    point: tuple[float, ...] = ORIGIN
     direction: tuple[float, ...] = (0.0, 0.0, 1.0)
     wrench: tuple[float, ...] = (0.0,) * 6
     name: str = ''
@@ -95,6 +99,11 @@ class Contact:
         """Number of unknowns: 6, 3, 1 or 0."""
         return UNKNOWNS[self.kind]
 
+    @cached_property
+    def at_origin(self) -> Contact:
+        """The same contact at the origin of its frame: what a plan is made for."""
+        return self if self.point == ORIGIN else replace(self, point=ORIGIN)
+
     def basis(self) -> Array:
         """
         Return the wrenches that the unknowns stand for.
@@ -114,3 +123,94 @@ class Contact:
             forces = np.zeros((3, 0))
         lever = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
         return np.vstack([forces, lever @ forces])
+
+
+@dataclass(frozen=True)
+class ContactSet:
+    """
+    The contacts of one instant.
+
+    Parameters
+    ----------
+    contacts : tuple of Contact
+        In the order of the results.
+    assumed : tuple of bool
+        Which of them are defaults that nobody feels: they give way to a contact that is felt in
+        their submodel, and where submodels merge to the first of them.
+
+    """
+
+    contacts: tuple[Contact, ...]
+    assumed: tuple[bool, ...]
+    _hash: int = field(init=False, repr=False, compare=False, default=0)
+
+    def __post_init__(self) -> None:
+        """Compute the hash once."""
+        object.__setattr__(self, '_hash', hash((self.contacts, self.assumed)))
+
+    def __hash__(self) -> int:
+        """Return a number that was computed once: sets are looked up at every step."""
+        return self._hash
+
+    @classmethod
+    def felt(cls, contacts: Iterable[Contact]) -> ContactSet:
+        """
+        Return contacts that do not give way.
+
+        Parameters
+        ----------
+        contacts : iterable of Contact
+            Contacts that are known to be there.
+
+        Returns
+        -------
+        ContactSet
+
+        """
+        given = tuple(contacts)
+        return cls(given, (False,) * len(given))
+
+    @cached_property
+    def at_origin(self) -> ContactSet:
+        """The same contacts at the origins of their frames; points may move at every step."""
+        contacts = tuple(contact.at_origin for contact in self.contacts)
+        same = all(map(operator.is_, contacts, self.contacts))
+        return self if same else ContactSet(contacts, self.assumed)
+
+    def with_touches(self, touches: Iterable[Contact]) -> ContactSet:
+        """
+        Return these contacts and others that are felt.
+
+        A touch takes the row of the default contact with its frame, if there is one; the others
+        follow behind, under the name of their frame, with a number where it is taken.
+
+        Parameters
+        ----------
+        touches : iterable of Contact
+            Contacts that somebody feels, such as a skin.
+
+        Returns
+        -------
+        ContactSet
+
+        """
+        contacts, assumed = list(self.contacts), list(self.assumed)
+        for touch in touches:
+            rows = [k for k, c in enumerate(contacts) if assumed[k] and c.frame == touch.frame]
+            if rows and contacts[rows[0]].unknowns:
+                contacts[rows[0]] = replace(touch, name=contacts[rows[0]].name)
+                assumed[rows[0]] = False
+            else:
+                names = {contact.name for contact in contacts}
+                contacts.append(replace(touch, name=_free_name(touch.name, names)))
+                assumed.append(False)
+        return ContactSet(tuple(contacts), tuple(assumed))
+
+
+def _free_name(name: str, taken: Container[str]) -> str:
+    """Return a name that is not taken, with a number behind it if need be."""
+    count, candidate = 1, name
+    while candidate in taken:
+        count += 1
+        candidate = f'{name}_{count}'
+    return candidate

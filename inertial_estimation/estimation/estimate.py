@@ -28,7 +28,7 @@ class Quality(IntFlag):
     UNDETERMINED = 4
     """The sensors do not tell it apart from others: of all answers the shortest was taken."""
     DROPPED = 8
-    """This default contact gave way to another one of its merged submodel."""
+    """This default contact gave way to one that is felt, or to another of its merged submodel."""
     MISSING = 16
     """NaN: a joint or IMU that it rests on is missing."""
 

@@ -95,8 +95,11 @@ def find_qualities(
             flags |= MISSING
     carriers = {robot.frame(contact.frame)[0] for contact in contacts if contact.unknowns}
     _mark_merged(robot, balance, carriers, sums, torques, external)
-    wrenches = np.full(len(contacts), Quality.DROPPED | Quality.MERGED, dtype=np.uint8)
-    wrenches[list(active)] = 0
+    holder = {k: s for s, submodel in enumerate(balance.submodels) for k in submodel.links}
+    wrenches = np.zeros(len(contacts), dtype=np.uint8)
+    for c in set(range(len(contacts))).difference(active):
+        link = robot.frame(contacts[c].frame)[0]
+        wrenches[c] = Quality.DROPPED | (sums[holder[link]] & MERGED)
     for c, s in enumerate(balance.contact_submodel):
         if unknowns[c]:
             wrenches[active[c]] = sums[s]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.contact_forces import Solution, split_wrench
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import LOST, Plan
 from inertial_estimation.estimation.splits import Split
@@ -74,8 +75,30 @@ class Solver:
         self._factors = balance.joint_factors.reshape(2 * n_joints, n_terms).copy()
         self._loads = np.empty((*lead, 2 * n_joints, 6))
         self._pairs_of_loads = self._loads.reshape(*lead, n_joints, 2, 6)
+        self._contacts = plan.contacts
+        self._columns = [split.columns.copy() for split in plan.splits]
         flags = (plan.ranks, *plan.quality, plan.used_imus, plan.used_fts)
         self._flags: tuple[Any, ...] = tuple(np.broadcast_to(a, (*lead, len(a))) for a in flags)
+
+    def place(self, contacts: tuple[Contact, ...]) -> None:
+        """
+        Move the contacts of the plan to other points of their frames.
+
+        Parameters
+        ----------
+        contacts : tuple of Contact
+            The same as those of the plan, but for their points.
+
+        """
+        if contacts is self._contacts:
+            return
+        self._contacts = contacts
+        for split, columns in zip(self.plan.splits, self._columns):
+            for k, (rows, starts) in enumerate(zip(split.contacts, split.starts)):
+                for c, start in zip(rows.tolist(), starts.tolist()):
+                    contact = contacts[c]
+                    if contact.kind != 'wrench':
+                        columns[k, start : start + contact.unknowns] = contact.basis().T
 
     def solve(
         self,
@@ -123,7 +146,7 @@ class Solver:
             wrenches[..., plan.known, :] = plan.known_wrenches
         torques, external_torques = self._torques(tau, jacobian)
         estimate = WrenchEstimate(
-            stamp_ns, plan.contacts, wrenches, torques, external_torques, residuals, *flags
+            stamp_ns, self._contacts, wrenches, torques, external_torques, residuals, *flags
         )
         return estimate if plan.complete else _with_gaps(estimate, plan)
 
@@ -172,8 +195,8 @@ class Solver:
             return self._flags
         flags = (flag.copy() for flag in self._flags[:5])
         ranks, contact, torque, load, submodel = flags
-        for split in plan.splits:
-            solution = self._split(split, totals)
+        for split, columns in zip(plan.splits, self._columns):
+            solution = self._split(split, columns, totals)
             rows = plan.residual_rows[split.rows]
             ranks[..., rows] = solution.rank
             submodel[..., rows] |= solution.left_out * UNDETERMINED
@@ -181,11 +204,11 @@ class Solver:
                 _mark(split, solution, contact, torque, load)
         return ranks, contact, torque, load, submodel, *self._flags[5:]
 
-    def _split(self, split: Split, totals: Array) -> Solution:
+    def _split(self, split: Split, local: Array, totals: Array) -> Solution:
         """Share the sums of some submodels out among their contacts."""
         n, n_columns = split.frames.shape
         at = self._view(split.frames.reshape(-1))
-        local = np.broadcast_to(split.columns.reshape(-1, 6), (*self._lead, n * n_columns, 6))
+        local = np.broadcast_to(local.reshape(-1, 6), (*self._lead, n * n_columns, 6))
         columns = self._to_root(at, local).reshape(*self._lead, n, n_columns, 6)
         rows = np.concatenate([totals[..., split.rows, None, :], columns], axis=-2)
         at = self._view(np.repeat(split.reference, 1 + n_columns))

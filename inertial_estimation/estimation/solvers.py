@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from inertial_estimation.estimation.balance import Balance, build_balance
-from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.dynamics import Dynamics, serving_sources
 from inertial_estimation.estimation.plan import Plan, build_plan
 from inertial_estimation.estimation.quality import Qualities, Working, find_qualities
@@ -44,8 +44,6 @@ class Solvers:
     ----------
     robot : Robot
         Links, joints and sensors.
-    contacts : tuple of Contact
-        Default contacts; where submodels merge, the first one of them stays.
     length_scale, rank_tolerance : float
         Numbers of the least squares, as in `contact_forces`.
 
@@ -54,12 +52,10 @@ class Solvers:
     def __init__(
         self,
         robot: Robot,
-        contacts: tuple[Contact, ...],
         length_scale: float,
         rank_tolerance: float,
     ) -> None:
         self._robot = robot
-        self._contacts = contacts
         self._length_scale = length_scale
         self._rank_tolerance = rank_tolerance
         self._dynamics: dict[tuple[int, ...], Dynamics] = {}
@@ -67,7 +63,7 @@ class Solvers:
         self._solvers: dict[Hashable, Solver] = {}
         self._faultless: dict[Hashable, Solver] = {}
 
-    def faultless(self, assumed: bytes, contacts: tuple[Contact, ...] | None) -> Solver:
+    def faultless(self, assumed: bytes, contacts: ContactSet) -> Solver:
         """
         Return the solver for samples in which every sensor works.
 
@@ -75,15 +71,16 @@ class Solvers:
         ----------
         assumed : bytes
             For each joint 1 if its position is assumed, else 0.
-        contacts : tuple of Contact or None
-            Contacts of this instant; None: the default ones.
+        contacts : ContactSet
+            Contacts of this instant.
 
         Returns
         -------
         Solver
 
         """
-        solver = self._faultless.get((assumed, contacts))
+        key = (assumed, contacts.at_origin)
+        solver = self._faultless.get(key)
         if solver is None:
             robot = self._robot
             working = Working(
@@ -93,10 +90,11 @@ class Solvers:
                 assumed_joints=tuple(flag != 0 for flag in assumed),
             )
             solver = self.get(working, contacts)
-            _keep(self._faultless, (assumed, contacts), solver, SOLVERS_KEPT)
+            _keep(self._faultless, key, solver, SOLVERS_KEPT)
+        solver.place(contacts.contacts)
         return solver
 
-    def get(self, working: Working, contacts: tuple[Contact, ...] | None) -> Solver:
+    def get(self, working: Working, contacts: ContactSet) -> Solver:
         """
         Return the solver for the sensors that work.
 
@@ -104,8 +102,8 @@ class Solvers:
         ----------
         working : Working
             Sensors that deliver, joints that do not.
-        contacts : tuple of Contact or None
-            Contacts of this instant; None: the default ones.
+        contacts : ContactSet
+            Contacts of this instant.
 
         Returns
         -------
@@ -117,22 +115,23 @@ class Solvers:
             If a contact names a frame that the robot does not have.
 
         """
-        key = (working, contacts)
+        key = (working, contacts.at_origin)
         solver = self._solvers.get(key)
         if solver is None:
-            new = Solver(self._plan(working, contacts), self._rank_tolerance)
+            new = Solver(self._plan(working, contacts.at_origin), self._rank_tolerance)
             solver = _keep(self._solvers, key, new, SOLVERS_KEPT)
+        solver.place(contacts.contacts)
         return solver
 
-    def _plan(self, working: Working, contacts: tuple[Contact, ...] | None) -> Plan:
+    def _plan(self, working: Working, contacts: ContactSet) -> Plan:
         """Lay out a plan."""
-        given = self._contacts if contacts is None else contacts
+        given = contacts.contacts
         links = tuple(self._robot.frame(contact.frame)[0] for contact in given)
         unknowns = tuple(contact.unknowns for contact in given)
-        key = (working, links, unknowns, contacts is None)
+        key = (working, links, unknowns, contacts.assumed)
         bones = self._skeletons.get(key)
         if bones is None:
-            new = self._skeleton(working, given, links, may_drop=contacts is None)
+            new = self._skeleton(working, contacts, links)
             bones = _keep(self._skeletons, key, new, SOLVERS_KEPT)
         return build_plan(
             self._robot,
@@ -145,25 +144,18 @@ class Solvers:
             self._length_scale,
         )
 
-    def _skeleton(
-        self,
-        working: Working,
-        contacts: tuple[Contact, ...],
-        links: Sequence[int],
-        *,
-        may_drop: bool,
-    ) -> _Skeleton:
+    def _skeleton(self, working: Working, contacts: ContactSet, links: Sequence[int]) -> _Skeleton:
         """Find sums and qualities."""
         robot = self._robot
         used = [k for k, works in enumerate(working.fts) if works]
         submodels = decompose(robot.links, robot.ft_sensors, used)
-        active = list(range(len(contacts)))
-        if may_drop:
-            active = _trusted(robot, submodels, contacts, links)
+        active = _trusted(robot, submodels, contacts, links)
         dynamics = self._dynamics_for([k for k, works in enumerate(working.imus) if works])
         active_links = [links[c] for c in active]
         balance = build_balance(robot, dynamics.forest, submodels, used, active_links)
-        quality = find_qualities(robot, dynamics.forest, balance, contacts, active, working)
+        quality = find_qualities(
+            robot, dynamics.forest, balance, contacts.contacts, active, working
+        )
         return _Skeleton(dynamics, balance, tuple(active), quality)
 
     def _dynamics_for(self, imus: list[int]) -> Dynamics:
@@ -193,25 +185,29 @@ class Solvers:
 
 
 def _trusted(
-    robot: Robot,
-    submodels: Sequence[Submodel],
-    contacts: Sequence[Contact],
-    links: Sequence[int],
+    robot: Robot, submodels: Sequence[Submodel], contacts: ContactSet, links: Sequence[int]
 ) -> list[int]:
     """
-    Return the default contacts that stay: of those that a merge brings together the first.
+    Return the contacts that stay: what is felt, and where nothing is felt the assumed ones.
 
-    With it stay the others of its own submodel, and known wrenches: they ask for nothing.
+    Of assumed contacts that a merge brings together the first stays, and with it the others of
+    its own submodel. Known wrenches stay: they ask for nothing.
     """
     own = {k: s for s, submodel in enumerate(robot.submodels) for k in submodel.links}
     merged = {k: s for s, submodel in enumerate(submodels) for k in submodel.links}
     first: dict[int, int] = {}
-    for contact, k in zip(contacts, links, strict=True):
-        if contact.unknowns:
+    felt = set()
+    for contact, assumed, k in zip(contacts.contacts, contacts.assumed, links, strict=True):
+        if contact.unknowns and assumed:
             first.setdefault(merged[k], own[k])
-    return [
-        c for c, k in enumerate(links) if not contacts[c].unknowns or first[merged[k]] == own[k]
-    ]
+        elif contact.unknowns:
+            felt.add(merged[k])
+    stays = []
+    for c, (contact, k) in enumerate(zip(contacts.contacts, links, strict=True)):
+        asks = contact.unknowns and contacts.assumed[c]
+        if not asks or (merged[k] not in felt and first[merged[k]] == own[k]):
+            stays.append(c)
+    return stays
 
 
 def _keep(store: dict[K, V], key: K, value: V, limit: int) -> V:

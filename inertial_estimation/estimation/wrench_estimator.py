@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, ModelError, ShapeError
-from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.faults import (
     ABSURD,
@@ -108,13 +108,14 @@ class WrenchEstimator:
             f"robot '{robot.name}' has {self._sizes.joints} joints, {self._sizes.imus} IMUs and "
             f'{n_fts} FT sensors'
         )
-        self._solvers = Solvers(robot, self.contacts, length_scale, rank_tolerance)
+        self._solvers = Solvers(robot, length_scale, rank_tolerance)
+        self._defaults = ContactSet(self.contacts, (True,) * len(self.contacts))
         self._none_assumed = bytes(self._sizes.joints)
-        dynamics = self._solvers.faultless(self._none_assumed, None).plan.dynamics
+        dynamics = self._solvers.faultless(self._none_assumed, self._defaults).plan.dynamics
         self._between = BetweenTrees(dynamics.forest.joints_between_trees, dynamics.imus)
 
     def update(
-        self, sample: Sample, contacts: tuple[Contact, ...] | None = None
+        self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
     ) -> WrenchEstimate:
         """
         Estimate one instant.
@@ -123,8 +124,9 @@ class WrenchEstimator:
         ----------
         sample : Sample
             Rows as in the robot.
-        contacts : tuple of Contact, optional
-            Contacts of this instant instead of the default ones. None of them gives way.
+        contacts : iterable of Contact, or ContactSet, optional
+            Contacts of this instant instead of the default ones; none of them gives way, unless
+            the set says so, as from `with_touches`.
 
         Returns
         -------
@@ -139,7 +141,7 @@ class WrenchEstimator:
 
         """
         self._check_shapes(sample, ())
-        given = None if contacts is None else tuple(contacts)
+        given = self._contact_set(contacts)
         assumed = self._none_assumed
         if sample.joint_states is not None:
             assumed = (sample.joint_states == SensorState.ASSUMED).tobytes()
@@ -157,7 +159,7 @@ class WrenchEstimator:
         )
 
     def batch(
-        self, samples: SampleBatch, contacts: tuple[Contact, ...] | None = None
+        self, samples: SampleBatch, contacts: Iterable[Contact] | ContactSet | None = None
     ) -> WrenchEstimate:
         """
         Estimate many instants.
@@ -166,7 +168,7 @@ class WrenchEstimator:
         ----------
         samples : SampleBatch
             Rows as in the robot, with a leading axis for the instants.
-        contacts : tuple of Contact, optional
+        contacts : iterable of Contact, or ContactSet, optional
             As in `update`, the same for all instants.
 
         Returns
@@ -183,7 +185,7 @@ class WrenchEstimator:
 
         """
         self._check_shapes(samples, (len(samples),))
-        given = None if contacts is None else tuple(contacts)
+        given = self._contact_set(contacts)
         parts, order = [], []
         for faults, rows in alike(find_faults(samples, self._between)):
             plan = self._solvers.get(working_of(faults, self._sizes), given).plan
@@ -191,10 +193,36 @@ class WrenchEstimator:
                 order.append(rows[start : start + CHUNK])
                 chunk = without_faults(samples.take(order[-1]), faults, self._sizes)
                 solver = Solver(plan, self._rank_tolerance, (len(chunk),))
+                solver.place(given.contacts)
                 readings = self.calibration.apply(chunk.ft_readings)
                 results = plan.dynamics.run_many(chunk)
                 parts.append(solver.solve(chunk.stamp_ns, *results, readings))
         return _join(parts, order)
+
+    def with_touches(self, touches: Iterable[Contact]) -> ContactSet:
+        """
+        Return the default contacts with others that somebody feels, for `update`.
+
+        In a submodel that is touched the defaults give way, in the others they stay
+        [T Assumption 4.1].
+
+        Parameters
+        ----------
+        touches : iterable of Contact
+            Such as a skin tells.
+
+        Returns
+        -------
+        ContactSet
+
+        """
+        return self._defaults.with_touches(touches)
+
+    def _contact_set(self, contacts: Iterable[Contact] | ContactSet | None) -> ContactSet:
+        """Return the contacts of an instant."""
+        if contacts is None:
+            return self._defaults
+        return contacts if isinstance(contacts, ContactSet) else ContactSet.felt(contacts)
 
     def _check_shapes(self, sample: Sample | SampleBatch, lead: tuple[int, ...]) -> None:
         """Raise if an array has the wrong shape."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.dependence import JointDependence, joint_dependence
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.faults import BetweenTrees, alike
@@ -80,9 +81,8 @@ class _Causes:
         robot, settings = replay.robot, replay.settings
         self.replay, self.robot = replay, robot
         self.contacts = replay.clean.contacts
-        self.solvers = Solvers(
-            robot, self.contacts, settings.length_scale, settings.rank_tolerance
-        )
+        self.defaults = ContactSet(self.contacts, (True,) * len(self.contacts))
+        self.solvers = Solvers(robot, settings.length_scale, settings.rank_tolerance)
         self.whole = self._plan((True,) * len(robot.imus), (True,) * len(robot.ft_sensors))
         self.entries: dict[tuple[str, str, int], _Entry] = {}
         self.settled: frozenset[tuple[str, str, int]] = frozenset()
@@ -116,7 +116,7 @@ class _Causes:
     def _plan(self, imus: tuple[bool, ...], fts: tuple[bool, ...]) -> Plan:
         """Return the plan for the sensors that work and all joints."""
         none = (False,) * len(self.robot.joint_names)
-        return self.solvers.get(Working(imus, fts, none, none), None).plan
+        return self.solvers.get(Working(imus, fts, none, none), self.defaults).plan
 
     def _entry(self, kind: str, name: str, code: int, rows: Mask) -> _Entry:
         """

@@ -1,0 +1,135 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Contacts that somebody feels: who gives way to them, and points that move.
+
+Not covered: how messages become contacts (test_contact_stream.py).
+"""
+
+import numpy as np
+import pytest
+from robots import nested_humanoid_urdf, random_sample
+
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+
+DEFAULTS = ('root', 'hand', 'thigh', 'sole')
+# Two ways to the same least-squares solution, relative to the largest number.
+ROUND_OFF = 1e-12
+
+
+@pytest.fixture(params=[['head'], ['head', 'hand', 'shank']])
+def robot(request):
+    return Robot.from_urdf(nested_humanoid_urdf(), imus=request.param)
+
+
+@pytest.fixture
+def estimator(robot):
+    return WrenchEstimator(robot, [Contact(frame) for frame in DEFAULTS])
+
+
+def assert_same(got, wanted):
+    """Compare all that is not about contacts, and the contacts that are there, by name."""
+    for name in ('torques', 'external_torques', 'residuals'):
+        a, b = getattr(got, name), getattr(wanted, name)
+        np.testing.assert_allclose(a, b, rtol=0.0, atol=ROUND_OFF * np.abs(b).max(initial=1.0))
+    rows = {contact.name: row for contact, row in zip(got.contacts, got.wrenches)}
+    for contact, row in zip(wanted.contacts, wanted.wrenches):
+        np.testing.assert_allclose(rows[contact.name], row, rtol=0.0, atol=1e3 * ROUND_OFF)
+
+
+@pytest.mark.parametrize('kind', ['wrench', 'force', 'axial_force'])
+def test_only_the_touched_submodel_leaves_its_default(estimator, robot, kind, rng):
+    """Fault F5 of others: one touch, and the defaults of all submodels change."""
+    touch = Contact('shank', kind, (0.02, -0.03, 0.1))
+    sample = random_sample(robot, rng)
+    got = estimator.update(sample, estimator.with_touches([touch]))
+    explicit = [Contact('root'), Contact('hand'), Contact('sole'), touch]
+    assert_same(got, estimator.update(sample, explicit))
+    names = [contact.name for contact in got.contacts]
+    assert names == [*DEFAULTS, 'shank']
+    np.testing.assert_array_equal(got.contact_quality, [0, 0, Quality.DROPPED, 0, 0])
+    assert np.isnan(got.wrenches[2]).all()
+    assert np.isfinite(np.delete(got.wrenches, 2, axis=0)).all()
+
+
+def test_without_touches_the_defaults_are_as_they_were(estimator, robot, rng):
+    sample = random_sample(robot, rng)
+    before = estimator.update(sample)
+    estimator.update(sample, estimator.with_touches([Contact('knee', 'force')]))
+    np.testing.assert_array_equal(estimator.update(sample).wrenches, before.wrenches)
+    assert estimator.with_touches([]) == estimator.with_touches(())
+
+
+def test_a_touch_takes_the_row_of_the_default_with_its_frame(estimator, robot, rng):
+    touch = Contact('hand', 'force', (0.0, 0.0, 0.1))
+    got = estimator.update(random_sample(robot, rng), estimator.with_touches([touch]))
+    assert [contact.name for contact in got.contacts] == list(DEFAULTS)
+    assert got.contacts[1].point == touch.point
+    assert not got.contact_quality.any()
+
+
+def test_several_touches_of_one_link_have_names_of_their_own(estimator):
+    point = (0.0, 0.0, 0.1)
+    touches = [Contact('hand', 'force'), Contact('hand', 'force', point), Contact('shank')]
+    named = estimator.with_touches([*touches, touches[1]])
+    names = [contact.name for contact in named.contacts]
+    assert names == [*DEFAULTS, 'hand_2', 'shank', 'hand_3']
+    assert [contact.point for contact in named.contacts][4] == point
+
+
+def test_a_known_wrench_neither_gives_way_nor_lends_its_row(robot, rng):
+    known = Contact('hand', 'known', wrench=(1.0, 2.0, 3.0, 0.0, 0.0, 0.0))
+    estimator = WrenchEstimator(robot, [known, Contact('root')])
+    sample = random_sample(robot, rng)
+    touched = estimator.with_touches([Contact('hand', 'force', name='palm')])
+    estimate = estimator.update(sample, touched)
+    assert [contact.name for contact in estimate.contacts] == ['hand', 'root', 'palm']
+    np.testing.assert_array_equal(estimate.wrenches[0], known.wrench)
+    assert not estimate.contact_quality[:2].any()
+
+
+@pytest.mark.parametrize('lost', ['leg_sensor', 'foot_sensor'])
+def test_where_submodels_merge_the_touch_stays(estimator, robot, lost, rng):
+    """The thigh is touched; with a sensor lost its submodel swallows a neighbour's default."""
+    sample = random_sample(robot, rng)
+    readings = sample.ft_readings.copy()
+    readings[[sensor.name for sensor in robot.ft_sensors].index(lost)] = np.nan
+    sample = sample._replace(ft_readings=readings)
+    touches = estimator.with_touches([Contact('shank', 'force', (0.0, 0.0, 0.2))])
+    got = dict(
+        zip([c.name for c in touches.contacts], estimator.update(sample, touches).contact_quality)
+    )
+    given_way = Quality.DROPPED | Quality.MERGED
+    neighbour, other = ('root', 'sole') if lost == 'leg_sensor' else ('sole', 'root')
+    expected = {'shank': Quality.MERGED, 'thigh': given_way, neighbour: given_way, other: 0}
+    assert got == expected | {'hand': 0}
+
+
+@pytest.mark.parametrize('kinds', [('force', 'force'), ('force', 'axial_force'), ('wrench',)])
+def test_points_that_move_need_no_new_plan(estimator, robot, kinds, rng):
+    sample = random_sample(robot, rng)
+    for _ in range(20):
+        touches = [Contact('shank', kind, tuple(rng.normal(0.0, 0.1, 3))) for kind in kinds]
+        got = estimator.update(sample, estimator.with_touches(touches))
+        fresh = WrenchEstimator(robot, [Contact(frame) for frame in DEFAULTS])
+        wanted = fresh.update(sample, fresh.with_touches(touches))
+        np.testing.assert_array_equal(got.wrenches, wanted.wrenches)
+        np.testing.assert_array_equal(got.torques, wanted.torques)
+        np.testing.assert_array_equal(got.quality, wanted.quality)
+        assert got.contacts == wanted.contacts
+    assert len(estimator._solvers._solvers) == 2
+
+
+def test_a_batch_with_touches_is_its_steps(estimator, robot, rng):
+    samples = [random_sample(robot, rng) for _ in range(5)]
+    touches = estimator.with_touches([Contact('shank', 'force', (0.1, 0.0, 0.0))])
+    batch = estimator.batch(SampleBatch.stack(samples), touches)
+    for k, sample in enumerate(samples):
+        step = estimator.update(sample, touches)
+        np.testing.assert_allclose(batch.wrenches[k], step.wrenches, rtol=1e-9, atol=1e-10)
+        np.testing.assert_array_equal(batch.quality[k], step.quality)
+    assert batch.contacts == touches.contacts
