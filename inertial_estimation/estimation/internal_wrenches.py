@@ -1,0 +1,271 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The whole wrench through a joint, and net wrenches of links, on request [T 4.9, 4.22-4.25]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
+from inertial_estimation.estimation.dynamics import Dynamics
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.faults import ABSURD, alike
+from inertial_estimation.estimation.internal_sums import InternalSums
+from inertial_estimation.estimation.net_wrenches import NetWrenches
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.urdf import joint_types, parse
+from inertial_estimation.sample import Sample, SampleBatch
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+CHUNK = 256
+"""Samples of a batch that are worked on at once."""
+MODELS_KEPT = 2
+"""Models of sets of IMUs; each holds Pinocchio's workspace, tens of megabytes for a humanoid."""
+
+
+class BothSums(NamedTuple):
+    """
+    The wrench through joints by inverse dynamics of the whole robot, once from each side [T 4.24].
+
+    Both are what the parent link does to the child link, in and about the joint's frame, which is
+    the child link's. They are equal if the external wrenches explain all that the sensors say.
+    Otherwise they differ by the sum of all residuals, and the side away from the root differs
+    from the local form by the residuals of the submodels beyond the next FT sensors.
+    """
+
+    away: Array
+    """Over the links away from the root of the robot [T 4.23b], (..., n_joints, 6) [N, Nm]."""
+    root: Array
+    """Over all other links [T 4.23c], shape (..., n_joints, 6) [N, Nm]."""
+
+
+class InternalWrenches:
+    """
+    What the joints and the links of a robot carry, computed for those that ask.
+
+    Nothing of this takes part in `WrenchEstimator.update`; each question runs the dynamics again.
+
+    Parameters
+    ----------
+    estimator : WrenchEstimator
+        Where the estimates come from.
+
+    """
+
+    def __init__(self, estimator: WrenchEstimator) -> None:
+        self._robot = robot = estimator.robot
+        self._calibration = estimator.calibration
+        self._models: dict[bytes, NetWrenches] = {}
+        joints = {link.joint: k for k, link in enumerate(robot.links)}
+        self._cuts = {name: joints[j] for j, name in enumerate(robot.joint_names)}
+        self._cuts |= {sensor.joint: sensor.child for sensor in robot.ft_sensors}
+
+    def of(
+        self, sample: Sample | SampleBatch, estimate: WrenchEstimate, joints: Iterable[str]
+    ) -> Array:
+        """
+        Return the wrench through joints in the local form [T 4.23, 4.25].
+
+        Parameters
+        ----------
+        sample : Sample or SampleBatch
+            What was estimated from.
+        estimate : WrenchEstimate
+            What came of it.
+        joints : iterable of str
+            Joints of the robot, and fixed joints that hold an FT sensor.
+
+        Returns
+        -------
+        ndarray, shape (n_joints, 6); for a batch (n, n_joints, 6)
+            [force; torque] of the parent link on the child link, in and about the joint's frame,
+            which is the child link's [N, Nm]. The torque of the estimate is its component along
+            the joint's axis. For an FT sensor in use it is what is measured, for one that is
+            missing what it should measure. NaN where something it rests on is missing.
+
+        Raises
+        ------
+        NameNotFound
+            If there is no such joint.
+        ModelError
+            If a joint is rigid and holds no FT sensor, so that both sides are one link; if the
+            estimate is of another sample.
+        ShapeError
+            If the estimate is of another robot or of another number of samples.
+
+        """
+        cuts = self._cut_at(joints)
+        found = _nothing(sample, len(cuts))
+        for rows, sums in self._parts(sample, estimate):
+            for row, k in enumerate(cuts):
+                found[rows, row] = sums.local(k)
+        return _like(sample, found)
+
+    def both_sums(
+        self, sample: Sample | SampleBatch, estimate: WrenchEstimate, joints: Iterable[str]
+    ) -> BothSums:
+        """
+        Return the same by inverse dynamics of the whole robot: a check of the local form.
+
+        Parameters
+        ----------
+        sample, estimate, joints
+            As in `of`.
+
+        Returns
+        -------
+        BothSums
+            NaN if anything is missing.
+
+        Raises
+        ------
+        NameNotFound, ModelError, ShapeError
+            As in `of`.
+
+        """
+        cuts = self._cut_at(joints)
+        away, root = _nothing(sample, len(cuts)), _nothing(sample, len(cuts))
+        for rows, sums in self._parts(sample, estimate):
+            for row, k in enumerate(cuts):
+                away[rows, row], root[rows, row] = sums.whole(k)
+        return BothSums(_like(sample, away), _like(sample, root))
+
+    def net(self, sample: Sample | SampleBatch, estimate: WrenchEstimate) -> Array:
+        """
+        Return the net wrench of every link, from the IMU that serves it [T 4.9].
+
+        Parameters
+        ----------
+        sample, estimate
+            As in `of`.
+
+        Returns
+        -------
+        ndarray, shape (n_links, 6); for a batch (n, n_links, 6)
+            [force; torque] that moves the link against gravity, in and about its frame [N, Nm].
+            NaN where its motion is not known.
+
+        Raises
+        ------
+        ModelError, ShapeError
+            As in `of`.
+
+        """
+        found = _nothing(sample, len(self._robot.links))
+        for rows, sums in self._parts(sample, estimate):
+            found[rows] = sums.net()
+        return _like(sample, found)
+
+    def _cut_at(self, joints: Iterable[str]) -> list[int]:
+        """Return the child links of joints."""
+        return [self._cuts[name] if name in self._cuts else self._refuse(name) for name in joints]
+
+    def _refuse(self, name: str) -> int:
+        """Say why there is no wrench through a joint."""
+        types = joint_types(parse(self._robot.urdf))
+        if name in types:
+            raise ModelError(
+                f"joint '{name}' of type '{types[name]}' is rigid here and holds no FT sensor: "
+                'both its sides are one link, and what passes inside a link is not estimated; ask '
+                'for a joint that moves, or one that holds an FT sensor'
+            )
+        raise NameNotFound('joint', name, self._cuts)
+
+    def _parts(
+        self, sample: Sample | SampleBatch, estimate: WrenchEstimate
+    ) -> Iterator[tuple[Indices, InternalSums]]:
+        """Yield the instants that agree in what works, unless nothing tells how it moves."""
+        samples, estimates = _as_batch(sample, estimate)
+        _check(self._robot, samples, estimates)
+        missing = _missing_joints(samples)
+        dropped = (estimates.contact_quality & Quality.DROPPED) != 0
+        kinds = [missing, dropped, estimates.used_imus, estimates.used_fts]
+        sizes = np.cumsum([kind.shape[1] for kind in kinds])[:-1]
+        for flags, members in alike(np.concatenate(kinds, axis=1)):
+            lost, out, imus, fts = np.split(flags, sizes)
+            if not (imus.any() or self._robot.fixed_frame) or not len(members):
+                continue
+            active = np.flatnonzero(~out)
+            for start in range(0, len(members), CHUNK):
+                rows = members[start : start + CHUNK]
+                yield (
+                    rows,
+                    InternalSums(
+                        self._robot,
+                        self._model(imus),
+                        _without(samples.take(rows), lost),
+                        [estimates.contacts[c] for c in active],
+                        estimates.wrenches[rows][:, active],
+                        self._calibration.apply(samples.ft_readings[rows]),
+                        fts,
+                        lost,
+                    ),
+                )
+
+    def _model(self, imus: Mask) -> NetWrenches:
+        """Return the models for the IMUs in use, new or kept."""
+        key = imus.tobytes()
+        if key not in self._models:
+            if len(self._models) >= MODELS_KEPT:
+                del self._models[next(iter(self._models))]
+            dynamics = Dynamics(self._robot, [int(k) for k in np.flatnonzero(imus)])
+            self._models[key] = NetWrenches(self._robot, dynamics)
+        return self._models[key]
+
+
+def _check(robot: Robot, samples: SampleBatch, estimates: WrenchEstimate) -> None:
+    """Raise unless the estimates are of these samples of this robot."""
+    for name, size in (('used_fts', len(robot.ft_sensors)), ('used_imus', len(robot.imus))):
+        shape = getattr(estimates, name).shape
+        if shape != (len(samples), size):
+            raise ShapeError(f'{name} of the estimate', (len(samples), size), shape)
+    if not np.array_equal(samples.stamp_ns, estimates.stamp_ns):
+        raise ModelError('the estimate is of another sample: their stamps differ')
+
+
+def _as_batch(
+    sample: Sample | SampleBatch, estimate: WrenchEstimate
+) -> tuple[SampleBatch, WrenchEstimate]:
+    """Return one instant as a batch, or a batch as it is."""
+    if isinstance(sample, SampleBatch):
+        return sample, estimate
+    fields: dict[str, Any] = {
+        name: np.asarray(value)[None]
+        for name, value in estimate._asdict().items()
+        if name != 'contacts'
+    }
+    return SampleBatch.stack([sample]), estimate._replace(**fields)
+
+
+def _nothing(sample: Sample | SampleBatch, n_rows: int) -> Array:
+    """Return an answer without a number."""
+    n = len(sample) if isinstance(sample, SampleBatch) else 1
+    return np.full((n, n_rows, 6), np.nan)
+
+
+def _like(sample: Sample | SampleBatch, found: Array) -> Array:
+    """Return an answer with as many axes as the question."""
+    return found if isinstance(sample, SampleBatch) else found[0]
+
+
+def _missing_joints(samples: SampleBatch) -> Mask:
+    """Tell which joints are not known."""
+    rows = np.array([samples.positions, samples.velocities, samples.accelerations])
+    return ~np.asarray((np.abs(rows) < ABSURD).all(axis=0))
+
+
+def _without(samples: SampleBatch, missing: Mask) -> SampleBatch:
+    """Put zeros where a joint is missing; what rests on it becomes NaN after the sums."""
+    names = ('positions', 'velocities', 'accelerations')
+    return replace(
+        samples, **{name: np.where(missing, 0.0, getattr(samples, name)) for name in names}
+    )
