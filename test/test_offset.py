@@ -207,6 +207,44 @@ def test_a_sensor_that_never_worked_keeps_its_configured_offset(fixed_humanoid, 
     np.testing.assert_array_equal(found.calibration.offsets[2], offset)
 
 
+@pytest.mark.parametrize(
+    ('support', 'joint', 'lost'),
+    [
+        ('root', 'elbow', 'arm_sensor'),
+        ('root', 'knee', 'leg_sensor'),
+        ('hand', 'neck', 'arm_sensor'),
+    ],
+)
+def test_an_unknown_joint_costs_the_sensors_whose_side_it_is_on(rng, support, joint, lost):
+    # The foot beyond the unknown knee tells by itself how it moves.
+    imus = ['chest', 'sole']
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=imus)
+    source = ConsistentReadings(robot)
+    samples = []
+    for k in range(5):
+        push = {support: rng.normal(0.0, 50.0, 6)}
+        sample, *_ = source.sample(random_motion(robot, rng), push)
+        positions = sample.positions.copy()
+        positions[robot.joint_names.index(joint)] = np.nan
+        samples.append(
+            sample._replace(
+                stamp_ns=(k + 1) * SECOND,
+                positions=positions,
+                ft_readings=sample.ft_readings + OFFSETS,
+            )
+        )
+    recording = recording_of(robot, SampleBatch.stack(samples))
+    given = EstimatorSettings.from_dict({'imus': imus, 'contacts': list(CONTACTS)})
+    request = OffsetRequest('model', support=support)
+    found = compute_offsets(request, recording, robot, given)
+    known = np.array([sensor.name != lost for sensor in robot.ft_sensors])
+    np.testing.assert_allclose(found.calibration.offsets[known], OFFSETS[known], atol=EXACT)
+    np.testing.assert_array_equal(found.calibration.offsets[~known], 0.0)
+    deviations = found.model.deviations.reshape(-1, 6)
+    np.testing.assert_array_equal(np.isnan(deviations).any(axis=1), ~known)
+    assert found.model.rank == 6 * known.sum()
+
+
 def test_the_matrix_is_applied_first(fixed_humanoid, rng):
     recording = record(fixed_humanoid, rng, 10, touched=())
     names = [sensor.name for sensor in fixed_humanoid.ft_sensors]
@@ -272,4 +310,6 @@ def test_arrays_that_do_not_belong_together_are_refused():
     with pytest.raises(ShapeError, match='slopes'):
         fit_offsets(readings, np.zeros((4, 3)), slopes[..., :5], np.zeros((4, 3)))
     with pytest.raises(ShapeError, match='residuals'):
-        model_offsets(readings, np.zeros((4, 6)), np.zeros((4, 12, 2, 6)))
+        model_offsets(readings, np.zeros((4, 6)), np.zeros((4, 12, 2, 6)), np.eye(2) > 0)
+    with pytest.raises(ShapeError, match='sides'):
+        model_offsets(readings, np.zeros((4, 12)), np.zeros((4, 12, 2, 6)), np.eye(3) > 0)

@@ -46,6 +46,14 @@ class OffsetFit(NamedTuple):
     """Instants that were used."""
     assumed: Mask
     """Which offsets rest, in whole or in part, on joints that nobody reports, shape (n_fts,)."""
+    undetermined: Array
+    """
+    How the offsets follow what is assumed, shape (6 n_fts, 6 m) for m sensors of which the prior
+    is, or the prediction: the change of the offsets [N, Nm] with a change of each force of it by
+    1 N, and of each moment by 1 N times the length scale.
+    """
+    length_scale: float
+    """Moment over force that counts as equally large [m]."""
 
 
 def fit_offsets(
@@ -112,47 +120,85 @@ def fit_offsets(
     used = np.isfinite(residuals) & (slopes != 0.0).any(axis=(2, 3))
     if not used.any():
         raise LogError('no instant of the range has both FT readings and reference torques')
-    scale = np.tile(np.repeat([1.0, length_scale], 3), n_fts)
+    scale = _scale(n_fts, length_scale)
     A = slopes[used].reshape(-1, 6 * n_fts) * scale
     U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
     rank = int((sigma > tolerance * sigma[0]).sum())
-    left = np.eye(6 * n_fts) - Vt[:rank].T @ Vt[:rank]
     change = scale * (Vt[:rank].T @ ((U.T @ residuals[used])[:rank] / sigma[:rank]))
     offsets = start + change.reshape(n_fts, 6)
     remaining = _predicted(torques, slopes, readings - offsets) - reference
     remaining[~used] = np.nan
-    assumed = np.zeros(n_fts, dtype=bool)
-    if prior_assumed is not None:
-        shares = np.abs(left).reshape(n_fts, 6, n_fts, 6).max(axis=(1, 3))
-        assumed = (shares[:, prior_assumed] > PRIOR_ROUND_OFF).any(axis=1)
-    return OffsetFit(offsets, _rms(remaining), rank, int(used.any(axis=1).sum()), assumed)
+    pending = np.zeros(n_fts, dtype=bool) if prior_assumed is None else prior_assumed
+    left = (np.eye(6 * n_fts) - Vt[:rank].T @ Vt[:rank])[:, np.repeat(pending, 6)]
+    shares = np.abs(left).reshape(n_fts, 6, left.shape[1])
+    return OffsetFit(
+        offsets=offsets,
+        deviations=_rms(remaining),
+        rank=rank,
+        n_samples=int(used.any(axis=1).sum()),
+        assumed=np.logical_or.reduce(shares > PRIOR_ROUND_OFF, axis=(1, 2)),
+        undetermined=scale[:, None] * left,
+        length_scale=length_scale,
+    )
+
+
+def felt_shares(fit: OffsetFit, slopes: Array) -> Array:
+    """
+    Return how much torques feel of what the data left to an assumed prior.
+
+    Data tell nothing about the combinations of offsets that leave the torques as they are in the
+    poses of the data. The same torques may feel them in other poses.
+
+    Parameters
+    ----------
+    fit : OffsetFit
+        Of the offsets.
+    slopes : ndarray, shape (n, n_joints, n_fts, 6)
+        Derivatives of torques by the readings, in any poses.
+
+    Returns
+    -------
+    ndarray, shape (n, n_joints)
+        From 0 to 1: the largest change of the torque with a change of the assumed prior, over the
+        largest one with an equal change of the offsets. Zero for a torque that feels no sensor.
+
+    """
+    rows = slopes.reshape(*slopes.shape[:2], len(fit.undetermined))
+    felt = np.linalg.norm(rows @ fit.undetermined, axis=2)
+    largest = np.linalg.norm(rows * _scale(slopes.shape[2], fit.length_scale), axis=2)
+    shares: Array = felt / np.where(largest == 0.0, 1.0, largest)
+    return shares
 
 
 def model_offsets(
     readings: Array,
     residuals: Array,
     slopes: Array,
+    sides: Mask,
     *,
     prior: Array | None = None,
     assumed: Mask | None = None,
 ) -> OffsetFit:
     """
-    Return the mean difference between readings and what the model predicts [T 4.7].
+    Return the mean difference between readings and what the model predicts [T section 4.7].
 
     One contact carries the whole robot and is the only one [T Assumption 4.3], so every submodel
     but its own is free, and the readings that leave no residual in the free ones are the
-    prediction: the sum of net wrenches on a sensor's side without the contact [T 4.28].
+    prediction: the sum of net wrenches on a sensor's side without the contact [T 4.28]. What is
+    unknown elsewhere does not matter to that sensor.
 
     Parameters
     ----------
     readings : ndarray, shape (n, n_fts, 6)
         Measured wrenches, NaN where a sensor failed [N, Nm].
     residuals : ndarray, shape (n, 6 n_fts)
-        Residuals of the free submodels with all readings zero [N, Nm].
+        Residuals of the free submodels with all readings zero, NaN where unknown [N, Nm].
     slopes : ndarray, shape (n, 6 n_fts, n_fts, 6)
         Their derivatives by the readings.
+    sides : ndarray of bool, shape (n_fts, n_fts)
+        Which free submodels are on the side of each sensor that is without the contact.
     prior : ndarray, shape (n_fts, 6), optional
-        Offsets of sensors without a usable reading. Default: zero.
+        Offsets of sensors without a usable reading or prediction. Default: zero.
     assumed : ndarray of bool, shape (n_fts,), optional
         Which predictions rest on assumed joints. Default: none.
 
@@ -172,15 +218,11 @@ def model_offsets(
     for name, array, shape in (
         ('residuals', residuals, (n, 6 * n_fts)),
         ('slopes', slopes, (n, 6 * n_fts, n_fts, 6)),
+        ('sides', sides, (n_fts, n_fts)),
     ):
         if array.shape != shape:
             raise ShapeError(name, shape, array.shape)
-    known = np.isfinite(residuals).all(axis=1)
-    predicted = np.full((n, n_fts, 6), np.nan)
-    matrices = slopes[known].reshape(-1, 6 * n_fts, 6 * n_fts)
-    solved = np.linalg.solve(matrices, -residuals[known][:, :, None])
-    predicted[known] = solved.reshape(-1, n_fts, 6)
-    differences = readings - predicted
+    differences = readings - _free_readings(residuals, slopes, sides)
     counts = np.isfinite(differences).all(axis=2).sum(axis=0)
     if not counts.any():
         raise LogError('no instant of the range has both FT readings and a predicted wrench')
@@ -188,10 +230,41 @@ def model_offsets(
     seen = counts > 0
     offsets = start.copy()
     offsets[seen] = np.nanmean(differences[:, seen], axis=0)
-    rank = 6 * int(seen.sum())
-    deviations = _rms((differences - offsets).reshape(n, -1))
     resting = np.zeros(n_fts, dtype=bool) if assumed is None else seen & assumed
-    return OffsetFit(offsets, deviations, rank, int(counts.max()), resting)
+    whole = np.diag(_scale(n_fts, DEFAULT_LENGTH_SCALE))[:, np.repeat(resting, 6)]
+    return OffsetFit(
+        offsets=offsets,
+        deviations=_rms((differences - offsets).reshape(n, -1)),
+        rank=6 * int(seen.sum()),
+        n_samples=int(counts.max()),
+        assumed=resting,
+        undetermined=whole,
+        length_scale=DEFAULT_LENGTH_SCALE,
+    )
+
+
+def _free_readings(residuals: Array, slopes: Array, sides: Mask) -> Array:
+    """
+    Return the readings that leave no residual, (n, n_fts, 6), NaN where they are unknown.
+
+    The submodels on a sensor's side feel that sensor and those among them, and no other: as many
+    as they are.
+    """
+    n, n_fts = slopes.shape[0], slopes.shape[2]
+    found = np.full((n, n_fts, 6), np.nan)
+    for k, side in enumerate(sides):
+        among = ~(sides & ~side).any(axis=1)
+        rows, columns = np.repeat(side, 6), np.repeat(among, 6)
+        known = np.isfinite(residuals[:, rows]).all(axis=1)
+        matrices = slopes[known].reshape(-1, 6 * n_fts, 6 * n_fts)[:, rows][:, :, columns]
+        solved = np.linalg.solve(matrices, -residuals[known][:, rows, None])
+        found[known, k] = solved.reshape(-1, int(among.sum()), 6)[:, int(among[:k].sum())]
+    return found
+
+
+def _scale(n_fts: int, length_scale: float) -> Array:
+    """Return 1 for the forces and the length scale for the moments, (6 n_fts,)."""
+    return np.tile(np.repeat([1.0, length_scale], 3), n_fts)
 
 
 def _predicted(torques: Array, slopes: Array, wrenches: Array) -> Array:

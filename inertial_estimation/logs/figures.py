@@ -76,7 +76,7 @@ class TorqueReport:
 
     joint: str
     assumed: bool
-    """As of a wrench; but not through what the fit to this very torque left to the model."""
+    """As of a wrench; but not through what the fit to this torque left to the model unfelt."""
     n_samples: int
     mean_error_nm: float
     rms_nm: float

@@ -4,9 +4,9 @@
 Constant FT offsets from a stated part of a log.
 
 ``model``: one contact carries the robot, the rest of it is free, and the model tells what the
-sensors should read [T 4.7]. ``torques``: the estimated torques should be those that the robot
-itself reported; what the torques do not see keeps the offset from the model if a support is named
-or a link is fixed, else the configured one. ``settings``: the configured offsets.
+sensors should read [T section 4.7]. ``torques``: the estimated torques should be those that the
+robot itself reported; what the torques do not see keeps the offset from the model if a support is
+named or a link is fixed, else the configured one. ``settings``: the configured offsets.
 
 Where the model tells, the support is presumed to be the only contact throughout the range
 [T Assumption 4.3]. What speaks against it (`supports`) is refused for ``model`` unless the support
@@ -43,6 +43,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import Array, SampleBatch
 
+Mask = NDArray[np.bool_]
 SOURCES = ('settings', 'model', 'torques')
 MAX_SAMPLES = 5000
 """Instants of a longer range are thinned out evenly; a constant needs no more."""
@@ -81,7 +82,7 @@ class Offsets:
     """What speaks against the support being the only contact."""
 
     @property
-    def assumed(self) -> NDArray[np.bool_]:
+    def assumed(self) -> Mask:
         """Which offsets rest on joints that nobody reports, shape (n_fts,)."""
         fit = self.torques or self.model
         return np.zeros(len(self.calibration.offsets), dtype=bool) if fit is None else fit.assumed
@@ -202,41 +203,46 @@ def _from_model(
     samples: SampleBatch, estimator: WrenchEstimator, prior: Array, progress: Progress
 ) -> OffsetFit:
     """Let the estimator's one contact carry the robot; no other submodel may feel anything."""
-    robot = estimator.robot
-    link = robot.frame(estimator.contacts[0].frame)[0]
-    free = [row for row, submodel in enumerate(robot.submodels) if link not in submodel.links]
+    sides = _sides(estimator)
+    free = sides.any(axis=0)
 
     def residuals(estimate: WrenchEstimate) -> Array:
         return estimate.residuals[:, free].reshape(len(samples), -1)
 
-    values, slopes = _affine(estimator, samples, residuals, 'offsets from the model', progress)
-    assumed = _predicted_from_assumed(samples, estimator, link)
-    return model_offsets(samples.ft_readings, values, slopes, prior=prior, assumed=assumed)
+    values, slopes = affine(estimator, samples, residuals, 'offsets from the model', progress)
+    assumed = _predicted_from_assumed(samples, estimator, sides)
+    return model_offsets(
+        samples.ft_readings, values, slopes, sides[:, free], prior=prior, assumed=assumed
+    )
 
 
-def _predicted_from_assumed(
-    samples: SampleBatch, estimator: WrenchEstimator, support: int
-) -> NDArray[np.bool_]:
-    """Tell for which sensors something assumed enters the sums of the side without support."""
+def _sides(estimator: WrenchEstimator) -> Mask:
+    """Tell which submodels are on each sensor's side without the one contact that carries."""
     robot = estimator.robot
-    blank = replace(samples, ft_readings=np.zeros_like(samples.ft_readings))
-    quality = estimator.batch(blank).submodel_quality
-    assumed = np.bitwise_or.reduce(quality & np.uint8(Quality.ASSUMED), axis=0)
+    support = robot.frame(estimator.contacts[0].frame)[0]
     subtree = subtrees(robot)
-    resting = []
-    for sensor in robot.ft_sensors:
+    sides = np.zeros((len(robot.ft_sensors), len(robot.submodels)), dtype=bool)
+    for k, sensor in enumerate(robot.ft_sensors):
         beyond = subtree[sensor.child]
         # A submodel is on the side that its root is on: the sensors cut the two apart.
-        free = [(s.root in beyond) != (support in beyond) for s in robot.submodels]
-        resting.append(bool(assumed[free].any()))
-    return np.array(resting, dtype=bool)
+        sides[k] = [(s.root in beyond) != (support in beyond) for s in robot.submodels]
+    return sides
+
+
+def _predicted_from_assumed(samples: SampleBatch, estimator: WrenchEstimator, sides: Mask) -> Mask:
+    """Tell for which sensors something assumed enters the sums of the side without support."""
+    blank = replace(samples, ft_readings=np.zeros_like(samples.ft_readings))
+    quality = estimator.batch(blank).submodel_quality
+    assumed = (quality & np.uint8(Quality.ASSUMED) != 0).any(axis=0)
+    resting: Mask = (sides & assumed).any(axis=1)
+    return resting
 
 
 def _from_torques(
     samples: SampleBatch,
     estimator: WrenchEstimator,
     prior: Array,
-    prior_assumed: NDArray[np.bool_] | None,
+    prior_assumed: Mask | None,
     progress: Progress,
 ) -> OffsetFit:
     """Compare with the efforts of the joint states, where no joint is assumed or missing."""
@@ -247,14 +253,14 @@ def _from_torques(
     def torques(estimate: WrenchEstimate) -> Array:
         return np.where(estimate.torque_quality == 0, estimate.torques, np.nan)
 
-    values, slopes = _affine(estimator, samples, torques, 'offsets from torques', progress)
+    values, slopes = affine(estimator, samples, torques, 'offsets from torques', progress)
     told = np.where(speaking(reference), reference, np.nan)
     return fit_offsets(
         samples.ft_readings, values, slopes, told, prior=prior, prior_assumed=prior_assumed
     )
 
 
-def speaking(reference: Array) -> NDArray[np.bool_]:
+def speaking(reference: Array) -> Mask:
     """
     Tell which joints have a torque of their own; a column that never changes is none.
 
@@ -271,18 +277,41 @@ def speaking(reference: Array) -> NDArray[np.bool_]:
     finite = np.isfinite(reference)
     low = np.where(finite, reference, np.inf).min(axis=0)
     high = np.where(finite, reference, -np.inf).max(axis=0)
-    changing: NDArray[np.bool_] = high > low
+    changing: Mask = high > low
     return changing
 
 
-def _affine(
+def affine(
     estimator: WrenchEstimator,
     samples: SampleBatch,
     pick: Callable[[WrenchEstimate], Array],
-    what: str,
-    progress: Progress,
+    what: str = '',
+    progress: Progress = no_progress,
 ) -> tuple[Array, Array]:
-    """Return what an estimate holds with all readings zero, and its slopes by each of them."""
+    """
+    Return what an estimate holds with all readings zero, and its slopes by each of them.
+
+    Parameters
+    ----------
+    estimator : WrenchEstimator
+        Its results are affine in the readings.
+    samples : SampleBatch
+        Their own readings do not matter.
+    pick : callable
+        Picks numbers, shape (n, m), out of an estimate.
+    what : str
+        What is being done, for the progress.
+    progress : callable, optional
+        Called now and then.
+
+    Returns
+    -------
+    values : ndarray, shape (n, m)
+        With all readings zero.
+    slopes : ndarray, shape (n, m, n_fts, 6)
+        Their derivatives by the readings.
+
+    """
     n_fts = samples.ft_readings.shape[1]
     readings = np.zeros_like(samples.ft_readings)
     zero = replace(samples, ft_readings=readings)
