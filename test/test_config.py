@@ -7,6 +7,7 @@ That the node declares the same parameters is in ros/test_parameters.py; that na
 robot is checked where the robot is built.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,58 @@ def test_values_that_do_not_fit_together(given, said):
     with pytest.raises(ConfigError) as caught:
         READ(given)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ('given', 'said'),
+    [
+        ({'acceleration_source': 'foo'}, "one of 'filter', 'zero'"),
+        ({'velocity_source': 'Filter'}, "one of 'message', 'filter'"),
+        ({'derivative_window': -1.0}, 'expected 0.001 to 10'),
+        ({'derivative_window': 'a'}, 'expected a double'),
+        ({'derivative_order': 9}, 'expected 2 to 5'),
+        ({'imus': 'head'}, "a list: write ['head']"),
+        ({'gravity': {'z': -9.81}}, 'make a list of it'),
+        ({'assumed_joints': ('hip',)}, '0 values'),
+        ({'fixed_link': 'sole', 'imus': ('head',)}, 'one of them'),
+        ({'ft': None}, "'ft' is None, expected a dict of FtSettings"),
+        ({'ft': {'leg': {'max_age': 0.1}}}, "'ft.leg' is {'max_age': 0.1}, expected FtSettings("),
+    ],
+)
+def test_settings_made_by_hand_are_checked_as_well(given, said):
+    with pytest.raises(ConfigError) as made:
+        EstimatorSettings(**given)
+    with pytest.raises(ConfigError) as changed:
+        replace(READ({}), **given)
+    assert said in str(made.value)
+    assert said in str(changed.value)
+
+
+@pytest.mark.parametrize('group', GROUPS.values(), ids=lambda g: g.__name__)
+def test_groups_made_by_hand_are_checked_as_well(group):
+    first = settings_of(group)[0]
+    with pytest.raises(ConfigError, match=f"'{first.name}' is 5, expected a string"):
+        group(**{first.name: 5})
+
+
+def test_settings_made_by_hand_are_as_those_that_are_read():
+    ft = {'leg': FtSettings(max_age=0.2)}
+    made = EstimatorSettings(imus=['head'], contacts=('sole',), ft=ft)
+    read = READ({'imus': ['head'], 'contacts': ['sole'], 'ft.leg.max_age': 0.2})
+    assert made == read
+    assert READ(made.to_parameters()) == made
+
+
+def test_a_name_can_be_taken_off_its_list_unless_its_group_says_something():
+    settings = READ({'ft_sensors': ['leg', 'arm'], 'imus': ['head'], 'imu.head.max_age': 0.2})
+    assert set(replace(settings, ft_sensors=('arm',)).ft) == {'arm'}
+    with pytest.raises(NameNotFound, match="'imus' for 'imu.head"):
+        replace(settings, imus=())
+
+
+def test_a_group_of_defaults_that_nothing_lists_is_refused_when_read():
+    with pytest.raises(NameNotFound, match='closest: head'):
+        READ({'imus': ['head'], 'imu.haed.max_age': 0.05})
 
 
 def test_sections_of_a_parameter_file(tmp_path):

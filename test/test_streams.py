@@ -494,6 +494,5 @@ def test_wrong_assumptions_are_refused():
     settings = EstimatorSettings(assumed_joints=JOINTS, assumed_positions=(0.0,) * 4)
     with pytest.raises(ConfigError, match='none is left'):
         SampleAssembler(JOINTS, (), (), settings)
-    settings = EstimatorSettings(assumed_joints=('hip',))
     with pytest.raises(ConfigError, match='assumed_positions'):
-        SampleAssembler(JOINTS, (), (), settings)
+        EstimatorSettings(assumed_joints=('hip',))

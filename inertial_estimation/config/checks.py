@@ -81,18 +81,35 @@ def _check_joints(settings: EstimatorSettings) -> None:
 def _check_groups(settings: EstimatorSettings) -> None:
     """Refuse groups of sensors and contacts that no list names, and forces without direction."""
     for kind, names in LISTS.items():
-        groups, listed = getattr(settings, kind), getattr(settings, names)
-        # Without a list the FT sensors are those of the URDF, known when the robot is.
-        if listed or kind != 'ft':
-            _check_listed(kind, groups, listed)
+        check_listed(kind, getattr(settings, kind), getattr(settings, names))
     for name in settings.contacts:
         contact = settings.contact_of(name)
         if contact.kind == 'axial_force' and not any(contact.direction):
             raise ConfigError(f"'contact.{name}.direction' is zero: an axial force needs one")
 
 
-def _check_listed(kind: str, groups: Iterable[str], listed: tuple[str, ...]) -> None:
-    """Refuse the first group that is not listed."""
+def check_listed(kind: str, groups: Iterable[str], listed: tuple[str, ...]) -> None:
+    """
+    Refuse groups that belong to nothing.
+
+    Parameters
+    ----------
+    kind : str
+        One of `LISTS`.
+    groups : iterable of str
+        Names of the groups.
+    listed : tuple of str
+        The list that names them.
+
+    Raises
+    ------
+    NameNotFound
+        With the first group that is not listed.
+
+    """
+    # Without a list the FT sensors are those of the URDF, known when the robot is.
+    if kind == 'ft' and not listed:
+        return
     for name in groups:
         if name not in listed:
             raise NameNotFound(f"entry of '{LISTS[kind]}' for '{kind}.{name}.*'", name, listed)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 from math import isfinite
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -102,7 +103,9 @@ class Setting:
         if not self.is_list:
             return self._read_scalar(value, name)
         if isinstance(value, str) or not isinstance(value, Sequence):
-            raise ConfigError(f"'{name}' is {value!r}, expected a list: write [{value!r}]")
+            scalar = isinstance(value, (bool, int, float, str))
+            remedy = f'write [{value!r}]' if scalar else 'make a list of it'
+            raise ConfigError(f"'{name}' is {value!r}, expected a list: {remedy}")
         if self.sizes and len(value) not in self.sizes:
             raise ConfigError(f"'{name}' has {len(value)} values, expected {self.constraint}")
         return tuple(self._read_scalar(v, f'{name}[{i}]') for i, v in enumerate(value))
@@ -133,6 +136,25 @@ class Setting:
         return f'write for example {EXAMPLES[self.kind]}'
 
 
+def read_fields(group: Any) -> None:
+    """
+    Check every setting of a group, however it was made; its lists become tuples.
+
+    Parameters
+    ----------
+    group : object
+        A frozen dataclass whose fields come from `setting`.
+
+    Raises
+    ------
+    ConfigError
+        If a value does not fit.
+
+    """
+    for item in settings_of(type(group)):
+        object.__setattr__(group, item.name, item.read(getattr(group, item.name)))
+
+
 def settings_of(group: type) -> tuple[Setting, ...]:
     """
     Return the settings of a dataclass, without the fields that hold groups.
@@ -148,6 +170,13 @@ def settings_of(group: type) -> tuple[Setting, ...]:
         In the order of the fields.
 
     """
+    known: Any = group
+    return _settings_of(known)
+
+
+@cache
+def _settings_of(group: type) -> tuple[Setting, ...]:
+    """Find the settings once: some are made while the estimator runs."""
     hints = get_type_hints(group)
     found = []
     for item in fields(group):

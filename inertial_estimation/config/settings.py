@@ -9,16 +9,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.config.checks import LISTS, check
+from inertial_estimation.config.checks import LISTS, check, check_listed
 from inertial_estimation.config.files import flatten, load_parameters
-from inertial_estimation.config.schema import Value, setting, settings_of
-from inertial_estimation.errors import NameNotFound
+from inertial_estimation.config.schema import Value, read_fields, setting, settings_of
+from inertial_estimation.errors import ConfigError, NameNotFound
 
 NODE_NAME = 'wrench_estimator'
 
 
+class _Checked:
+    """Settings that no way of making them keeps from being checked."""
+
+    def __post_init__(self) -> None:
+        """Check every value by itself."""
+        read_fields(self)
+
+
 @dataclass(frozen=True)
-class FtSettings:
+class FtSettings(_Checked):
     """One FT sensor: where its readings come from and what is done to them."""
 
     topic: str = setting('', 'WrenchStamped topic; empty: ft/<name>')
@@ -58,7 +66,7 @@ class FtSettings:
 
 
 @dataclass(frozen=True)
-class ImuSettings:
+class ImuSettings(_Checked):
     """One IMU: where it sits and where its readings come from."""
 
     frame: str = setting('', 'Link, frame or sensor where it sits; empty: the name itself')
@@ -83,7 +91,7 @@ class ImuSettings:
 
 
 @dataclass(frozen=True)
-class LinkSensorSettings:
+class LinkSensorSettings(_Checked):
     """One accelerometer or gyroscope: where it sits."""
 
     frame: str = setting('', 'Link, frame or sensor tag of the URDF; empty: the name itself')
@@ -95,7 +103,7 @@ class LinkSensorSettings:
 
 
 @dataclass(frozen=True)
-class ContactSettings:
+class ContactSettings(_Checked):
     """One default contact."""
 
     frame: str = setting('', 'Link or frame of the URDF; empty: the name itself')
@@ -114,8 +122,21 @@ class ContactSettings:
 
 
 @dataclass(frozen=True)
-class EstimatorSettings:
-    """Everything the estimator node and the replay can be told."""
+class EstimatorSettings(_Checked):
+    """
+    Everything the estimator node and the replay can be told.
+
+    The values, and how they fit together, are checked however it is made: `from_yaml`,
+    `from_dict`, by hand, or `dataclasses.replace`.
+
+    Raises
+    ------
+    ConfigError
+        If a value does not fit, or two values do not fit together.
+    NameNotFound
+        If a group that says something belongs to nothing that is listed.
+
+    """
 
     robot_description: str = setting('', 'URDF text; empty: from file or topic')
     robot_description_file: str = setting('', 'URDF file; empty: from the topic')
@@ -185,6 +206,14 @@ class EstimatorSettings:
     accelerometer: Mapping[str, LinkSensorSettings] = field(default_factory=dict)
     gyroscope: Mapping[str, LinkSensorSettings] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Check all values, complete the groups, and check how everything fits together."""
+        super().__post_init__()
+        for kind, names in LISTS.items():
+            groups = _complete(kind, getattr(self, kind), getattr(self, names))
+            object.__setattr__(self, kind, groups)
+        check(self)
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> EstimatorSettings:
         """
@@ -222,14 +251,10 @@ class EstimatorSettings:
                 values[name] = top[name].read(value)
             else:
                 raise NameNotFound('parameter', name, [*top, *(f'{k}.<name>' for k in GROUPS)])
-        for kind, names in LISTS.items():
-            for name in values.get(names, ()):
-                groups[kind].setdefault(name, {})
         for kind, group_class in GROUPS.items():
+            check_listed(kind, groups[kind], values.get(LISTS[kind], ()))
             values[kind] = {name: group_class(**given) for name, given in groups[kind].items()}
-        settings = cls(**values)
-        check(settings)
-        return settings
+        return cls(**values)
 
     @classmethod
     def from_yaml(cls, path: str | Path, node: str = NODE_NAME) -> EstimatorSettings:
@@ -349,6 +374,22 @@ def _read_in_group(kind: str, name: str, key: str, value: object) -> Any:
         prefix = name.rpartition('.')[0]
         raise NameNotFound('parameter', name, [f'{prefix}.{item}' for item in known])
     return known[key].read(value, name)
+
+
+def _complete(kind: str, given: object, listed: tuple[str, ...]) -> dict[str, Any]:
+    """Return one group for each listed name, and whatever else was given and says something."""
+    group_class = GROUPS[kind]
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"'{kind}' is {given!r}, expected a dict of {group_class.__name__}")
+    for name, group in given.items():
+        if not isinstance(group, group_class):
+            expected = f'expected {group_class.__name__}(...)'
+            raise ConfigError(f"'{kind}.{name}' is {group!r}, {expected}")
+    # What a name left of the list must not stop `replace` from taking it off.
+    empty = group_class()
+    is_tag = kind == 'ft' and not listed
+    kept = {n: g for n, g in given.items() if n in listed or g != empty or is_tag}
+    return {**dict.fromkeys(listed, empty), **kept}
 
 
 def _as_list(value: Any) -> Value:
