@@ -25,19 +25,19 @@ UNFELT = 5.0 * DEFAULT_TOLERANCE
 A fitted torque that feels a smaller share of an assumed prior does not rest on it (`felt_shares`).
 
 The fit itself takes for nothing what the torques feel by less than `DEFAULT_TOLERANCE`, root mean
-square over the poses of its range. Some poses feel more than that, with a squatting iCub four times
-as much, and what the fit takes for nothing must not be marked. A prior that is wrong by 10 N then
-shifts a torque of 0.2 Nm per newton by at most 0.1 Nm without a mark.
+square over the poses of its range. Some poses feel more than that, with a squatting iCub four
+times as much, and what the fit takes for nothing must not be marked. A prior that is wrong by 10 N
+then shifts a torque of 0.2 Nm per newton by at most 0.1 Nm without a mark.
 """
 ROUND_OFF = 1e-9
 """
 A slope below this times the largest one, or below this [SI units] if all are small, is zero.
 
 Where the wrench of a contact cancels that of a sensor, about 1e-15 of both is left, times the
-condition of the contacts. Robots that are not toys have lever arms far above a nanometre.
+condition of the contacts. Lever arms are far above a nanometre.
 """
 MOST_POSES = 200
-"""Poses of a longer log are thinned out evenly; slopes change no faster than the pose."""
+"""Poses of a longer log are thinned out evenly; a brief excursion may be missed."""
 MOTION = (
     'velocities',
     'accelerations',
