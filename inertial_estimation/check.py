@@ -1,25 +1,38 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the package makes of a robot description: sensors, submodels, clusters, doubts."""
+"""What the package makes of a robot description: sensors, submodels, clusters, dependence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dynamics import serving_sources
 from inertial_estimation.estimation.forest import assign_owners
+from inertial_estimation.estimation.grounds import Grounds, find_grounds
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.inertia import inertia_complaint
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.table import Table
+
+FEW = 3
+"""So many names are listed; of more only the number."""
+
+
+class Dependence(NamedTuple):
+    """What results of one kind rest on."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Grounds, ...]
 
 
 @dataclass(frozen=True)
@@ -29,6 +42,8 @@ class Check:
     summary: str
     tables: tuple[Table, ...]
     warnings: tuple[str, ...]
+    dependence: tuple[Dependence, ...] = ()
+    """All names to the tables that show what torques and external wrenches rest on."""
 
     def as_dict(self) -> dict[str, Any]:
         """
@@ -37,18 +52,25 @@ class Check:
         Returns
         -------
         dict
-            ``summary``, ``warnings``, and under each table's title a list of rows by column.
+            ``summary``, ``warnings``, and under each table's title a list of rows by column. In
+            the tables of what rests on what, every cell but the first is a list of all names.
 
         """
-        tables = {
+        tables: dict[str, Any] = {
             table.title: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
             for table in self.tables
         }
+        for title, columns, rows in self.dependence:
+            tables[title] = [dict(zip(columns, astuple(row), strict=True)) for row in rows]
         return {'summary': self.summary, 'warnings': list(self.warnings), **tables}
 
 
 def check_urdf(
-    urdf: str | Path, *, imus: Iterable[str] | None = None, fixed_link: str = ''
+    urdf: str | Path,
+    *,
+    imus: Iterable[str] | None = None,
+    fixed_link: str = '',
+    contacts: Sequence[Contact] = (),
 ) -> Check:
     """
     Read a robot description and tell what cannot be used instead of failing on it.
@@ -61,6 +83,8 @@ def check_urdf(
         IMUs in use; default: all that the tags show.
     fixed_link : str, optional
         Frame at rest, instead of IMUs.
+    contacts : sequence of Contact, optional
+        Where the environment is taken to touch the robot: tells what every result rests on.
 
     Returns
     -------
@@ -71,7 +95,7 @@ def check_urdf(
     ModelError
         If the description cannot be read at all.
     NameNotFound
-        If an IMU or the fixed link does not exist.
+        If an IMU, the fixed link or the frame of a contact does not exist.
 
     """
     root = urdf_text.parse(urdf_text.load_text(urdf))
@@ -80,10 +104,12 @@ def check_urdf(
     robot = Robot.from_urdf(
         urdf, joints=joints, ft_sensors=sensors, imus=imus, fixed_link=fixed_link
     )
-    return check_robot(robot, (*joint_warnings, *sensor_warnings))
+    return check_robot(robot, (*joint_warnings, *sensor_warnings), contacts)
 
 
-def check_robot(robot: Robot, warnings: Iterable[str] = ()) -> Check:
+def check_robot(
+    robot: Robot, warnings: Iterable[str] = (), contacts: Sequence[Contact] = ()
+) -> Check:
     """
     Describe a robot.
 
@@ -93,10 +119,17 @@ def check_robot(robot: Robot, warnings: Iterable[str] = ()) -> Check:
         The robot.
     warnings : iterable of str, optional
         What is known to be wrong already.
+    contacts : sequence of Contact, optional
+        As in `check_urdf`.
 
     Returns
     -------
     Check
+
+    Raises
+    ------
+    FrameNotFound
+        If a contact names a frame that the robot does not have.
 
     """
     summary = (
@@ -112,13 +145,23 @@ def check_robot(robot: Robot, warnings: Iterable[str] = ()) -> Check:
     ]
     if not robot.imus and not robot.fixed_frame:
         complaints.append('nothing tells how the robot moves: name an IMU or a fixed link')
-    tables = (
+    tables: tuple[Table, ...] = (
         _sensor_table(robot),
         _inertial_sensor_table(robot),
         _submodel_table(robot),
         _cluster_table(robot),
     )
-    return Check(summary, tables, (*warnings, *complaints))
+    if not contacts or not (robot.imus or robot.fixed_frame):
+        return Check(summary, tables, (*warnings, *complaints))
+    found = find_grounds(robot, contacts)
+    things = ('FT sensors', 'IMUs', 'joints', 'links')
+    dependence = (
+        Dependence('What joint torques rest on', ('joint', *things), found.torques),
+        Dependence('What external wrenches rest on', ('contact', *things), found.wrenches),
+    )
+    complaints += map(str, found.uninformed)
+    tables += tuple(map(_dependence_table, dependence))
+    return Check(summary, tables, (*warnings, *complaints), dependence)
 
 
 def _usable_joints(types: dict[str, str]) -> tuple[list[str], list[str]]:
@@ -226,6 +269,21 @@ def _cluster_table(robot: Robot) -> Table:
             if k not in serving
         ]
     return Table('Clusters', ('source', 'frame', 'on link', 'serves'), tuple(rows))
+
+
+def _dependence_table(dependence: Dependence) -> Table:
+    """Return what results rest on: sensors by name, joints and links by name if they are few."""
+    rows = tuple(
+        (row.name, *(', '.join(names) or 'none' for names in (row.fts, row.imus)),
+         _few(row.joints), _few(row.links))
+        for row in dependence.rows
+    )  # fmt: skip
+    return Table(dependence.title, dependence.columns, rows)
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return names, or how many there are."""
+    return str(len(names)) if len(names) > FEW else ', '.join(names) or 'none'
 
 
 def _pose(pose: NDArray[np.float64]) -> str:

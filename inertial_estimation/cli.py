@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
-from inertial_estimation.model.robot import Robot
 from inertial_estimation.output import check_writable, write_whole
 
 INTERRUPTED, PIPE_BROKEN = 130, 141
@@ -109,7 +108,7 @@ def _add_check(verbs: Any) -> None:
     """Add the verb that describes a robot."""
     verb = _add_verb(
         verbs, 'check', 'what the package makes of a robot description',
-        'robot.urdf --imu torso_imu',
+        'robot.urdf --imu torso_imu --contacts l_foot r_foot',
     )  # fmt: skip
     verb.add_argument('urdf', metavar='URDF', help='robot description file')
     verb.add_argument(
@@ -124,22 +123,35 @@ def _add_check(verbs: Any) -> None:
         '--config', metavar='YAML',
         help="instead of both: the node's parameter file (default: none)",
     )  # fmt: skip
+    verb.add_argument(
+        '--contacts', nargs='+', default=[], metavar='FRAME',
+        help='where the environment may touch the robot, a full wrench each: tells what every '
+        "torque and external wrench rests on (default: the parameter file's, if there is one)",
+    )  # fmt: skip
     verb.set_defaults(run=_check)
 
 
 def _check(chosen: argparse.Namespace) -> None:
     """Describe a robot."""
     from inertial_estimation.check import check_robot, check_urdf
+    from inertial_estimation.config import EstimatorSettings
+    from inertial_estimation.estimation.building import build_contacts, build_robot
+    from inertial_estimation.estimation.contacts import Contact
 
     if bool(chosen.config) + bool(chosen.fixed_link) + bool(chosen.imu) > 1:
         raise ConfigError('give one of --imu, --fixed-link, --config: they exclude each other')
     _check_writable(chosen.json)
     urdf = _load_urdf(chosen.urdf)
+    contacts = [Contact(frame) for frame in chosen.contacts]
     with _naming(chosen.urdf):
         if chosen.config:
-            check = check_robot(_configured_robot(urdf, chosen.config))
+            settings = EstimatorSettings.from_yaml(chosen.config)
+            contacts = contacts or build_contacts(settings)
+            check = check_robot(build_robot(settings, urdf), contacts=contacts)
         else:
-            check = check_urdf(urdf, imus=chosen.imu, fixed_link=chosen.fixed_link)
+            check = check_urdf(
+                urdf, imus=chosen.imu, fixed_link=chosen.fixed_link, contacts=contacts
+            )
     _write_json(chosen.json, check.as_dict())
     warnings = [f'[yellow]warning:[/] {_escape(warning)}' for warning in check.warnings]
     tables = [_rich_table(*table) for table in check.tables]
@@ -321,14 +333,6 @@ def _progress() -> Iterator[Callable[[str, float], None]]:
             bars.update(tasks[what], completed=done)
 
         yield show
-
-
-def _configured_robot(urdf: str, config: str) -> Robot:
-    """Return the robot as the node would build it."""
-    from inertial_estimation.config import EstimatorSettings
-    from inertial_estimation.estimation.building import build_robot
-
-    return build_robot(EstimatorSettings.from_yaml(config), urdf)
 
 
 def _load_urdf(path: str) -> str:

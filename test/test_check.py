@@ -1,6 +1,11 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The verb ``check``; how the robot is read is tested in test_robot."""
+"""
+The verb ``check``.
+
+Not covered: how the robot is read (test_robot.py), whether what is named as dependence is true
+(test_dependence.py).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,7 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.check import Check, check_urdf
 from inertial_estimation.cli import main
+from inertial_estimation.estimation.contacts import Contact
 
 
 def _rows(check: Check, title: str) -> list[dict[str, str]]:
@@ -95,3 +101,52 @@ def test_a_sensor_inside_gazebo_only_is_named() -> None:
     nested = urdf.replace(tag, f'<gazebo reference="wrist_sensor_joint">{tag}</gazebo>')
     (warning,) = check_urdf(nested, fixed_link='base').warnings
     assert "'wrist_sensor' has a tag inside <gazebo> only" in warning
+
+
+TORQUES, WRENCHES = 'What joint torques rest on', 'What external wrenches rest on'
+
+
+def test_contacts_tell_what_everything_rests_on() -> None:
+    """Names where they are few, numbers where they are many, everything for a machine."""
+    contacts = [Contact(name) for name in ('chest', 'upper_arm', 'thigh', 'foot')]
+    check = check_urdf(nested_humanoid_urdf(), imus=['head'], contacts=contacts)
+    tables = {table.title: table for table in check.tables}
+    shown = {row[0]: row[1:] for row in tables[TORQUES].rows}
+    assert shown['knee'] == ('foot_sensor', 'head', '4', 'shank')
+    assert shown['elbow'] == ('none', 'head', 'neck, shoulder_joint, elbow', 'hand')
+    assert [row[0] for row in tables[WRENCHES].rows] == ['chest', 'upper_arm', 'thigh', 'foot']
+    rows = {row['joint']: row for row in check.as_dict()[TORQUES]}
+    assert rows['knee']['FT sensors'] == ('foot_sensor',)
+    assert set(rows['knee']['joints']) == {'waist', 'neck', 'hip_joint', 'knee'}
+    assert len(rows) == len(tables[TORQUES].rows)
+    arm = next(text for text in check.warnings if 'elbow' in text)
+    assert "submodel 'upper_arm', for example 'hand'" in arm
+
+
+def test_without_contacts_nothing_is_said_of_dependence() -> None:
+    """The table would be about a robot that nothing touches."""
+    assert TORQUES not in check_urdf(nested_humanoid_urdf(), imus=['head']).as_dict()
+    lost = check_urdf(nested_humanoid_urdf(), imus=[], contacts=[Contact('foot')])
+    assert TORQUES not in lost.as_dict()
+
+
+def test_command_takes_contacts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """From the command line, or from the parameter file with their kinds."""
+    urdf, config, out = (tmp_path / name for name in ('robot.urdf', 'robot.yaml', 'out.json'))
+    urdf.write_text(nested_humanoid_urdf())
+    config.write_text(
+        '/**: {ros__parameters: {imus: [head], contacts: [foot, hand], '
+        'contact: {hand: {kind: force}}}}'
+    )
+    given = ['check', str(urdf), '--json', str(out)]
+    assert main([*given, '--imu', 'head', '--contacts', 'foot', 'hand']) == 0
+    assert 'no FT sensor informs the torques of neck: ' in capsys.readouterr().out
+    by_hand = json.loads(out.read_text())
+    assert [row['contact'] for row in by_hand[WRENCHES]] == ['foot', 'hand']
+    informed = {row['joint']: row['FT sensors'] for row in by_hand[TORQUES]}
+    assert informed['elbow'] == ['arm_sensor']
+    assert main([*given, '--config', str(config)]) == 0
+    of_file = json.loads(out.read_text())
+    assert of_file[WRENCHES] == by_hand[WRENCHES]
+    assert main([*given, '--imu', 'head', '--contacts', 'foott']) == 1
+    assert "no frame is named 'foott'; closest: foot" in capsys.readouterr().err

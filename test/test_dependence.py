@@ -1,11 +1,12 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What is said to rest on a joint is what changes when the joint's reading is changed.
+What is said to rest on something is what changes when that is changed, and nothing else.
 
-Position, velocity and acceleration are disturbed one joint at a time. Where a submodel's wrench is
-split, some of what is marked may happen not to change; nothing that changes is ever unmarked. Not
-covered: missing FT sensors and IMUs (test_quality.py).
+One joint, FT sensor, IMU or link at a time is disturbed: position, velocity and acceleration; the
+whole reading; all inertial parameters. Where a submodel's wrench is split, some of what is marked
+may happen not to change; nothing that changes is ever unmarked. Not covered: missing FT sensors
+and IMUs (test_quality.py), what is printed of it (test_check.py).
 """
 
 import numpy as np
@@ -19,6 +20,7 @@ from robots import (
 
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.grounds import find_grounds, grounds_of
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 
@@ -145,3 +147,165 @@ def test_a_real_robot(imus, contacts, rng, shared_models):
         assert not (changed & ~said[result]).any(), result
         if contacts is at_ends and result != 'residuals':
             assert not (said[result] & ~changed).any(), result
+
+
+def root_and_end(robot):
+    """Return two full wrenches in every submodel of several links."""
+    ends = {(s.links[0], s.links[-1]) for s in robot.submodels}
+    return [Contact(robot.link_names[k]) for k in sorted({k for pair in ends for k in pair})]
+
+
+def in_every_second(robot):
+    return at_ends(robot)[::2]
+
+
+SETS = [at_roots, at_ends, with_known_wrenches, nowhere, in_every_second, root_and_end]
+THINGS = ('fts', 'imus', 'joints', 'links')
+
+
+def disturbances(robot, sample, rng):
+    """Yield kind and name of a thing, with the robot and the sample when it is another."""
+    for k, name in enumerate(robot.joint_names):
+        step = np.eye(len(robot.joint_names))[k]
+        yield 'joints', name, robot, sample._replace(
+            positions=sample.positions + 0.7 * step,
+            velocities=sample.velocities + step,
+            accelerations=sample.accelerations + 3.0 * step,
+        )  # fmt: skip
+    for k, sensor in enumerate(robot.ft_sensors):
+        readings = sample.ft_readings.copy()
+        readings[k] += rng.normal(0.0, 10.0, 6)
+        yield 'fts', sensor.name, robot, sample._replace(ft_readings=readings)
+    for k, imu in enumerate(robot.imus):
+        names = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
+        readings = {name: getattr(sample, name).copy() for name in names}
+        for rows in readings.values():
+            rows[k] += rng.normal(size=3)
+        yield 'imus', imu.name, robot, sample._replace(**readings)
+    for k, name in enumerate(robot.link_names):
+        parameters = np.array(robot.parameters)
+        parameters[k] += rng.uniform(0.5, 1.5, 10)
+        yield 'links', name, robot.with_parameters(parameters), sample
+
+
+def what_moves(robot, contacts, rng):
+    """Return for each kind of thing and each result the names that move it."""
+    sample = random_sample(robot, rng)
+    before = WrenchEstimator(robot, contacts).update(sample)
+    moves = {
+        result: {thing: [set() for _ in getattr(before, result)] for thing in THINGS}
+        for result in ('torques', 'wrenches')
+    }
+    for thing, name, other, disturbed in disturbances(robot, sample, rng):
+        after = WrenchEstimator(other, contacts).update(disturbed)
+        for result, found in moves.items():
+            a, b = getattr(before, result), getattr(after, result)
+            size = max(1.0, np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))
+            changed = (np.abs(a - b) > CHANGED * size).reshape(len(a), a[0:1].size).any(axis=1)
+            for row in np.flatnonzero(changed):
+                found[thing][row].add(name)
+    return moves
+
+
+def assert_exact(robot, contacts, rng):
+    """Check that exactly the named things move each torque and each external wrench."""
+    table = find_grounds(robot, contacts)
+    moves = what_moves(robot, contacts, rng)
+    assert [row.name for row in table.torques] == list(robot.joint_names)
+    for result, rows in (('torques', table.torques), ('wrenches', table.wrenches)):
+        for thing in THINGS:
+            named = [set(getattr(row, thing)) for row in rows]
+            if thing == 'imus' and robot.fixed_frame:
+                summed = [row.links for row in rows]
+                assert named == [{robot.fixed_frame} if links else set() for links in summed]
+                continue
+            assert named == moves[result][thing], f'{result} and {thing}'
+
+
+@pytest.mark.parametrize('contacts', SETS)
+@pytest.mark.parametrize('name', ROBOTS)
+def test_exactly_what_is_named_moves_a_result(name, contacts, rng):
+    text, options = ROBOTS[name]
+    robot = Robot.from_urdf(text, **options)
+    assert_exact(robot, contacts(robot), rng)
+
+
+@pytest.mark.parametrize('contacts', [at_roots, at_ends, in_every_second])
+@pytest.mark.parametrize('imus', [['head'], ['head', 'l_foot', 'r_hand', 'chest']])
+def test_exactly_what_is_named_moves_a_result_of_a_real_robot(imus, contacts, rng, shared_models):
+    robot = Robot.from_urdf(shared_models / 'icub_v2_5.urdf', imus=imus)
+    assert_exact(robot, contacts(robot), rng)
+
+
+@pytest.mark.parametrize('name', ROBOTS)
+def test_where_contacts_share_nothing_that_moves_is_unnamed(name, rng):
+    text, options = ROBOTS[name]
+    robot = Robot.from_urdf(text, **options)
+    table = find_grounds(robot, split(robot))
+    moves = what_moves(robot, split(robot), rng)
+    for result, rows in (('torques', table.torques), ('wrenches', table.wrenches)):
+        for thing in THINGS:
+            if thing != 'imus' or not robot.fixed_frame:
+                for row, moved in zip(rows, moves[result][thing], strict=True):
+                    assert moved <= set(getattr(row, thing)), f'{result} and {thing}'
+
+
+def test_contacts_at_the_first_links_leave_torques_without_sensor(shared_models):
+    """Which sensor informs what on the iCub, as known from other software."""
+    robot = Robot.from_urdf(shared_models / 'icub_v2_5.urdf', imus=['head'])
+    table = find_grounds(robot, at_roots(robot))
+    fts = {row.name: row.fts for row in table.torques}
+    for joint in ('l_elbow', 'l_wrist_prosup', 'l_wrist_pitch', 'l_wrist_yaw'):
+        assert fts[joint] == ()
+    moved_by = {name: [j for j, used in fts.items() if name in used] for name in
+                ('l_leg_ft', 'l_foot_ft', 'l_arm_ft')}  # fmt: skip
+    assert moved_by['l_leg_ft'] == ['l_hip_pitch', 'l_hip_roll']
+    assert moved_by['l_foot_ft'] == ['l_hip_yaw', 'l_knee', 'l_ankle_pitch', 'l_ankle_roll']
+    assert {'torso_pitch', 'torso_roll', 'torso_yaw'} < set(moved_by['l_arm_ft'])
+
+
+@pytest.mark.parametrize('contacts', [at_roots, at_ends, nowhere])
+def test_the_remedy_informs_at_least_one_of_the_torques(contacts, shared_models):
+    robot = Robot.from_urdf(shared_models / 'icub_v2_5.urdf', imus=['head'])
+    given = contacts(robot)
+    found = find_grounds(robot, given).uninformed
+    assert found
+    for group in found:
+        submodel = next(s for s in robot.submodels if s.name == group.submodel)
+        others = [c for c in given if robot.frame(c.frame)[0] not in submodel.links]
+        now = find_grounds(robot, [*others, Contact(group.contact)])
+        informed = {row.name for row in now.torques if row.fts}
+        assert informed & set(group.joints)
+        assert f"for example '{group.contact}'" in str(group)
+
+
+def test_no_contact_helps_where_no_sensor_is():
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['root'], ft_sensors=['foot_sensor'])
+    (group,) = find_grounds(robot, at_roots(robot), fts=[]).uninformed
+    assert (group.joints, group.contact) == (robot.joint_names, '')
+    assert "no FT sensor in use borders on submodel 'root'" in str(group)
+
+
+def test_sensors_that_all_lie_beyond_are_reached_from_the_other_side():
+    """The contact at the tool leaves the base side, on which there is no sensor."""
+    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
+    (group,) = find_grounds(robot, [Contact('slider'), Contact('tool')]).uninformed
+    assert (group.joints, group.contact) == (('shoulder', 'elbow', 'lift'), 'base')
+    assert not find_grounds(robot, [Contact('base'), Contact('tool')]).uninformed
+
+
+def test_the_grounds_of_an_estimate_are_those_of_what_was_used(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'foot'])
+    contacts = at_ends(robot)
+    sample = random_sample(robot, rng)
+    sample.ft_readings[1] = np.nan
+    sample.angular_velocities[1] = np.nan
+    estimate = WrenchEstimator(robot, contacts).update(sample)
+    dropped = estimate.contact_quality & Quality.DROPPED != 0
+    assert dropped.sum() == 1
+    kept = [c for c, gone in zip(contacts, dropped, strict=True) if not gone]
+    expected = find_grounds(robot, kept, imus=[0], fts=[0, 2])
+    assert grounds_of(robot, estimate) == expected
+    sample.angular_velocities[0] = np.nan
+    nothing = grounds_of(robot, WrenchEstimator(robot, contacts).update(sample))
+    assert nothing.torques == nothing.uninformed == ()

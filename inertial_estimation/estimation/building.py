@@ -157,19 +157,37 @@ def build_estimator(settings: EstimatorSettings, robot: Robot) -> WrenchEstimato
     calibration = FtCalibration(
         np.array(matrices).reshape(-1, 6, 6), np.array(offsets).reshape(-1, 6)
     )
+    return WrenchEstimator(
+        robot,
+        build_contacts(settings),
+        calibration=calibration,
+        length_scale=settings.length_scale,
+        rank_tolerance=settings.rank_tolerance,
+    )
+
+
+def build_contacts(settings: EstimatorSettings) -> list[Contact]:
+    """
+    Return the default contacts of the settings.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Contacts.
+
+    Returns
+    -------
+    list of Contact
+        Most trusted first.
+
+    """
     contacts = []
     for name in settings.contacts:
         given = settings.contact_of(name)
         contacts.append(
             Contact(given.frame, given.kind, given.point, given.direction, given.wrench, name)
         )
-    return WrenchEstimator(
-        robot,
-        contacts,
-        calibration=calibration,
-        length_scale=settings.length_scale,
-        rank_tolerance=settings.rank_tolerance,
-    )
+    return contacts
 
 
 def _ft_spec(name: str, settings: FtSettings) -> str | FtSpec:

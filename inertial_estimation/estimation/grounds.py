@@ -1,0 +1,194 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What every torque and external wrench rests on, by name, and which torques no FT informs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.estimation.balance import Balance, build_balance, subtrees
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.dependence import Rests, child_links, find_dependence
+from inertial_estimation.estimation.dynamics import serving_sources
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.forest import build_forest
+from inertial_estimation.estimation.sides import border_sensors, find_sides
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.submodels import decompose
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """What one result rests on [T Theorem 4.2]; nothing else moves it."""
+
+    name: str
+    """Joint or contact."""
+    fts: tuple[str, ...]
+    """FT sensors."""
+    imus: tuple[str, ...]
+    """IMUs, or the fixed link."""
+    joints: tuple[str, ...]
+    """Joints whose position, velocity or acceleration counts."""
+    links: tuple[str, ...]
+    """Links whose inertial parameters count."""
+
+
+@dataclass(frozen=True)
+class Uninformed:
+    """Torques of a submodel that no FT sensor informs: the model and the IMUs tell them alone."""
+
+    joints: tuple[str, ...]
+    submodel: str
+    contact: str
+    """
+    Link on the other side of the joints: a contact there, instead of those that were named, lets
+    FT sensors inform the torques; empty if the submodel has no FT sensor in use at its borders.
+    """
+
+    def __str__(self) -> str:
+        """Return a warning with the remedy."""
+        joints = ', '.join(self.joints)
+        said = f'no FT sensor informs the torques of {joints}: model and motion tell them alone'
+        if not self.contact:
+            return f"{said}, as no FT sensor in use borders on submodel '{self.submodel}'"
+        return (
+            f'{said}. This holds if nothing touches the robot on the other side of them; if '
+            f"something does, make that place the contact of submodel '{self.submodel}', for "
+            f"example '{self.contact}'"
+        )
+
+
+@dataclass(frozen=True)
+class GroundsTable:
+    """What all torques and external wrenches rest on, for one set of sensors and contacts."""
+
+    torques: tuple[Grounds, ...]
+    """In the order of the joints."""
+    wrenches: tuple[Grounds, ...]
+    """In the order of the contacts."""
+    uninformed: tuple[Uninformed, ...]
+
+
+def find_grounds(
+    robot: Robot,
+    contacts: Sequence[Contact],
+    *,
+    imus: Iterable[int] | None = None,
+    fts: Iterable[int] | None = None,
+) -> GroundsTable:
+    """
+    Find what every torque and external wrench rests on.
+
+    Parameters
+    ----------
+    robot : Robot
+        With a fixed link or an IMU.
+    contacts : sequence of Contact
+        Those that take part. Where several with unknowns share a submodel, what is named is at
+        most too much; elsewhere it is exact.
+    imus, fts : iterable of int, optional
+        Sensors that work; default: all.
+
+    Returns
+    -------
+    GroundsTable
+
+    Raises
+    ------
+    FrameNotFound
+        If a contact names a frame that the robot does not have.
+
+    """
+    working = list(range(len(robot.imus)) if imus is None else imus)
+    used = sorted(range(len(robot.ft_sensors)) if fts is None else fts)
+    _, sources = serving_sources(robot, working)
+    forest = build_forest(robot, sources)
+    submodels = decompose(robot.links, robot.ft_sensors, used)
+    links = [robot.frame(contact.frame)[0] for contact in contacts]
+    balance = build_balance(robot, forest, submodels, used, links)
+    unknowns = [contact.unknowns for contact in contacts]
+    found = find_dependence(robot, forest, balance, unknowns)
+    names = (
+        [sensor.name for sensor in robot.ft_sensors],
+        [source.name for source in sources],
+        robot.joint_names,
+        robot.link_names,
+    )
+    return GroundsTable(
+        _named(robot.joint_names, found.torques, names),
+        _named([contact.name for contact in contacts], found.wrenches, names),
+        tuple(_uninformed(robot, balance, unknowns)),
+    )
+
+
+def grounds_of(robot: Robot, estimate: WrenchEstimate) -> GroundsTable:
+    """
+    Find the same for what was used in an estimate.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot that was estimated.
+    estimate : WrenchEstimate
+        Of one instant. Contacts that gave way have no row.
+
+    Returns
+    -------
+    GroundsTable
+        Without a row if no IMU was there.
+
+    """
+    if not robot.fixed_frame and not estimate.used_imus.any():
+        return GroundsTable((), (), ())
+    active = np.flatnonzero((estimate.contact_quality & Quality.DROPPED) == 0)
+    return find_grounds(
+        robot,
+        [estimate.contacts[c] for c in active],
+        imus=np.flatnonzero(estimate.used_imus).tolist(),
+        fts=np.flatnonzero(estimate.used_fts).tolist(),
+    )
+
+
+def _named(
+    results: Sequence[str], rests: Rests, names: Sequence[Sequence[str]]
+) -> tuple[Grounds, ...]:
+    """Return truth tables by name."""
+    return tuple(
+        Grounds(
+            result,
+            *(
+                tuple(known[k] for k in np.flatnonzero(table[row]).tolist())
+                for table, known in zip(rests, names, strict=True)
+            ),
+        )
+        for row, result in enumerate(results)
+    )
+
+
+def _uninformed(robot: Robot, balance: Balance, unknowns: Sequence[int]) -> Iterable[Uninformed]:
+    """Yield the joints without FT sensor, by submodel and by the side that is summed."""
+    sides = find_sides(robot, balance, unknowns)
+    groups: dict[tuple[int, bool], list[int]] = {}
+    for k in child_links(robot):
+        side = sides[k]
+        sensors = border_sensors(balance, side.submodel) if side.shared else side.sensors
+        if not sensors:
+            groups.setdefault((side.submodel, side.away), []).append(k)
+    for (s, away), children in groups.items():
+        submodel, contact = balance.submodels[s], ''
+        if border_sensors(balance, s):
+            contact = robot.link_names[_beyond_most(robot, children) if away else submodel.root]
+        joints = tuple(robot.joint_names[robot.links[k].joint] for k in children)
+        yield Uninformed(joints, submodel.name, contact)
+
+
+def _beyond_most(robot: Robot, children: Sequence[int]) -> int:
+    """Return which of the child links of some joints has most of these joints above it."""
+    subtree = subtrees(robot)
+    return max(children, key=lambda k: sum(k in subtree[other] for other in children))
