@@ -17,6 +17,7 @@ LISTS = {
     'ft': 'ft_sensors',
     'imu': 'imus',
     'contact': 'contacts',
+    'touch': 'touch_frames',
     'accelerometer': 'accelerometers',
     'gyroscope': 'gyroscopes',
 }
@@ -47,6 +48,7 @@ def check(settings: EstimatorSettings) -> None:
     _check_groups(settings)
     _check_places(settings)
     _check_topics(settings)
+    _check_derivatives(settings)
     if settings.fixed_link and settings.imus:
         raise ConfigError(
             f"'fixed_link' is '{settings.fixed_link}' and 'imus' is {list(settings.imus)}: "
@@ -86,6 +88,9 @@ def _check_groups(settings: EstimatorSettings) -> None:
         contact = settings.contact_of(name)
         if contact.kind == 'axial_force' and not any(contact.direction):
             raise ConfigError(f"'contact.{name}.direction' is zero: an axial force needs one")
+    for name, touch in settings.touch.items():
+        if touch.kind == 'axial_force' and not any(touch.direction):
+            raise ConfigError(f"'touch.{name}.direction' is zero: an axial force needs one")
 
 
 def check_listed(kind: str, groups: Iterable[str], listed: tuple[str, ...]) -> None:
@@ -163,3 +168,22 @@ def _check_topics(settings: EstimatorSettings) -> None:
                     f"'{kind}.{other}.topic' and '{kind}.{name}.topic' are both "
                     f"'{of(name).topic}': each sensor needs its own"
                 )
+
+
+def _check_derivatives(settings: EstimatorSettings) -> None:
+    """Check that the filter of derivatives can do what is asked of it."""
+    kind, window, delay = (
+        settings.derivative_filter,
+        settings.derivative_window,
+        settings.filter_delay,
+    )
+    if settings.smooth_readings and kind != 'savitzky_golay':
+        raise ConfigError(
+            f"'smooth_readings' is true and 'derivative_filter' is '{kind}': take savitzky_golay, "
+            'the only one that treats every signal alike, whatever its unit and noise'
+        )
+    if kind != 'kalman' and delay > 0.5 * window:
+        raise ConfigError(
+            f"'filter_delay' is {delay:g} s and 'derivative_window' {window:g} s: take a delay of "
+            'at most half of the window, beyond its middle the errors grow again'
+        )

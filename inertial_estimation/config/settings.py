@@ -122,6 +122,16 @@ class ContactSettings(_Checked):
 
 
 @dataclass(frozen=True)
+class TouchSettings(_Checked):
+    """What is unknown where a frame is touched, as the contacts topic says."""
+
+    kind: str = setting('wrench', 'What is unknown', choices=('wrench', 'force', 'axial_force'))
+    direction: tuple[float, ...] = setting(
+        (0.0, 0.0, 1.0), 'Direction of an axial force, in the frame', sizes=(3,)
+    )
+
+
+@dataclass(frozen=True)
 class EstimatorSettings(_Checked):
     """
     Everything the estimator node and the replay can be told.
@@ -162,13 +172,54 @@ class EstimatorSettings(_Checked):
         'filter', "IMU angular accelerations: from the gyroscope's derivative, or neglected",
         choices=('filter', 'zero'),
     )  # fmt: skip
+    derivative_filter: str = setting(
+        'savitzky_golay',
+        'What differentiates: a polynomial over a fixed window, a Kalman filter, or a window that '
+        'adapts to the motion',
+        choices=('savitzky_golay', 'kalman', 'adaptive_window'),
+    )
     derivative_window: float = setting(
         0.1,
-        'Length of the causal Savitzky-Golay filter, in which at least derivative_order + 4 '
-        'samples of each filtered stream must fit [s]',
+        'Length of the window of savitzky_golay, in which at least derivative_order + 4 samples '
+        'of each filtered stream must fit; longest window of adaptive_window, which needs 6; '
+        'kalman: not used [s]',
         range=(1e-3, 10.0),
     )
-    derivative_order: int = setting(3, 'Degree of the polynomial of that filter', range=(2, 5))
+    derivative_order: int = setting(
+        3, 'Degree of the polynomial of savitzky_golay; the others: not used', range=(2, 5)
+    )
+    derivative_joint_noise: float = setting(
+        1e-4,
+        'Standard deviation of joint positions, for kalman, and for adaptive_window whose band is '
+        'five times as wide; savitzky_golay: not used [rad or m]',
+        range=(1e-9, 1.0),
+    )
+    derivative_gyroscope_noise: float = setting(
+        3e-3, 'The same of the angular velocities of the IMUs [rad/s]', range=(1e-9, 10.0)
+    )
+    derivative_joint_jerk: float = setting(
+        3.0,
+        'Root of the density of the jerk of the joints, for kalman; the others: not used '
+        '[rad/s^3/sqrt(Hz) or m/s^3/sqrt(Hz)]',
+        range=(1e-3, 1e6),
+    )
+    derivative_gyroscope_jerk: float = setting(
+        100.0,
+        'The same of the third derivative of the angular velocities of the IMUs '
+        '[rad/s^4/sqrt(Hz)]',
+        range=(1e-3, 1e7),
+    )
+    filter_delay: float = setting(
+        0.0,
+        'How long before the newest joint state lies the instant that is estimated, at most half '
+        'of derivative_window except with kalman [s]',
+        range=(0.0, 0.5),
+    )
+    smooth_readings: bool = setting(
+        False,
+        'Pass joint positions and the readings of FT sensors and IMUs through the filter as well; '
+        'savitzky_golay only',
+    )
     ft_sensors: tuple[str, ...] = setting((), 'FT sensors in use; empty: all of the URDF')
     accelerometers: tuple[str, ...] = setting(
         (), 'Accelerometers of the robot; empty: every tag of the URDF'
@@ -178,6 +229,19 @@ class EstimatorSettings(_Checked):
     )
     imus: tuple[str, ...] = setting((), 'IMUs in use; none with a fixed link')
     contacts: tuple[str, ...] = setting((), 'Default contacts, most trusted first')
+    touch_kind: str = setting(
+        'wrench', 'What is unknown at a touch that the contacts topic reports',
+        choices=('wrench', 'force'),
+    )  # fmt: skip
+    touch_frames: tuple[str, ...] = setting(
+        (), 'Frames whose touches are of another kind, given in touch.<frame>'
+    )
+    touch_spacing: float = setting(
+        0.03, 'Touches of one frame that are closer than this are one [m]', range=(0.0, 10.0)
+    )
+    contact_timeout: float = setting(
+        0.1, 'A touch that is not repeated for so long is over [s]', range=(1e-3, 1e3)
+    )
     length_scale: float = setting(
         0.1, 'Moment noise over force noise, scales moments [m]', range=(1e-4, 10.0)
     )
@@ -203,6 +267,7 @@ class EstimatorSettings(_Checked):
     ft: Mapping[str, FtSettings] = field(default_factory=dict)
     imu: Mapping[str, ImuSettings] = field(default_factory=dict)
     contact: Mapping[str, ContactSettings] = field(default_factory=dict)
+    touch: Mapping[str, TouchSettings] = field(default_factory=dict)
     accelerometer: Mapping[str, LinkSensorSettings] = field(default_factory=dict)
     gyroscope: Mapping[str, LinkSensorSettings] = field(default_factory=dict)
 
@@ -347,6 +412,22 @@ class EstimatorSettings(_Checked):
         given = self.contact.get(name, ContactSettings())
         return replace(given, frame=given.frame or name)
 
+    def touch_of(self, frame: str) -> TouchSettings:
+        """
+        Return what is unknown where a frame is touched.
+
+        Parameters
+        ----------
+        frame : str
+            Any frame of the robot.
+
+        Returns
+        -------
+        TouchSettings
+
+        """
+        return self.touch.get(frame) or TouchSettings(kind=self.touch_kind)
+
     def _flat(self) -> Iterator[tuple[str, Value]]:
         """Yield dotted names and values."""
         for item in settings_of(type(self)):
@@ -361,6 +442,7 @@ GROUPS: dict[str, type] = {
     'ft': FtSettings,
     'imu': ImuSettings,
     'contact': ContactSettings,
+    'touch': TouchSettings,
     'accelerometer': LinkSensorSettings,
     'gyroscope': LinkSensorSettings,
 }

@@ -16,6 +16,7 @@ from inertial_estimation.config import (
     LinkSensorSettings,
 )
 from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.streams import SampleAssembler
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -133,6 +134,32 @@ def build_assembler(settings: EstimatorSettings, robot: Robot) -> SampleAssemble
     fts = [sensor.name for sensor in robot.ft_sensors]
     imus = [imu.name for imu in robot.imus]
     return SampleAssembler(robot.joint_names, fts, imus, settings)
+
+
+def build_contact_stream(settings: EstimatorSettings, robot: Robot) -> ContactStream:
+    """
+    Return what makes contacts of the points that are felt.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Timeout, spacing and kinds.
+    robot : Robot
+        Its frames.
+
+    Returns
+    -------
+    ContactStream
+
+    Raises
+    ------
+    FrameNotFound
+        If the settings name a frame that the robot does not have.
+
+    """
+    for frame in settings.touch_frames:
+        robot.frame(frame)
+    return ContactStream(robot, settings)
 
 
 def build_estimator(settings: EstimatorSettings, robot: Robot) -> WrenchEstimator:

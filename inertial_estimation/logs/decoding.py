@@ -10,12 +10,21 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.logs.bag import IMU, JOINT_STATE, WRENCH, deserialize, standard_types
+from inertial_estimation.logs.bag import (
+    IMU,
+    JOINT_STATE,
+    POINT,
+    WRENCH,
+    deserialize,
+    standard_types,
+)
 from inertial_estimation.messages import (
     ImuDecoder,
     ImuReading,
     JointReading,
     JointStateDecoder,
+    PointDecoder,
+    PointReading,
     WrenchDecoder,
     WrenchReading,
     absent_if,
@@ -73,7 +82,7 @@ class TopicReader(Generic[Reading]):
 
         Returns
         -------
-        JointReading, WrenchReading or ImuReading
+        JointReading, WrenchReading, ImuReading or PointReading
 
         Raises
         ------
@@ -126,6 +135,18 @@ def imu_reader() -> TopicReader[ImuReading]:
     return TopicReader(IMU, ImuDecoder().decode, _imu_reading)
 
 
+def point_reader() -> TopicReader[PointReading]:
+    """
+    Return a reader of geometry_msgs/PointStamped.
+
+    Returns
+    -------
+    TopicReader
+
+    """
+    return TopicReader(POINT, PointDecoder().decode, _point_reading)
+
+
 def _joint_reading(message: Any) -> JointReading:
     return JointReading(
         _stamp(message),
@@ -139,6 +160,10 @@ def _joint_reading(message: Any) -> JointReading:
 def _wrench_reading(message: Any) -> WrenchReading:
     wrench = np.concatenate([_vector(message.wrench.force), _vector(message.wrench.torque)])
     return WrenchReading(_stamp(message), message.header.frame_id, wrench)
+
+
+def _point_reading(message: Any) -> PointReading:
+    return PointReading(_stamp(message), message.header.frame_id, _vector(message.point))
 
 
 def _imu_reading(message: Any) -> ImuReading:

@@ -3,7 +3,7 @@
 """
 Read and write the bytes of sensor messages, without ROS.
 
-The node reads subscriptions and the replay reads bags with the same three decoders. They know
+The node reads subscriptions and the replay reads bags with the same decoders. They know
 one encoding, plain little-endian CDR (encapsulation ``00 01 00 00``), which is what ROS 2
 sends on every common machine; for anything else they return None and the caller falls back to
 a general deserializer.
@@ -15,6 +15,7 @@ and afterwards only compares, with the padding masked out: it is uninitialised m
 from inertial_estimation.messages.decoders import (
     ImuDecoder,
     JointStateDecoder,
+    PointDecoder,
     WrenchDecoder,
 )
 from inertial_estimation.messages.encoders import (
@@ -26,6 +27,7 @@ from inertial_estimation.messages.names import topic_names
 from inertial_estimation.messages.readings import (
     ImuReading,
     JointReading,
+    PointReading,
     WrenchReading,
     absent_if,
 )
@@ -36,6 +38,8 @@ __all__ = [
     'JointEffortEncoder',
     'JointReading',
     'JointStateDecoder',
+    'PointDecoder',
+    'PointReading',
     'WrenchDecoder',
     'WrenchEncoder',
     'WrenchReading',

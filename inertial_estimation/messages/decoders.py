@@ -21,6 +21,7 @@ from inertial_estimation.messages.layout import (
 from inertial_estimation.messages.readings import (
     ImuReading,
     JointReading,
+    PointReading,
     WrenchReading,
     absent_if,
 )
@@ -160,6 +161,34 @@ class WrenchDecoder(_FixedSizeDecoder):
         second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
         wrench = np.frombuffer(data, FLOAT, 6, self._start)
         return WrenchReading(second * NANOSECONDS + nanosecond, self._frame_id, wrench)
+
+
+class PointDecoder(_FixedSizeDecoder):
+    """Decode geometry_msgs/PointStamped."""
+
+    def __init__(self) -> None:
+        super().__init__(3)
+
+    def decode(self, data: bytes) -> PointReading | None:
+        """
+        Return what the message says, or None if it is not plain little-endian CDR.
+
+        Parameters
+        ----------
+        data : bytes
+            A serialized message, encapsulation header included.
+
+        Returns
+        -------
+        PointReading or None
+            Its array is a read-only view into ``data``.
+
+        """
+        if not self._find(data):
+            return None
+        second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
+        point = np.frombuffer(data, FLOAT, 3, self._start)
+        return PointReading(second * NANOSECONDS + nanosecond, self._frame_id, point)
 
 
 class ImuDecoder(_FixedSizeDecoder):

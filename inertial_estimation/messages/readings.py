@@ -51,6 +51,17 @@ class ImuReading(NamedTuple):
     """Proper acceleration in ``frame_id``, shape (3,) [m/s^2]."""
 
 
+class PointReading(NamedTuple):
+    """What one PointStamped message says."""
+
+    stamp_ns: int
+    """Stamp of the header [ns]."""
+    frame_id: str
+    """Frame of the header."""
+    point: Array
+    """Point in ``frame_id``, shape (3,) [m]."""
+
+
 def absent_if(absent: bool, values: Array) -> Array:
     """Return NaN in place of values that the message declares as not measured."""
     return np.full(values.shape, np.nan) if absent else values

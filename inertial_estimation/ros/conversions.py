@@ -4,10 +4,16 @@
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Vector3, WrenchStamped
+from geometry_msgs.msg import PointStamped, Vector3, WrenchStamped
 from sensor_msgs.msg import Imu, JointState
 
-from inertial_estimation.messages import ImuReading, JointReading, WrenchReading, absent_if
+from inertial_estimation.messages import (
+    ImuReading,
+    JointReading,
+    PointReading,
+    WrenchReading,
+    absent_if,
+)
 
 NANOSECONDS = 1_000_000_000
 
@@ -39,6 +45,12 @@ def wrench_from_message(message: WrenchStamped) -> WrenchReading:
     force, torque = message.wrench.force, message.wrench.torque
     wrench = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
     return WrenchReading(stamp_to_ns(message.header.stamp), message.header.frame_id, wrench)
+
+
+def point_from_message(message: PointStamped) -> PointReading:
+    """Return what a point message says."""
+    point = np.array([message.point.x, message.point.y, message.point.z])
+    return PointReading(stamp_to_ns(message.header.stamp), message.header.frame_id, point)
 
 
 def imu_from_message(message: Imu) -> ImuReading:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
+from inertial_estimation.estimation.contact_stream import ContactStatistics
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.stream import StreamStatistics
 from inertial_estimation.estimation.streams import AssemblerStatistics
@@ -174,6 +175,42 @@ def joints_task(
         for key, value in _stream(source, statistics, rates[name]).items():
             values[key if len(parts) == 1 else f'{key} ({name})'] = value
     return Task(f'joint states {source.name}', level, message, values, cause)
+
+
+def contacts_task(
+    source: Source, statistics: ContactStatistics, new_problems: Mapping[str, int]
+) -> Task:
+    """
+    Return the state of the topic of the points that are felt; nobody has to use it.
+
+    Parameters
+    ----------
+    source : Source
+        Its subscription.
+    statistics : ContactStatistics
+        What came in.
+    new_problems : mapping of str to int
+        What was wrong with its messages since the last time.
+
+    Returns
+    -------
+    Task
+
+    """
+    level, message = OK, f'{statistics.live} live' if statistics.received else 'nobody reports any'
+    if new_problems:
+        level, message = WARN, next(iter(new_problems))
+    elif source.skew is not None and abs(source.skew) > SKEW_LIMIT:
+        level, message = WARN, _skew_message(source)
+    values = {
+        'topic': source.topic,
+        'live': statistics.live,
+        'received': statistics.received,
+        'dropped': statistics.dropped,
+        'decode fallbacks': source.fallbacks,
+        **{f'problem: {text}': count for text, count in source.problems.items()},
+    }
+    return Task('contacts', level, message, values)
 
 
 def known_joints_task(

@@ -19,12 +19,15 @@ from rclpy.subscription import Subscription
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.building import accepted_frame_ids
+from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.streams import SampleAssembler
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.executors import PolledGroup
 from inertial_estimation.ros.sources import Source
 from inertial_estimation.sample import Sample
 
+CONTACTS = 'contacts'
+"""Topic of the points that are felt."""
 POLLED_DEPTH = 100
 """A polled history holds what comes between two joint states."""
 
@@ -43,6 +46,8 @@ class Inputs:
         Its sensors.
     assembler : SampleAssembler
         Takes the readings.
+    contacts : ContactStream
+        Takes the points that are felt.
     on_sample : callable
         Called with each sample.
     polled : bool
@@ -56,12 +61,13 @@ class Inputs:
         settings: EstimatorSettings,
         robot: Robot,
         assembler: SampleAssembler,
+        contacts: ContactStream,
         on_sample: Callable[[Sample], None],
         *,
         polled: bool,
     ) -> None:
         self._node, self._settings, self._polled = node, settings, polled
-        self._assembler, self._on_sample = assembler, on_sample
+        self._assembler, self._contacts, self._on_sample = assembler, contacts, on_sample
         self._group = PolledGroup()
         self._drained: list[tuple[Subscription, Callable[[Any], None]]] = []
         self._subscriptions: list[Subscription] = []
@@ -90,6 +96,9 @@ class Inputs:
             frames = accepted_frame_ids(settings, robot, imu)
             source = Source('imu', imu.name, settings.imu_of(imu.name).topic, frames)
             self._subscribe(source, lambda data, s=source, k=k: self._on_imu(s, k, data))
+        source = Source('contacts', CONTACTS, CONTACTS)
+        source.problems = self._contacts.problems
+        self._subscribe(source, lambda data, s=source: self._on_contact(s, data))
         for k in reversed(range(len(settings.joint_topics))):
             source = Source('joints', settings.joint_topics[k], settings.joint_topics[k])
             source.index = k
@@ -149,6 +158,15 @@ class Inputs:
         self._assembler.push_imu(
             index, reading.stamp_ns, reading.angular_velocity, reading.linear_acceleration
         )
+
+    def _on_contact(self, source: Source, data: Any) -> None:
+        """Take a point that somebody feels."""
+        reading = source.read(data)
+        if reading is None:
+            return
+        if source.skew_due and reading.stamp_ns > 0:
+            self._measure_skew(source, reading.stamp_ns)
+        self._contacts.push(*reading)
 
     def _on_joints(self, source: Source, index: int, data: Any) -> None:
         """Take a joint state, and make a sample of what has come if it is the clock's."""

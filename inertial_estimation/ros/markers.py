@@ -67,7 +67,7 @@ class MarkerOutput:
     node : LifecycleNode
         Owns the publisher.
     estimator : WrenchEstimator
-        Its contacts and its robot's links get markers.
+        Its robot's links get markers, and so does every contact of an estimate.
 
     """
 
@@ -76,12 +76,7 @@ class MarkerOutput:
         self._publisher = node.create_lifecycle_publisher(
             MarkerArray, '~/markers', QoSProfile(depth=1)
         )
-        contacts = estimator.contacts
-        self._points = np.array([contact.point for contact in contacts]).reshape(-1, 3)
-        self._forces = [_arrow('force', k, c.frame, FORCE_COLOUR) for k, c in enumerate(contacts)]
-        self._moments = [
-            _arrow('moment', k, c.frame, MOMENT_COLOUR) for k, c in enumerate(contacts)
-        ]
+        self._arrows: list[tuple[Marker, Marker]] = []
         self._balls = [_balls(estimator.robot, sm.links) for sm in estimator.robot.submodels]
         self._shown_ns = 0
 
@@ -92,20 +87,13 @@ class MarkerOutput:
         Parameters
         ----------
         estimate : WrenchEstimate
-            With the default contacts.
+            Of one instant.
 
         """
         if not self._publisher.get_subscription_count():
             return
         stamp_ns = estimate.stamp_ns
-        forces = estimate.wrenches[:, :3] * FORCE_SCALE
-        moments = estimate.wrenches[:, 3:] * MOMENT_SCALE
-        markers = [
-            marker
-            for arrows, lengths in ((self._forces, forces), (self._moments, moments))
-            for marker, start, length in zip(arrows, self._points, lengths)
-            if _point(marker, start, length)
-        ]
+        markers = self._wrenches(estimate)
         if not 0 <= stamp_ns - self._shown_ns < HEALTH_PERIOD_NS:
             self._shown_ns = stamp_ns
             markers += self._coloured(estimate)
@@ -118,6 +106,21 @@ class MarkerOutput:
         """Give the publisher back."""
         self._node.destroy_lifecycle_publisher(self._publisher)
 
+    def _wrenches(self, estimate: WrenchEstimate) -> list[Marker]:
+        """Return the arrows that are long enough, at the points where the contacts are."""
+        for k in range(len(self._arrows), len(estimate.contacts)):
+            self._arrows.append(
+                (_arrow('force', k, FORCE_COLOUR), _arrow('moment', k, MOMENT_COLOUR))
+            )
+        markers = []
+        for contact, row, arrows in zip(estimate.contacts, estimate.wrenches, self._arrows):
+            start = np.array(contact.point)
+            for arrow, length in zip(arrows, (row[:3] * FORCE_SCALE, row[3:] * MOMENT_SCALE)):
+                arrow.header.frame_id = contact.frame
+                if _point(arrow, start, length):
+                    markers.append(arrow)
+        return markers
+
     def _coloured(self, estimate: WrenchEstimate) -> list[Marker]:
         """Return the links in the colours of their submodels."""
         for balls, quality in zip(self._balls, estimate.submodel_quality.tolist()):
@@ -127,10 +130,9 @@ class MarkerOutput:
         return [ball for balls in self._balls for ball in balls]
 
 
-def _arrow(kind: str, index: int, frame: str, colour: ColorRGBA) -> Marker:
-    """Return an arrow in a frame, of no length yet."""
+def _arrow(kind: str, index: int, colour: ColorRGBA) -> Marker:
+    """Return an arrow of no frame and no length yet."""
     marker = Marker(ns=kind, id=index, type=Marker.ARROW, color=colour, lifetime=ARROW_LIFETIME)
-    marker.header.frame_id = frame
     marker.scale.x, marker.scale.y, marker.scale.z = ARROW
     marker.pose.orientation.w = 1.0
     marker.points = [Point(), Point()]

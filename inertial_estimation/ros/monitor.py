@@ -8,6 +8,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import QoSProfile
 
+from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.stream import StreamStatistics
 from inertial_estimation.estimation.streams import AssemblerStatistics, SampleAssembler
@@ -16,6 +17,7 @@ from inertial_estimation.ros.cycles import Cycles
 from inertial_estimation.ros.diagnostics import (
     OK,
     Task,
+    contacts_task,
     cycle_task,
     joints_task,
     known_joints_task,
@@ -103,6 +105,8 @@ class Monitor:
         Names.
     assembler : SampleAssembler
         Counts messages.
+    contacts : ContactStream
+        Counts points that are felt.
     inputs : Inputs
         Counts what was wrong with them.
 
@@ -118,10 +122,15 @@ class Monitor:
     """
 
     def __init__(
-        self, node: LifecycleNode, robot: Robot, assembler: SampleAssembler, inputs: Inputs
+        self,
+        node: LifecycleNode,
+        robot: Robot,
+        assembler: SampleAssembler,
+        contacts: ContactStream,
+        inputs: Inputs,
     ) -> None:
         self._node, self._robot = node, robot
-        self._assembler, self._inputs = assembler, inputs
+        self._assembler, self._contacts, self._inputs = assembler, contacts, inputs
         self._publisher = node.create_publisher(
             DiagnosticArray, '/diagnostics', QoSProfile(depth=1)
         )
@@ -194,6 +203,9 @@ class Monitor:
         states = self._states()
         for source in self._inputs.sources:
             problems = self._watch.new_problems(source)
+            if source.kind == 'contacts':
+                tasks.append(contacts_task(source, self._contacts.statistics(), problems))
+                continue
             if source.kind == 'joints':
                 parts = {
                     name: part

@@ -7,12 +7,16 @@ What goes out every cycle is laid out once and patched. What is for people goes 
 ``visualization_rate``, and only while somebody listens.
 """
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState, MultiDOFJointState
 
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import WrenchEstimate, result_names
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.messages import (
@@ -25,7 +29,16 @@ from inertial_estimation.ros.conversions import NANOSECONDS, wrench_to_message
 from inertial_estimation.ros.markers import MarkerOutput
 
 RELIABLE = QoSProfile(depth=1)
+MAX_LAYOUTS = 64
+"""Different sets of contacts whose messages are kept."""
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class ContactEncoders(NamedTuple):
+    """The messages that name contacts."""
+
+    wrenches: Callable[[int, np.ndarray], bytes]
+    quality: Callable[[int, np.ndarray], bytes]
 
 
 class Outputs:
@@ -52,10 +65,11 @@ class Outputs:
         self._wrenches = self._publisher(MultiDOFJointState, '~/external_wrenches')
         self._torques = self._publisher(JointState, '~/joint_torques')
         self._external_torques = self._publisher(JointState, '~/external_joint_torques')
-        self._encode_wrenches = WrenchesEncoder([contact.frame for contact in contacts]).encode
+        self._robot = robot
+        self._encoders: dict[tuple[tuple[str, str], ...], ContactEncoders] = {}
+        self._laid_out: tuple[Contact, ...] | None = None
         self._encode_torques = JointEffortEncoder(robot.joint_names).encode
         self._quality = self._publisher(JointState, '~/quality')
-        self._encode_quality = JointEffortEncoder(result_names(robot, contacts)).encode
         self._offsets = self._latched_offsets(estimator)
         self._decimated = [
             self._wrench_topics(
@@ -74,14 +88,15 @@ class Outputs:
         Parameters
         ----------
         estimate : WrenchEstimate
-            Of one instant, with the default contacts.
+            Of one instant: the default contacts, or those with touches in their place or behind.
 
         """
         stamp_ns = estimate.stamp_ns
-        self._wrenches.publish(self._encode_wrenches(stamp_ns, estimate.wrenches))
+        encode = self._encoders_for(estimate.contacts)
+        self._wrenches.publish(encode.wrenches(stamp_ns, estimate.wrenches))
         self._torques.publish(self._encode_torques(stamp_ns, estimate.torques))
         self._external_torques.publish(self._encode_torques(stamp_ns, estimate.external_torques))
-        self._quality.publish(self._encode_quality(stamp_ns, estimate.quality))
+        self._quality.publish(encode.quality(stamp_ns, estimate.quality))
         # Time may have been set back since.
         if self._period_ns and not 0 <= stamp_ns - self._shown_ns < self._period_ns:
             self._shown_ns = stamp_ns
@@ -107,6 +122,20 @@ class Outputs:
                 if publisher.get_subscription_count() and np.isfinite(row).all():
                     publisher.publish(encode(estimate.stamp_ns, row))
         self._markers.publish(estimate)
+
+    def _encoders_for(self, contacts: tuple[Contact, ...]) -> 'ContactEncoders':
+        """Return what lays out the messages that name contacts; touches come and go."""
+        if contacts is not self._laid_out:
+            names = tuple((contact.name, contact.frame) for contact in contacts)
+            if names not in self._encoders:
+                if len(self._encoders) >= MAX_LAYOUTS:
+                    self._encoders.clear()
+                self._encoders[names] = ContactEncoders(
+                    WrenchesEncoder([frame for _, frame in names]).encode,
+                    JointEffortEncoder(result_names(self._robot, contacts)).encode,
+                )
+            self._laid_out, self._encode = contacts, self._encoders[names]
+        return self._encode
 
     def _publisher(self, message_type: type, topic: str, qos: QoSProfile = RELIABLE):
         """Create a publisher that the lifecycle of the node switches."""

@@ -11,7 +11,13 @@ from rclpy.lifecycle import LifecycleNode
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.estimation.building import build_assembler, build_estimator, build_robot
+from inertial_estimation.estimation.building import (
+    build_assembler,
+    build_contact_stream,
+    build_estimator,
+    build_robot,
+)
+from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.ros.executors import has_events_executor
 from inertial_estimation.ros.inputs import Inputs
 from inertial_estimation.ros.monitor import Monitor
@@ -57,6 +63,9 @@ class Pipeline:
         self.robot = build_robot(settings, urdf)
         self._assembler = build_assembler(settings, self.robot)
         self._estimator = build_estimator(settings, self.robot)
+        self._contacts = build_contact_stream(settings, self.robot)
+        self._touches: tuple[Contact, ...] = ()
+        self._contact_set: ContactSet | None = None
         self._outputs = Outputs(node, self._estimator, settings.visualization_rate)
         try:
             self._inputs = Inputs(
@@ -64,13 +73,14 @@ class Pipeline:
                 settings,
                 self.robot,
                 self._assembler,
+                self._contacts,
                 self._on_sample,
                 polled=settings.executor == 'single' or not has_events_executor(),
             )
         except InertialEstimationError:
             self._outputs.destroy()
             raise
-        self._monitor = Monitor(node, self.robot, self._assembler, self._inputs)
+        self._monitor = Monitor(node, self.robot, self._assembler, self._contacts, self._inputs)
         self.cycles = self._monitor.cycles
         # Steady: a simulation that stands still, or never comes, is to be reported.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -86,7 +96,7 @@ class Pipeline:
 
     def reset(self) -> str:
         """Forget what was received; return what was done."""
-        self._assembler.reset()
+        self._forget()
         return 'forgot all messages: filters and buffers are empty'
 
     def destroy(self) -> None:
@@ -104,7 +114,11 @@ class Pipeline:
             return
         start = perf_counter()
         try:
-            estimate = self._estimator.update(sample)
+            touches = self._contacts.at(sample.stamp_ns)
+            if touches is not self._touches:
+                self._touches = touches
+                self._contact_set = self._estimator.with_touches(touches) if touches else None
+            estimate = self._estimator.update(sample, self._contact_set)
         except (InertialEstimationError, LinAlgError) as error:
             self._monitor.note_failure(error)
             return
@@ -112,10 +126,15 @@ class Pipeline:
         self._monitor.estimate = estimate
         self.cycles.add(sample.stamp_ns, perf_counter() - start)
 
+    def _forget(self) -> None:
+        """Empty filters and buffers."""
+        self._assembler.reset()
+        self._contacts.reset()
+
     def _on_time_jump(self, jump) -> None:
         """Start anew when the clock of the node goes back."""
         if self._settings.reset_on_time_jump:
-            self._assembler.reset()
+            self._forget()
             self._node.get_logger().info('time was set back: filters and buffers are empty')
 
     def _report(self) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PointStamped, WrenchStamped
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Imu, JointState
 
@@ -14,11 +14,13 @@ from inertial_estimation.messages import (
     ImuDecoder,
     JointReading,
     JointStateDecoder,
+    PointDecoder,
     WrenchDecoder,
 )
 from inertial_estimation.ros.conversions import (
     imu_from_message,
     joints_from_message,
+    point_from_message,
     wrench_from_message,
 )
 
@@ -29,6 +31,7 @@ KINDS = {
     'joints': (JointState, JointStateDecoder, joints_from_message),
     'ft': (WrenchStamped, WrenchDecoder, wrench_from_message),
     'imu': (Imu, ImuDecoder, imu_from_message),
+    'contacts': (PointStamped, PointDecoder, point_from_message),
 }
 
 
@@ -39,7 +42,7 @@ class Source:
     Parameters
     ----------
     kind : str
-        ``joints``, ``ft`` or ``imu``.
+        ``joints``, ``ft``, ``imu`` or ``contacts``.
     name : str
         Name for diagnostics.
     topic : str
@@ -84,7 +87,7 @@ class Source:
 
         Returns
         -------
-        JointReading, WrenchReading, ImuReading or None
+        JointReading, WrenchReading, ImuReading, PointReading or None
 
         """
         if not isinstance(data, bytes):

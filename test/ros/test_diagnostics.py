@@ -122,7 +122,7 @@ def test_an_error_of_the_estimator_is_reported_once(context, monkeypatch, rng):
     try:
         estimator = robot.estimator.pipeline._estimator
 
-        def refuse(sample):
+        def refuse(sample, contacts):
             raise np.linalg.LinAlgError('Singular matrix')
 
         heard = robot.listen_to_diagnostics()

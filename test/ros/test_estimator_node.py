@@ -25,7 +25,7 @@ from bench_robot import (
     problems,
 )
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PointStamped, WrenchStamped
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
@@ -40,7 +40,9 @@ from inertial_estimation.estimation.building import (
     build_estimator,
     build_robot,
 )
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.ros.conversions import ns_to_stamp
 from inertial_estimation.ros.estimator_node import EstimatorNode
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
@@ -72,16 +74,22 @@ def bench(context):
         robot.close()
 
 
-def estimates_of_the_library(sent, **parameters):
-    """Return what the library makes of the same readings."""
+def samples_of_the_library(sent, **parameters):
+    """Yield the samples that the library makes of readings."""
     settings = EstimatorSettings.from_dict(HUMANOID | parameters)
-    robot = build_robot(settings, settings.robot_description)
-    assembler, estimator = build_assembler(settings, robot), build_estimator(settings, robot)
+    assembler = build_assembler(settings, build_robot(settings, settings.robot_description))
     for stamp_ns, (q, v, wrenches, rates, acceleration) in sent.items():
         for k, wrench in enumerate(wrenches.values()):
             assembler.push_ft(k, stamp_ns, wrench)
         assembler.push_imu(0, stamp_ns, rates, acceleration)
-        sample = assembler.push_joints(0, stamp_ns, JOINTS, q, v, np.empty(0))
+        yield assembler.push_joints(0, stamp_ns, JOINTS, q, v, np.empty(0))
+
+
+def estimates_of_the_library(sent, **parameters):
+    """Yield what the library makes of the same readings."""
+    settings = EstimatorSettings.from_dict(HUMANOID | parameters)
+    estimator = build_estimator(settings, build_robot(settings, settings.robot_description))
+    for sample in samples_of_the_library(sent, **parameters):
         yield estimator.update(sample)
 
 
@@ -137,6 +145,61 @@ def test_every_cycle_says_how_its_results_were_obtained(bench, rng):
     assert said['external_wrench/root'] == Quality.MERGED | Quality.DROPPED
     assert said['joint_torque/knee'] == 0
     assert said['joint_torque/elbow'] == Quality.MERGED
+
+
+def send_point(robot, stamp_ns, frame_id, point, topic='contacts'):
+    """Publish a point that somebody feels."""
+    message = PointStamped()
+    message.header.stamp, message.header.frame_id = ns_to_stamp(stamp_ns), frame_id
+    message.point.x, message.point.y, message.point.z = map(float, point)
+    robot.publisher(PointStamped, topic).publish(message)
+
+
+@pytest.mark.parametrize('raw', [True, False])
+def test_touches_replace_the_defaults_of_their_submodel(bench, rng, raw):
+    robot = bench(
+        raw=raw, touch_kind='force', touch_frames=['foot'], **NO_FILTERS,
+        **{'touch.foot.kind': 'axial_force', 'touch.foot.direction': [0.0, 1.0, 0.0]},
+    )  # fmt: skip
+    wrenches = robot.listen_to_wrenches()
+    send_point(robot, START_NS, 'shank', (0.0, 0.1, 0.2))
+    send_point(robot, START_NS, 'foot', (0.1, 0.0, 0.0))
+    sent = {START_NS: robot.send_all(START_NS, rng)}
+    message = robot.wait_for_stamp(wrenches, START_NS)
+    assert message.joint_names == ['sole', 'hand', 'thigh', 'root', 'shank', 'foot']
+    settings = EstimatorSettings.from_dict(HUMANOID | NO_FILTERS)
+    model = build_robot(settings, settings.robot_description)
+    estimator = build_estimator(settings, model)
+    touches = [
+        Contact('shank', 'force', (0.0, 0.1, 0.2)),
+        Contact('foot', 'axial_force', (0.1, 0.0, 0.0), (0.0, 1.0, 0.0)),
+    ]
+    sample = next(samples_of_the_library(sent, **NO_FILTERS))
+    wanted = estimator.update(sample, estimator.with_touches(touches))
+    np.testing.assert_array_equal(rows(message), wanted.wrenches)
+    assert np.isnan(wanted.wrenches[[0, 2]]).all()
+    # Nobody repeats them: the defaults are back.
+    late = START_NS + 200_000_000
+    robot.send_all(late, rng)
+    message = robot.wait_for_stamp(wrenches, late)
+    assert message.joint_names == HUMANOID['contacts']
+    assert np.isfinite(rows(message)).all()
+
+
+def test_points_that_cannot_be_used_are_said(bench, rng):
+    robot = bench(**NO_FILTERS)
+    diagnostics = robot.listen_to_diagnostics()
+    wrenches = robot.listen_to_wrenches()
+    send_point(robot, START_NS, 'nowhere', (0.0, 0.0, 0.0))
+    robot.send_all(START_NS, rng)
+    assert robot.wait_for_stamp(wrenches, START_NS).joint_names == HUMANOID['contacts']
+
+    def said():
+        tasks = [t for d in diagnostics for t in d.status if t.name.endswith(': contacts')]
+        return [t.message for t in tasks if t.level == DiagnosticStatus.WARN]
+
+    robot.spin_until(said)
+    assert said()[0] == "header.frame_id is 'nowhere', which is no frame of the robot"
 
 
 def test_offsets_are_subtracted_and_announced(bench, rng):

@@ -1,0 +1,172 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Points that somebody feels become contacts of an instant.
+
+Not covered: what the contacts do to the estimate (test_touches.py), and the topic itself
+(test_estimator_node.py).
+"""
+
+import numpy as np
+import pytest
+from robots import nested_humanoid_urdf
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError, FrameNotFound, NameNotFound
+from inertial_estimation.estimation.building import build_contact_stream
+from inertial_estimation.estimation.contact_stream import MAX_PENDING, MAX_TRACKS
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.model.robot import Robot
+
+MS = 1_000_000
+START = 1_000_000 * MS
+ROBOT = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+
+
+def make(**settings):
+    return build_contact_stream(EstimatorSettings.from_dict(settings), ROBOT)
+
+
+def push(stream, ms, frame, *point):
+    stream.push(START + ms * MS, frame, np.array(point))
+
+
+def at(stream, ms):
+    return [(contact.frame, contact.point) for contact in stream.at(START + ms * MS)]
+
+
+def test_a_touch_lives_until_it_times_out():
+    stream = make(contact_timeout=0.1)
+    push(stream, 10, 'hand', 0.0, 0.0, 0.1)
+    assert at(stream, 9) == []
+    assert at(stream, 10) == at(stream, 110) == [('hand', (0.0, 0.0, 0.1))]
+    assert at(stream, 111) == []
+    assert stream.at(START) == ()
+
+
+def test_a_point_that_moves_is_one_contact():
+    stream = make(touch_spacing=0.05)
+    for k in range(20):
+        push(stream, k, 'hand', 0.01 * k, 0.0, 0.0)
+        assert at(stream, k) == [('hand', (0.01 * k, 0.0, 0.0))]
+
+
+def test_points_apart_are_contacts_of_their_own_whoever_sends_them():
+    """Two patches of one link, one of another, each with its own rate and clock."""
+    stream = make(touch_spacing=0.05, contact_timeout=0.03)
+    for ms in range(100):
+        if ms % 5 == 0:
+            push(stream, ms, 'hand', 0.0, 0.0, 1e-4 * ms)
+        if ms % 7 == 3:
+            push(stream, ms, 'hand', 0.2, 0.0, 1e-4 * ms)
+        if ms % 11 == 6:
+            push(stream, ms, 'foot', 0.0, 0.1, 0.0)
+        if ms > 10:
+            assert [frame for frame, _ in at(stream, ms)] == ['hand', 'hand', 'foot']
+
+
+def test_points_of_one_message_cycle_are_apart_however_close():
+    """Two fingertips, nearer to each other than the spacing, with one stamp."""
+    stream = make(touch_spacing=0.05)
+    for ms in (0, 10, 20):
+        push(stream, ms, 'hand', 0.0, 0.0, 0.0)
+        push(stream, ms, 'hand', 0.01, 0.0, 0.0)
+        assert len(at(stream, ms)) == 2
+
+
+def test_the_same_point_with_the_same_stamp_is_one_contact():
+    stream = make()
+    push(stream, 0, 'hand', 0.0, 0.0, 0.0)
+    push(stream, 0, 'hand', 0.0, 0.0, 0.0)
+    assert len(at(stream, 0)) == 1
+
+
+def test_a_point_enters_with_the_first_joint_state_that_is_not_earlier():
+    stream = make()
+    push(stream, 0, 'hand', 0.0, 0.0, 0.0)
+    push(stream, 10, 'hand', 0.01, 0.0, 0.0)
+    push(stream, 20, 'hand', 0.02, 0.0, 0.0)
+    assert [at(stream, ms)[0][1][0] for ms in (0, 9, 10, 19, 25)] == [0.0, 0.0, 0.01, 0.01, 0.02]
+
+
+def test_without_change_the_same_object_comes_back():
+    stream = make()
+    assert stream.at(START) is stream.at(START + MS)
+    push(stream, 0, 'hand', 0.0, 0.0, 0.0)
+    first = stream.at(START)
+    assert stream.at(START + MS) is first
+    push(stream, 2, 'hand', 0.0, 0.0, 0.0)
+    assert stream.at(START + 2 * MS) is first
+
+
+def test_kinds_by_frame():
+    given = {'touch.hand.kind': 'axial_force', 'touch.hand.direction': [0.0, 2.0, 0.0]}
+    stream = make(touch_kind='force', touch_frames=['hand'], **given)
+    push(stream, 0, 'hand', 0.0, 0.0, 0.1)
+    push(stream, 0, 'foot', 0.0, 0.1, 0.0)
+    assert stream.at(START) == (
+        Contact('hand', 'axial_force', (0.0, 0.0, 0.1), (0.0, 1.0, 0.0)),
+        Contact('foot', 'force', (0.0, 0.1, 0.0)),
+    )
+    plain = make()
+    push(plain, 0, 'hand', 0.0, 0.0, 0.1)
+    assert plain.at(START)[0].kind == 'wrench'
+
+
+@pytest.mark.parametrize(
+    ('stamp', 'frame', 'point', 'said'),
+    [
+        (0, 'hand', (0.0, 0.0, 0.0), 'header.stamp is zero'),
+        (START, 'hnad', (0.0, 0.0, 0.0), "'hnad', which is no frame"),
+        (START, 'hand', (0.0, np.nan, 0.0), 'not finite'),
+    ],
+)
+def test_what_cannot_be_used_is_counted_and_costs_nothing_else(stamp, frame, point, said):
+    stream = make()
+    push(stream, 0, 'foot', 0.0, 0.0, 0.0)
+    stream.push(stamp, frame, np.array(point))
+    assert len(at(stream, 0)) == 1
+    ((problem, count),) = stream.problems.items()
+    assert said in problem and count == 1
+    assert stream.statistics().received == 2
+
+
+def test_floods_are_bounded():
+    stream = make(touch_spacing=0.0)
+    for k in range(MAX_TRACKS + 5):
+        push(stream, 0, 'hand', float(k), 0.0, 0.0)
+        stream.push(START, f'nonsense {k}', np.zeros(3))
+    assert len(at(stream, 0)) == MAX_TRACKS
+    assert stream.statistics().dropped == 5
+    assert len(stream.problems) <= 21
+    for k in range(10 * MAX_PENDING):
+        push(stream, 1 + k, 'hand', 0.0, 0.0, 0.0)
+    assert at(stream, 10 * MAX_PENDING)
+
+
+def test_a_clock_that_goes_back_begins_anew():
+    stream = make(contact_timeout=0.1)
+    push(stream, 10_000, 'hand', 0.0, 0.0, 0.0)
+    assert at(stream, 10_000)
+    assert at(stream, 100) == []
+    push(stream, 110, 'foot', 0.0, 0.0, 0.0)
+    assert at(stream, 110) == [('foot', (0.0, 0.0, 0.0))]
+    assert at(stream, 10_000) == []
+
+
+def test_reset_forgets_points_and_keeps_counting():
+    stream = make()
+    push(stream, 0, 'hand', 0.0, 0.0, 0.0)
+    stream.reset()
+    assert at(stream, 0) == []
+    assert stream.statistics().received == 1
+
+
+def test_wrong_settings_are_refused():
+    with pytest.raises(FrameNotFound, match='hnad'):
+        make(touch_frames=['hnad'])
+    with pytest.raises(NameNotFound, match='touch_frames'):
+        make(**{'touch.hand.kind': 'force'})
+    given = {'touch.hand.kind': 'axial_force', 'touch.hand.direction': [0.0, 0.0, 0.0]}
+    with pytest.raises(ConfigError, match='direction'):
+        make(touch_frames=['hand'], **given)
