@@ -13,12 +13,8 @@ import pytest
 from inertial_estimation.config.schema import settings_of
 from inertial_estimation.config.settings import EstimatorSettings
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.estimation.derivatives import (
-    REGULAR_TOLERANCE,
-    DerivativeFilter,
-    differentiate,
-    least_samples,
-)
+from inertial_estimation.estimation.savitzky_golay import SavitzkyGolayFilter, differentiate
+from inertial_estimation.estimation.windows import REGULAR_TOLERANCE, least_samples
 
 WINDOW = 0.1
 ORDER = 3
@@ -49,7 +45,7 @@ def cubic(stamps):
 
 
 def run_stepwise(stamps, values, window=WINDOW, order=ORDER):
-    filter_ = DerivativeFilter(values.shape[1], window, order)
+    filter_ = SavitzkyGolayFilter(values.shape[1], window, order)
     steps = [filter_.update(int(t), x) for t, x in zip(stamps, values)]
     return np.array(steps).swapaxes(0, 1)
 
@@ -103,7 +99,7 @@ def test_batch_equals_steps(order, period_ns):
 
 
 def test_nothing_is_returned_before_the_window_is_filled():
-    filter_ = DerivativeFilter(1, WINDOW, ORDER)
+    filter_ = SavitzkyGolayFilter(1, WINDOW, ORDER)
     ready = []
     for stamp in regular_stamps(100).tolist():
         derivatives = filter_.update(stamp, np.zeros(1))
@@ -115,7 +111,7 @@ def test_nothing_is_returned_before_the_window_is_filled():
 @pytest.mark.parametrize('hz', [5, 25, 30, 50])
 def test_a_stream_too_slow_for_a_fit_gives_nan_and_says_why(hz):
     stamps = regular_stamps(50, period_ns=1_000_000_000 // hz)
-    filter_ = DerivativeFilter(1, WINDOW, ORDER)
+    filter_ = SavitzkyGolayFilter(1, WINDOW, ORDER)
     for stamp in stamps.tolist():
         assert np.isnan(filter_.update(stamp, np.zeros(1))).all()
     assert 'of at least 7 samples in derivative_window (0.1 s)' in filter_.lack
@@ -127,7 +123,7 @@ def test_a_stream_too_slow_for_a_fit_gives_nan_and_says_why(hz):
 def test_a_window_with_enough_samples_is_a_fit(order):
     least = least_samples(order)
     for n, ready in ((least - 1, False), (least, True)):
-        filter_ = DerivativeFilter(1, WINDOW, order)
+        filter_ = SavitzkyGolayFilter(1, WINDOW, order)
         for stamp in regular_stamps(n, period_ns=round(1e9 * WINDOW) // (n - 1)).tolist():
             filter_.append(stamp, np.zeros(1))
         assert filter_.ready == ready
@@ -135,7 +131,7 @@ def test_a_window_with_enough_samples_is_a_fit(order):
 
 
 def test_a_window_that_fills_is_not_called_too_short():
-    filter_ = DerivativeFilter(1, WINDOW, ORDER)
+    filter_ = SavitzkyGolayFilter(1, WINDOW, ORDER)
     assert filter_.lack.startswith('0 of at least 7 samples')
     for stamp in regular_stamps(4, period_ns=10_000_000).tolist():
         filter_.append(stamp, np.zeros(1))
@@ -169,7 +165,7 @@ def test_nan_costs_its_own_channel_for_one_window():
 def test_reset_forgets():
     stamps = regular_stamps(300)
     values, *_ = cubic(stamps)
-    filter_ = DerivativeFilter(2, WINDOW, ORDER)
+    filter_ = SavitzkyGolayFilter(2, WINDOW, ORDER)
     for stamp, value in zip(stamps, values):
         filter_.append(int(stamp), value)
     filter_.reset()
@@ -181,7 +177,7 @@ def test_reset_forgets():
 def test_results_belong_to_the_caller():
     stamps = regular_stamps(150)
     values, *_ = cubic(stamps)
-    filter_ = DerivativeFilter(2, WINDOW, ORDER)
+    filter_ = SavitzkyGolayFilter(2, WINDOW, ORDER)
     results = [filter_.update(int(t), x) for t, x in zip(stamps, values)]
     kept = results[-2].copy()
     filter_.update(int(stamps[-1]) + 1_000_000, values[0])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.estimation.derivatives import DerivativeFilter
+from inertial_estimation.estimation.derivatives import Differentiator
 from inertial_estimation.estimation.stream import MAX_QUEUE, Stream, StreamStatistics
 from inertial_estimation.sample import Array, SensorState
 
@@ -34,7 +34,7 @@ class JointPart(Stream):
         Name for reports.
     rows : ndarray of int, shape (n,)
         Rows of the robot's joints, increasing.
-    differentiator : DerivativeFilter or None
+    differentiator : Differentiator or None
         Of n channels; None if neither velocities nor accelerations are filtered.
 
     """
@@ -50,7 +50,7 @@ class JointPart(Stream):
         'stamp_ns',
     )
 
-    def __init__(self, name: str, rows: Indices, differentiator: DerivativeFilter | None) -> None:
+    def __init__(self, name: str, rows: Indices, differentiator: Differentiator | None) -> None:
         super().__init__(name)
         self.joint_rows = tuple(rows.tolist())
         self.rows = as_slice(rows)

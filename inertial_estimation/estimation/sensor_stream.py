@@ -11,7 +11,7 @@ import numpy as np
 
 from inertial_estimation.config import FtSettings, ImuSettings
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.estimation.derivatives import DerivativeFilter
+from inertial_estimation.estimation.derivatives import Differentiator
 from inertial_estimation.estimation.stream import (
     MAX_QUEUE,
     FrozenInterval,
@@ -148,10 +148,26 @@ class SensorStream(Stream):
         self.age_ns = stamp_ns - self.stamp_ns
         if self.age_ns > self._max_age_ns:
             return STALE
-        if 0 < self._frozen_after_ns <= self.stamp_ns - self.since_ns and _is_finite(self.data):
+        if 0 < self._frozen_after_ns <= self.stamp_ns - self.since_ns and is_finite(self.data):
             return FROZEN
         self.used += 1
         return FRESH
+
+    def is_standing(self, lasted_ns: int) -> bool:
+        """
+        Tell whether values that have not changed for so long are not those of a live sensor.
+
+        Parameters
+        ----------
+        lasted_ns : int
+            How long they have been the same [ns].
+
+        Returns
+        -------
+        bool
+
+        """
+        return 0 < self._frozen_after_ns <= lasted_ns
 
     def reject(self) -> None:
         """Take back the use of a reading that turned out to hold NaN or infinity."""
@@ -168,7 +184,7 @@ class SensorStream(Stream):
     def _stands_still(self) -> bool:
         """Tell whether the newest value has lasted too long; NaN is invalid, not frozen."""
         lasted = 0 < self._frozen_after_ns <= self.last_ns - self._since_ns
-        return lasted and _is_finite(self._value)
+        return lasted and is_finite(self._value)
 
     def _interval(self) -> FrozenInterval:
         return FrozenInterval(self._since_ns, self._repeated_ns, self.last_ns)
@@ -188,17 +204,20 @@ class ImuStream(SensorStream):
     ----------
     name : str
         Name of the IMU.
-    settings : ImuSettings
+    settings : FtSettings or ImuSettings
         Limits of age and of standing still, and the time offset.
-    differentiator : DerivativeFilter, optional
-        Of three channels. Default: angular accelerations are neglected.
+    differentiator : Differentiator or None
+        Of three channels. None: angular accelerations are neglected.
 
     """
 
     __slots__ = ('_differentiator', '_evaluated_ns', 'angular_acceleration')
 
     def __init__(
-        self, name: str, settings: ImuSettings, differentiator: DerivativeFilter | None
+        self,
+        name: str,
+        settings: FtSettings | ImuSettings,
+        differentiator: Differentiator | None,
     ) -> None:
         self._differentiator = differentiator
         self.angular_acceleration: Array = np.zeros(3)
@@ -258,6 +277,18 @@ class ImuStream(SensorStream):
         return replace(super().statistics(), filter_lack=lack)
 
 
-def _is_finite(data: bytes) -> bool:
-    """Tell whether bytes hold neither NaN nor infinity."""
+def is_finite(data: bytes) -> bool:
+    """
+    Tell whether bytes hold neither NaN nor infinity.
+
+    Parameters
+    ----------
+    data : bytes
+        Any number of float64.
+
+    Returns
+    -------
+    bool
+
+    """
     return bool(np.isfinite(np.frombuffer(data)).all())

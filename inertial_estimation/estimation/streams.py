@@ -8,6 +8,9 @@ on that topic the first one in the robot's order. If its publisher falls silent 
 ``joint_max_age``, the next message of that topic leads. Every other stream enters with its newest
 message whose stamp (plus ``time_offset``) is not later, live and in replay alike.
 
+With ``filter_delay`` a sample is about the newest joint state that lies so long before the one
+that triggers; `delayed_streams` has what differs then.
+
 A stamp that goes back says that time was set back. On the leading messages it resets everything,
 on any other stream that stream alone: one bad clock must not cost the others.
 """
@@ -20,7 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.estimation.derivatives import DerivativeFilter
+from inertial_estimation.estimation.delayed_streams import DelayedJointPart, DelayedSensorStream
+from inertial_estimation.estimation.derivatives import (
+    Differentiator,
+    gyroscope_differentiator,
+    joint_differentiator,
+    smoother,
+)
 from inertial_estimation.estimation.joint_stream import (
     ACCELERATION,
     EFFORT,
@@ -92,7 +101,10 @@ class SampleAssembler:
             for row, name in enumerate(joint_names)
             if name not in settings.assumed_joints
         }
-        self._fts = [SensorStream(name, settings.ft_of(name)) for name in ft_names]
+        self._delay_ns = round(1e9 * settings.filter_delay)
+        self._delays = bool(self._delay_ns) or settings.smooth_readings
+        self._delayed: list[DelayedJointPart | DelayedSensorStream] = []
+        self._fts = [self._ft_stream(name) for name in ft_names]
         self._imus = [self._imu_stream(name) for name in imu_names]
         self._sensors: list[SensorStream] = [*self._fts, *self._imus]
         self._parts: dict[tuple[int, bytes], JointPart] = {}
@@ -102,7 +114,7 @@ class SampleAssembler:
         self._ignored: dict[str, int] = {}
         self._samples = self._resets = self._malformed = 0
         self._lead = len(self._joint_names)
-        self._last_stamp_ns = 0
+        self._last_stamp_ns = self._last_instant_ns = 0
 
     def push_ft(self, index: int, stamp_ns: int, wrench: Array) -> None:
         """
@@ -197,7 +209,8 @@ class SampleAssembler:
             self._go_back(source_index, part)
         part.push(stamp_ns, block)
         if source_index == 0 and self._leads(part.joint_rows[0], stamp_ns):
-            return self._assemble(stamp_ns)
+            self._last_stamp_ns = stamp_ns
+            return self._assemble_past(part) if self._delays else self._assemble(stamp_ns)
         return None
 
     def reset(self) -> None:
@@ -205,7 +218,7 @@ class SampleAssembler:
         for stream in (*self._parts.values(), *self._sensors):
             stream.restart()
         self._lead = len(self._joint_names)
-        self._last_stamp_ns = 0
+        self._last_stamp_ns = self._last_instant_ns = 0
 
     def statistics(self) -> AssemblerStatistics:
         """
@@ -227,16 +240,32 @@ class SampleAssembler:
             imus={stream.name: stream.statistics() for stream in self._imus},
         )
 
-    def _imu_stream(self, name: str) -> ImuStream:
-        settings = self._settings
-        differentiator = None
-        if settings.angular_acceleration_source == 'filter':
-            differentiator = self._differentiator(3)
-        return ImuStream(name, settings.imu_of(name), differentiator)
+    def _ft_stream(self, name: str) -> SensorStream:
+        settings = self._settings.ft_of(name)
+        if not self._delays:
+            return SensorStream(name, settings)
+        smooth = self._settings.smooth_readings
+        stream = DelayedSensorStream(
+            name, settings, smoother(self._settings) if smooth else None,
+            derive=False, smooth=smooth,
+        )  # fmt: skip
+        self._delayed.append(stream)
+        return stream
 
-    def _differentiator(self, n_channels: int) -> DerivativeFilter:
-        settings = self._settings
-        return DerivativeFilter(n_channels, settings.derivative_window, settings.derivative_order)
+    def _imu_stream(self, name: str) -> ImuStream:
+        derive = self._settings.angular_acceleration_source == 'filter'
+        smooth = self._settings.smooth_readings
+        differentiator: Differentiator | None = None
+        if smooth:
+            differentiator = smoother(self._settings)
+        elif derive:
+            differentiator = gyroscope_differentiator(self._settings)
+        settings = self._settings.imu_of(name)
+        if not self._delays:
+            return ImuStream(name, settings, differentiator)
+        stream = DelayedSensorStream(name, settings, differentiator, derive=derive, smooth=smooth)
+        self._delayed.append(stream)
+        return stream
 
     def _layout(self, source_index: int, names: tuple[str, ...]) -> JointLayout:
         """Return how to read a message; learnt once for each list of names."""
@@ -258,11 +287,19 @@ class SampleAssembler:
         if key not in self._parts:
             taken = {row for part in self._parts.values() for row in part.joint_rows}
             self._parts_overlap |= not taken.isdisjoint(rows.tolist())
-            wanted = self._filter_velocity or self._filter_acceleration
-            differentiator = self._differentiator(len(rows)) if wanted else None
-            joints = ' '.join(self._joint_names[row] for row in rows)
-            self._parts[key] = JointPart(f'{source_index}: {joints}', rows, differentiator)
+            self._parts[key] = self._new_part(source_index, rows)
         return self._parts[key]
+
+    def _new_part(self, source_index: int, rows: Indices) -> JointPart:
+        name = f'{source_index}: {" ".join(self._joint_names[row] for row in rows)}'
+        differentiator: Differentiator | None = None
+        if self._filter_velocity or self._filter_acceleration:
+            differentiator = joint_differentiator(self._settings, len(rows))
+        if not self._delays:
+            return JointPart(name, rows, differentiator)
+        part = DelayedJointPart(name, rows, differentiator, self._settings.smooth_readings)
+        self._delayed.append(part)
+        return part
 
     def _go_back(self, source_index: int, part: JointPart) -> None:
         """Begin anew with everything if the clock was set back, else with the part alone."""
@@ -281,9 +318,18 @@ class SampleAssembler:
             return stamp_ns > self._last_stamp_ns
         return False
 
+    def _assemble_past(self, part: JointPart) -> Sample | None:
+        """Make the sample of the newest joint state of a part that lies the delay back."""
+        for stream in self._delayed:
+            stream.feed(self._last_stamp_ns)
+        part.advance(self._last_stamp_ns - self._delay_ns)
+        if part.stamp_ns <= self._last_instant_ns:
+            return None
+        self._last_instant_ns = part.stamp_ns
+        return self._assemble(part.stamp_ns)
+
     def _assemble(self, stamp_ns: int) -> Sample:
         """Make the sample of a joint state."""
-        self._last_stamp_ns = stamp_ns
         self._samples += 1
         block, joint_states = self._join_parts(stamp_ns)
         readings, states = self._select_readings(stamp_ns)

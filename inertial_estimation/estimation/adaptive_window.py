@@ -1,0 +1,256 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Derivatives by a window that adapts to the motion (Janabi-Sharifi, Hayward and Chen 2000).
+
+The window of each channel grows from the newest samples into the past while a line that is fitted
+to all its samples passes each of them within the noise band; the slope of the last such line is
+the first derivative. At rest the window is long and the noise small, in motion it is short and so
+is the lag.
+
+The second derivative comes from a parabola and a window of its own that grows by the same rule.
+Applying the line again to the first derivative would need the noise band of that derivative, which
+changes with each window and is not known; and inside the window of a line the curvature is by
+construction not distinguishable from noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
+
+from inertial_estimation.estimation.windows import Rings, WindowClock
+from inertial_estimation.sample import Array
+
+Flags = NDArray[np.bool_]
+
+GROWTH = 1.4
+"""
+Ratio of one window's length to the next.
+
+Sample by sample would cost several times more and gain a sixth of a window on average.
+"""
+LINE, PARABOLA = 1, 2
+SPARE = {LINE: 1, PARABOLA: 2}
+"""Samples of the shortest window beyond those that fix the polynomial."""
+FACTORIALS = np.array([1.0, 1.0, 2.0])
+
+
+class AdaptiveWindowFilter:
+    """
+    Differentiator of many channels that share their stamps, each with a window of its own.
+
+    It is ready once the samples fill the longest window, as it is for the filter of fixed window.
+
+    Parameters
+    ----------
+    n_channels : int
+        Number of channels.
+    window : float
+        Longest window [s].
+    band : float
+        How far a sample may lie from the polynomial: the largest noise [unit].
+    highest : int, optional
+        1: the second derivative is left out, NaN, which saves most of the time.
+
+    """
+
+    def __init__(self, n_channels: int, window: float, band: float, highest: int = 2) -> None:
+        self.n_channels = n_channels
+        self._band = band
+        self._degrees = (LINE, PARABOLA)[:highest]
+        self._window_ns = round(window * 1e9)
+        self._rings = Rings(n_channels)
+        self._clock = WindowClock(self._window_ns)
+
+    def reset(self) -> None:
+        """Forget every sample."""
+        self._clock = WindowClock(self._window_ns)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the samples fill the window well enough for `evaluate` to return numbers."""
+        return self._clock.filled(PARABOLA)
+
+    @property
+    def lack(self) -> str:
+        """What is wanting for `evaluate` to return numbers; empty while `ready`."""
+        return self._clock.lack(PARABOLA)
+
+    def append(self, stamp_ns: int, values: Array) -> None:
+        """
+        Take one sample; `evaluate` then answers for its stamp.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp, later than the one before [ns].
+        values : ndarray, shape (n_channels,)
+            A NaN costs its own channel, for one window.
+
+        """
+        self._clock.push(stamp_ns)
+        if self._clock.count > self._rings.capacity:
+            self._rings = self._rings.doubled()
+        self._rings.push(stamp_ns, values)
+
+    def evaluate(self) -> Array:
+        """
+        Return the derivatives at the newest sample.
+
+        Returns
+        -------
+        ndarray, shape (2, n_channels)
+            First derivative [1/s] and second derivative [1/s^2] of each channel, a fresh array;
+            all NaN while not `ready`.
+
+        """
+        if not self._clock.count:
+            return np.full((2, self.n_channels), np.nan)
+        return self.evaluate_at(self._clock.newest)[1:]
+
+    def update(self, stamp_ns: int, values: Array) -> Array:
+        """
+        Take one sample and return the derivatives at it: `append`, then `evaluate`.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp, later than the one before [ns].
+        values : ndarray, shape (n_channels,)
+            A NaN costs its own channel, for one window.
+
+        Returns
+        -------
+        ndarray, shape (2, n_channels)
+            First and second derivative of each channel.
+
+        """
+        self.append(stamp_ns, values)
+        return self.evaluate()
+
+    def evaluate_at(self, stamp_ns: int) -> Array:
+        """
+        Return the fits at an instant: the window grows to both sides of it, as far as it can.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            The instant; a later one than the newest sample stands for that sample [ns].
+
+        Returns
+        -------
+        ndarray, shape (3, n_channels)
+            Value of the line, its slope [1/s] and the second derivative of the parabola [1/s^2]
+            of each channel; all NaN while not `ready`, and for an instant before the window.
+
+        """
+        return self.fit_at(stamp_ns)[0]
+
+    def fit_at(self, stamp_ns: int) -> tuple[Array, Array]:
+        """
+        Return what `evaluate_at` does, and the lengths of the windows it comes from.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            The instant [ns].
+
+        Returns
+        -------
+        fits : ndarray, shape (3, n_channels)
+            Value, first and second derivative.
+        lengths : ndarray, shape (2, n_channels)
+            Of the windows of line and parabola [s]; NaN where there is no fit.
+
+        """
+        clock = self._clock
+        fits = np.full((3, self.n_channels), np.nan)
+        lengths = np.full((2, self.n_channels), np.nan)
+        lag = max(clock.newest - stamp_ns, 0) if clock.count else 0
+        if not clock.filled(PARABOLA) or lag > clock.span:
+            return fits, lengths
+        stamps, values = self._rings.newest(clock.count)
+        known: Flags = np.logical_and.reduce(np.isfinite(values), axis=0)
+        for degree in self._degrees:
+            if clock.regular:
+                windows: Iterable[_Window] = _regular(clock.count, clock.span, lag, degree)
+            else:
+                windows = _windows(_seconds(stamps - (clock.newest - lag)), degree)
+            found, lengths[degree - 1] = self._grow(windows, values, known, degree)
+            if degree == LINE:
+                fits[:2] = found
+            else:
+                fits[2] = found[2]
+        return fits, lengths
+
+    def _grow(
+        self, windows: Iterable[_Window], values: Array, known: Flags, degree: int
+    ) -> tuple[Array, Array]:
+        """Return the fit of each channel in its longest window, and the length of that."""
+        tried, fits, fitting = [], [], []
+        growing = known
+        for window in windows:
+            inside = values[window.samples]
+            fit = window.rows @ inside
+            residual = window.basis @ fit
+            residual -= inside
+            growing = growing & (np.abs(residual, out=residual).max(axis=0) <= self._band)
+            tried.append(window.length)
+            fits.append(fit)
+            fitting.append(growing)
+            if not growing.any():
+                break
+        # The shortest window is taken as it is: there is none that would be better.
+        last = np.maximum(np.add.reduce(fitting, axis=0, dtype=np.intp) - 1, 0)
+        best = np.array(fits)[last, :, np.arange(self.n_channels)].T
+        best[:, ~known] = np.nan
+        return best, np.where(known, np.array(tried)[last], np.nan)
+
+
+class _Window(NamedTuple):
+    """Some of the samples, and how a polynomial is fitted to them."""
+
+    samples: slice
+    length: float
+    rows: Array
+    """Gives the derivatives at the instant, from the 0th, times the samples, (degree + 1, n)."""
+    basis: Array
+    """Gives the polynomial at the samples, times those derivatives, (n, degree + 1)."""
+
+
+@lru_cache(maxsize=256)
+def _regular(count: int, span_ns: int, lag_ns: int, degree: int) -> tuple[_Window, ...]:
+    return tuple(_windows(_seconds(np.linspace(lag_ns - span_ns, lag_ns, count)), degree))
+
+
+def _seconds(nanoseconds: NDArray[Any]) -> Array:
+    return np.asarray(nanoseconds * 1e-9, np.float64)
+
+
+def _windows(times: Array, degree: int) -> Iterator[_Window]:
+    """Yield windows of the samples nearest to the instant, ever longer; times from there [s]."""
+    nearest = np.argsort(np.abs(times), kind='stable')
+    firsts, lasts = np.minimum.accumulate(nearest), np.maximum.accumulate(nearest)
+    size = degree + 1 + SPARE[degree]
+    while True:
+        size = min(size, len(times))
+        samples = slice(int(firsts[size - 1]), int(lasts[size - 1]) + 1)
+        yield _window(samples, times[samples], degree)
+        if size == len(times):
+            return
+        size = max(size + 1, int(GROWTH * size))
+
+
+def _window(samples: slice, times: Array, degree: int) -> _Window:
+    """Return how to fit a polynomial to samples at some times from the instant [s]."""
+    length = float(times[-1] - times[0])
+    powers = np.vander(times / length, degree + 1, increasing=True).T
+    rows = dposv(powers @ powers.T, powers)[1]
+    units = FACTORIALS[: degree + 1] / length ** np.arange(degree + 1.0)
+    return _Window(samples, length, units[:, None] * rows, (powers / units[:, None]).T)

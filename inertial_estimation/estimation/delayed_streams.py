@@ -1,0 +1,257 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Streams of which a sample takes what they said at an instant in the past.
+
+Up to the newest joint state all messages go into the filters; the instant lies ``filter_delay``
+before it. Derivatives are evaluated there, inside the filter's window. Measured values are those
+of the same instant: interpolated between the messages before and after it, or the filter's value
+if readings are smoothed.
+
+Ages are reckoned from the instant. A sensor counts as frozen as soon as its newest message shows
+it: the values that stand are in the window, whatever the instant.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from inertial_estimation.config import FtSettings, ImuSettings
+from inertial_estimation.estimation.derivatives import Differentiator
+from inertial_estimation.estimation.joint_stream import (
+    ACCELERATION,
+    POSITION,
+    VELOCITY,
+    Indices,
+    JointPart,
+)
+from inertial_estimation.estimation.sensor_stream import (
+    FRESH,
+    FROZEN,
+    ImuStream,
+    SensorStream,
+    is_finite,
+)
+from inertial_estimation.sample import Array, SensorState
+
+WARMING = int(SensorState.WARMING)
+
+
+class DelayedJointPart(JointPart):
+    """
+    The joints that one publisher reports together, at an instant in the past.
+
+    Parameters
+    ----------
+    name : str
+        Name for reports.
+    rows : ndarray of int, shape (n,)
+        Rows of the robot's joints, increasing.
+    differentiator : Differentiator or None
+        Of n channels; None if nothing is filtered.
+    smooth : bool
+        Take the positions from the filter as well.
+
+    """
+
+    __slots__ = ('_held', '_instant_ns', '_message', '_smooth')
+
+    def __init__(
+        self, name: str, rows: Indices, differentiator: Differentiator | None, smooth: bool
+    ) -> None:
+        self._held: deque[tuple[int, Array]] = deque()
+        self._instant_ns = 0
+        self._smooth = smooth
+        super().__init__(name, rows, differentiator)
+
+    def restart(self) -> None:
+        """Forget the joint states, as at a time jump; the counters go on."""
+        super().restart()
+        self._held.clear()
+        self._message = self.block
+
+    def feed(self, stamp_ns: int) -> None:
+        """
+        Let the filter see the messages up to the newest joint state.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Its stamp [ns].
+
+        """
+        queue = self._queue
+        while queue and queue[0][0] <= stamp_ns:
+            message = queue.popleft()
+            self._held.append(message)
+            if self._differentiator is not None:
+                self._differentiator.append(message[0], message[1][POSITION])
+
+    def advance(self, stamp_ns: int) -> None:
+        """Move to the newest message that is not later than the instant [ns]."""
+        held = self._held
+        self._instant_ns = stamp_ns
+        while held and held[0][0] <= stamp_ns:
+            self.stamp_ns, self._message = held.popleft()
+
+    def use(self, filter_velocity: bool, filter_acceleration: bool) -> None:
+        """
+        Write the values at the instant into `block`, which is to enter a sample.
+
+        Parameters
+        ----------
+        filter_velocity : bool
+            Replace the velocities of the message.
+        filter_acceleration : bool
+            Replace the zero accelerations.
+
+        """
+        self.block = self._measured()
+        differentiator = self._differentiator
+        if differentiator is None:
+            self.used += 1
+            return
+        self.used += differentiator.ready
+        self.unfiltered += not differentiator.ready
+        values = differentiator.evaluate_at(self._instant_ns)
+        if self._smooth:
+            np.copyto(self.block[POSITION], values[0], where=np.isfinite(values[0]))
+        if filter_velocity:
+            self.block[VELOCITY] = values[1]
+        if filter_acceleration:
+            self.block[ACCELERATION] = values[2]
+
+    def _measured(self) -> Array:
+        """Return what the messages say about the instant."""
+        if self._instant_ns == self.stamp_ns or not self._held:
+            return self._message.copy()
+        next_ns, following = self._held[0]
+        share = (self._instant_ns - self.stamp_ns) / (next_ns - self.stamp_ns)
+        block: Array = self._message + share * (following - self._message)
+        return block
+
+
+class DelayedSensorStream(ImuStream):
+    """
+    Readings of an FT sensor or IMU at an instant in the past.
+
+    Parameters
+    ----------
+    name : str
+        Name of the sensor.
+    settings : FtSettings or ImuSettings
+        Limits of age and of standing still, and the time offset.
+    differentiator : Differentiator or None
+        Of the first numbers of a reading, or of all six. None if nothing is filtered.
+    derive : bool
+        Take the angular acceleration from the filter. False: it is neglected.
+    smooth : bool
+        Take the reading from the filter.
+
+    """
+
+    __slots__ = ('_derive', '_fed_ns', '_fed_since_ns', '_held', '_reading', '_smooth')
+
+    def __init__(
+        self,
+        name: str,
+        settings: FtSettings | ImuSettings,
+        differentiator: Differentiator | None,
+        *,
+        derive: bool,
+        smooth: bool,
+    ) -> None:
+        self._held: deque[tuple[int, bytes, int]] = deque()
+        self._derive = derive
+        self._smooth = smooth
+        super().__init__(name, settings, differentiator)
+
+    def restart(self) -> None:
+        """Forget the readings, as at a time jump; the counters go on."""
+        super().restart()
+        self._held.clear()
+        self._reading = b''
+        self._fed_ns = self._fed_since_ns = 0
+
+    def feed(self, stamp_ns: int) -> None:
+        """
+        Let the filter see the readings up to the newest joint state.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Its stamp [ns].
+
+        """
+        queue, differentiator = self._queue, self._differentiator
+        while queue and queue[0][0] <= stamp_ns:
+            message = queue.popleft()
+            self._held.append(message)
+            self._fed_ns, data, self._fed_since_ns = message
+            if differentiator is not None:
+                differentiator.append(
+                    self._fed_ns, np.frombuffer(data, count=differentiator.n_channels)
+                )
+
+    def advance(self, stamp_ns: int) -> None:
+        """Move to the newest reading that is not later than the instant [ns]."""
+        held = self._held
+        while held and held[0][0] <= stamp_ns:
+            self.stamp_ns, self._reading, self.since_ns = held.popleft()
+        self.data = self._reading
+
+    def select(self, stamp_ns: int) -> int:
+        """
+        Say whether `data` and `angular_acceleration` may be used for a sample.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            The instant [ns].
+
+        Returns
+        -------
+        int
+            A `SensorState`: absent, stale, frozen or, for smoothed readings, warming, else fresh,
+            whatever the numbers are.
+
+        """
+        state = SensorStream.select(self, stamp_ns)
+        if self.is_standing(self._fed_ns - self._fed_since_ns):
+            if self._differentiator is not None:
+                # Standing values would pass for rest long after the sensor came back.
+                self._differentiator.reset()
+            if state == FRESH:
+                self.used -= 1
+                return FROZEN
+        if state != FRESH:
+            return state
+        self._interpolate(stamp_ns)
+        return self._filter(stamp_ns)
+
+    def _interpolate(self, stamp_ns: int) -> None:
+        """Set `data` to what the readings before and after the instant say about it."""
+        if stamp_ns == self.stamp_ns or not self._held:
+            return
+        next_ns, following, _ = self._held[0]
+        share = (stamp_ns - self.stamp_ns) / (next_ns - self.stamp_ns)
+        before = np.frombuffer(self._reading)
+        self.data = (before + share * (np.frombuffer(following) - before)).tobytes()
+
+    def _filter(self, stamp_ns: int) -> int:
+        """Evaluate the filter; return the state of the reading."""
+        differentiator = self._differentiator
+        if differentiator is None:
+            return FRESH
+        self.unfiltered += not differentiator.ready
+        values = differentiator.evaluate_at(stamp_ns)
+        if self._derive:
+            self.angular_acceleration = values[1, :3]
+        if self._smooth and is_finite(self.data):
+            self.data = values[0].tobytes()
+            if not is_finite(self.data):
+                self.used -= 1
+                return WARMING
+        return FRESH
