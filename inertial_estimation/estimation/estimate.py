@@ -49,7 +49,10 @@ class WrenchEstimate(NamedTuple):
     torques: Array
     """Torque through each joint, local form [T 4.24, 4.25], (n_joints,) [Nm or N]."""
     external_torques: Array
-    """What the external wrenches do to each joint, J' f, base at rest, (n_joints,) [Nm or N]."""
+    """
+    What the external wrenches do to each joint, J' f, shape (n_joints,) [Nm or N]. ``robot.base``
+    is taken to be at rest: if it is not, another base gives others [T Remark 3.14].
+    """
     residuals: Array
     """
     What no contact explains in each submodel, environment on robot, in and about the frame of its

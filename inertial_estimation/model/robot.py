@@ -87,6 +87,8 @@ class Robot:
     """Frame that is at rest in the world, empty if the robot floats."""
     gravity: Array
     """Gravity in the axes of the fixed frame, shape (3,) [m/s^2]."""
+    external_torque_base: str = ''
+    """Frame whose link is `base`; empty: the fixed frame, else the root link."""
 
     @classmethod
     def from_urdf(
@@ -101,6 +103,7 @@ class Robot:
         imus: Iterable[str | tuple[str, str] | LinkSensorSpec] | None = None,
         fixed_link: str = '',
         gravity: Sequence[float] = STANDARD_GRAVITY,
+        external_torque_base: str = '',
     ) -> Robot:
         """
         Read a robot from a URDF.
@@ -128,6 +131,9 @@ class Robot:
             Frame that is at rest in the world.
         gravity : sequence of float, shape (3,)
             Gravity in the axes of that frame [m/s^2].
+        external_torque_base : str, optional
+            Link, or frame on the link, that external joint torques take to be at rest. Default:
+            the fixed link, else the root link.
 
         Returns
         -------
@@ -161,13 +167,14 @@ class Robot:
             imus=sensors.pairs() if by_default else sensors.imus(imus or ()),
             fixed_frame=fixed_link,
             gravity=read_only(gravity),
+            external_torque_base=external_torque_base,
         )
         if robot.gravity.shape != (3,):
             raise ShapeError('gravity', (3,), robot.gravity.shape)
         if not np.isfinite(robot.gravity).all():
             raise ModelError(f'gravity {gravity} is not finite')
-        if fixed_link:
-            robot.frame(fixed_link)
+        for frame in filter(None, (fixed_link, external_torque_base)):
+            robot.frame(frame)
         return robot
 
     @cached_property
@@ -187,8 +194,14 @@ class Robot:
 
     @cached_property
     def base(self) -> int:
-        """Link that is at rest for external joint torques: the fixed one, else the root."""
-        return self.frame(self.fixed_frame)[0] if self.fixed_frame else 0
+        """
+        Link that is at rest for external joint torques J' f [T Remark 3.14].
+
+        They are unique for a robot whose base is fixed: about the link that is. A floating robot
+        has other ones for every choice.
+        """
+        frame = self.external_torque_base or self.fixed_frame
+        return self.frame(frame)[0] if frame else 0
 
     def frame(self, name: str) -> tuple[int, Array]:
         """
