@@ -152,6 +152,11 @@ class EstimatorSettings(_Checked):
     robot_description_file: str = setting('', 'URDF file; empty: from the topic')
     joints: tuple[str, ...] = setting((), 'Joints to estimate; empty: all that move')
     fixed_link: str = setting('', 'Link or frame at rest in the world; empty: IMUs instead')
+    external_torque_base: str = setting(
+        '',
+        'Link or frame that external joint torques take to be at rest; empty: the fixed link, '
+        'else the root',
+    )
     gravity: tuple[float, ...] = setting(
         (0.0, 0.0, -9.81), 'Gravity in the axes of the fixed link [m/s^2]', sizes=(3,)
     )

@@ -62,6 +62,7 @@ def build_robot(settings: EstimatorSettings, urdf: str) -> Robot:
         imus=_link_specs(settings.imus, settings.imu),
         fixed_link=settings.fixed_link,
         gravity=settings.gravity,
+        external_torque_base=settings.external_torque_base,
     )
     known = [sensor.name for sensor in robot.ft_sensors]
     for name in settings.ft:
