@@ -49,6 +49,10 @@ class Sample(NamedTuple):
     No array is left out where there is nothing to put into it: a robot with a fixed link has no
     IMU, unless one is asked for, and its three IMU arrays have shape (0, 3), as
     ``np.empty((0, 3))``. A robot without FT sensor has readings of shape (0, 6).
+
+    The estimator goes by the numbers: a value that is not to be used must be NaN. The states say
+    why it is; they are for reports, and of them the estimator reads ``ASSUMED`` in `joint_states`
+    only. A finite reading is used whatever its state says.
     """
 
     stamp_ns: int
@@ -68,11 +72,15 @@ class Sample(NamedTuple):
     ft_readings: Array
     """Reading of each FT sensor before calibration, (n_fts, 6), [force; torque] [N, Nm]."""
     joint_states: NDArray[np.uint8] | None = None
-    """`SensorState` of each joint, shape (n_joints,); None: all fresh where finite."""
+    """
+    `SensorState` of each joint, shape (n_joints,); None: all fresh where finite.
+
+    What rests on a joint that is ``ASSUMED`` is marked; the other states are for reports.
+    """
     imu_states: NDArray[np.uint8] | None = None
-    """`SensorState` of each IMU, shape (n_imus,); None: all fresh where finite."""
+    """`SensorState` of each IMU, shape (n_imus,), for reports only; None: nothing to report."""
     ft_states: NDArray[np.uint8] | None = None
-    """`SensorState` of each FT sensor, shape (n_fts,); None: all fresh where finite."""
+    """`SensorState` of each FT sensor, shape (n_fts,), for reports only; None: as above."""
     efforts: Array | None = None
     """Joint torques that the robot itself reports, shape (n_joints,) [Nm or N], if any."""
 

@@ -30,7 +30,7 @@ from inertial_estimation.estimation.solvers import DYNAMICS_KEPT, SOLVERS_KEPT
 from inertial_estimation.estimation.wrench_estimator import CHUNK, WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
-from inertial_estimation.sample import Sample, SampleBatch
+from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 # Relative to the largest number of a result. Readings that fit together: two libraries' round-off
 # through some ten joints, and the inverse of the base's inertia. A batch: the order of sums alone.
@@ -488,13 +488,60 @@ def test_wrong_shapes_are_named(name, rng):
             estimator.batch(replace(batch, **{name: bad}))
 
 
-def test_joint_states_of_a_wrong_shape_are_named(rng):
+@pytest.mark.parametrize('name', ['joint_states', 'imu_states', 'ft_states'])
+def test_states_of_a_wrong_shape_are_named(name, rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     estimator = WrenchEstimator(robot)
     sample = random_sample(robot, rng)
-    for shape in ((2,), (len(robot.joint_names), 1), ()):
-        with pytest.raises(ShapeError, match="'joint_states'"):
-            estimator.update(sample._replace(joint_states=np.zeros(shape, dtype=np.uint8)))
+    batch = SampleBatch.stack([sample, sample])
+    for shape in ((7,), (7, 1), ()):
+        states = {name: np.zeros(shape, dtype=np.uint8)}
+        with pytest.raises(ShapeError, match=f"'{name}'"):
+            estimator.update(sample._replace(**states))
+        with pytest.raises(ShapeError, match=f"'{name}'"):
+            estimator.batch(replace(batch, **states))
+
+
+def test_states_are_for_reports_and_nan_is_what_counts(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    estimator = WrenchEstimator(robot, at_roots(robot))
+    sample = random_sample(robot, rng)
+    bad = sample._replace(
+        imu_states=np.full(len(robot.imus), SensorState.FROZEN, dtype=np.uint8),
+        ft_states=np.full(len(robot.ft_sensors), SensorState.INVALID, dtype=np.uint8),
+        joint_states=np.full(len(robot.joint_names), SensorState.STALE, dtype=np.uint8),
+    )
+    assert_same(estimator.update(bad), estimator.update(sample))
+
+
+def test_what_is_no_array_is_named(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    sample = random_sample(robot, rng)
+    for name in ('positions', 'ft_readings'):
+        given = sample._replace(**{name: getattr(sample, name).tolist()})
+        with pytest.raises(ModelError, match=f"'{name}' is a list.*make it np.array"):
+            WrenchEstimator(robot).update(given)
+
+
+@pytest.mark.parametrize(
+    ('contacts', 'said'),
+    [
+        (['hand'], r"holds 'hand': write Contact\('hand'\)"),
+        ('hand', "is 'hand', expected a list"),
+        (Contact('hand'), 'expected a list of Contact'),
+    ],
+)
+def test_what_is_no_contact_is_named(contacts, said, rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    sample = random_sample(robot, rng)
+    with pytest.raises(ModelError, match=said):
+        WrenchEstimator(robot, contacts)
+    with pytest.raises(ModelError, match=said):
+        WrenchEstimator(robot).update(sample, contacts)
+    with pytest.raises(ModelError, match=said):
+        WrenchEstimator(robot).batch(SampleBatch.stack([sample]), contacts)
+    with pytest.raises(ModelError, match=said):
+        WrenchEstimator(robot).with_touches(contacts)
 
 
 def test_a_mistake_does_not_spoil_the_next_step(rng):

@@ -11,7 +11,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ConfigError, ModelError, ShapeError
+from inertial_estimation.errors import ConfigError, ModelError
+from inertial_estimation.estimation.arguments import (
+    SampleShapes,
+    check_contacts,
+    check_parameters,
+)
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.faults import (
@@ -66,7 +71,7 @@ class WrenchEstimator:
     ------
     ModelError
         If nothing tells how the robot moves, the calibration is for other sensors, or the
-        inertial parameters of a link cannot be used.
+        inertial parameters of a link cannot be used, or a contact is no `Contact`.
     ConfigError
         If one of the numbers is out of its range.
     FrameNotFound
@@ -89,25 +94,21 @@ class WrenchEstimator:
             )
         n_fts = len(robot.ft_sensors)
         self.robot = robot
-        self.contacts = tuple(contacts)
+        self.contacts = check_contacts(contacts)
         self.calibration = calibration or FtCalibration.identity(n_fts)
         if len(self.calibration.offsets) != n_fts:
             raise ModelError(
                 f'the calibration is for {len(self.calibration.offsets)} FT sensors, '
                 f"robot '{robot.name}' has {n_fts}"
             )
-        _check_parameters(robot)
+        check_parameters(robot)
         if not 0.0 < length_scale < inf:
             raise ConfigError(f'length_scale is {length_scale}, expected a positive length')
         if not 0.0 <= rank_tolerance < 1.0:
             raise ConfigError(f'rank_tolerance is {rank_tolerance}, expected 0 or more, below 1')
         self._rank_tolerance = rank_tolerance
         self._sizes = Sizes(len(robot.joint_names), len(robot.imus), n_fts)
-        self._shapes = _shapes(self._sizes)
-        self._counts = (
-            f"robot '{robot.name}' has {self._sizes.joints} joints, {self._sizes.imus} IMUs and "
-            f'{n_fts} FT sensors'
-        )
+        self._check_shapes = SampleShapes(robot).check
         self._solvers = Solvers(robot, length_scale, rank_tolerance)
         self._defaults = ContactSet(self.contacts, (True,) * len(self.contacts))
         self._none_assumed = bytes(self._sizes.joints)
@@ -136,6 +137,8 @@ class WrenchEstimator:
         ------
         ShapeError
             If an array of the sample has the wrong shape.
+        ModelError
+            If it is no array, or a contact is no `Contact`.
         FrameNotFound
             If a contact names a frame that the robot does not have.
 
@@ -180,6 +183,8 @@ class WrenchEstimator:
         ------
         ShapeError
             If an array has the wrong shape.
+        ModelError
+            If it is no array, or a contact is no `Contact`.
         FrameNotFound
             If a contact names a frame that the robot does not have.
 
@@ -216,43 +221,15 @@ class WrenchEstimator:
         ContactSet
 
         """
-        return self._defaults.with_touches(touches)
+        return self._defaults.with_touches(check_contacts(touches))
 
     def _contact_set(self, contacts: Iterable[Contact] | ContactSet | None) -> ContactSet:
         """Return the contacts of an instant."""
         if contacts is None:
             return self._defaults
-        return contacts if isinstance(contacts, ContactSet) else ContactSet.felt(contacts)
-
-    def _check_shapes(self, sample: Sample | SampleBatch, lead: tuple[int, ...]) -> None:
-        """Raise if an array has the wrong shape."""
-        for name, shape in self._shapes:
-            array = getattr(sample, name)
-            if array is None or array.shape != lead + shape:
-                raise ShapeError(name, lead + shape, np.shape(array), self._counts)
-        states, shape = sample.joint_states, (*lead, self._sizes.joints)
-        if states is not None and states.shape != shape:
-            raise ShapeError('joint_states', shape, states.shape)
-
-
-def _check_parameters(robot: Robot) -> None:
-    """Raise where inertial parameters would make every estimate NaN, or would be cut short."""
-    for name, parameters in zip(robot.link_names, robot.parameters, strict=True):
-        if not np.isfinite(parameters).all():
-            raise ModelError(f"link '{name}' has inertial parameters that are not finite")
-        if parameters[0] == 0.0 and parameters[1:4].any():
-            raise ModelError(f"link '{name}' has a first moment but no mass")
-
-
-def _shapes(sizes: Sizes) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Return the shape of each array of a sample."""
-    joints = ('positions', 'velocities', 'accelerations')
-    imus = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
-    return (
-        *((name, (sizes.joints,)) for name in joints),
-        *((name, (sizes.imus, 3)) for name in imus),
-        ('ft_readings', (sizes.fts, 6)),
-    )
+        if isinstance(contacts, ContactSet):
+            return contacts
+        return ContactSet.felt(check_contacts(contacts))
 
 
 def _is_faulty(plan: Plan, sample: Sample) -> bool:

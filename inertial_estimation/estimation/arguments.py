@@ -1,0 +1,133 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the estimator is given by a caller: refused here if it cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from inertial_estimation.errors import InertialEstimationError, ModelError, ShapeError
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Sample, SampleBatch
+
+
+class SampleShapes:
+    """
+    The shapes that the arrays of a robot's samples have.
+
+    Parameters
+    ----------
+    robot : Robot
+        Its joints and sensors.
+
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        joints, imus, fts = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
+        self._needed: tuple[tuple[str, tuple[int, ...]], ...] = (
+            ('positions', (joints,)),
+            ('velocities', (joints,)),
+            ('accelerations', (joints,)),
+            ('angular_velocities', (imus, 3)),
+            ('proper_accelerations', (imus, 3)),
+            ('angular_accelerations', (imus, 3)),
+            ('ft_readings', (fts, 6)),
+        )
+        self._optional = (
+            ('joint_states', (joints,)),
+            ('imu_states', (imus,)),
+            ('ft_states', (fts,)),
+        )
+        self._counts = (
+            f"robot '{robot.name}' has {joints} joints, {imus} IMUs and {fts} FT sensors"
+        )
+
+    def check(self, sample: Sample | SampleBatch, lead: tuple[int, ...]) -> None:
+        """
+        Raise if an array has the wrong shape.
+
+        Parameters
+        ----------
+        sample : Sample or SampleBatch
+            What was given.
+        lead : tuple of int
+            Leading axes: none, or the number of instants.
+
+        Raises
+        ------
+        ShapeError
+            With the robot's numbers of joints and sensors.
+        ModelError
+            If it is no array.
+
+        """
+        for name, shape in self._needed:
+            array = getattr(sample, name)
+            if getattr(array, 'shape', None) != lead + shape:
+                raise self._misfit(name, lead + shape, array)
+        for name, shape in self._optional:
+            array = getattr(sample, name)
+            if array is not None and getattr(array, 'shape', None) != lead + shape:
+                raise self._misfit(name, lead + shape, array)
+
+    def _misfit(self, name: str, shape: tuple[int, ...], given: object) -> InertialEstimationError:
+        """Return what is wrong with an array."""
+        if given is None:
+            return ShapeError(name, shape, (), self._counts)
+        if isinstance(given, np.ndarray):
+            return ShapeError(name, shape, given.shape, self._counts)
+        kind = type(given).__name__
+        return ModelError(f"'{name}' is a {kind}, expected a NumPy array: make it np.array(...)")
+
+
+def check_contacts(given: Iterable[Contact]) -> tuple[Contact, ...]:
+    """
+    Return contacts as a tuple.
+
+    Parameters
+    ----------
+    given : iterable of Contact
+        What a caller gave.
+
+    Returns
+    -------
+    tuple of Contact
+
+    Raises
+    ------
+    ModelError
+        If one of them is something else.
+
+    """
+    if isinstance(given, (str, Contact)):
+        raise ModelError(f"'contacts' is {given!r}, expected a list of Contact: put it into one")
+    contacts = tuple(given)
+    for contact in contacts:
+        if not isinstance(contact, Contact):
+            raise ModelError(f"'contacts' holds {contact!r}: write Contact({contact!r})")
+    return contacts
+
+
+def check_parameters(robot: Robot) -> None:
+    """
+    Refuse inertial parameters that would make every estimate NaN, or would be cut short.
+
+    Parameters
+    ----------
+    robot : Robot
+        Its links.
+
+    Raises
+    ------
+    ModelError
+        With the first such link.
+
+    """
+    for name, parameters in zip(robot.link_names, robot.parameters, strict=True):
+        if not np.isfinite(parameters).all():
+            raise ModelError(f"link '{name}' has inertial parameters that are not finite")
+        if parameters[0] == 0.0 and parameters[1:4].any():
+            raise ModelError(f"link '{name}' has a first moment but no mass")
