@@ -28,6 +28,9 @@ ROBOTS = {
     'imu at the head': Robot.from_urdf(HUMANOID, imus=['head']),
     'imu at the foot': Robot.from_urdf(HUMANOID, imus=['foot']),
     'imus in a row': Robot.from_urdf(HUMANOID, imus=['foot', 'shank', 'hip', 'root', 'neck']),
+    'torques about the shank': Robot.from_urdf(
+        HUMANOID, imus=['head'], external_torque_base='shank'
+    ),
     'fixed hand': Robot.from_urdf(HUMANOID, fixed_link='hand'),
 }
 CASES = [
