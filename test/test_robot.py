@@ -161,6 +161,25 @@ def test_a_mimic_joint_can_be_left_out(rng, shared_models):
     assert_same_robot(robot, rng.uniform(-2, 2, 7), locked)
 
 
+def test_printing_a_robot_says_what_it_consists_of(nested_humanoid):
+    assert (
+        repr(nested_humanoid)
+        == str(nested_humanoid)
+        == (
+            "<robot 'nested_humanoid': 10 links, 6 joints, 22.800 kg, 3 FT sensors, 0 accelerometers, "
+            '0 gyroscopes, 1 IMUs in use>'
+        )
+    )
+
+
+@pytest.mark.parametrize('name', ['joints', 'ft_sensors', 'accelerometers', 'gyroscopes', 'imus'])
+def test_a_name_alone_is_no_list(name):
+    with pytest.raises(ModelError, match=rf"'{name}' is 'head', .*write \['head'\]"):
+        Robot.from_urdf(nested_humanoid_urdf(), **{name: 'head'})
+    with pytest.raises(ModelError, match=f"'{name}' is one LinkSensorSpec: put it into a list"):
+        Robot.from_urdf(nested_humanoid_urdf(), **{name: LinkSensorSpec('head')})
+
+
 def test_links_are_named_after_their_topmost_urdf_link(nested_humanoid):
     robot = nested_humanoid
     assert robot.link_names[0] == 'root'

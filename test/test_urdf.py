@@ -60,6 +60,12 @@ def test_a_missing_file_is_named():
         urdf.load_text('nowhere/robot.urdf')
 
 
+@pytest.mark.parametrize('given', [None, 5, ElementTree.Element('robot')])
+def test_what_is_neither_text_nor_path_is_named(given):
+    with pytest.raises(ModelError, match=f'of type {type(given).__name__}, expected its text'):
+        urdf.load_text(given)
+
+
 def test_a_file_that_is_no_text_is_named(tmp_path):
     path = tmp_path / 'robot.urdf'
     path.write_bytes(b'\xff\xfe\x00\xd8')

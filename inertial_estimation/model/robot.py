@@ -30,6 +30,7 @@ from inertial_estimation.model.sensors import (
     Imu,
     LinkSensor,
     LinkSensorSpec,
+    check_lists,
     check_unique,
     read_only,
 )
@@ -147,6 +148,13 @@ class Robot:
             If a joint, frame or sensor does not exist.
 
         """
+        check_lists(
+            joints=joints,
+            ft_sensors=ft_sensors,
+            accelerometers=accelerometers,
+            gyroscopes=gyroscopes,
+            imus=imus,
+        )
         text = urdf_text.load_text(urdf)
         root = urdf_text.parse(text)
         specs = _select_ft_specs(root, ft_sensors)
@@ -176,6 +184,20 @@ class Robot:
         for frame in filter(None, (fixed_link, external_torque_base)):
             robot.frame(frame)
         return robot
+
+    def __repr__(self) -> str:
+        """Return the summary: all that the robot holds would fill pages."""
+        return f'<{self.summary}>'
+
+    @property
+    def summary(self) -> str:
+        """What the robot consists of, in one line."""
+        return (
+            f"robot '{self.name}': {len(self.links)} links, {len(self.joint_names)} joints, "
+            f'{self.mass:.3f} kg, {len(self.ft_sensors)} FT sensors, '
+            f'{len(self.accelerometers)} accelerometers, {len(self.gyroscopes)} gyroscopes, '
+            f'{len(self.imus)} IMUs in use'
+        )
 
     @cached_property
     def link_names(self) -> tuple[str, ...]:

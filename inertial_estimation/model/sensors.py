@@ -57,6 +57,28 @@ def check_unique(kind: str, names: Sequence[str]) -> None:
             raise ModelError(f"two {kind} are named '{name}'; names must be unique")
 
 
+def check_lists(**given: object) -> None:
+    """
+    Check that nothing is given alone where a list belongs: a name is a list of letters.
+
+    Parameters
+    ----------
+    **given : object
+        What was given, by the name of the argument.
+
+    Raises
+    ------
+    ModelError
+        With the argument and how to write it.
+
+    """
+    for name, value in given.items():
+        if isinstance(value, str):
+            raise ModelError(f"'{name}' is {value!r}, expected a list: write [{value!r}]")
+        if isinstance(value, (FtSpec, LinkSensorSpec)):
+            raise ModelError(f"'{name}' is one {type(value).__name__}: put it into a list")
+
+
 def _check_pose(owner: str, pose: Array) -> None:
     """Check shape and numbers of a sensor's pose."""
     shape = np.shape(pose)

@@ -9,6 +9,7 @@ Only direct children of ``<robot>`` count: simulators repeat the same sensors in
 from __future__ import annotations
 
 from collections.abc import Iterable
+from os import PathLike
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -42,6 +43,9 @@ def load_text(urdf: str | Path) -> str:
         If the file cannot be read, is no text or holds none.
 
     """
+    if not isinstance(urdf, (str, PathLike)):
+        kind = type(urdf).__name__
+        raise ModelError(f'the URDF is of type {kind}, expected its text or the path of its file')
     if isinstance(urdf, str) and urdf.lstrip('\ufeff \t\r\n').startswith('<'):
         return urdf
     try:
