@@ -94,14 +94,15 @@ def find_dependence(
 
     """
     sums = [
-        _Basis(frozenset(submodel.links), frozenset(border_sensors(balance, s)))
-        for s, submodel in enumerate(balance.submodels)
+        _Basis(frozenset(submodel.links), frozenset(border_sensors(submodel)))
+        for submodel in balance.submodels
     ]
     wrenches = [
         sums[s] if unknowns[c] else _Basis() for c, s in enumerate(balance.contact_submodel)
     ]
-    sides = find_sides(robot, balance, unknowns)
-    torques = [_torque(sides[k], sums) for k in child_links(robot)]
+    sides = find_sides(robot, balance.submodels, balance.contact_links, unknowns)
+    chosen = [sides[k] for k in child_links(robot)]
+    torques = [_Basis(side.rests_on, frozenset(side.sensors)) for side in chosen]
     external = _external(robot, balance, wrenches)
     return Dependence(*(_tables(robot, forest, b) for b in (sums, wrenches, torques, external)))
 
@@ -128,7 +129,7 @@ def joint_dependence(
     )
 
 
-def side_joints(robot: Robot, forest: Forest, balance: Balance, side: Side) -> list[int]:
+def side_joints(robot: Robot, forest: Forest, side: Side) -> list[int]:
     """
     Return the joints that the wrench through a joint rests on.
 
@@ -138,8 +139,6 @@ def side_joints(robot: Robot, forest: Forest, balance: Balance, side: Side) -> l
         Links and joints.
     forest : Forest
         Trees of links.
-    balance : Balance
-        Submodels.
     side : Side
         Which links are summed for it.
 
@@ -148,8 +147,7 @@ def side_joints(robot: Robot, forest: Forest, balance: Balance, side: Side) -> l
     list of int
 
     """
-    links = balance.submodels[side.submodel].links if side.shared else side.links
-    return _sum_joints(robot, forest, links)
+    return _sum_joints(robot, forest, side.rests_on)
 
 
 def child_links(robot: Robot) -> list[int]:
@@ -169,11 +167,6 @@ def child_links(robot: Robot) -> list[int]:
     """
     child = {link.joint: k for k, link in enumerate(robot.links) if link.joint >= 0}
     return [child[j] for j in range(len(child))]
-
-
-def _torque(side: Side, sums: Sequence[_Basis]) -> _Basis:
-    """Return what a torque rests on."""
-    return sums[side.submodel] if side.shared else _Basis(side.links, frozenset(side.sensors))
 
 
 def _external(robot: Robot, balance: Balance, wrenches: Sequence[_Basis]) -> list[_Basis]:

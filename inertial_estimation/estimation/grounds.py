@@ -4,21 +4,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.balance import Balance, build_balance, subtrees
+from inertial_estimation.estimation.balance import build_balance, subtrees
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import Rests, child_links, find_dependence
 from inertial_estimation.estimation.dynamics import serving_sources
-from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.forest import build_forest
-from inertial_estimation.estimation.sides import border_sensors, find_sides
+from inertial_estimation.estimation.sides import Side, border_sensors, find_sides
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.submodels import decompose
+from inertial_estimation.model.submodels import Submodel, decompose
 
 Mask = NDArray[np.bool_]
 
@@ -123,36 +123,49 @@ def find_grounds(
     return GroundsTable(
         _named(robot.joint_names, found.torques, names),
         _named([contact.name for contact in contacts], found.wrenches, names),
-        tuple(_uninformed(robot, balance, unknowns)),
+        _uninformed(robot, submodels, find_sides(robot, submodels, links, unknowns)),
     )
 
 
-def grounds_of(robot: Robot, estimate: WrenchEstimate) -> GroundsTable:
+class Informed(NamedTuple):
+    """Which FT sensors inform which torques."""
+
+    fts: dict[str, tuple[str, ...]]
+    """By joint."""
+    uninformed: tuple[Uninformed, ...]
+
+
+def find_informed(robot: Robot, contacts: Sequence[Contact], fts: Iterable[int]) -> Informed:
     """
-    Find the same for what was used in an estimate.
+    Find the FT sensors that inform torques, and nothing else: quick enough beside a loop.
 
     Parameters
     ----------
     robot : Robot
-        The robot that was estimated.
-    estimate : WrenchEstimate
-        Of one instant. Contacts that gave way have no row.
+        Links, joints and sensors.
+    contacts : sequence of Contact
+        Those that take part.
+    fts : iterable of int
+        Sensors in use.
 
     Returns
     -------
-    GroundsTable
-        Without a row if no IMU was there.
+    Informed
+
+    Raises
+    ------
+    FrameNotFound
+        If a contact names a frame that the robot does not have.
 
     """
-    if not robot.fixed_frame and not estimate.used_imus.any():
-        return GroundsTable((), (), ())
-    active = np.flatnonzero((estimate.contact_quality & Quality.DROPPED) == 0)
-    return find_grounds(
-        robot,
-        [estimate.contacts[c] for c in active],
-        imus=np.flatnonzero(estimate.used_imus).tolist(),
-        fts=np.flatnonzero(estimate.used_fts).tolist(),
-    )
+    submodels = decompose(robot.links, robot.ft_sensors, sorted(fts))
+    links = [robot.frame(contact.frame)[0] for contact in contacts]
+    sides = find_sides(robot, submodels, links, [contact.unknowns for contact in contacts])
+    sensors = {
+        joint: tuple(robot.ft_sensors[s].name for s in sides[k].sensors)
+        for joint, k in zip(robot.joint_names, child_links(robot), strict=True)
+    }
+    return Informed(sensors, _uninformed(robot, submodels, sides))
 
 
 def _named(
@@ -171,21 +184,22 @@ def _named(
     )
 
 
-def _uninformed(robot: Robot, balance: Balance, unknowns: Sequence[int]) -> Iterable[Uninformed]:
-    """Yield the joints without FT sensor, by submodel and by the side that is summed."""
-    sides = find_sides(robot, balance, unknowns)
+def _uninformed(
+    robot: Robot, submodels: Sequence[Submodel], sides: Mapping[int, Side]
+) -> tuple[Uninformed, ...]:
+    """Return the joints without FT sensor, by submodel and by the side that is summed."""
     groups: dict[tuple[int, bool], list[int]] = {}
     for k in child_links(robot):
-        side = sides[k]
-        sensors = border_sensors(balance, side.submodel) if side.shared else side.sensors
-        if not sensors:
-            groups.setdefault((side.submodel, side.away), []).append(k)
+        if not sides[k].sensors:
+            groups.setdefault((sides[k].submodel, sides[k].away), []).append(k)
+    found = []
     for (s, away), children in groups.items():
-        submodel, contact = balance.submodels[s], ''
-        if border_sensors(balance, s):
+        submodel, contact = submodels[s], ''
+        if border_sensors(submodel):
             contact = robot.link_names[_beyond_most(robot, children) if away else submodel.root]
         joints = tuple(robot.joint_names[robot.links[k].joint] for k in children)
-        yield Uninformed(joints, submodel.name, contact)
+        found.append(Uninformed(joints, submodel.name, contact))
+    return tuple(found)
 
 
 def _beyond_most(robot: Robot, children: Sequence[int]) -> int:

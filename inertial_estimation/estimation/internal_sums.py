@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.balance import build_balance, subtrees
+from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import side_joints
 from inertial_estimation.estimation.net_wrenches import NetWrenches
@@ -77,9 +77,8 @@ class InternalSums:
         places = [robot.frame(contact.frame) for contact in contacts]
         self._contact_links = [link for link, _ in places]
         submodels = decompose(robot.links, robot.ft_sensors, used)
-        self._balance = build_balance(robot, self._forest, submodels, used, self._contact_links)
         unknowns = [contact.unknowns for contact in contacts]
-        self._sides = find_sides(robot, self._balance, unknowns)
+        self._sides = find_sides(robot, submodels, self._contact_links, unknowns)
         self._in_links, supports = net.of(samples)
         geometry = net.dynamics.geometry
         rigid = row_pose(geometry.support_H_L)
@@ -124,12 +123,14 @@ class InternalSums:
         if k in self._sensor_above:
             return self._at(k, -self._child_on_parent[:, self._sensor_above[k]])
         side = self._sides[k]
-        if self._missing.intersection(side_joints(self._robot, self._forest, self._balance, side)):
+        if self._missing.intersection(side_joints(self._robot, self._forest, side)):
             return np.full((len(self._net), 6), np.nan)
         total = self._sum(side.links)
-        for s in side.sensors:
-            acts_on_parent = self._robot.ft_sensors[s].parent in side.links
-            total += (-1.0 if acts_on_parent else 1.0) * self._child_on_parent[:, s]
+        for child, s in self._sensor_above.items():
+            if self._robot.ft_sensors[s].parent in side.links:
+                total -= self._child_on_parent[:, s]
+            elif child in side.links:
+                total += self._child_on_parent[:, s]
         return self._at(k, total if side.away else -total)
 
     def whole(self, k: int) -> tuple[Array, Array]:

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inertial_estimation.estimation.balance import Balance, subtrees
+from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.submodels import Submodel
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,17 +26,22 @@ class Side:
     away: bool
     """Whether they are the ones away from the root of the robot."""
     submodel: int
-    """Row of their submodel in the balance."""
-    shared: bool
+    """Row of their submodel."""
+    rests_on: frozenset[int]
     """
-    Whether a contact among them has unknowns: they rest on the whole submodel, which it shares
-    with other contacts or does not explain.
+    The links whose motion counts: these; the whole submodel if a contact among them shares it with
+    others or does not explain it.
     """
     sensors: tuple[int, ...]
-    """FT sensors in use at the borders of the submodel that these links hold."""
+    """FT sensors in use that count."""
 
 
-def find_sides(robot: Robot, balance: Balance, unknowns: Sequence[int]) -> dict[int, Side]:
+def find_sides(
+    robot: Robot,
+    submodels: Sequence[Submodel],
+    contact_links: Sequence[int],
+    unknowns: Sequence[int],
+) -> dict[int, Side]:
     """
     Find the side of every joint that is summed.
 
@@ -43,10 +49,12 @@ def find_sides(robot: Robot, balance: Balance, unknowns: Sequence[int]) -> dict[
     ----------
     robot : Robot
         Links, joints and FT sensors.
-    balance : Balance
-        Submodels and contacts.
+    submodels : sequence of Submodel
+        The tree cut at the sensors in use.
+    contact_links : sequence of int
+        Link of each contact.
     unknowns : sequence of int
-        Number of unknowns of each contact of the balance.
+        Number of unknowns of each contact.
 
     Returns
     -------
@@ -55,52 +63,41 @@ def find_sides(robot: Robot, balance: Balance, unknowns: Sequence[int]) -> dict[
 
     """
     subtree = subtrees(robot)
+    carriers = [(k, n) for k, n in zip(contact_links, unknowns, strict=True) if n]
     sides = {}
-    for s, submodel in enumerate(balance.submodels):
-        carriers = [
-            (link, unknowns[c])
-            for c, link in enumerate(balance.contact_links)
-            if balance.contact_submodel[c] == s and unknowns[c]
-        ]
-        alone = len(carriers) == 1 and carriers[0][1] == 6
+    for s, submodel in enumerate(submodels):
         members = frozenset(submodel.links)
+        own = [(link, n) for link, n in carriers if link in members]
+        alone = len(own) == 1 and own[0][1] == 6
         for k in members - {submodel.root}:
             beyond = members.intersection(subtree[k])
-            loaded = any(link in beyond for link, _ in carriers)
+            loaded = any(link in beyond for link, _ in own)
             away = not (alone and loaded)
             links = beyond if away else members - beyond
-            sensors = _border_sensors(robot, balance, s, links)
-            sides[k] = Side(links, away, s, loaded and not alone, sensors)
+            rests_on = members if loaded and not alone else links
+            sensors = tuple(n for n in border_sensors(submodel) if _ends(robot, n) & rests_on)
+            sides[k] = Side(links, away, s, rests_on, sensors)
     return sides
 
 
-def border_sensors(balance: Balance, s: int) -> tuple[int, ...]:
+def border_sensors(submodel: Submodel) -> tuple[int, ...]:
     """
     Return the FT sensors in use around a submodel.
 
     Parameters
     ----------
-    balance : Balance
-        Submodels.
-    s : int
-        Row of the submodel.
+    submodel : Submodel
+        One of the tree cut at the sensors in use.
 
     Returns
     -------
     tuple of int
 
     """
-    submodel = balance.submodels[s]
     root = (submodel.root_sensor,) if submodel.root_sensor >= 0 else ()
     return (*root, *submodel.child_sensors)
 
 
-def _border_sensors(
-    robot: Robot, balance: Balance, s: int, links: frozenset[int]
-) -> tuple[int, ...]:
-    """Return those of them that some links of the submodel hold."""
-    return tuple(
-        k
-        for k in border_sensors(balance, s)
-        if robot.ft_sensors[k].parent in links or robot.ft_sensors[k].child in links
-    )
+def _ends(robot: Robot, sensor: int) -> set[int]:
+    """Return the two links that an FT sensor joins."""
+    return {robot.ft_sensors[sensor].parent, robot.ft_sensors[sensor].child}
