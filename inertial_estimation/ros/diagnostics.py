@@ -34,6 +34,8 @@ class Task(NamedTuple):
     values: Values
     cause: str = ''
     """The message without the figures that change all the time; empty: it has none."""
+    repeats: bool = True
+    """Whether it is worth a warning now and then while it lasts, not only when it comes."""
 
     @property
     def complaint(self) -> tuple[str, str]:

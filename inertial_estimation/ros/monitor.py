@@ -3,6 +3,7 @@
 """Once a second: looks at what the estimator has been doing, publishes and logs it."""
 
 from collections.abc import Iterable
+from math import inf
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.lifecycle import LifecycleNode
@@ -14,6 +15,7 @@ from inertial_estimation.estimation.stream import StreamStatistics
 from inertial_estimation.estimation.streams import AssemblerStatistics, SampleAssembler
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.cycles import Cycles
+from inertial_estimation.ros.dependence import DependenceWatch
 from inertial_estimation.ros.diagnostics import (
     OK,
     Task,
@@ -64,11 +66,11 @@ class Reminder:
     """Remembers what was warned about lately."""
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[str, str], int] = {}
+        self._waiting: dict[tuple[str, str], float] = {}
 
     def due(self, tasks: Iterable[Task]) -> list[Task]:
         """
-        Return the tasks to warn about: what is new, and again every `LOG_EVERY` reports.
+        Return the tasks to warn about: what is new, and most again every `LOG_EVERY` reports.
 
         Parameters
         ----------
@@ -89,7 +91,7 @@ class Reminder:
             (name, cause): reports - 1
             for (name, cause), reports in self._waiting.items()
             if name in names and reports > 1
-        } | {task.complaint: LOG_EVERY - 1 for task in due}
+        } | {task.complaint: LOG_EVERY - 1 if task.repeats else inf for task in due}
         return due
 
 
@@ -136,6 +138,7 @@ class Monitor:
         )
         self._watch = SourceWatch()
         self._reminder = Reminder()
+        self._dependence = DependenceWatch(robot)
         self.cycles = Cycles()
         self.failed = 0
         self._failure = ''
@@ -195,6 +198,7 @@ class Monitor:
         ]
         if self.estimate is not None:
             tasks += submodel_tasks(self._robot, self.estimate)
+            tasks.append(self._dependence.task(self.estimate))
         return tasks
 
     def _source_tasks(self, statistics: AssemblerStatistics) -> list[Task]:

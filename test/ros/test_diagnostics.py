@@ -15,10 +15,14 @@ from bench_robot import HUMANOID, PERIOD_NS, START_NS, BenchRobot, figure
 from robots import nested_humanoid_urdf, random_sample
 
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.grounds import find_informed
 from inertial_estimation.estimation.stream import StreamStatistics
 from inertial_estimation.estimation.streams import SampleAssembler
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.cycles import CycleReport
+from inertial_estimation.ros.dependence import DependenceWatch
 from inertial_estimation.ros.diagnostics import (
     ERROR,
     OK,
@@ -58,6 +62,88 @@ def warned(*reports):
     """Return the messages that each report of one task leads to."""
     reminder = Reminder()
     return [[task.message for task in reminder.due([task])] for task in reports]
+
+
+def test_the_dependence_names_the_sensors_of_each_torque(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    estimator = WrenchEstimator(robot, [Contact(name) for name in ('root', 'hand', 'foot')])
+    sample = random_sample(robot, rng)
+    watch = DependenceWatch(robot)
+    task = watch.task(estimator.update(sample))
+    assert task.level == WARN
+    assert task.message == 'no FT sensor informs the torques of neck'
+    assert task.values['torque elbow'] == 'arm_sensor'
+    assert task.values['torque neck'] == 'no FT sensor'
+    assert "for example 'head'" in task.values['remedy in submodel root']
+    everywhere = tuple(Contact(name) for name in ('head', 'hand', 'foot'))
+    task = watch.task(estimator.update(sample, everywhere))
+    assert (task.level, task.message) == (OK, 'FT sensors inform every torque')
+
+
+def test_the_dependence_follows_what_was_used(rng):
+    """A lost sensor brings two submodels together, in which the first contact stays."""
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    estimator = WrenchEstimator(robot, [Contact(name) for name in ('root', 'hand', 'foot')])
+    sample = random_sample(robot, rng)
+    sample.ft_readings[0] = np.nan
+    task = DependenceWatch(robot).task(estimator.update(sample))
+    assert task.values['torque elbow'] == 'no FT sensor'
+    assert task.message == 'no FT sensor informs the torques of waist, neck, shoulder_joint, elbow'
+
+
+def test_the_dependence_is_found_when_something_changes(rng, monkeypatch):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    estimator = WrenchEstimator(robot)
+    found = []
+    monkeypatch.setattr(
+        'inertial_estimation.ros.dependence.find_informed',
+        lambda *given: found.append(given) or find_informed(*given),
+    )
+    watch = DependenceWatch(robot)
+    for x in (0.0, 0.1, 0.2):
+        moved = [Contact('hand', 'force', point=(x, 0, 0)), Contact('root')]
+        watch.task(estimator.update(random_sample(robot, rng), tuple(moved)))
+    assert len(found) == 1
+    watch.task(estimator.update(random_sample(robot, rng), (Contact('hand'), Contact('root'))))
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ('options', 'said'),
+    [
+        ({'imus': ['head']}, 'root, which floats: about another base they are others'),
+        ({'imus': ['head'], 'external_torque_base': 'sole'},
+         'foot, which floats: about another base they are others'),
+        ({'fixed_link': 'sole'}, 'foot, the fixed link'),
+        ({'fixed_link': 'sole', 'external_torque_base': 'root'}, 'root, not the fixed link foot'),
+    ],
+)  # fmt: skip
+def test_the_base_of_external_torques_is_said(options, said, rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), **options)
+    estimate = WrenchEstimator(robot).update(random_sample(robot, rng))
+    assert DependenceWatch(robot).task(estimate).values['external joint torques about'] == said
+
+
+def test_what_lasts_by_nature_is_said_once():
+    lasts = Task('dependence', WARN, 'no FT sensor', {}, repeats=False)
+    other = Task('dependence', WARN, 'no FT sensor here either', {}, repeats=False)
+    said = warned(*[lasts] * (2 * LOG_EVERY), other, lasts)
+    assert [k for k, messages in enumerate(said) if messages] == [0, 2 * LOG_EVERY]
+
+
+def test_the_dependence_is_on_the_topic(context, rng):
+    robot = BenchRobot(context, HUMANOID | {'autostart': True})
+    try:
+        heard = robot.listen_to_diagnostics()
+        robot.send_all(START_NS, rng)
+        robot.spin_until(
+            lambda: any('dependence' in status.name for d in heard for status in d.status)
+        )
+        status = robot.status('dependence')
+        assert figure(status, 'external joint torques about').startswith('root, which floats')
+        assert figure(status, 'torque knee')
+    finally:
+        robot.close()
 
 
 def test_the_same_cause_is_repeated_now_and_then():

@@ -1,0 +1,90 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which FT sensors inform which torques, said again when contacts or working sensors change."""
+
+from collections.abc import Hashable
+from itertools import compress
+
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.grounds import Informed, find_informed
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.ros.diagnostics import OK, WARN, Task
+
+KEPT = 16
+"""Sets of contacts and sensors that are remembered: a skin is touched here and there."""
+
+
+class DependenceWatch:
+    """
+    Tells what the torques of the newest estimate rest on [T Theorem 4.2].
+
+    Parameters
+    ----------
+    robot : Robot
+        Links, joints and sensors.
+
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self._robot = robot
+        self._base = base_text(robot)
+        self._known: dict[Hashable, Informed] = {}
+
+    def task(self, estimate: WrenchEstimate) -> Task:
+        """
+        Return the state of the torques.
+
+        Parameters
+        ----------
+        estimate : WrenchEstimate
+            The newest one.
+
+        Returns
+        -------
+        Task
+
+        """
+        informed = self._informed(estimate)
+        values: dict[str, object] = {'external joint torques about': self._base}
+        for joint, fts in informed.fts.items():
+            values[f'torque {joint}'] = ' '.join(fts) or 'no FT sensor'
+        for group in informed.uninformed:
+            values[f'remedy in submodel {group.submodel}'] = str(group)
+        if not informed.uninformed:
+            return Task('dependence', OK, 'FT sensors inform every torque', values)
+        joints = ', '.join(joint for group in informed.uninformed for joint in group.joints)
+        message = f'no FT sensor informs the torques of {joints}'
+        return Task('dependence', WARN, message, values, repeats=False)
+
+    def _informed(self, estimate: WrenchEstimate) -> Informed:
+        """Return what informs the torques, found anew for other links, unknowns and sensors."""
+        kept = (estimate.contact_quality & Quality.DROPPED) == 0
+        contacts = list(compress(estimate.contacts, kept.tolist()))
+        fts = estimate.used_fts.nonzero()[0].tolist()
+        key = (tuple((contact.frame, contact.unknowns) for contact in contacts), tuple(fts))
+        if key not in self._known:
+            if len(self._known) >= KEPT:
+                del self._known[next(iter(self._known))]
+            self._known[key] = find_informed(self._robot, contacts, fts)
+        return self._known[key]
+
+
+def base_text(robot: Robot) -> str:
+    """
+    Say about which base external joint torques are, and whether that is a choice.
+
+    Parameters
+    ----------
+    robot : Robot
+        Its base and what is fixed.
+
+    Returns
+    -------
+    str
+
+    """
+    base = robot.link_names[robot.base]
+    if not robot.fixed_frame:
+        return f'{base}, which floats: about another base they are others'
+    fixed = robot.link_names[robot.frame(robot.fixed_frame)[0]]
+    return f'{base}, the fixed link' if fixed == base else f'{base}, not the fixed link {fixed}'
