@@ -162,14 +162,11 @@ def test_a_mimic_joint_can_be_left_out(rng, shared_models):
 
 
 def test_printing_a_robot_says_what_it_consists_of(nested_humanoid):
-    assert (
-        repr(nested_humanoid)
-        == str(nested_humanoid)
-        == (
-            "<robot 'nested_humanoid': 10 links, 6 joints, 22.800 kg, 3 FT sensors, 0 accelerometers, "
-            '0 gyroscopes, 1 IMUs in use>'
-        )
+    shown = (
+        "<robot 'nested_humanoid': 10 links, 6 joints, 22.800 kg, 3 FT sensors, "
+        '0 accelerometers, 0 gyroscopes, 1 IMUs in use>'
     )
+    assert repr(nested_humanoid) == str(nested_humanoid) == shown
 
 
 @pytest.mark.parametrize('name', ['joints', 'ft_sensors', 'accelerometers', 'gyroscopes', 'imus'])
@@ -507,7 +504,7 @@ def test_joints_of_several_degrees_of_freedom(kind):
     [
         ('</robot>', '<link name="second_root"/></robot>', 'Pinocchio'),
         ('"tip_joint"', '"elbow"', 'Pinocchio'),
-        ('<origin xyz="0.3 0 0"', '<origin xyz="0.3 zero 0"', 'Pinocchio'),
+        ('<origin xyz="0.3 0 0"', '<origin xyz="0.3 zero 0"', "joint '.*0.3 zero 0"),
         ('</robot>', ACC.format('a', 'tp', '') + '</robot>', "accelerometer 'a'.*'tp'"),
         ('</robot>', GYRO.format('g', 'tp', '') + '</robot>', "gyroscope 'g'.*'tp'"),
     ],

@@ -35,6 +35,7 @@ from inertial_estimation.model.sensors import (
     read_only,
 )
 from inertial_estimation.model.submodels import Submodel, decompose
+from inertial_estimation.model.urdf_numbers import check_numbers
 
 Array = NDArray[np.float64]
 
@@ -157,6 +158,7 @@ class Robot:
         )
         text = urdf_text.load_text(urdf)
         root = urdf_text.parse(text)
+        check_numbers(root)
         specs = _select_ft_specs(root, ft_sensors)
         model = _cut_model(root, specs, joints, locked_positions or {})
         links, joint_names = _read_links(model, [spec.joint for spec in specs])

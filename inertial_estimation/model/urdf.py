@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.model.sensors import FtSpec
+from inertial_estimation.model.urdf_numbers import three_numbers
 
 Array = NDArray[np.float64]
 ONE_DOF = ('revolute', 'continuous', 'prismatic')
@@ -279,20 +280,8 @@ def _origin(tag: Element, owner: str) -> Array:
     origin = tag.find('origin')
     if origin is None:
         return np.eye(4)
-    xyz, rpy = (_three_numbers(origin, key, owner) for key in ('xyz', 'rpy'))
+    xyz, rpy = (three_numbers(origin, key, owner) for key in ('xyz', 'rpy'))
     return pose_from_xyz_rpy(xyz, rpy)
-
-
-def _three_numbers(origin: Element, key: str, owner: str) -> list[float]:
-    """Read one attribute of an <origin>."""
-    text = origin.get(key, '0 0 0')
-    try:
-        values = [float(value) for value in text.split()]
-    except ValueError:
-        values = []
-    if len(values) != 3 or not np.isfinite(values).all():
-        raise ModelError(f"{owner}: <origin {key}='{text}'> is not three finite numbers")
-    return values
 
 
 def pose_from_xyz_rpy(xyz: Iterable[float], rpy: Iterable[float]) -> Array:
