@@ -16,6 +16,7 @@ STORE = get_typestore(Stores.ROS2_HUMBLE)
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 WRENCH = 'geometry_msgs/msg/WrenchStamped'
 IMU = 'sensor_msgs/msg/Imu'
+POINT = 'geometry_msgs/msg/PointStamped'
 
 
 def joint_state(
@@ -65,6 +66,13 @@ def imu(
         known,
     )
     return _bytes(message, IMU, little_endian)
+
+
+def point(stamp_ns: int, frame_id: str, values: Sequence[float]) -> bytes:
+    """Return the bytes of a PointStamped."""
+    inner = STORE.types['geometry_msgs/msg/Point'](*map(float, values))
+    message = STORE.types[POINT](_header(stamp_ns, frame_id), inner)
+    return _bytes(message, POINT, True)
 
 
 def write_bag(

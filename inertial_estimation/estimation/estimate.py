@@ -31,6 +31,8 @@ class Quality(IntFlag):
     """This default contact gave way to one that is felt, or to another of its merged submodel."""
     MISSING = 16
     """NaN: a joint or IMU that it rests on is missing."""
+    ABSENT = 32
+    """NaN, in tables of whole logs: this contact was not there at that instant."""
 
 
 class WrenchEstimate(NamedTuple):

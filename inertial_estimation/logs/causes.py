@@ -26,6 +26,7 @@ from inertial_estimation.logs.failures import (
     EARLY,
     STARTING,
     STATES,
+    TOUCHED,
     UNTOLD,
     Codes,
     Failures,
@@ -39,7 +40,7 @@ from inertial_estimation.sample import Array, SensorState
 
 Mask = NDArray[np.bool_]
 
-KINDS = ('start', 'joint', 'imu', 'ft', 'contact', 'offset')
+KINDS = ('start', 'joint', 'imu', 'ft', 'touch', 'contact', 'offset')
 
 
 @dataclass
@@ -80,7 +81,7 @@ class _Causes:
     def __init__(self, replay: Replay) -> None:
         robot, settings = replay.robot, replay.settings
         self.replay, self.robot = replay, robot
-        self.contacts = replay.clean.contacts
+        self.contacts = replay.clean.contacts[: len(settings.contacts)]
         self.defaults = ContactSet(self.contacts, (True,) * len(self.contacts))
         self.solvers = Solvers(robot, settings.length_scale, settings.rank_tolerance)
         self.whole = self._plan((True,) * len(robot.imus), (True,) * len(robot.ft_sensors))
@@ -101,6 +102,7 @@ class _Causes:
                     chosen = np.isin(np.arange(len(start)), part[rows])
                     self._add_pattern(pattern, failed, chosen)
             self.settled = frozenset(self.entries)
+        self._add_touches()
         self._add_undetermined()
         self._add_offsets(offset_reach)
         return self._reports()
@@ -200,10 +202,31 @@ class _Causes:
         alone = plan if (plan.used_fts == works).all() else self._plan(every_imu, tuple(works))
         return self._joints(alone.quality.torques & np.uint8(Quality.MERGED) != 0)
 
+    def _add_touches(self) -> None:
+        """Add contacts that somebody felt, to which default ones gave way."""
+        touches = self.replay.recording.touches
+        if touches is None or not touches.rows.any():
+            return
+        links = self._contact_links()
+        own = {k: s for s, submodel in enumerate(self.robot.submodels) for k in submodel.links}
+        for number, felt in enumerate(touches.sets[1:], start=1):
+            rows = touches.rows == number
+            frames = {contact.frame for contact in felt}
+            held = {own[self.robot.frame(contact.frame)[0]] for contact in felt}
+            gone = {
+                contact.name
+                for contact, link in zip(self.contacts, links)
+                if contact.unknowns and own[link] in held and contact.frame not in frames
+            }
+            if gone and rows.any():
+                ordered = ', '.join(dict.fromkeys(contact.frame for contact in felt))
+                entry = self._entry('touch', ordered, TOUCHED, rows)
+                entry.nan_contacts |= gone
+
     def _add_undetermined(self) -> None:
         """Add contacts that share a submodel and are not told apart."""
         estimate, flag = self.replay.clean, np.uint8(Quality.UNDETERMINED)
-        lost = estimate.contact_quality & flag != 0
+        lost = estimate.contact_quality[:, : len(self.contacts)] & flag != 0
         torques = (estimate.torque_quality & flag != 0).any(axis=0)
         owner = np.array(self.whole.balance.contact_submodel, dtype=np.intp)
         for s in np.unique(owner[lost.any(axis=0)]):
@@ -223,7 +246,9 @@ class _Causes:
             if not (reach.wrenches[:, k].any() or reach.torques[:, k].any()):
                 continue
             entry = self._entry('offset', sensor.name, int(SensorState.ASSUMED), always)
-            entry.doubtful_contacts |= self._named(reach.wrenches[:, k])
+            columns = self.replay.clean.contacts
+            felt = np.flatnonzero(reach.wrenches[:, k])
+            entry.doubtful_contacts |= {columns[c].name for c in felt}
             entry.doubtful_torques |= self._joints(reach.torques[:, k])
 
     def _named(self, flags: Mask) -> set[str]:
@@ -235,7 +260,7 @@ class _Causes:
     def _reports(self) -> tuple[CauseReport, ...]:
         """Return the causes: by kind, in the order of the robot."""
         robot, times = self.robot, self.replay.recording.times
-        contacts = [contact.name for contact in self.contacts]
+        contacts = [contact.name for contact in self.replay.clean.contacts]
         fts = [sensor.name for sensor in robot.ft_sensors]
         imus = [imu.name for imu in robot.imus]
         orders = {'joint': list(robot.joint_names), 'imu': imus, 'ft': fts, 'offset': fts}

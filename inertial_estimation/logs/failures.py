@@ -23,11 +23,14 @@ UNTOLD = NO_RATE + 1
 """Contacts that the sensors do not tell apart."""
 STARTING = NO_RATE + 2
 """Streams that come and filters that fill at the start of a log."""
+TOUCHED = NO_RATE + 3
+"""Contacts that somebody felt."""
 STATES = {
     **{int(state): state.name.lower() for state in SensorState},
     NO_RATE: 'no_velocity',
     UNTOLD: 'undetermined',
     STARTING: 'starting',
+    TOUCHED: 'touched',
 }
 """Names of all codes."""
 EARLY = (int(SensorState.ABSENT), int(SensorState.WARMING))

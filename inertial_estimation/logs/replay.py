@@ -21,6 +21,7 @@ from inertial_estimation.errors import LogError
 from inertial_estimation.estimation.building import (
     accepted_frame_ids,
     build_assembler,
+    build_contact_stream,
     build_estimator,
 )
 from inertial_estimation.estimation.contacts import Contact
@@ -28,8 +29,14 @@ from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.stream import AssemblerStatistics
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.assumed import AssumedWatch, ReportedJoint
-from inertial_estimation.logs.bag import IMU, JOINT_STATE, WRENCH, BagReader
-from inertial_estimation.logs.decoding import imu_reader, joint_state_reader, wrench_reader
+from inertial_estimation.logs.bag import IMU, JOINT_STATE, POINT, WRENCH, BagReader
+from inertial_estimation.logs.decoding import (
+    imu_reader,
+    joint_state_reader,
+    point_reader,
+    wrench_reader,
+)
+from inertial_estimation.logs.touches import Touches, estimate_log
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import Array, Sample, SampleBatch
@@ -39,6 +46,8 @@ Progress = Callable[[str, float], None]
 
 Mask = NDArray[np.bool_]
 MESSAGES_PER_TICK = 2000
+CONTACTS = 'contacts'
+"""Topic of the points that are felt."""
 
 
 def no_progress(what: str, done: float) -> None:
@@ -86,6 +95,8 @@ class Recording:
     statistics: AssemblerStatistics
     reported_assumed: tuple[ReportedJoint, ...] = ()
     """Assumed joints that the bag reports after all."""
+    touches: Touches | None = None
+    """What was felt at each of them; None: the bag does not say."""
 
     @property
     def times(self) -> Array:
@@ -118,7 +129,7 @@ class Recording:
                 f'no sample lies between {range_.start} s and {range_.stop} s: '
                 f'the samples of the bag span {times[0]:.2f} s to {times[-1]:.2f} s'
             )
-        return replace(self, samples=self.samples.take(rows))
+        return self._taken(rows)
 
     def thinned(self, most: int) -> Recording:
         """
@@ -136,7 +147,11 @@ class Recording:
         """
         n = len(self.samples)
         rows = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
-        return replace(self, samples=self.samples.take(rows))
+        return self._taken(rows)
+
+    def _taken(self, rows: NDArray[np.intp]) -> Recording:
+        touches = self.touches and self.touches.take(rows)
+        return replace(self, samples=self.samples.take(rows), touches=touches)
 
     def without_frozen(self, ft_names: Iterable[str]) -> SampleBatch:
         """
@@ -210,7 +225,9 @@ def read_samples(
 
     """
     assembler = build_assembler(settings, robot)
+    contacts = build_contact_stream(settings, robot)
     samples: list[Sample] = []
+    felt: list[tuple[Contact, ...]] = []
     watch = AssumedWatch(settings)
 
     def push(
@@ -219,10 +236,15 @@ def read_samples(
         watch.note(names, positions)
         return assembler.push_joints(source, stamp_ns, names, positions, *rates)
 
+    def keep(sample: Sample) -> None:
+        samples.append(sample)
+        felt.append(contacts.at(sample.stamp_ns))
+
     with BagReader(bag) as reader:
         feed = _Feed(reader, robot, settings, assembler.push_ft, assembler.push_imu)
+        feed.add_contacts(resolve(CONTACTS), contacts.push)
         for index, topic in enumerate(settings.joint_topics):
-            feed.add_joints(resolve(topic), index, push, samples.append)
+            feed.add_joints(resolve(topic), index, push, keep)
         total = feed.n_messages
         for k, message in enumerate(reader.messages(feed.handlers)):
             feed.handlers[message.topic](message.data)
@@ -236,7 +258,8 @@ def read_samples(
             'none of them names a joint that is estimated and not assumed: no sample was made'
         )
     origin_ns = feed.origin_ns or samples[0].stamp_ns
-    return Recording(SampleBatch.stack(samples), origin_ns, statistics, watch.found)
+    touches = Touches.of(felt, contacts.problems)
+    return Recording(SampleBatch.stack(samples), origin_ns, statistics, watch.found, touches)
 
 
 def run(
@@ -269,9 +292,11 @@ def run(
     """
     estimator = make_estimator(robot, settings, calibration=calibration)
     progress('estimating', 0.0)
-    estimate = estimator.batch(recording.samples)
+    touches = recording.touches
+    estimate = estimate_log(estimator, recording.samples, touches)
     progress('estimating', 0.5)
-    clean = estimator.batch(recording.without_frozen(s.name for s in robot.ft_sensors))
+    hindsight = recording.without_frozen(s.name for s in robot.ft_sensors)
+    clean = estimate_log(estimator, hindsight, touches)
     progress('estimating', 1.0)
     return Replay(robot, settings, recording, estimate, clean, estimator.calibration)
 
@@ -368,6 +393,14 @@ class _Feed:
                 keep(sample)
 
         self.handlers[topic] = handle
+
+    def add_contacts(self, topic: str, push: Callable[[int, str, Array], None]) -> None:
+        """Feed the points that somebody feels, if the bag has any."""
+        if topic not in self._reader.topics:
+            return
+        self._require(topic, POINT)
+        read = point_reader().read
+        self.handlers[topic] = lambda data: push(*read(data))
 
     def _add_ft(
         self, topic: str, index: int, frames: set[str], push: Callable[[int, int, Array], None]

@@ -24,7 +24,7 @@ from inertial_estimation.logs.figures import (
     WrenchReport,
 )
 from inertial_estimation.logs.offsets import Offsets, speaking
-from inertial_estimation.logs.reach import find_assumed_offsets
+from inertial_estimation.logs.reach import Reach, find_assumed_offsets
 from inertial_estimation.logs.replay import Replay, make_estimator
 from inertial_estimation.logs.summaries import (
     UNFIT,
@@ -32,7 +32,7 @@ from inertial_estimation.logs.summaries import (
     residual_reports,
     wrench_reports,
 )
-from inertial_estimation.logs.wording import warn_of_doubts, warn_of_reported
+from inertial_estimation.logs.wording import warn_of_doubts, warn_of_reported, warn_of_touches
 from inertial_estimation.model.robot import Robot
 
 Mask = NDArray[np.bool_]
@@ -63,8 +63,7 @@ def make_report(replay: Replay, offsets: Offsets) -> ReplayReport:
     if computed:
         judged &= ~offsets.request.time_range.mask(times)
     fit = offsets.torques or offsets.model
-    estimator = make_estimator(robot, replay.settings, calibration=replay.calibration)
-    reach = find_assumed_offsets(offsets, estimator, recording.samples)
+    reach = _reach(replay, offsets)
     assumed = reach.of_any_sensor
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     range_ = offsets.request.time_range
@@ -103,10 +102,24 @@ def make_report(replay: Replay, offsets: Offsets) -> ReplayReport:
             for text in (
                 warn_of_reported(recording.reported_assumed),
                 warn_of_doubts(offsets.doubts, offsets.support),
+                warn_of_touches(recording.touches.problems if recording.touches else {}),
             )
             if text
         ),
     )
+
+
+def _reach(replay: Replay, offsets: Offsets) -> Reach:
+    """Return what rests on assumed joints through offsets, with and without touches."""
+    samples, contacts = replay.recording.samples, replay.clean.contacts
+    robot, settings = replay.robot, replay.settings
+    estimator = make_estimator(robot, settings, calibration=replay.calibration)
+    reach = find_assumed_offsets(offsets, estimator, samples)
+    if len(contacts) == len(estimator.contacts):
+        return reach
+    touched = make_estimator(robot, settings, contacts=contacts, calibration=replay.calibration)
+    other = find_assumed_offsets(offsets, touched, samples)
+    return Reach(other.wrenches, reach.torques | other.torques)
 
 
 def _with_topic(name: str, topics: Sequence[str]) -> str:

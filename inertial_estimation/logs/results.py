@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from inertial_estimation.estimation.estimate import result_names
+from inertial_estimation.estimation.estimate import Quality, result_names
 from inertial_estimation.logs.bag import JOINT_STATE, MULTI_DOF_JOINT_STATE, WRENCH, BagWriter
 from inertial_estimation.logs.replay import Progress, Replay, no_progress
 from inertial_estimation.messages import (
@@ -18,6 +20,7 @@ from inertial_estimation.messages import (
     topic_names,
 )
 
+Indices = NDArray[np.intp]
 NAMESPACE = '/wrench_estimator'
 SAMPLES_PER_TICK = 500
 
@@ -48,36 +51,66 @@ def write_results(
     """
     estimate = replay.estimate
     torques = JointEffortEncoder(replay.robot.joint_names)
-    quality = JointEffortEncoder(result_names(replay.robot, estimate.contacts))
-    wrenches = WrenchesEncoder([contact.frame for contact in estimate.contacts])
+    layouts = _layouts(replay)
+    defaults = estimate.contacts[: len(replay.settings.contacts)]
+    names = topic_names(contact.name for contact in defaults)
     single = [
         (f'{NAMESPACE}/external_wrench/{name}', WrenchEncoder(contact.frame))
-        for name, contact in zip(topic_names(c.name for c in estimate.contacts), estimate.contacts)
+        for name, contact in zip(names, defaults)
     ]
-    flags = estimate.quality
     stamps = replay.recording.samples.stamp_ns.tolist()
     with BagWriter(path) as writer:
         _write_offsets(writer, replay, stamps[0])
-        for k, stamp in enumerate(stamps):
-            writer.write(
-                f'{NAMESPACE}/external_wrenches',
-                MULTI_DOF_JOINT_STATE,
-                stamp,
-                wrenches.encode(stamp, estimate.wrenches[k]),
-            )
-            for name, encoder, rows in (
-                ('joint_torques', torques, estimate.torques),
-                ('external_joint_torques', torques, estimate.external_torques),
-                ('quality', quality, flags),
+        for k, (stamp, layout) in enumerate(zip(stamps, layouts, strict=True)):
+            wrenches = layout.wrenches.encode(stamp, estimate.wrenches[k, layout.contacts])
+            writer.write(f'{NAMESPACE}/external_wrenches', MULTI_DOF_JOINT_STATE, stamp, wrenches)
+            for topic, encoder, rows in (
+                ('joint_torques', torques, estimate.torques[k]),
+                ('external_joint_torques', torques, estimate.external_torques[k]),
+                ('quality', layout.quality, estimate.quality[k, layout.results]),
             ):
-                data = encoder.encode(stamp, rows[k])
-                writer.write(f'{NAMESPACE}/{name}', JOINT_STATE, stamp, data)
-            for (topic, single_wrench), wrench in zip(single, estimate.wrenches[k]):
+                data = encoder.encode(stamp, rows)
+                writer.write(f'{NAMESPACE}/{topic}', JOINT_STATE, stamp, data)
+            for (topic, encode), wrench in zip(single, estimate.wrenches[k]):
                 if np.isfinite(wrench).all():
-                    writer.write(topic, WRENCH, stamp, single_wrench.encode(stamp, wrench))
+                    writer.write(topic, WRENCH, stamp, encode.encode(stamp, wrench))
             if k % SAMPLES_PER_TICK == 0:
                 progress('writing', k / len(stamps))
     progress('writing', 1.0)
+
+
+class _Layout(NamedTuple):
+    """The messages that name contacts, for the contacts of an instant."""
+
+    contacts: Indices
+    """Columns of the contacts that are there."""
+    results: Indices
+    """Entries of the quality that are then told."""
+    wrenches: WrenchesEncoder
+    quality: JointEffortEncoder
+
+
+def _layouts(replay: Replay) -> list[_Layout]:
+    """Return the layout of each sample: touches come and go."""
+    estimate = replay.estimate
+    there = (estimate.contact_quality & np.uint8(Quality.ABSENT)) == 0
+    patterns, numbers = np.unique(there, axis=0, return_inverse=True)
+    kinds = [_layout(replay, pattern) for pattern in patterns]
+    return [kinds[number] for number in numbers.reshape(-1).tolist()]
+
+
+def _layout(replay: Replay, there: NDArray[np.bool_]) -> _Layout:
+    """Return the layout for the contacts that are there."""
+    estimate = replay.estimate
+    contacts = [c for c, is_there in zip(estimate.contacts, there) if is_there]
+    results = np.ones(estimate.quality.shape[1], dtype=bool)
+    results[: len(there)] = there
+    return _Layout(
+        np.flatnonzero(there),
+        np.flatnonzero(results),
+        WrenchesEncoder([contact.frame for contact in contacts]),
+        JointEffortEncoder(result_names(replay.robot, contacts)),
+    )
 
 
 def _write_offsets(writer: BagWriter, replay: Replay, stamp_ns: int) -> None:

@@ -16,8 +16,8 @@ from inertial_estimation.sample import Array
 
 Mask = NDArray[np.bool_]
 
-UNFIT = np.uint8(Quality.MERGED | Quality.DROPPED | Quality.MISSING | Quality.UNDETERMINED)
-"""Results with one of these flags are not judged."""
+UNFIT = ~np.uint8(Quality.ASSUMED)
+"""Results with another flag than that are not judged."""
 
 
 def wrench_reports(replay: Replay, judged: Mask, assumed: Mask) -> tuple[WrenchReport, ...]:

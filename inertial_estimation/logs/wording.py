@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from inertial_estimation.logs.assumed import ReportedJoint
 from inertial_estimation.logs.figures import SupportDoubt
@@ -42,6 +42,8 @@ def describe(kind: str, names: Sequence[str], state: str, *, always: bool) -> st
         return 'start of the log: streams had not come yet, or derivative filters were not filled'
     if kind == 'contact':
         return f'the sensors do not tell apart: {listed}'
+    if kind == 'touch':
+        return f'touched: {listed}'
     if kind == 'offset':
         return f'offset of FT {listed} rests on assumed joints'
     what = f'{KINDS[kind]}{"s" if len(names) > 1 and kind == "joint" else ""} {listed}'
@@ -103,3 +105,24 @@ def warn_of_reported(joints: Iterable[ReportedJoint]) -> str:
         f'assumed, yet reported in the bag: {", ".join(found)}; the reports are not used: take '
         'these joints out of assumed_joints, and their values out of assumed_positions'
     )
+
+
+def warn_of_touches(problems: Mapping[str, int]) -> str:
+    """
+    Say that messages of the contacts topic could not be used.
+
+    Parameters
+    ----------
+    problems : mapping of str to int
+        How often what was wrong.
+
+    Returns
+    -------
+    str
+        Empty if nothing was.
+
+    """
+    if not problems:
+        return ''
+    listed = '; '.join(f'{text} ({count} messages)' for text, count in problems.items())
+    return f'points of the contacts topic that are not used: {listed}'

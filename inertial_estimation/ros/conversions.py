@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Messages as objects of rclpy to readings, and numbers to messages."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, Vector3, WrenchStamped
@@ -61,6 +63,31 @@ def imu_from_message(message: Imu) -> ImuReading:
         _vector(message.angular_velocity, message.angular_velocity_covariance),
         _vector(message.linear_acceleration, message.linear_acceleration_covariance),
     )
+
+
+def point_to_message(stamp_ns: int, frame_id: str, point: Sequence[float]) -> PointStamped:
+    """
+    Return a stamped point.
+
+    Parameters
+    ----------
+    stamp_ns : int
+        Stamp [ns].
+    frame_id : str
+        Frame that the point is in.
+    point : sequence of float, shape (3,)
+        Coordinates [m].
+
+    Returns
+    -------
+    PointStamped
+
+    """
+    message = PointStamped()
+    message.header.stamp = ns_to_stamp(stamp_ns)
+    message.header.frame_id = frame_id
+    message.point.x, message.point.y, message.point.z = map(float, point)
+    return message
 
 
 def wrench_to_message(stamp_ns: int, frame_id: str, wrench: np.ndarray) -> WrenchStamped:

@@ -3,9 +3,9 @@
 """
 The node ``embedded_robot``: the simulated iCub with the topics of a real one, in real time.
 
-Beside the sensors it publishes what no robot can: noise-free twins of the FT sensors on
-``ft_true/<name>``, and the truth about external wrenches and joint torques under its own name,
-with the names and the stamps that an estimator gives them.
+Its skin tells on ``contacts`` where it is pushed. Beside the sensors it publishes what no robot
+can: noise-free twins of the FT sensors on ``ft_true/<name>``, and the truth about external wrenches
+and joint torques under its own name, with the names and the stamps that an estimator gives them.
 """
 
 import gc
@@ -17,7 +17,7 @@ from time import monotonic_ns, time_ns
 
 import numpy as np
 import rclpy
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PointStamped, WrenchStamped
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.exceptions import ParameterException
 from rclpy.logging import get_logger
@@ -31,6 +31,7 @@ from std_msgs.msg import String
 from inertial_estimation.errors import InertialEstimationError, NameNotFound
 from inertial_estimation.messages import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
 from inertial_estimation.messages.layout import FLOAT, NANOSECONDS, STAMP, STAMP_AT
+from inertial_estimation.ros.conversions import point_to_message
 from inertial_estimation.ros.executors import LONG, make_executor
 from inertial_estimation.ros.startup import init
 from inertial_estimation.sample import Sample
@@ -127,9 +128,9 @@ class EmbeddedRobot(Node):
         imus = self._texts('imus', list(IMUS), 'Links that carry an IMU of the same name')
         if scene not in SCENES:
             raise NameNotFound('scene', scene, SCENES)
-        self._robot = SimulatedRobot(
-            SCENES[scene](duration, seed), {link: link for link in imus}, rate
-        )
+        scenario = SCENES[scene](duration, seed)
+        self._pushes = scenario.pushes
+        self._robot = SimulatedRobot(scenario, {link: link for link in imus}, rate)
         levels = NoiseLevels(*(noise * level for level in astuple(NoiseLevels())))
         self._noise = SensorNoise(levels, seed)
         self._duration_ns, self._period_ns = round(1e9 * duration), NANOSECONDS // rate
@@ -189,6 +190,9 @@ class EmbeddedRobot(Node):
         for k, (publisher, layout) in enumerate(self._imus):
             rates, accelerations = sample.angular_velocities[k], sample.proper_accelerations[k]
             publisher.publish(layout.encode(stamp_ns, rates, accelerations))
+        for push in self._pushes:
+            if push.at(1e-9 * snapshot.time_ns) is not None:
+                self._touches.publish(point_to_message(stamp_ns, push.frame, (0.0, 0.0, 0.0)))
         self._wrenches.publish(self._encode_wrenches(stamp_ns, snapshot.external_wrenches))
         self._torques.publish(self._encode_torques(stamp_ns, snapshot.torques))
         self._joints.publish(self._joint_layout.encode(stamp_ns, sample.positions))
@@ -202,6 +206,7 @@ class EmbeddedRobot(Node):
         message = JointState(name=list(robot.joint_names), position=marks.tolist())
         self._joint_layout = Layout(message, marks)
         self._joints = self.create_publisher(JointState, 'joint_states', STREAM)
+        self._touches = self.create_publisher(PointStamped, 'contacts', STREAM)
         self._wrenches = self.create_publisher(MultiDOFJointState, '~/external_wrenches', STREAM)
         self._torques = self.create_publisher(JointState, '~/joint_torques', STREAM)
         self._encode_wrenches = WrenchesEncoder(robot.contact_frames).encode

@@ -20,7 +20,7 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 pytest.importorskip('mujoco', reason='the embedded robot runs in mujoco')
 pytest.importorskip('icub_models', reason='the embedded robot is the iCub of icub-models')
 
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PointStamped, WrenchStamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -158,6 +158,20 @@ def test_topics_say_what_the_simulator_says(start, scene):
         assert tuple(torques.name) == robot.joint_names
         np.testing.assert_array_equal(torques.effort, snapshot.torques)
     assert not node.done.done()
+
+
+def test_the_skin_tells_where_the_robot_is_pushed(start):
+    _, listener = start(scene='pole', duration=3.0, audience=1)
+    listener.listen(PointStamped, 'contacts')
+    listener.listen(JointState, 'joint_states')
+    heard = listener.heard
+    listener.spin_until(lambda: len(heard['contacts']) > N_CYCLES)
+    start_ns = min(heard['joint_states']) - 10**9 // RATE
+    (first, *_) = SCENES['pole'](3.0, SEED).pushes
+    for stamp, message in heard['contacts'].items():
+        assert first.at(1e-9 * (stamp - start_ns)) is not None
+        assert message.header.frame_id == first.frame
+        assert vector(message.point) == [0.0, 0.0, 0.0]
 
 
 def test_the_description_is_there_for_those_who_come_late(start):

@@ -42,7 +42,7 @@ from inertial_estimation.estimation.building import (
 )
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
-from inertial_estimation.ros.conversions import ns_to_stamp
+from inertial_estimation.ros.conversions import point_to_message
 from inertial_estimation.ros.estimator_node import EstimatorNode
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
@@ -149,9 +149,7 @@ def test_every_cycle_says_how_its_results_were_obtained(bench, rng):
 
 def send_point(robot, stamp_ns, frame_id, point, topic='contacts'):
     """Publish a point that somebody feels."""
-    message = PointStamped()
-    message.header.stamp, message.header.frame_id = ns_to_stamp(stamp_ns), frame_id
-    message.point.x, message.point.y, message.point.z = map(float, point)
+    message = point_to_message(stamp_ns, frame_id, point)
     robot.publisher(PointStamped, topic).publish(message)
 
 

@@ -1,0 +1,131 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+A bag with a contacts topic: touches come and go in one table.
+
+Not covered: how points become contacts (test_contact_stream.py) and what they do to an estimate
+(test_touches.py).
+"""
+
+import numpy as np
+import pytest
+from bag_messages import JOINT_STATE, POINT, STORE, point, write_bag
+from robots import nested_humanoid_urdf
+from test_replay import MS, SETTINGS, START, humanoid_messages
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import LogError
+from inertial_estimation.estimation.building import build_estimator, build_robot
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.logs.bag import BagReader
+from inertial_estimation.logs.job import replay_bag
+from inertial_estimation.logs.replay import read_samples, run
+from inertial_estimation.logs.tables import make_tables
+
+# A batch and a step sum in another order.
+ROUND_OFF = 1e-12
+POINTS = {'shank': (0.0, 0.1, 0.2), 'foot': (0.1, 0.0, 0.0)}
+
+
+@pytest.fixture
+def settings():
+    return EstimatorSettings.from_dict(SETTINGS | {'touch_kind': 'force', 'contact_timeout': 0.02})
+
+
+@pytest.fixture
+def robot(settings):
+    return build_robot(settings, nested_humanoid_urdf())
+
+
+def touch(ms, frame, values, topic='/contacts'):
+    stamp = START + ms * MS
+    return (topic, POINT, stamp, point(stamp, frame, values))
+
+
+@pytest.fixture
+def messages(robot):
+    """Return a log: the shank is touched at a moving point from 100 to 150 ms, the foot once."""
+    points = [touch(ms, 'shank', (0.0, 1e-4 * ms, 0.2)) for ms in range(100, 151, 10)]
+    found = [*humanoid_messages(robot), *points, touch(120, 'foot', POINTS['foot'])]
+    return sorted(found, key=lambda message: message[2])
+
+
+@pytest.fixture
+def bag(tmp_path, messages):
+    return write_bag(tmp_path / 'bag', messages)
+
+
+def test_every_sample_is_estimated_with_what_was_felt_then(bag, robot, settings):
+    replay = run(read_samples(bag, robot, settings), robot, settings)
+    estimate, samples = replay.estimate, replay.recording.samples
+    defaults = list(SETTINGS['contacts'])
+    names = [contact.name for contact in estimate.contacts]
+    assert names == [*defaults, 'shank', 'foot']
+    there = (estimate.contact_quality & Quality.ABSENT) == 0
+    ms = (samples.stamp_ns - START) / MS
+    assert there[:, : len(defaults)].all()
+    np.testing.assert_array_equal(there[:, names.index('shank')], (ms >= 100) & (ms <= 170))
+    np.testing.assert_array_equal(there[:, names.index('foot')], (ms >= 120) & (ms <= 140))
+    estimator = build_estimator(settings, robot)
+    for k, now in enumerate(ms.tolist()):
+        y = 1e-4 * min(150, 10 * (now // 10))
+        touches = [Contact('shank', 'force', (0.0, y, 0.2))] * (100 <= now <= 170)
+        touches += [Contact('foot', 'force', POINTS['foot'])] * (120 <= now <= 140)
+        wanted = estimator.update(samples[k], estimator.with_touches(touches))
+        rows = [names.index(contact.name) for contact in wanted.contacts]
+        scale = np.nanmax(np.abs(wanted.wrenches), initial=1.0)
+        np.testing.assert_allclose(
+            estimate.wrenches[k, rows], wanted.wrenches, rtol=0.0, atol=ROUND_OFF * scale
+        )
+        np.testing.assert_array_equal(estimate.contact_quality[k, rows], wanted.contact_quality)
+        np.testing.assert_array_equal(estimate.torque_quality[k], wanted.torque_quality)
+
+
+def test_the_report_says_what_gave_way(bag, settings):
+    report = replay_bag(bag, nested_humanoid_urdf(), settings)
+    causes = {cause.name: cause for cause in report.causes if cause.kind == 'touch'}
+    assert set(causes) == {'shank', 'shank, foot'}
+    assert causes['shank'].nan_contacts == ('thigh',)
+    assert causes['shank, foot'].nan_contacts == ('thigh', 'sole')
+    assert causes['shank, foot'].cause == 'touched: shank, foot'
+    touched = {wrench.contact: wrench.n_samples for wrench in report.wrenches}
+    assert touched['shank'] == 15 and touched['foot'] == 5
+    text = ' '.join(str(cell) for table in make_tables(report) for row in table[2] for cell in row)
+    assert 'touched: shank, foot' in text
+
+
+def test_the_bag_that_is_written_names_what_is_there(tmp_path, bag, settings):
+    out = tmp_path / 'out'
+    replay_bag(bag, nested_humanoid_urdf(), settings, out=out)
+    with BagReader(out) as reader:
+        read = {
+            topic: [m.data for m in reader.messages([f'/wrench_estimator/{topic}'])]
+            for topic in ('external_wrenches', 'quality')
+        }
+    found = set()
+    for wrenches, quality in zip(read['external_wrenches'], read['quality'], strict=True):
+        names = STORE.deserialize_cdr(wrenches, 'sensor_msgs/msg/MultiDOFJointState').joint_names
+        message = STORE.deserialize_cdr(quality, JOINT_STATE)
+        said = [n.removeprefix('external_wrench/') for n in message.name if '_wrench/' in n]
+        assert said == names
+        assert not (message.effort.astype(int) & Quality.ABSENT).any()
+        found.add(tuple(names))
+    defaults = tuple(SETTINGS['contacts'])
+    assert found == {defaults, (*defaults, 'shank'), (*defaults, 'shank', 'foot')}
+
+
+def test_points_that_cannot_be_used_are_warned_of(tmp_path, messages, settings):
+    messages = sorted([*messages, touch(130, 'nowhere', (0.0,) * 3)], key=lambda m: m[2])
+    bag = write_bag(tmp_path / 'other', messages)
+    report = replay_bag(bag, nested_humanoid_urdf(), settings)
+    (warning,) = report.warnings
+    assert "'nowhere', which is no frame of the robot (1 messages)" in warning
+
+
+def test_a_contacts_topic_of_another_type_is_refused(tmp_path, messages, settings, robot):
+    wrong = [('/contacts', type_, at, data) for _, type_, at, data in messages if type_ != POINT]
+    messages = [m for m in messages if m[0] != '/contacts'] + wrong[:1]
+    bag = write_bag(tmp_path / 'wrong', sorted(messages, key=lambda m: m[2]))
+    with pytest.raises(LogError, match='/contacts'):
+        read_samples(bag, robot, settings)
