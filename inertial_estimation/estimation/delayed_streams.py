@@ -15,6 +15,7 @@ it: the values that stand are in the window, whatever the instant.
 from __future__ import annotations
 
 from collections import deque
+from itertools import takewhile
 
 import numpy as np
 
@@ -37,6 +38,12 @@ from inertial_estimation.estimation.sensor_stream import (
 from inertial_estimation.sample import Array, SensorState
 
 WARMING = int(SensorState.WARMING)
+WAITING = 2
+"""
+Joint states that may wait for their sample.
+
+Where stamps jitter, now and then two of them come to lie the delay back at once, and then none.
+"""
 
 
 class DelayedJointPart(JointPart):
@@ -88,6 +95,30 @@ class DelayedJointPart(JointPart):
             self._held.append(message)
             if self._differentiator is not None:
                 self._differentiator.append(message[0], message[1][POSITION])
+
+    def next_instant(self, after_ns: int, until_ns: int) -> int:
+        """
+        Return the stamp of the message that the next sample is about.
+
+        Parameters
+        ----------
+        after_ns : int
+            Stamp of the sample before [ns].
+        until_ns : int
+            Latest stamp that is allowed [ns].
+
+        Returns
+        -------
+        int
+            Of the next message. When more than `WAITING` others wait behind it, as after a gap,
+            of the newest one. 0: there is none.
+
+        """
+        passed = takewhile(lambda message: message[0] <= until_ns, self._held)
+        stamps = [stamp for stamp, _ in passed if stamp > after_ns]
+        if not stamps:
+            return 0
+        return stamps[0] if len(stamps) <= 1 + WAITING else stamps[-1]
 
     def advance(self, stamp_ns: int) -> None:
         """Move to the newest message that is not later than the instant [ns]."""

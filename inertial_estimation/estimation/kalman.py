@@ -33,11 +33,11 @@ from inertial_estimation.estimation.kalman_gains import (
 from inertial_estimation.estimation.windows import REGULAR_TOLERANCE
 from inertial_estimation.sample import Array
 
-SETTLING = 10.0
+SETTLING = 14.0
 """
 Time until the start is forgotten, over the filter's time constant (interval / density)^(1/6).
 
-The slowest mode decays with half the inverse of that constant: exp(-5) of it is left.
+The slowest mode decays with half the inverse of that constant: exp(-7) of it is left.
 """
 LEAST_SAMPLES = 7
 REGULAR_RUN = 20
@@ -116,6 +116,11 @@ class KalmanFilter:
         if self._count < 2:
             return f'the Kalman filter has {self._count} samples since its start or the last gap'
         held = 1e-9 * (self._newest_ns - self._first_ns)
+        if held > self._settling * (self._count - 1):
+            return (
+                f'samples are {1e-9 * self._interval:.3g} s apart, and the Kalman filter settles '
+                f'in {self._settling:.3g} s: the stream is too slow for its noise and jerk'
+            )
         return (
             f'{self._count} of at least {LEAST_SAMPLES} samples, and {held:.3g} of '
             f'{self._settling:.3g} s in which the Kalman filter settles'

@@ -8,7 +8,7 @@ on that topic the first one in the robot's order. If its publisher falls silent 
 ``joint_max_age``, the next message of that topic leads. Every other stream enters with its newest
 message whose stamp (plus ``time_offset``) is not later, live and in replay alike.
 
-With ``filter_delay`` a sample is about the newest joint state that lies so long before the one
+With ``filter_delay`` a sample is about a joint state that lies at least so long before the one
 that triggers; `delayed_streams` has what differs then.
 
 A stamp that goes back says that time was set back. On the leading messages it resets everything,
@@ -210,7 +210,9 @@ class SampleAssembler:
         part.push(stamp_ns, block)
         if source_index == 0 and self._leads(part.joint_rows[0], stamp_ns):
             self._last_stamp_ns = stamp_ns
-            return self._assemble_past(part) if self._delays else self._assemble(stamp_ns)
+            if isinstance(part, DelayedJointPart):
+                return self._assemble_past(part)
+            return self._assemble(stamp_ns)
         return None
 
     def reset(self) -> None:
@@ -318,15 +320,16 @@ class SampleAssembler:
             return stamp_ns > self._last_stamp_ns
         return False
 
-    def _assemble_past(self, part: JointPart) -> Sample | None:
-        """Make the sample of the newest joint state of a part that lies the delay back."""
+    def _assemble_past(self, part: DelayedJointPart) -> Sample | None:
+        """Make the sample of a joint state of a part that lies the delay back, if there is one."""
         for stream in self._delayed:
             stream.feed(self._last_stamp_ns)
-        part.advance(self._last_stamp_ns - self._delay_ns)
-        if part.stamp_ns <= self._last_instant_ns:
+        latest_ns = self._last_stamp_ns - self._delay_ns
+        instant_ns = part.next_instant(self._last_instant_ns, latest_ns)
+        if not instant_ns:
             return None
-        self._last_instant_ns = part.stamp_ns
-        return self._assemble(part.stamp_ns)
+        self._last_instant_ns = instant_ns
+        return self._assemble(instant_ns)
 
     def _assemble(self, stamp_ns: int) -> Sample:
         """Make the sample of a joint state."""
