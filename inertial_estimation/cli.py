@@ -20,6 +20,8 @@ from inertial_estimation.output import check_writable, write_whole
 
 INTERRUPTED, PIPE_BROKEN = 130, 141
 """What a shell reports of a process that SIGINT or SIGPIPE ended."""
+EXTRAS = {'replay': 'bags', 'demo': 'demo', 'bench': 'demo,oracle'}
+"""What a verb needs beyond what every installation has."""
 CYCLE_COLUMNS = (
     'joint states sent', 'missed by the node', 'by a bare reader', 'by the node alone',
     'rate [Hz]', 'cycle time p50 [us]', 'p99 [us]', 'max [us]',
@@ -67,15 +69,18 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (InertialEstimationError, OSError) as error:
         said = str(error)
     except ModuleNotFoundError as error:
-        said = (
-            f'{error}; the extras bags, demo and oracle bring what the verbs need: '
-            "pip install '.[bags,demo,oracle]' in the checkout"
-        )
+        said = f'{error}: {_install_advice(chosen.verb)}'
     except KeyboardInterrupt:
         return INTERRUPTED
     # Readers of YAML answer in several lines.
     sys.stderr.write(f'inertial-estimation {chosen.verb}: {" ".join(said.split())}\n')
     return 1
+
+
+def _install_advice(verb: str) -> str:
+    """Say how to get what a verb needs."""
+    what = f"'.[{EXTRAS[verb]}]'" if verb in EXTRAS else '.'
+    return f'in the checkout, run pip install {what}'
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -274,6 +279,9 @@ def _bench(chosen: argparse.Namespace) -> None:
     if chosen.cycles and find_spec('rclpy') is None:
         raise ConfigError('--cycles needs ROS: source it, or leave the option out')
     _check_writable(chosen.json)
+    missing = [name for name in ('icub_models', 'idyntree') if find_spec(name) is None]
+    if missing:
+        raise ConfigError(f'bench needs {", ".join(missing)}: {_install_advice("bench")}')
     with _progress() as progress:
         benchmark = run(progress=lambda done: progress('timing', done))
     goals = [goal.row for goal in benchmark.goals]

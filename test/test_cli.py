@@ -181,6 +181,35 @@ def test_bench_says_at_once_that_cycles_need_ros(
     assert '--cycles needs ROS' in refusal(capsys, 'bench', '--cycles', '1')
 
 
+def test_bench_says_how_to_get_what_it_misses(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, 'find_spec', lambda name: None if name == 'idyntree' else name)
+    said = refusal(capsys, 'bench')
+    assert said.endswith("bench needs idyntree: in the checkout, run pip install '.[demo,oracle]'")
+
+
+@pytest.mark.parametrize(('verb', 'what'), [('replay', "'.[bags]'"), ('check', '.')])
+def test_a_module_that_is_missing_comes_with_the_extra_of_its_verb(
+    verb: str, what: str, urdf: str, config: str, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    def absent(path: str) -> NoReturn:
+        raise ModuleNotFoundError("No module named 'x'")
+
+    monkeypatch.setattr(cli, '_load_urdf', absent)
+    rest = ['bag', '--robot', urdf, '--config', config] if verb == 'replay' else [urdf]
+    said = refusal(capsys, verb, *rest)
+    assert said.endswith(f"No module named 'x': in the checkout, run pip install {what}")
+
+
+def test_the_command_is_a_module_too() -> None:
+    command = [sys.executable, '-m', 'inertial_estimation', 'check', 'nowhere.urdf']
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("inertial-estimation check: cannot read the URDF 'nowhere.urdf'")
+
+
 def test_a_reader_that_leaves_costs_neither_a_traceback_nor_the_json(
     urdf: str, tmp_path: Path
 ) -> None:

@@ -65,6 +65,13 @@ def test_a_file_that_cannot_be_written_is_named_before_anything_starts(tmp_path,
         run(20.0, tmp_path / name)
 
 
+def test_what_is_missing_is_named_with_advice_that_works(monkeypatch):
+    monkeypatch.setattr('inertial_estimation.demo.run.find_spec', lambda name: name != 'mujoco')
+    with pytest.raises(ConfigError, match='the demo needs mujoco: ') as caught:
+        run(20.0)
+    assert str(caught.value).endswith("in the checkout, run pip install '.[demo]'")
+
+
 def test_the_command_refuses_it_in_one_sentence(capsys):
     assert main(['demo', '--json', 'nowhere/out.json']) == 1
     said = "inertial-estimation demo: cannot write 'nowhere/out.json': No such file or directory\n"

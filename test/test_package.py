@@ -15,6 +15,8 @@ from xml.etree import ElementTree
 import pytest
 import setuptools
 
+from inertial_estimation.cli import EXTRAS
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGE = 'inertial_estimation'
 ROS = {
@@ -95,6 +97,11 @@ def test_every_file_of_the_package_is_installed(setup):
     assert data == {path for pattern in patterns for path in folder.glob(pattern)}
     folders = {path.parent.relative_to(REPOSITORY) for path in folder.rglob('*.py')}
     assert {'.'.join(path.parts) for path in folders} == set(setup['packages'])
+
+
+def test_every_extra_that_the_command_advises_exists(setup):
+    advised = {extra for extras in EXTRAS.values() for extra in extras.split(',')}
+    assert advised <= set(setup['extras_require'])
 
 
 def test_every_entry_point_names_a_function(setup):

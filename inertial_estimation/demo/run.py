@@ -122,7 +122,7 @@ def _check(duration: float, seed: int, json_path: Path | None) -> None:
     if missing:
         raise ConfigError(
             f'the demo needs {", ".join(missing)}: run `make demo`, which installs everything, or '
-            "source ROS 2 and run: pip install 'inertial_estimation[demo]'"
+            "source ROS 2 and, in the checkout, run pip install '.[demo]'"
         )
 
 
