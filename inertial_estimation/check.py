@@ -171,7 +171,10 @@ def _usable_joints(types: dict[str, str]) -> tuple[list[str], list[str]]:
         if kind in urdf_text.ONE_DOF:
             joints.append(name)
         elif kind != 'fixed':
-            warnings.append(f"joint '{name}' is of type '{kind}'; it is taken as locked at zero")
+            warnings.append(
+                f"joint '{name}' is of type '{kind}': it is locked at zero here, but node and "
+                "library refuse the robot until 'joints' names all joints to estimate but this one"
+            )
     return joints, warnings
 
 
@@ -181,23 +184,34 @@ def _usable_sensors(
     """Return the FT sensors that can be used, and why others cannot."""
     sensors: list[str] = []
     specs = urdf_text.ft_specs(root)
-    nested = {tag.get('name', '') for tag in root.findall("gazebo/sensor[@type='force_torque']")}
     warnings = [
         f"FT sensor '{name}' has a tag inside <gazebo> only, which does not count: put "
         '<sensor type="force_torque"> directly under <robot>, or describe it in the configuration'
-        for name in sorted(nested - set(specs))
+        for name in sorted(_ft_tags_inside_gazebo_only(root) - set(specs))
     ]
-    for name, spec in specs.items():
-        if isinstance(spec, ModelError):
-            warnings.append(f'left out: {spec}')
-            continue
+    for name in specs:
         try:
             Robot.from_urdf(urdf, joints=joints, ft_sensors=[*sensors, name], imus=())
         except ModelError as error:
-            warnings.append(f'left out: {error}')
+            warnings.append(
+                f'left out here: {error}. Node and library refuse the robot until its tag is '
+                "mended, or 'ft_sensors' names the others"
+            )
         else:
             sensors.append(name)
     return sensors, warnings
+
+
+def _ft_tags_inside_gazebo_only(root: Element) -> set[str]:
+    """Return the FT sensors that simulators know, on joints without a tag that counts."""
+    tag = "sensor[@type='force_torque']"
+    with_tag = {parent.get('joint') for parent in root.findall(f'{tag}/parent')}
+    return {
+        sensor.get('name', '')
+        for gazebo in root.findall('gazebo')
+        if gazebo.get('reference') not in with_tag
+        for sensor in gazebo.findall(tag)
+    }
 
 
 def _sensor_table(robot: Robot) -> Table:

@@ -17,7 +17,9 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.check import Check, check_urdf
 from inertial_estimation.cli import main
+from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.model.robot import Robot
 
 
 def _rows(check: Check, title: str) -> list[dict[str, str]]:
@@ -101,6 +103,46 @@ def test_a_sensor_inside_gazebo_only_is_named() -> None:
     nested = urdf.replace(tag, f'<gazebo reference="wrist_sensor_joint">{tag}</gazebo>')
     (warning,) = check_urdf(nested, fixed_link='base').warnings
     assert "'wrist_sensor' has a tag inside <gazebo> only" in warning
+
+
+def test_a_sensor_inside_gazebo_whose_joint_has_a_tag_of_another_name_is_none() -> None:
+    """Simulators may call the same sensor by another name."""
+    tag = '<sensor name="other" type="force_torque"/>'
+    for joint, n_warnings in (('wrist_sensor_joint', 0), ('elbow', 1)):
+        nested = f'<gazebo reference="{joint}">{tag}</gazebo></robot>'
+        urdf = arm_with_wrist_sensor_urdf().replace('</robot>', nested)
+        assert len(check_urdf(urdf, fixed_link='base').warnings) == n_warnings
+
+
+def test_what_node_and_library_refuse_is_said_with_the_remedy() -> None:
+    """The robot of the check is not the one that they would read; the remedy makes it that."""
+    urdf = arm_with_wrist_sensor_urdf()
+    mimic = urdf.replace('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><mimic joint="lift"/>')
+    assert mimic != urdf
+    (warning,) = check_urdf(mimic, fixed_link='base').warnings
+    assert "node and library refuse the robot until 'joints' names all joints" in warning
+    with pytest.raises(ModelError, match='mimic'):
+        Robot.from_urdf(mimic)
+    Robot.from_urdf(mimic, joints=['lift'])
+    moving = urdf.replace('joint="wrist_sensor_joint"', 'joint="elbow"')
+    assert moving != urdf
+    (warning,) = check_urdf(moving, fixed_link='base').warnings
+    assert "of type 'revolute'; only a fixed joint can be cut. Node and library refuse" in warning
+    assert "'ft_sensors' names the others" in warning
+    with pytest.raises(ModelError, match='only a fixed joint'):
+        Robot.from_urdf(moving)
+    Robot.from_urdf(moving, ft_sensors=[])
+
+
+def test_a_mass_that_is_no_number_is_an_error(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """One line that names the link, instead of those of the parser."""
+    urdf = tmp_path / 'robot.urdf'
+    urdf.write_text(arm_with_wrist_sensor_urdf().replace('value="2.0"', 'value="nan"'))
+    assert main(['check', str(urdf), '--fixed-link', 'base']) == 1
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "link 'upper': <mass value='nan'> is no finite number" in line
 
 
 TORQUES, WRENCHES = 'What joint torques rest on', 'What external wrenches rest on'
