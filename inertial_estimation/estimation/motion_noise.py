@@ -1,0 +1,105 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What noise of joints and IMUs does to the generalised forces of the forest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from inertial_estimation.estimation.dynamics import Dynamics
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class MotionDerivatives:
+    """
+    The derivatives of the forest's inverse dynamics, and where they stand.
+
+    Wrenches are linear in all accelerations (columns of the mass matrix); their derivatives by
+    positions and velocities are Pinocchio's, analytic ones. The roots of the trees have the
+    readings of their IMUs as velocity and acceleration, so an IMU's columns are the root's.
+
+    Parameters
+    ----------
+    dynamics : Dynamics
+        Forest; it is not kept.
+
+    """
+
+    def __init__(self, dynamics: Dynamics) -> None:
+        forest, nv = dynamics.forest, dynamics.forest.model.nv
+        n_imus = len(dynamics.imus)
+        inside = forest.joint_rows >= 0
+        joints = np.maximum(forest.joint_rows, 0)
+        linear, angular = (
+            forest.top_rows[:n_imus, :3].ravel(),
+            forest.top_rows[:n_imus, 3:].ravel(),
+        )
+        rows = np.concatenate([forest.top_rows.ravel(), joints])
+        # Where the derivatives by joints, gyroscopes and accelerometers stand in memory.
+        self._joints, self._angular, self._linear = (
+            nv * rows + columns[:, None] for columns in (joints, angular, linear)
+        )
+        self._signals = np.zeros((len(joints) + 3 * n_imus, 3, len(rows)))
+        self._between = (~inside).nonzero()[0]
+        self._n_tops = forest.top_rows.size
+
+    def noise(self, dynamics: Dynamics, joint_roots: Array, imu_roots: Array) -> Array:
+        """
+        Return what noise does to the generalised forces at the sample that was run last.
+
+        Parameters
+        ----------
+        dynamics : Dynamics
+            The one that this was made for.
+        joint_roots : ndarray, shape (n_joints, 3, 3)
+            Triangular roots of the covariances of position, velocity and acceleration.
+        imu_roots : ndarray, shape (n_serving, 3, 3)
+            Likewise of angular velocity, proper acceleration and angular acceleration of the IMUs
+            that serve.
+
+        Returns
+        -------
+        ndarray, shape (n_joints + 3 n_serving, 3, 6 n_tops + n_joints)
+            One standard deviation of each of the three independent sources of a joint or of an
+            axis of an IMU. Columns: the wrenches below the tops, in and about their frames, then
+            ``tau`` of each joint, zero between trees [N, Nm].
+
+        """
+        signals, n = self._signals, len(joint_roots)
+        by_q, by_v, by_a = (x.reshape(-1) for x in dynamics_derivatives(dynamics))
+        signals[:n, 0] = by_q.take(self._joints, mode='clip')
+        signals[:n, 1] = by_v.take(self._joints, mode='clip')
+        signals[:n, 2] = by_a.take(self._joints, mode='clip')
+        signals[n:, 0] = by_v.take(self._angular, mode='clip')
+        signals[n:, 1] = by_a.take(self._linear, mode='clip')
+        signals[n:, 2] = by_a.take(self._angular, mode='clip')
+        if len(self._between):
+            signals[self._between] = 0.0
+            signals[:, :, self._n_tops + self._between] = 0.0
+        roots = np.concatenate([joint_roots, np.repeat(imu_roots, 3, axis=0)])
+        mixed: Array = roots.swapaxes(1, 2) @ signals
+        return mixed
+
+
+def dynamics_derivatives(dynamics: Dynamics) -> tuple[Array, Array, Array]:
+    """
+    Return the derivatives of ``tau`` at the sample that the dynamics ran last.
+
+    Parameters
+    ----------
+    dynamics : Dynamics
+        Its workspace is used.
+
+    Returns
+    -------
+    by_q, by_v, by_a : ndarray, shape (nv, nv)
+        A row for each entry of ``tau``; views into Pinocchio's memory, good until its next call.
+
+    """
+    d = dynamics
+    by_q, by_v, by_a = pin.computeRNEADerivatives(d.forest.model, d.forest_data, d._q, d._v, d._a)
+    return by_q, by_v, by_a.T  # symmetric, and kept by columns

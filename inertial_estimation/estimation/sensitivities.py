@@ -1,0 +1,221 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What every source of noise does to every result, to first order.
+
+Forces of the readings go through linear maps. Noise of the motion changes the net wrenches
+(`motion_noise`); noise of positions moves, besides, the frames in which wrenches are measured,
+expressed and summed. A joint with axis J (six numbers about the root link's origin) moves a
+wrench that is attached beyond it by ``J x* wrench`` and a covector by ``J x covector``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.estimation.dynamics import Dynamics
+from inertial_estimation.estimation.loads import find_loads
+from inertial_estimation.estimation.motion_noise import MotionDerivatives
+from inertial_estimation.estimation.plan import Plan
+from inertial_estimation.estimation.shares import Placed, Shares, Sharing
+from inertial_estimation.estimation.transforms import compose, cross_matrix
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+SINGLE_THREAD = 250_000
+"""
+Multiplications in one matrix product.
+
+OpenBLAS shares larger ones out among threads, which on a busy machine costs milliseconds.
+"""
+
+
+class Roots(NamedTuple):
+    """The noise of the sources: roots of covariances."""
+
+    joints: Array
+    """Lower triangular, of position, velocity and acceleration, shape (n_joints, 3, 3)."""
+    imus: Array
+    """Lower triangular, of the IMUs that serve, shape (n_serving, 3, 3)."""
+    fts: Array
+    """What the readings' noise does to the wrenches child on parent, shape (n_fts, 6, 6)."""
+
+
+class Disturbances(NamedTuple):
+    """
+    What the sources do to the results, each with one standard deviation; they are independent.
+
+    Rows are the wrenches of the active contacts (six each), the residuals of the submodels of
+    the balance that have one (six each), the joint torques, and the external joint torques.
+    """
+
+    motion: Array
+    """
+    Of three sources for each joint, then for each axis of each IMU that serves, shape
+    (n_rows, n_joints + 3 n_serving, 3) [N, Nm].
+    """
+    fts: Array
+    """Of six for each FT sensor, shape (n_fts, n_rows, 6) [N, Nm]."""
+    undetermined: Mask
+    """Rows that hold something the sensors do not tell, shape (n_rows,)."""
+
+    @property
+    def deviations(self) -> Array:
+        """Standard deviation of each row, shape (n_rows,) [N, Nm]; infinite if undetermined."""
+        motion = self.motion.reshape(len(self.undetermined), -1)
+        variances = np.einsum('ij,ij->i', motion, motion)
+        variances += np.einsum('kij,kij->i', self.fts, self.fts)
+        deviations: Array = np.sqrt(variances)
+        deviations[self.undetermined] = np.inf
+        return deviations
+
+
+class Sensitivities:
+    """
+    Derivatives of all results of one plan.
+
+    Parameters
+    ----------
+    plan : Plan
+        What one step follows; its workspace is not kept.
+    rank_tolerance : float
+        As in `contact_forces.split_wrench`.
+
+    """
+
+    def __init__(self, plan: Plan, rank_tolerance: float) -> None:
+        self.loads = loads = find_loads(plan)
+        self._frames = plan.frames
+        self._sharing = (
+            Sharing(plan, loads, rank_tolerance) if len(loads.shared_contacts) else None
+        )
+        self._directions = plan.ft_directions
+        self._top_rows = plan.dynamics.forest.top_rows
+        self._motion = MotionDerivatives(plan.dynamics)
+        n_frames, n_joints = len(loads.frames), loads.moved.shape[1]
+        n_columns = max(1, 3 * n_joints + 9 * len(plan.dynamics.imus))
+        sizes = np.repeat([6, 1], [n_frames, 2 * n_joints])
+        n_rows = int(sizes.sum())
+        n_pieces = -(-n_rows * 6 * plan.frames.sensors * n_columns // SINGLE_THREAD)
+        bounds = np.linspace(0, n_rows, min(n_pieces, n_rows) + 1).astype(int).tolist()
+        self._pieces = [slice(*ends) for ends in pairwise(bounds)]
+        self._torque_rows = slice(6 * n_frames, 6 * n_frames + n_joints)
+        self._row_factors = np.repeat(loads.measured, sizes, axis=0).T[:, :, None].copy()
+        self._row_shared = np.repeat(loads.shared, sizes, axis=0)
+        self._moved_terms = loads.moved[: plan.frames.contacts, :, None].copy()
+        self._moves = loads.moves[:, :, None].copy()
+
+    def evaluate(
+        self, dynamics: Dynamics, columns: Sequence[Array], readings: Array, roots: Roots
+    ) -> Disturbances:
+        """
+        Return what noise does at the sample that the dynamics ran last.
+
+        Parameters
+        ----------
+        dynamics : Dynamics
+            That of the plan.
+        columns : sequence of ndarray
+            The columns of each split, for the points of the contacts at this instant.
+        readings : ndarray, shape (n_fts, 6)
+            Calibrated readings, zero where missing [N, Nm].
+        roots : Roots
+            Size of the noise.
+
+        Returns
+        -------
+        Disturbances
+
+        """
+        terms, placed = self._place(dynamics, readings)
+        dterms = placed.turned(terms) * self._moved_terms
+        shares = None
+        if self._sharing is not None:
+            shares = self._sharing.evaluate(placed, columns, terms, dterms)
+        covectors = self._covectors(placed)
+        by_term = self._project(placed, covectors, shares, roots)
+        motion = self._motion.noise(dynamics, roots.joints, roots.imus)
+        values = self._motion_part(by_term, motion)
+        shifts = self._shifts(placed, shares, terms, dterms)
+        values[:, : shifts.shape[1], 0] += shifts * roots.joints[:, 0, 0]
+        by_reading = by_term[self._frames.sensors :]
+        return Disturbances(values, by_reading, self._undetermined(covectors, shares))
+
+    def _place(self, dynamics: Dynamics, readings: Array) -> tuple[Array, Placed]:
+        """Return the measured terms about the root link's origin, and where everything is."""
+        frames = self._frames
+        poses = compose(dynamics.poses.take(frames.support, axis=0), frames.pose)
+        rotations = poses[:, :3]
+        lever = rotations @ cross_matrix(np.ascontiguousarray(poses[:, 3]))
+        to_root = np.zeros((len(poses), 6, 6))
+        to_root[:, :3, :3] = to_root[:, 3:, 3:] = rotations
+        from_root = to_root.copy()
+        to_root[:, :3, 3:] = from_root[:, 3:, :3] = lever
+        local = np.concatenate([dynamics.tau[self._top_rows], readings * self._directions])
+        terms = np.matmul(local[:, None], to_root[: len(local)])[:, 0]
+        axes = dynamics.jacobian.T
+        turn = np.zeros((6, len(axes), 6))
+        turn[:3, :, :3] = turn[3:, :, 3:] = cross_matrix(axes[:, 3:]).swapaxes(0, 1)
+        turn[:3, :, 3:] = cross_matrix(axes[:, :3]).swapaxes(0, 1)
+        return terms, Placed(to_root, from_root, axes, turn)
+
+    def _covectors(self, placed: Placed) -> Array:
+        """Return the covector of every row, shape (n_rows, 6)."""
+        framed = placed.from_root[self.loads.frames].reshape(-1, 6)
+        return np.concatenate([framed, placed.axes, placed.axes])
+
+    def _project(
+        self, placed: Placed, covectors: Array, shares: Shares | None, roots: Roots
+    ) -> Array:
+        """Return what unit wrenches at each term's frame do, shape (n_measured, n_rows, 6)."""
+        by_term = self._row_factors * covectors
+        if shares is not None:
+            for k, part in enumerate(shares.parts):
+                passed = (self._row_shared[:, k, None] * covectors) @ part
+                by_term += self.loads.shared_sums[k, :, None, None] * passed
+        from_term = placed.to_root[: len(by_term)].swapaxes(-1, -2)
+        sensors = self._frames.sensors
+        maps = np.concatenate([from_term[:sensors], from_term[sensors:] @ roots.fts])
+        projected: Array = np.matmul(by_term, maps)
+        return projected
+
+    def _motion_part(self, by_term: Array, motion: Array) -> Array:
+        """Return what noise of the motion does by way of net wrenches."""
+        n_tops, n_rows = self._frames.sensors, by_term.shape[1]
+        by_top = by_term[:n_tops].swapaxes(0, 1).reshape(n_rows, 6 * n_tops)
+        columns = motion.reshape(-1, motion.shape[2]).T
+        values = np.empty((n_rows, columns.shape[1]))
+        for rows in self._pieces:
+            np.matmul(by_top[rows], columns[: 6 * n_tops], out=values[rows])
+        values[self._torque_rows] += columns[6 * n_tops :]
+        return values.reshape(n_rows, -1, 3)
+
+    def _shifts(self, placed: Placed, shares: Shares | None, terms: Array, dterms: Array) -> Array:
+        """Return what a position does by moving the frames, shape (n_rows, n_joints)."""
+        loads, n_joints = self.loads, len(placed.axes)
+        total = loads.measured @ terms
+        change = loads.measured @ dterms.reshape(len(terms), -1)
+        if shares is not None:
+            total += loads.shared @ shares.wrenches
+            change += loads.shared @ shares.changes.reshape(len(shares.wrenches), -1)
+        change = change.reshape(len(total), n_joints, 6)
+        change -= self._moves * placed.turned(total)
+        n_frames = len(loads.frames)
+        framed = placed.from_root[loads.frames] @ change[:n_frames].swapaxes(-1, -2)
+        joints = change[n_frames:].reshape(2, n_joints, n_joints, 6) @ placed.axes[:, :, None]
+        return np.concatenate([framed.reshape(-1, n_joints), joints.reshape(-1, n_joints)])
+
+    def _undetermined(self, covectors: Array, shares: Shares | None) -> Mask:
+        """Return which rows hold some of a combination that the sensors do not tell."""
+        rows = np.zeros(len(covectors), dtype=bool)
+        if shares is not None:
+            for blind in shares.blind:
+                rows |= blind.touches(covectors, self._row_shared)
+        return rows

@@ -1,0 +1,262 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+How sure an estimate is: standard deviations of its results from the noise of the sensors.
+
+To first order: the results are smooth functions of the readings, and noise is small beside what
+bends them. Errors of the model, of offsets and of filters that lag are not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.estimation.contacts import Contact, ContactSet
+from inertial_estimation.estimation.faults import find_faults, without_faults, working_of
+from inertial_estimation.estimation.plan import LOST, Plan
+from inertial_estimation.estimation.sensitivities import Disturbances, Roots, Sensitivities
+from inertial_estimation.estimation.sensor_noise import NoiseModel, triangular_root
+from inertial_estimation.estimation.solver import Solver
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator, _is_faulty
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Sample, SampleBatch, SensorState
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Deviations(NamedTuple):
+    """
+    Standard deviations of the results of one instant, or of many.
+
+    Rows follow those of `WrenchEstimate`. NaN: there is no estimate. Infinity: the estimate is
+    the shortest of many that the sensors do not tell apart.
+    """
+
+    stamp_ns: int | NDArray[np.int64]
+    """Stamp of the sample [ns]."""
+    contacts: tuple[Contact, ...]
+    wrenches: Array
+    """Of each external wrench, in and about its frame, shape (n_contacts, 6) [N, Nm]."""
+    torques: Array
+    """Of the torque through each joint, shape (n_joints,) [Nm or N]."""
+    external_torques: Array
+    """Of the external torque of each joint, shape (n_joints,) [Nm or N]."""
+    residuals: Array
+    """
+    Of the residual of each submodel, shape (n_submodels, 6) [N, Nm]: residuals of several times
+    this size are no noise. Zero where one full wrench takes up all.
+    """
+
+
+class Uncertainty:
+    """
+    Standard deviations of what an estimator says.
+
+    Parameters
+    ----------
+    estimator : WrenchEstimator
+        Whose results they are.
+    noise : NoiseModel
+        Noise of the readings of its robot.
+
+    Raises
+    ------
+    ModelError
+        If the noise is that of another robot, or masses are negative so that links weigh less
+        than nothing together, which Pinocchio's derivatives do not allow.
+
+    """
+
+    def __init__(self, estimator: WrenchEstimator, noise: NoiseModel) -> None:
+        robot = estimator.robot
+        _check_rows(robot, noise)
+        self._estimator = estimator
+        self._noise = noise
+        self._joints = triangular_root(noise.joints)
+        self._imus = triangular_root(noise.imus)
+        directions = np.array([sensor.direction for sensor in robot.ft_sensors]).reshape(-1, 1, 1)
+        self._fts = directions * estimator.calibration.matrices * noise.fts[:, None, :]
+        self._kept: WeakKeyDictionary[Plan, Sensitivities] = WeakKeyDictionary()
+
+    def of(
+        self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
+    ) -> Deviations:
+        """
+        Return the standard deviations of the estimate of one instant.
+
+        Parameters
+        ----------
+        sample : Sample
+            As for `WrenchEstimator.update`.
+        contacts : iterable of Contact, or ContactSet, optional
+            Likewise.
+
+        Returns
+        -------
+        Deviations
+
+        Raises
+        ------
+        ShapeError, FrameNotFound
+            As `WrenchEstimator.update` does.
+
+        """
+        solver, disturbances = self._evaluate(sample, contacts)
+        residual_rows = self._sensitivities(solver.plan).loads.residual_rows
+        return _sorted(sample.stamp_ns, solver, residual_rows, disturbances.deviations)
+
+    def disturbances(
+        self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
+    ) -> Disturbances:
+        """
+        Return what each source of noise does to the results of one instant.
+
+        With it, covariances of results and the shares of the sensors can be computed; a noise
+        model of ones gives the derivatives of the results by all readings.
+
+        Parameters
+        ----------
+        sample, contacts
+            As in `of`.
+
+        Returns
+        -------
+        Disturbances
+
+        """
+        return self._evaluate(sample, contacts)[1]
+
+    def of_batch(
+        self, samples: SampleBatch, contacts: Iterable[Contact] | ContactSet | None = None
+    ) -> Deviations:
+        """
+        Return the standard deviations of many instants, one after the other.
+
+        Parameters
+        ----------
+        samples : SampleBatch
+            At least one instant.
+        contacts : iterable of Contact, or ContactSet, optional
+            As in `of`, the same for all instants.
+
+        Returns
+        -------
+        Deviations
+            Every array with a leading axis.
+
+        """
+        each = [self.of(samples[k], contacts) for k in range(len(samples))]
+        wrenches, torques, external, residuals = (
+            np.array([deviations[k] for deviations in each]) for k in range(2, 6)
+        )
+        return Deviations(
+            samples.stamp_ns, each[0].contacts, wrenches, torques, external, residuals
+        )
+
+    def _evaluate(
+        self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None
+    ) -> tuple[Solver, Disturbances]:
+        """Return the solver that a sample goes to and what noise does to its results."""
+        solver, sample = _prepared(self._estimator, sample, contacts)
+        plan = solver.plan
+        joints = self._joints
+        if sample.joint_states is not None:
+            assumed = sample.joint_states == SensorState.ASSUMED
+            if assumed.any():
+                joints = joints * ~assumed[:, None, None]
+                joints[assumed, 0, 0] = self._noise.assumed_positions[assumed]
+        roots = Roots(joints, self._imus[plan.dynamics.imus], self._fts)
+        readings = self._estimator.calibration.apply(sample.ft_readings)
+        sensitivities = self._sensitivities(plan)
+        return solver, sensitivities.evaluate(plan.dynamics, solver._columns, readings, roots)
+
+    def _sensitivities(self, plan: Plan) -> Sensitivities:
+        """Return what was laid out for a plan; it goes when the plan does."""
+        found = self._kept.get(plan)
+        if found is None:
+            _check_masses(plan)
+            found = self._kept[plan] = Sensitivities(plan, self._estimator._rank_tolerance)
+        return found
+
+
+def _prepared(
+    estimator: WrenchEstimator,
+    sample: Sample,
+    contacts: Iterable[Contact] | ContactSet | None,
+) -> tuple[Solver, Sample]:
+    """
+    Return the solver that the estimator takes for a sample, and the sample as it takes it.
+
+    The dynamics of its plan are run.
+    """
+    estimator._check_shapes(sample, ())
+    given = estimator._contact_set(contacts)
+    assumed = estimator._none_assumed
+    if sample.joint_states is not None:
+        assumed = (sample.joint_states == SensorState.ASSUMED).tobytes()
+    solver = estimator._solvers.faultless(assumed, given)
+    solver.plan.dynamics.run(sample)
+    if _is_faulty(solver.plan, sample):
+        faults = find_faults(sample, estimator._between)
+        solver = estimator._solvers.get(working_of(faults, estimator._sizes), given)
+        sample = without_faults(sample, faults, estimator._sizes)
+        solver.plan.dynamics.run(sample)
+    return solver, sample
+
+
+def _sorted(
+    stamp_ns: int, solver: Solver, residual_rows: Indices, deviations: Array
+) -> Deviations:
+    """Sort deviations by kind, with NaN where there is no estimate."""
+    plan = solver.plan
+    n_active, n_joints = len(plan.active), len(plan.quality.torques)
+    framed = deviations[: -2 * n_joints or None].reshape(-1, 6)
+    torques, external = deviations[len(framed) * 6 :].reshape(2, n_joints).copy()
+    wrenches = np.full((len(plan.contacts), 6), np.nan)
+    wrenches[plan.active] = framed[:n_active]
+    wrenches[plan.active[plan.known]] = 0.0
+    residuals = np.full((len(plan.ranks), 6), np.nan)
+    residuals[plan.residual_rows] = 0.0
+    residuals[plan.residual_rows[residual_rows]] = framed[n_active:]
+    if not plan.complete:
+        _lose(plan, wrenches, torques, external, residuals)
+    return Deviations(stamp_ns, solver._contacts, wrenches, torques, external, residuals)
+
+
+def _lose(plan: Plan, *kinds: Array) -> None:
+    """Write NaN where nothing could be estimated."""
+    for values, flags in zip(kinds, plan.quality, strict=True):
+        values[(flags & LOST) != 0] = np.nan
+
+
+def _check_rows(robot: Robot, noise: NoiseModel) -> None:
+    """Raise if the noise is not that of this robot."""
+    for kind, rows, names in (
+        ('joints', noise.joints, robot.joint_names),
+        ('IMUs', noise.imus, robot.imus),
+        ('FT sensors', noise.fts, robot.ft_sensors),
+    ):
+        if len(rows) != len(names):
+            raise ModelError(
+                f"the noise is for {len(rows)} {kind}, robot '{robot.name}' has {len(names)}"
+            )
+
+
+def _check_masses(plan: Plan) -> None:
+    """Raise where Pinocchio's sums of inertias would divide by a mass that is not positive."""
+    model = plan.dynamics.forest.model
+    masses = [inertia.mass for inertia in model.inertias]
+    for k in range(model.njoints - 1, 0, -1):
+        if masses[k] < 0.0:
+            raise ModelError(
+                f"what '{model.names[k]}' carries weighs {masses[k]} kg: standard deviations need "
+                'masses that are not negative together'
+            )
+        masses[model.parents[k]] += masses[k]
