@@ -19,14 +19,13 @@ from robots import (
 )
 
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.savitzky_golay import SavitzkyGolayFilter
-from inertial_estimation.estimation.sensor_noise import (
-    NoiseModel,
+from inertial_estimation.estimation.filtered_noise import (
     filter_weights,
     imu_covariance,
     joint_covariance,
-    triangular_root,
 )
+from inertial_estimation.estimation.savitzky_golay import SavitzkyGolayFilter
+from inertial_estimation.estimation.sensor_noise import NoiseModel, triangular_root
 from inertial_estimation.estimation.uncertainty import Uncertainty
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot

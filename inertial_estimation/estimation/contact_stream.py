@@ -40,6 +40,7 @@ class ContactStatistics:
     dropped: int
     """Messages that were one contact too many."""
 
+
 class _Track:
     """One contact over time."""
 

@@ -1,14 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-How the contacts that share a submodel answer to a change of its external wrench and of the pose.
-
-The unknowns are ``u = pinv(A) b`` with A and b whitened by the noise of the submodel's sensors,
-and both move with the joints. For a full-rank A the derivative of the pseudo-inverse is Golub
-and Pereyra's; here small singular values count as zero, and the pseudo-inverse is a function g of
-the singular values (1/s, or 0). Its derivative in the directions of the singular vectors i and j
-follows from the divided differences (g_i - g_j) / (s_i - s_j) and (g_i + g_j) / (s_i + s_j).
-"""
+"""How the contacts that share a submodel answer to its external wrench and to the pose."""
 
 from __future__ import annotations
 
@@ -18,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.contact_forces import NEARLY, split_wrench
+from inertial_estimation.estimation.contact_forces import NEARLY
 from inertial_estimation.estimation.loads import Loads
 from inertial_estimation.estimation.plan import Plan
+from inertial_estimation.estimation.split_derivatives import Problem, solve
 from inertial_estimation.estimation.splits import Split
 
 Array = NDArray[np.float64]
@@ -106,36 +99,6 @@ class Placed(NamedTuple):
         return change.reshape(len(wrenches), -1, 6)
 
 
-class _Problem(NamedTuple):
-    """The least squares of one submodel; wrenches are rows, ``d`` is by the positions."""
-
-    total: Array
-    """The sum to share out, shape (6,)."""
-    dtotal: Array
-    """Shape (n_joints, 6)."""
-    columns: Array
-    """Shape (n_unknowns, 6)."""
-    dcolumns: Array
-    """Shape (n_unknowns, n_joints, 6)."""
-    noise: Array
-    """Disturbances of the sum that weigh it, shape (n_noise, 6)."""
-    dnoise: Array
-    """Shape (n_noise, n_joints, 6)."""
-
-
-class _Answer(NamedTuple):
-    """Its solution."""
-
-    unknowns: Array
-    """Shape (n_unknowns,)."""
-    dunknowns: Array
-    """Shape (n_unknowns, n_joints)."""
-    inverse: Array
-    """``unknowns = inverse @ total``, shape (n_unknowns, 6)."""
-    blind: Array
-    """Undetermined combinations, shape (n_unknowns, n_combinations)."""
-
-
 class Sharing:
     """
     The shared contacts of one plan.
@@ -206,7 +169,7 @@ class Sharing:
                 factors @ terms - wrenches[known].sum(axis=0),
                 np.tensordot(factors, dterms, 1) - changes[known].sum(axis=0),
             )
-            answer = _solve(problem, self._rank_tolerance)
+            answer = solve(problem, self._rank_tolerance)
             unit = np.equal.outer(np.arange(n), shared).astype(np.float64)
             wrenches += unit @ (answer.unknowns[:, None] * problem.columns)
             moved = answer.unknowns[:, None, None] * problem.dcolumns
@@ -219,7 +182,7 @@ class Sharing:
 
     def _problem(
         self, placed: Placed, split: Split, k: int, local: Array, total: Array, dtotal: Array
-    ) -> _Problem:
+    ) -> Problem:
         """Lay out the least squares of the k-th submodel of a split."""
         n = split.unknowns
         at = split.frames[k]
@@ -229,7 +192,7 @@ class Sharing:
             noise, noise_at = np.diag(split.noise), np.repeat(split.reference[k], 6)
         columns = (local[:n, None] @ placed.to_root[at[:n]])[:, 0]
         noise = (noise[:, None] @ placed.to_root[noise_at])[:, 0]
-        return _Problem(
+        return Problem(
             total,
             dtotal,
             columns,
@@ -241,65 +204,3 @@ class Sharing:
     def _moved(self, placed: Placed, wrenches: Array, frames: Indices) -> Array:
         """Return what positions do to wrenches that are attached to frames of the plan."""
         return placed.turned(wrenches) * self._loads.moved[frames, :, None]
-
-
-def _solve(problem: _Problem, rank_tolerance: float) -> _Answer:
-    """Solve as `contact_forces.split_wrench` does, and differentiate."""
-    total, dtotal, columns, dcolumns, noise, dnoise = problem
-    rank = int(split_wrench(total, columns, noise, rank_tolerance).rank)
-    # Rows times `whiten` have unit noise: whiten whiten' is the inverse of noise' noise. Its
-    # derivative is free by a rotation, on which nothing depends.
-    whiten = np.linalg.inv(np.linalg.qr(noise, mode='r'))
-    half = np.swapaxes(dnoise, 0, 1).swapaxes(1, 2) @ noise
-    dgram = half + half.swapaxes(1, 2)
-    dwhiten = -0.5 * (whiten @ whiten.T) @ dgram @ whiten
-    white, dwhite = total @ whiten, dtotal @ whiten + total @ dwhiten
-    dmatrix = dcolumns.swapaxes(0, 1) @ whiten + columns @ dwhiten
-    u, s, vt = np.linalg.svd(columns @ whiten)
-    kept = slice(0, rank)
-    inverse = (u[:, kept] / s[kept]) @ vt[kept]
-    dinverse = _pseudo_inverse_derivative(u, s, vt, rank, u.T @ dmatrix @ vt.T)
-    return _Answer(
-        unknowns=inverse @ white,
-        dunknowns=(dinverse @ white).T + inverse @ dwhite.T,
-        inverse=inverse @ whiten.T,
-        blind=u[:, rank:],
-    )
-
-
-def _pseudo_inverse_derivative(u: Array, s: Array, vt: Array, rank: int, change: Array) -> Array:
-    """
-    Return how the transposed pseudo-inverse of ``u s vt`` changes.
-
-    Parameters
-    ----------
-    u, s, vt : ndarray, shapes (m, m), (min(m, n),), (n, n)
-        Full singular value decomposition.
-    rank : int
-        Number of singular values that do not count as zero.
-    change : ndarray, shape (..., m, n)
-        Changes of the matrix, as ``u' change v``.
-
-    Returns
-    -------
-    ndarray, shape (..., m, n)
-
-    """
-    m, n = change.shape[-2:]
-    size = max(m, n)
-    square = np.zeros((*change.shape[:-2], size, size))
-    square[..., :m, :n] = change
-    values = np.zeros(size)
-    values[: len(s)] = s
-    # Between two kept ones: -F' / (s_i s_j); between a kept k and a dropped d:
-    # (s_k F + s_d F') / (s_k (s_k^2 - s_d^2)); between two dropped ones: nothing.
-    straight, crossed = np.zeros((2, size, size))
-    k, d = values[:rank, None], values[rank:]
-    crossed[:rank, :rank] = -1.0 / (k * k.T)
-    straight[:rank, rank:] = 1.0 / (k * k - d * d)
-    crossed[:rank, rank:] = d / (k * (k * k - d * d))
-    straight[rank:, :rank] = straight[:rank, rank:].T
-    crossed[rank:, :rank] = crossed[:rank, rank:].T
-    mixed = straight * square + crossed * square.swapaxes(-1, -2)
-    derivative: Array = u @ mixed[..., :m, :n] @ vt
-    return derivative

@@ -112,7 +112,7 @@ def sensor_task(
     rate : float
         Of its stamps, lately [Hz].
     state : SensorState or None
-        In the last sample.
+        In the last sample; None: there was none lately.
     new_problems : mapping of str to int
         What was wrong with its messages since the last time.
 
@@ -121,9 +121,13 @@ def sensor_task(
     Task
 
     """
-    level, message, cause = OK, 'fresh' if state is not None else 'received, not used yet', ''
+    level, message, cause = OK, 'fresh', ''
+    if state is None:
+        message = 'received; there was no joint state to use it with'
     if not source.problems and not statistics.received:
         level, message = ERROR, f'nothing received on {source.topic}'
+    elif state is None and np.isnan(rate):
+        level, message = ERROR, f'nothing received lately on {source.topic}'
     elif state is not None and state != SensorState.FRESH:
         level, cause = ERROR, f'not used: {state.name.lower()} (topic {source.topic})'
         warming = state == SensorState.WARMING and statistics.filter_lack
@@ -166,6 +170,8 @@ def joints_task(
     level, message, cause = OK, f'{len(parts)} stream{"s" * (len(parts) != 1)}', ''
     if not parts:
         level, message = ERROR, f'nothing received on {source.topic}'
+    elif all(np.isnan(rate) for rate in rates.values()):
+        level, message = ERROR, f'nothing received lately on {source.topic}'
     elif new_problems:
         level, message = WARN, next(iter(new_problems))
     elif lacks := [part.filter_lack for part in parts.values() if part.filter_lack]:
@@ -226,7 +232,7 @@ def known_joints_task(
     robot : Robot
         Names.
     sample : Sample or None
-        The last one.
+        The last one; None: there was none lately.
     statistics : AssemblerStatistics
         Which joints were passed over.
 
@@ -252,6 +258,8 @@ def known_joints_task(
         return Task('joints', ERROR, f'no velocities of {joints}: {remedy}', values)
     if 'assumed' in by_state:
         return Task('joints', WARN, f'assumed: {", ".join(by_state["assumed"])}', values)
+    if sample is None and statistics.samples:
+        return Task('joints', ERROR, 'no joint states lately', values)
     return Task('joints', OK, 'all fresh' if by_state else 'none yet', values)
 
 

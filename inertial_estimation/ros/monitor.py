@@ -119,7 +119,7 @@ class Monitor:
     failed : int
         Samples that the estimator refused.
     sample, estimate : Sample, WrenchEstimate or None
-        The newest.
+        The newest since the last report.
 
     """
 
@@ -175,6 +175,8 @@ class Monitor:
         self._publisher.publish(to_message(now_ns, self._node.get_name(), self._robot.name, tasks))
         if active:
             self._log(tasks)
+        # What is old by the next report must not pass for the state of things then.
+        self.sample = self.estimate = None
 
     def destroy(self) -> None:
         """Give the publisher back."""

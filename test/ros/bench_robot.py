@@ -50,10 +50,13 @@ class BenchRobot:
         self._executor.add_node(self.estimator)
         self._executor.add_node(self.node)
         self.heard = defaultdict(list)
+        self._report = None
         self._publishers = {}
 
     def publisher(self, message_type, topic, qos=100):
         """Return a publisher that the estimator, if it subscribes, has found."""
+        # Who publishes wants to know what the next report makes of it.
+        self._report = None
         if topic not in self._publishers:
             publisher = self.node.create_publisher(message_type, topic, qos)
             self._publishers[topic] = publisher
@@ -141,12 +144,18 @@ class BenchRobot:
         return q, v, wrenches, rates, acceleration
 
     def status(self, task):
-        """Return the next diagnostics of a task."""
-        messages = self.heard['/diagnostics']
-        messages.clear()
-        self.spin_until(lambda: messages)
-        found = {status.name: status for status in messages[0].status}
-        return found[f'wrench_estimator: {task}']
+        """Return what the first report after the last message says of a task."""
+        if self._report is None:
+            messages = self.heard['/diagnostics']
+            messages.clear()
+            self.spin_until(lambda: messages)
+            self._report = {status.name: status for status in messages[0].status}
+        return self._report[f'wrench_estimator: {task}']
+
+    def next_status(self, task):
+        """Return what the report after that says."""
+        self._report = None
+        return self.status(task)
 
     def close(self):
         """Give everything back."""

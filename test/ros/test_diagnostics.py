@@ -134,11 +134,10 @@ def test_what_lasts_by_nature_is_said_once():
 def test_the_dependence_is_on_the_topic(context, rng):
     robot = BenchRobot(context, HUMANOID | {'autostart': True})
     try:
-        heard = robot.listen_to_diagnostics()
+        wrenches = robot.listen_to_wrenches()
+        robot.listen_to_diagnostics()
         robot.send_all(START_NS, rng)
-        robot.spin_until(
-            lambda: any('dependence' in status.name for d in heard for status in d.status)
-        )
+        robot.wait_for_stamp(wrenches, START_NS)
         status = robot.status('dependence')
         assert figure(status, 'external joint torques about').startswith('root, which floats')
         assert figure(status, 'torque knee')

@@ -314,6 +314,19 @@ def test_frozen_and_silent_sensors_are_named(bench, rng):
     assert robot.status('imu head').level == DiagnosticStatus.WARN  # far behind the clock
 
 
+def test_a_robot_that_falls_silent_is_not_reported_as_well(bench, rng):
+    robot = bench(**NO_FILTERS)
+    wrenches = robot.listen_to_wrenches()
+    robot.listen_to_diagnostics()
+    robot.send_all(START_NS, rng)
+    robot.wait_for_stamp(wrenches, START_NS)
+    assert robot.status('joints').message == 'all fresh'
+    for task in ('joints', 'ft leg_sensor', 'imu head', 'joint states joint_states'):
+        status = robot.next_status(task)
+        assert status.level == DiagnosticStatus.ERROR
+        assert 'lately' in status.message
+
+
 def test_a_filter_that_never_fills_says_why(bench, rng):
     robot = bench(derivative_window=2.0 * PERIOD_NS * 1e-9)
     wrenches = robot.listen_to_wrenches()
