@@ -255,7 +255,7 @@ def _demo(chosen: argparse.Namespace) -> int:
 def _add_bench(verbs: Any) -> None:
     """Add the verb that measures times."""
     verb = _add_verb(
-        verbs, 'bench', 'times of the engine beside iDynTree; missed cycles',
+        verbs, 'bench', 'times of the engine beside iDynTree; derivative filters; missed cycles',
         '--cycles 60 --rate 500 --json bench.json',
     )  # fmt: skip
     verb.add_argument(
@@ -272,6 +272,7 @@ def _add_bench(verbs: Any) -> None:
 
 def _bench(chosen: argparse.Namespace) -> None:
     """Measure times."""
+    from inertial_estimation.benchmark import derivatives
     from inertial_estimation.benchmark.run import COLUMNS, GOAL_COLUMNS, run
 
     if not (0 <= chosen.cycles < inf and 0 < chosen.rate < inf):
@@ -284,12 +285,15 @@ def _bench(chosen: argparse.Namespace) -> None:
         raise ConfigError(f'bench needs {", ".join(missing)}: {_install_advice("bench")}')
     with _progress() as progress:
         benchmark = run(progress=lambda done: progress('timing', done))
+        scores = derivatives.compare(progress=lambda done: progress('derivatives', done))
     goals = [goal.row for goal in benchmark.goals]
     _print(
         _rich_table('Time per call', COLUMNS, benchmark.rows),
         _rich_table('Goals', GOAL_COLUMNS, goals),
+        _rich_table('Derivatives', derivatives.COLUMNS, [score.row for score in scores]),
     )
     figures: dict[str, Any] = benchmark.as_dict()
+    figures['derivatives'] = derivatives.as_dict(scores)
     if chosen.cycles > 0:
         figures['cycles'] = loss = _cycles(chosen.cycles, chosen.rate)
         row = [f'{v:.1f}' if isinstance(v, float) else str(v) for v in loss.values()]

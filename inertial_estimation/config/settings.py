@@ -209,7 +209,7 @@ class EstimatorSettings(_Checked):
         range=(1e-3, 1e6),
     )
     derivative_gyroscope_jerk: float = setting(
-        100.0,
+        30.0,
         'The same of the third derivative of the angular velocities of the IMUs '
         '[rad/s^4/sqrt(Hz)]',
         range=(1e-3, 1e7),
