@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
-import numpy as np
-from numpy.typing import NDArray
-
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dynamics import serving_sources
 from inertial_estimation.estimation.forest import assign_owners
 from inertial_estimation.estimation.grounds import Grounds, find_grounds
+from inertial_estimation.findings import Action, Cell, Findings, Pose, key
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.inertia import inertia_complaint
 from inertial_estimation.model.robot import Robot
@@ -39,11 +37,23 @@ class Dependence(NamedTuple):
 class Check:
     """The findings about one robot."""
 
-    summary: str
-    tables: tuple[Table, ...]
+    robot: Robot
+    findings: tuple[Findings, ...]
+    """Sensors, submodels and clusters."""
     warnings: tuple[str, ...]
     dependence: tuple[Dependence, ...] = ()
-    """All names to the tables that show what torques and external wrenches rest on."""
+    """What torques and external wrenches rest on."""
+
+    @property
+    def summary(self) -> str:
+        """What the robot consists of."""
+        return self.robot.summary
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The findings for a person."""
+        tables = [findings.table for findings in self.findings]
+        return (*tables, *map(_dependence_table, self.dependence))
 
     def as_dict(self) -> dict[str, Any]:
         """
@@ -52,17 +62,23 @@ class Check:
         Returns
         -------
         dict
-            ``summary``, ``warnings``, and under each table's title a list of rows by column. In
-            the tables of what rests on what, every cell but the first is a list of all names.
+            ``summary``, ``warnings``, ``robot``, and under each table's title in snake case a
+            list of rows by column. Units are in the keys, lists hold all names.
 
         """
-        tables: dict[str, Any] = {
-            table.title: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-            for table in self.tables
-        }
+        tables: dict[str, Any] = {key(f.title): f.records() for f in self.findings}
         for title, columns, rows in self.dependence:
-            tables[title] = [dict(zip(columns, astuple(row), strict=True)) for row in rows]
-        return {'summary': self.summary, 'warnings': list(self.warnings), **tables}
+            keys = [key(column) for column in columns]
+            tables[key(title)] = [dict(zip(keys, astuple(row), strict=True)) for row in rows]
+        robot = {
+            'name': self.robot.name,
+            'mass_kg': self.robot.mass,
+            'links': list(self.robot.link_names),
+            'joints': list(self.robot.joint_names),
+            'fixed_link': self.robot.fixed_frame or None,
+        }
+        warnings = list(self.warnings)
+        return {'summary': self.summary, 'warnings': warnings, 'robot': robot, **tables}
 
 
 def check_urdf(
@@ -132,12 +148,6 @@ def check_robot(
         If a contact names a frame that the robot does not have.
 
     """
-    summary = (
-        f"robot '{robot.name}': {len(robot.links)} links, {len(robot.joint_names)} joints, "
-        f'{robot.mass:.3f} kg, {len(robot.ft_sensors)} FT sensors, '
-        f'{len(robot.accelerometers)} accelerometers, {len(robot.gyroscopes)} gyroscopes, '
-        f'{len(robot.imus)} IMUs in use'
-    )
     complaints = [
         f"link '{name}' {complaint}"
         for name, parameters in zip(robot.link_names, robot.parameters, strict=True)
@@ -145,14 +155,9 @@ def check_robot(
     ]
     if not robot.imus and not robot.fixed_frame:
         complaints.append('nothing tells how the robot moves: name an IMU or a fixed link')
-    tables: tuple[Table, ...] = (
-        _sensor_table(robot),
-        _inertial_sensor_table(robot),
-        _submodel_table(robot),
-        _cluster_table(robot),
-    )
+    findings = (_ft_sensors(robot), _inertial_sensors(robot), _submodels(robot), _clusters(robot))
     if not contacts or not (robot.imus or robot.fixed_frame):
-        return Check(summary, tables, (*warnings, *complaints))
+        return Check(robot, findings, (*warnings, *complaints))
     found = find_grounds(robot, contacts)
     things = ('FT sensors', 'IMUs', 'joints', 'links')
     dependence = (
@@ -160,8 +165,7 @@ def check_robot(
         Dependence('What external wrenches rest on', ('contact', *things), found.wrenches),
     )
     complaints += map(str, found.uninformed)
-    tables += tuple(map(_dependence_table, dependence))
-    return Check(summary, tables, (*warnings, *complaints), dependence)
+    return Check(robot, findings, (*warnings, *complaints), dependence)
 
 
 def _usable_joints(types: dict[str, str]) -> tuple[list[str], list[str]]:
@@ -214,20 +218,19 @@ def _ft_tags_inside_gazebo_only(root: Element) -> set[str]:
     }
 
 
-def _sensor_table(robot: Robot) -> Table:
+def _ft_sensors(robot: Robot) -> Findings:
     """Return sensor, joint, links, sign and pose."""
     rows = []
     for sensor in robot.ft_sensors:
         parent, child = robot.link_names[sensor.parent], robot.link_names[sensor.child]
-        acting = f'{child} on {parent}' if sensor.direction > 0 else f'{parent} on {child}'
-        rows.append(
-            (sensor.name, sensor.joint, parent, child, acting, _pose(sensor.child_H_sensor))
-        )
+        action = Action(child, parent) if sensor.direction > 0 else Action(parent, child)
+        pose = Pose.of(sensor.child_H_sensor)
+        rows.append((sensor.name, sensor.joint, parent, child, action, pose))
     columns = ('sensor', 'joint', 'parent link', 'child link', 'reads', 'pose in child link')
-    return Table('FT sensors', columns, tuple(rows))
+    return Findings('FT sensors', columns, tuple(rows))
 
 
-def _inertial_sensor_table(robot: Robot) -> Table:
+def _inertial_sensors(robot: Robot) -> Findings:
     """Return place of every accelerometer, gyroscope and IMU."""
     kinds = (
         ('accelerometer', robot.accelerometers),
@@ -235,14 +238,15 @@ def _inertial_sensor_table(robot: Robot) -> Table:
         ('IMU', robot.imus),
     )
     rows = [
-        (sensor.name, kind, robot.link_names[sensor.link], _pose(sensor.L_H_S))
+        (sensor.name, kind, robot.link_names[sensor.link], Pose.of(sensor.L_H_S))
         for kind, sensors in kinds
         for sensor in sensors
     ]
-    return Table('Inertial sensors', ('sensor', 'kind', 'on link', 'pose in link'), tuple(rows))
+    columns = ('sensor', 'kind', 'on link', 'pose in link')
+    return Findings('Inertial sensors', columns, tuple(rows))
 
 
-def _submodel_table(robot: Robot) -> Table:
+def _submodels(robot: Robot) -> Findings:
     """Return the submodels with their sensors, mass and links."""
     names = [sensor.name for sensor in robot.ft_sensors]
     rows = []
@@ -251,38 +255,40 @@ def _submodel_table(robot: Robot) -> Table:
         rows.append(
             (
                 submodel.name,
-                names[submodel.root_sensor] if submodel.root_sensor >= 0 else '-',
-                ', '.join(names[k] for k in submodel.child_sensors) or '-',
-                f'{robot.parameters[links, 0].sum():.3f}',
-                ', '.join(robot.link_names[k] for k in links),
+                names[submodel.root_sensor] if submodel.root_sensor >= 0 else None,
+                tuple(names[k] for k in submodel.child_sensors),
+                float(robot.parameters[links, 0].sum()),
+                tuple(robot.link_names[k] for k in links),
             )
         )
     columns = ('submodel', 'sensor towards root', 'sensors beyond', 'mass [kg]', 'links')
-    return Table('Submodels', columns, tuple(rows))
+    return Findings('Submodels', columns, tuple(rows))
 
 
-def _cluster_table(robot: Robot) -> Table:
+def _clusters(robot: Robot) -> Findings:
     """Return which IMU serves which links."""
+    columns = ('source', 'frame', 'on link', 'serves')
+    spare = 'spare: another one is on its link'
     if not robot.imus and not robot.fixed_frame:
-        return Table('Clusters', ('source', 'frame', 'on link', 'serves'), ())
+        return Findings('Clusters', columns, (), spare)
     serving, sources = serving_sources(robot, range(len(robot.imus)))
     owners = assign_owners(robot.links, sources)
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (
             source.name,
             robot.imus[serving[s]].frame if len(serving) else robot.fixed_frame,
             robot.link_names[source.link],
-            ', '.join(n for n, o in zip(robot.link_names, owners, strict=True) if o == s),
+            tuple(n for n, o in zip(robot.link_names, owners, strict=True) if o == s),
         )
         for s, source in enumerate(sources)
     ]
     if not robot.fixed_frame:
         rows += [
-            (imu.name, imu.frame, robot.link_names[imu.link], 'spare: another one is on its link')
+            (imu.name, imu.frame, robot.link_names[imu.link], ())
             for k, imu in enumerate(robot.imus)
             if k not in serving
         ]
-    return Table('Clusters', ('source', 'frame', 'on link', 'serves'), tuple(rows))
+    return Findings('Clusters', columns, tuple(rows), spare)
 
 
 def _dependence_table(dependence: Dependence) -> Table:
@@ -298,12 +304,3 @@ def _dependence_table(dependence: Dependence) -> Table:
 def _few(names: Sequence[str]) -> str:
     """Return names, or how many there are."""
     return str(len(names)) if len(names) > FEW else ', '.join(names) or 'none'
-
-
-def _pose(pose: NDArray[np.float64]) -> str:
-    """Return position and roll, pitch, yaw of a pose."""
-    from pinocchio.rpy import matrixToRpy
-
-    x, y, z = pose[:3, 3].round(9) + 0.0
-    roll, pitch, yaw = matrixToRpy(pose[:3, :3]).round(9) + 0.0
-    return f'xyz {x:.4g} {y:.4g} {z:.4g} m, rpy {roll:.4g} {pitch:.4g} {yaw:.4g} rad'

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
@@ -19,12 +20,13 @@ from inertial_estimation.check import Check, check_urdf
 from inertial_estimation.cli import main
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.findings import key
 from inertial_estimation.model.robot import Robot
 
 
-def _rows(check: Check, title: str) -> list[dict[str, str]]:
-    """Return the rows of one table."""
-    rows = check.as_dict()[title]
+def _rows(check: Check, key: str) -> list[dict[str, Any]]:
+    """Return the rows of one table, as another program reads them."""
+    rows = json.loads(json.dumps(check.as_dict(), allow_nan=False))[key]
     assert isinstance(rows, list)
     return rows
 
@@ -32,19 +34,47 @@ def _rows(check: Check, title: str) -> list[dict[str, str]]:
 def test_tables_name_sensors_submodels_and_clusters() -> None:
     """Sign, masses and clusters of a robot that is known by construction."""
     check = check_urdf(nested_humanoid_urdf(), imus=['head', 'foot'])
-    sensors = {row['sensor']: row for row in _rows(check, 'FT sensors')}
-    assert sensors['arm_sensor']['reads'] == 'upper_arm on shoulder'
-    assert sensors['foot_sensor']['reads'] == 'shank on foot'
-    assert sensors['leg_sensor']['pose in child link'] == (
-        'xyz 0.01 -0.02 0.03 m, rpy 0.4 0.1 -2 rad'
-    )
-    submodels = {row['submodel']: row for row in _rows(check, 'Submodels')}
-    assert submodels['thigh']['mass [kg]'] == '4.500'
-    assert submodels['thigh']['sensors beyond'] == 'foot_sensor'
-    clusters = {row['source']: row['serves'] for row in _rows(check, 'Clusters')}
-    assert clusters['foot'] == 'thigh, shank, foot'  # no IMU of their own, and the foot's is near
+    sensors = {row['sensor']: row for row in _rows(check, 'ft_sensors')}
+    assert sensors['arm_sensor']['reads'] == {'acting_link': 'upper_arm', 'on_link': 'shoulder'}
+    assert sensors['foot_sensor']['reads'] == {'acting_link': 'shank', 'on_link': 'foot'}
+    assert sensors['leg_sensor']['pose_in_child_link'] == {
+        'xyz_m': [0.01, -0.02, 0.03],
+        'rpy_rad': [0.4, 0.1, -2.0],
+    }
+    submodels = {row['submodel']: row for row in _rows(check, 'submodels')}
+    assert submodels['thigh']['mass_kg'] == 4.5
+    assert submodels['thigh']['sensors_beyond'] == ['foot_sensor']
+    assert submodels['root']['sensor_towards_root'] is None
+    clusters = {row['source']: row['serves'] for row in _rows(check, 'clusters')}
+    # They have no IMU of their own, and the foot's is near.
+    assert clusters['foot'] == ['thigh', 'shank', 'foot']
     assert 'hip' in clusters['head']
     assert check.warnings == ()
+
+
+def test_tables_for_a_person_are_text() -> None:
+    """The same findings, short."""
+    check = check_urdf(nested_humanoid_urdf(), imus=['head', 'foot', 'sole'])
+    tables = {table.title: {row[0]: row[1:] for row in table.rows} for table in check.tables}
+    *_, reads, pose = tables['FT sensors']['leg_sensor']
+    assert pose == 'xyz 0.01 -0.02 0.03 m, rpy 0.4 0.1 -2 rad'
+    assert reads == 'thigh on hip'
+    assert tables['Submodels']['thigh'] == (
+        'leg_sensor',
+        'foot_sensor',
+        '4.500',
+        'thigh, shank',
+    )
+    assert tables['Submodels']['root'][0] == tables['Submodels']['foot'][1] == '-'
+    assert tables['Clusters']['sole'][-1] == 'spare: another one is on its link'
+
+
+def test_the_robot_is_there_for_a_machine() -> None:
+    """Names in the order of every array, and the mass."""
+    robot = check_urdf(nested_humanoid_urdf(), fixed_link='sole').as_dict()['robot']
+    assert (robot['name'], robot['fixed_link']) == ('nested_humanoid', 'sole')
+    assert robot['mass_kg'] == pytest.approx(22.8001)
+    assert (robot['links'][0], len(robot['joints'])) == ('root', 6)
 
 
 def test_what_cannot_be_used_is_a_warning() -> None:
@@ -76,7 +106,7 @@ def test_command_prints_and_writes_json(
     urdf.write_text(nested_humanoid_urdf())
     assert main(['check', str(urdf), '--fixed-link', 'sole', '--json', str(out)]) == 0
     assert 'leg_sensor' in capsys.readouterr().out
-    assert json.loads(out.read_text())['Clusters'][0]['source'] == 'sole'
+    assert json.loads(out.read_text())['clusters'][0]['source'] == 'sole'
 
 
 def test_command_names_a_wrong_file(capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,20 +175,20 @@ def test_a_mass_that_is_no_number_is_an_error(
     assert "link 'upper': <mass value='nan'> is no finite number" in line
 
 
-TORQUES, WRENCHES = 'What joint torques rest on', 'What external wrenches rest on'
+TORQUES, WRENCHES = 'what_joint_torques_rest_on', 'what_external_wrenches_rest_on'
 
 
 def test_contacts_tell_what_everything_rests_on() -> None:
     """Names where they are few, numbers where they are many, everything for a machine."""
     contacts = [Contact(name) for name in ('chest', 'upper_arm', 'thigh', 'foot')]
     check = check_urdf(nested_humanoid_urdf(), imus=['head'], contacts=contacts)
-    tables = {table.title: table for table in check.tables}
+    tables = {key(table.title): table for table in check.tables}
     shown = {row[0]: row[1:] for row in tables[TORQUES].rows}
     assert shown['knee'] == ('foot_sensor', 'head', '4', 'shank')
     assert shown['elbow'] == ('none', 'head', 'neck, shoulder_joint, elbow', 'hand')
     assert [row[0] for row in tables[WRENCHES].rows] == ['chest', 'upper_arm', 'thigh', 'foot']
     rows = {row['joint']: row for row in check.as_dict()[TORQUES]}
-    assert rows['knee']['FT sensors'] == ('foot_sensor',)
+    assert rows['knee']['ft_sensors'] == ('foot_sensor',)
     assert set(rows['knee']['joints']) == {'waist', 'neck', 'hip_joint', 'knee'}
     assert len(rows) == len(tables[TORQUES].rows)
     arm = next(text for text in check.warnings if 'elbow' in text)
@@ -185,7 +215,7 @@ def test_command_takes_contacts(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert 'no FT sensor informs the torques of neck: ' in capsys.readouterr().out
     by_hand = json.loads(out.read_text())
     assert [row['contact'] for row in by_hand[WRENCHES]] == ['foot', 'hand']
-    informed = {row['joint']: row['FT sensors'] for row in by_hand[TORQUES]}
+    informed = {row['joint']: row['ft_sensors'] for row in by_hand[TORQUES]}
     assert informed['elbow'] == ['arm_sensor']
     assert main([*given, '--config', str(config)]) == 0
     of_file = json.loads(out.read_text())

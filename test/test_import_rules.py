@@ -50,6 +50,8 @@ MAY_IMPORT |= {
     job: {*MATHEMATICS, 'output', 'messages', 'logs', 'simulation'}
     for job in ('benchmark', 'check', 'demo')
 }
+MAY_IMPORT['findings'] = {'table'}
+MAY_IMPORT['check'] |= {'findings'}
 MAY_IMPORT['cli'] = set(MAY_IMPORT) - {'ros', *PROCESSES}
 MAY_IMPORT['__main__'] = {'cli'}
 NEED_ROS = ('ros/', 'simulation/node.py', 'demo/watcher.py')
