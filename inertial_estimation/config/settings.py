@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -431,7 +432,12 @@ class EstimatorSettings(_Checked):
         TouchSettings
 
         """
-        return self.touch.get(frame) or TouchSettings(kind=self.touch_kind)
+        return self.touch.get(frame) or self._other_touch
+
+    @cached_property
+    def _other_touch(self) -> TouchSettings:
+        """Touches at frames that have no settings of their own; asked for at every touch."""
+        return TouchSettings(kind=self.touch_kind)
 
     def _flat(self) -> Iterator[tuple[str, Value]]:
         """Yield dotted names and values."""
