@@ -290,7 +290,7 @@ def _bench(chosen: argparse.Namespace) -> None:
     _print(
         _rich_table('Time per call', COLUMNS, benchmark.rows),
         _rich_table('Goals', GOAL_COLUMNS, goals),
-        _rich_table('Derivatives', derivatives.COLUMNS, [score.row for score in scores]),
+        _rich_table(derivatives.TITLE, derivatives.COLUMNS, [score.row for score in scores]),
     )
     figures: dict[str, Any] = benchmark.as_dict()
     figures['derivatives'] = derivatives.as_dict(scores)

@@ -1,10 +1,11 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The causal differentiator, step by step and in batch.
+The Savitzky-Golay filter, step by step and in batch, and what all filters have in common.
 
-Not covered: how much noise a window lets through (a choice, not a property), and time jumps,
-which its owner turns into a reset (test_streams.py).
+Not covered: how much noise a window lets through (a choice, not a property), time jumps, which
+the owner of a filter turns into a reset (test_streams.py), and what is peculiar to the other
+filters (test_kalman.py, test_adaptive_window.py).
 """
 
 import numpy as np
@@ -13,6 +14,13 @@ import pytest
 from inertial_estimation.config.schema import settings_of
 from inertial_estimation.config.settings import EstimatorSettings
 from inertial_estimation.errors import ShapeError
+from inertial_estimation.estimation.adaptive_window import AdaptiveWindowFilter
+from inertial_estimation.estimation.derivatives import (
+    differentiate_with,
+    gyroscope_differentiator,
+    joint_differentiator,
+)
+from inertial_estimation.estimation.kalman import KalmanFilter
 from inertial_estimation.estimation.savitzky_golay import SavitzkyGolayFilter, differentiate
 from inertial_estimation.estimation.windows import REGULAR_TOLERANCE, least_samples
 
@@ -187,3 +195,148 @@ def test_results_belong_to_the_caller():
 def test_batch_refuses_values_that_do_not_match_the_stamps():
     with pytest.raises(ShapeError, match='values'):
         differentiate(regular_stamps(5), np.zeros((4, 2)), WINDOW, ORDER)
+
+
+def make(kind, n_channels=2, delay=0.0):
+    if kind == 'kalman':
+        return KalmanFilter(n_channels, 1e-4, 10.0, delay)
+    if kind == 'adaptive_window':
+        return AdaptiveWindowFilter(n_channels, WINDOW, 1e-3)
+    return SavitzkyGolayFilter(n_channels, WINDOW, ORDER)
+
+
+KINDS = ('savitzky_golay', 'kalman', 'adaptive_window')
+
+
+@pytest.mark.parametrize('lag_ns', [0, 13_000_000, 31_400_000, 50_000_000])
+@pytest.mark.parametrize('order', [2, 3, 5])
+@pytest.mark.parametrize('kind', ['regular', 'jittering'])
+def test_polynomials_are_exact_at_any_instant_in_the_window(kind, order, lag_ns):
+    rng = np.random.default_rng(5)
+    stamps = regular_stamps(300) if kind == 'regular' else jittering_stamps(300, rng)
+    t = 1e-9 * (stamps - stamps[-1])[:, None]
+    polynomials = [np.polynomial.Polynomial(rng.normal(size=order + 1)) for _ in range(2)]
+    values = np.hstack([p(t) for p in polynomials])
+    filter_ = SavitzkyGolayFilter(2, WINDOW, order)
+    for stamp, row in zip(stamps.tolist(), values):
+        filter_.append(stamp, row)
+    got = filter_.evaluate_at(int(stamps[-1]) - lag_ns)
+    for p, found in zip(polynomials, got.T):
+        wanted = [p(-1e-9 * lag_ns), p.deriv(1)(-1e-9 * lag_ns), p.deriv(2)(-1e-9 * lag_ns)]
+        np.testing.assert_allclose(found, wanted, atol=1e4 * ROUND_OFF)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_at_the_newest_sample_both_forms_agree_and_later_instants_stand_for_it(kind):
+    rng = np.random.default_rng(6)
+    stamps = jittering_stamps(100, rng)
+    filter_ = make(kind)
+    for stamp, row in zip(stamps.tolist(), 1e-3 * rng.normal(size=(100, 2))):
+        filter_.append(stamp, row)
+    newest = filter_.evaluate()
+    assert np.isfinite(newest).all()
+    largest = np.abs(newest).max()
+    for instant in (int(stamps[-1]), int(stamps[-1]) + 7_000_000):
+        found = filter_.evaluate_at(instant)
+        np.testing.assert_allclose(found[1:], newest, atol=BATCH_ROUND_OFF * largest)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_nothing_is_known_without_samples_of_one_and_before_the_window(kind):
+    filter_ = make(kind, delay=0.02)
+    assert not filter_.ready
+    assert filter_.lack
+    assert np.isnan(filter_.evaluate()).all()
+    assert np.isnan(filter_.evaluate_at(START_NS)).all()
+    filter_.append(START_NS, np.zeros(2))
+    assert np.isnan(filter_.evaluate()).all()
+    assert np.isnan(filter_.evaluate_at(START_NS)).all()
+    for stamp in (START_NS + 4_000_000 * np.arange(1, 200)).tolist():
+        filter_.append(stamp, np.zeros(2))
+    assert filter_.ready
+    assert filter_.lack == ''
+    assert np.isfinite(filter_.evaluate()).all()
+    assert np.isnan(filter_.evaluate_at(START_NS)).all()
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_any_filter_forgets_and_a_nan_costs_its_channel_only(kind):
+    stamps = jittering_stamps(200, np.random.default_rng(8))
+    values, *_ = cubic(stamps)
+    filter_ = make(kind)
+
+    def run(rows):
+        filter_.reset()
+        return np.array([filter_.update(int(t), x) for t, x in zip(stamps, rows)])
+
+    clean = run(values)
+    np.testing.assert_array_equal(run(values), clean)
+    values[100, 0] = np.nan
+    dirty = run(values)
+    np.testing.assert_array_equal(dirty[:, :, 1], clean[:, :, 1])
+    np.testing.assert_array_equal(dirty[:100], clean[:100])
+    assert np.isnan(dirty[100:105, :, 0]).all()
+    assert np.isfinite(dirty[-1]).all()
+
+
+@pytest.mark.parametrize('delay', [0.0, 0.03])
+@pytest.mark.parametrize('kind', KINDS)
+def test_a_log_is_differentiated_as_step_by_step(kind, delay):
+    stamps = jittering_stamps(150, np.random.default_rng(9))
+    values, *_ = cubic(stamps)
+    batch = np.array(differentiate_with(make(kind, delay=delay), stamps, values, delay))
+    steps = np.full_like(batch, np.nan)
+    filter_ = make(kind, delay=delay)
+    for k, (stamp, row) in enumerate(zip(stamps.tolist(), values)):
+        filter_.append(stamp, row)
+        # Every sample that this one is the first to be the delay later than.
+        earlier = stamps[k - 1] if k else 0
+        for j in np.flatnonzero(
+            (stamps + delay * 1e9 <= stamp) & (stamps + delay * 1e9 > earlier)
+        ):
+            steps[:, j] = filter_.evaluate_at(int(stamps[j]))[1:]
+    np.testing.assert_array_equal(np.isnan(batch), np.isnan(steps))
+    assert np.isfinite(batch).any()
+    largest = np.nanmax(np.abs(steps))
+    np.testing.assert_allclose(batch, steps, rtol=0.0, atol=BATCH_ROUND_OFF * largest)
+    with pytest.raises(ShapeError, match='values'):
+        differentiate_with(make(kind), stamps, values[1:], delay)
+
+
+def test_settings_choose_the_filter_and_its_parameters():
+    chosen = EstimatorSettings(derivative_filter='kalman', filter_delay=0.3)
+    assert isinstance(joint_differentiator(chosen, 5), KalmanFilter)
+    assert joint_differentiator(chosen, 5).n_channels == 5
+    chosen = EstimatorSettings(derivative_filter='adaptive_window')
+    gyroscope = gyroscope_differentiator(chosen)
+    assert isinstance(gyroscope, AdaptiveWindowFilter)
+    assert gyroscope.n_channels == 3
+    usual = joint_differentiator(EstimatorSettings(derivative_window=0.2, derivative_order=4), 1)
+    assert isinstance(usual, SavitzkyGolayFilter)
+    assert (usual.window, usual.order) == (0.2, 4)
+
+
+@pytest.mark.parametrize('kind', ['kalman', 'adaptive_window'])
+def test_noise_settings_reach_the_filter_they_are_for(kind):
+    rng = np.random.default_rng(10)
+    stamps = regular_stamps(300, period_ns=4_000_000)
+    values = np.sin(6.0e-9 * (stamps - stamps[0]))[:, None] + 1e-4 * rng.normal(size=(300, 1))
+
+    def rough(make_one, **given):
+        differentiator = make_one(EstimatorSettings(derivative_filter=kind, **given))
+        rows = np.tile(values, differentiator.n_channels)
+        first = differentiate_with(differentiator, stamps, rows)[0][:, 0]
+        return np.nanstd(np.diff(first))
+
+    def joints(settings):
+        return joint_differentiator(settings, 1)
+
+    usual = rough(joints)
+    assert rough(joints, derivative_joint_noise=1e-2) != usual
+    assert rough(joints, derivative_gyroscope_noise=1e-2) == usual
+    turning = rough(gyroscope_differentiator)
+    assert rough(gyroscope_differentiator, derivative_gyroscope_noise=1e-5) != turning
+    assert rough(gyroscope_differentiator, derivative_joint_noise=1e-2) == turning
+    changed = kind == 'kalman'
+    assert (rough(joints, derivative_joint_jerk=300.0) != usual) == changed
+    assert (rough(gyroscope_differentiator, derivative_gyroscope_jerk=3.0) != turning) == changed

@@ -74,10 +74,10 @@ CHOICES: tuple[EstimatorSettings, ...] = (
     ),
 )  # fmt: skip
 """The filters that are compared, the usual one first."""
+TITLE = 'Derivatives: rms error and lag (kalman: jerk, adaptive_window: noise, of joints and gyroscopes)'
 COLUMNS = (
-    'rate [Hz]', 'filter', 'delay [ms]', 'velocity [rad/s]', 'lag [ms]',
-    'acceleration [rad/s^2]', 'lag [ms]', 'gyroscope [rad/s^2]', 'lag [ms]',
-    'update [us]', '/ first',
+    '[Hz]', 'filter', 'delay [ms]', 'velocity [rad/s]', 'lag [ms]', 'accel. [rad/s^2]', 'lag [ms]',
+    'gyro [rad/s^2]', 'lag [ms]', 'update [us]', '/ first',
 )  # fmt: skip
 
 
@@ -154,16 +154,17 @@ def name_of(settings: EstimatorSettings) -> str:
     Returns
     -------
     str
+        With the jerks, or the noises, of joints and gyroscopes.
 
     """
     kind = settings.derivative_filter
     if kind == 'kalman':
         jerks = settings.derivative_joint_jerk, settings.derivative_gyroscope_jerk
-        return f'{kind}, jerk {jerks[0]:g} and {jerks[1]:g}'
+        return f'{kind} {jerks[0]:g}, {jerks[1]:g}'
     if kind == 'adaptive_window':
         noises = settings.derivative_joint_noise, settings.derivative_gyroscope_noise
-        return f'{kind}, noise {noises[0]:g} and {noises[1]:g}'
-    return f'{kind}, {settings.derivative_window:g} s, order {settings.derivative_order}'
+        return f'{kind} {noises[0]:g}, {noises[1]:g}'
+    return f'{kind} {settings.derivative_window:g} s, order {settings.derivative_order}'
 
 
 def compare(

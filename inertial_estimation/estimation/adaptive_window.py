@@ -177,6 +177,8 @@ class AdaptiveWindowFilter:
             return fits, lengths
         stamps, values = self._rings.newest(clock.count)
         known: Flags = np.logical_and.reduce(np.isfinite(values), axis=0)
+        if not known.all():
+            values = np.where(known, values, 0.0)
         for degree in self._degrees:
             if clock.regular:
                 windows: Iterable[_Window] = _regular(clock.count, clock.span, lag, degree)
