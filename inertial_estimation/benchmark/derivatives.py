@@ -74,7 +74,7 @@ CHOICES: tuple[EstimatorSettings, ...] = (
     ),
 )  # fmt: skip
 """The filters that are compared, the usual one first."""
-TITLE = 'Derivatives: rms error and lag (kalman: jerk, adaptive_window: noise, of joints and gyroscopes)'
+TITLE = 'Derivatives (kalman: jerk, adaptive_window: noise, of joints and gyroscopes)'
 COLUMNS = (
     '[Hz]', 'filter', 'delay [ms]', 'velocity [rad/s]', 'lag [ms]', 'accel. [rad/s^2]', 'lag [ms]',
     'gyro [rad/s^2]', 'lag [ms]', 'update [us]', '/ first',
