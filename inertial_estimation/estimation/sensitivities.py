@@ -210,7 +210,9 @@ class Sensitivities:
         n_frames = len(loads.frames)
         framed = placed.from_root[loads.frames] @ change[:n_frames].swapaxes(-1, -2)
         joints = change[n_frames:].reshape(2, n_joints, n_joints, 6) @ placed.axes[:, :, None]
-        return np.concatenate([framed.reshape(-1, n_joints), joints.reshape(-1, n_joints)])
+        return np.concatenate(
+            [framed.reshape(6 * n_frames, n_joints), joints.reshape(2 * n_joints, n_joints)]
+        )
 
     def _undetermined(self, covectors: Array, shares: Shares | None) -> Mask:
         """Return which rows hold some of a combination that the sensors do not tell."""

@@ -96,7 +96,7 @@ class Placed(NamedTuple):
 
         """
         change: Array = wrenches @ self.turn.reshape(6, -1)
-        return change.reshape(len(wrenches), -1, 6)
+        return change.reshape(len(wrenches), len(self.axes), 6)
 
 
 class Sharing:

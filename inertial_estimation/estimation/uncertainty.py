@@ -254,9 +254,11 @@ def _check_masses(plan: Plan) -> None:
     model = plan.dynamics.forest.model
     masses = [inertia.mass for inertia in model.inertias]
     for k in range(model.njoints - 1, 0, -1):
-        if masses[k] < 0.0:
+        parent = model.parents[k]
+        parts = masses[k], masses[parent]
+        masses[parent] = sum(parts)
+        if parent and any(parts) and masses[parent] <= 0.0:
             raise ModelError(
-                f"what '{model.names[k]}' carries weighs {masses[k]} kg: standard deviations need "
-                'masses that are not negative together'
+                f"the links beyond '{model.names[parent]}' of the forest weigh "
+                f'{masses[parent]:.3g} kg together: standard deviations need positive sums'
             )
-        masses[model.parents[k]] += masses[k]
