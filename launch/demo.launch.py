@@ -32,7 +32,7 @@ ARGUMENTS = [
     DeclareLaunchArgument('namespace', default_value='', description='Namespace of the nodes'),
     DeclareLaunchArgument(
         'scene',
-        default_value='pole',
+        default_value='standing',
         choices=['pole', 'standing'],
         description='How the robot is held while it is pushed',
     ),

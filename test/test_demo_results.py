@@ -11,7 +11,7 @@ import json
 import pytest
 
 from inertial_estimation.demo.display import Display
-from inertial_estimation.demo.results import Estimator, Result, as_dict, goals
+from inertial_estimation.demo.results import Estimator, Result, as_dict, goals, lateness
 
 pytest.importorskip('rich', reason='the tables of the demo')
 
@@ -97,6 +97,12 @@ def test_goals_name_the_worst_figure():
 def test_a_goal_that_is_missed_is_said_to_be(missed, spoiled):
     results = [spoiled.get(k, r) for k, r in enumerate(good())]
     assert [k for k, (_, met) in enumerate(goals(results)) if not met] == [missed]
+
+
+def test_a_late_machine_is_told_from_a_late_node():
+    assert lateness(good()) == ''
+    slow = [result('pole', ONE, 0.8, 0.5, slowness=100.0), *good()[1:]]
+    assert lateness(slow).startswith('estimates were 100 ms old')
 
 
 def test_tables_hold_the_figures_where_nobody_watches(capsys):

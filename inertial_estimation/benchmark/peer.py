@@ -160,5 +160,5 @@ def _bindings() -> Any:
     except ImportError as error:
         raise ModelError(
             f'the benchmark measures against iDynTree, which is not installed ({error}); '
-            "install it with: pip install 'inertial_estimation[oracle]'"
+            "in the checkout, run pip install '.[oracle]'"
         ) from error

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from inertial_estimation.demo.results import Estimator, Figures, Result, goals
+from inertial_estimation.demo.results import Estimator, Figures, Result, goals, lateness
 from inertial_estimation.sample import Array
 
 PRINT_PERIOD = 5.0
@@ -116,6 +116,8 @@ class Display:
         self._console.print(_summary(results))
         for text, met in goals(results):
             self.say(f'{"met   " if met else "MISSED"}  {text}')
+        if late := lateness(results):
+            self.say(late)
 
 
 def _live_tables(
@@ -203,5 +205,7 @@ def _imus(estimator: Estimator) -> str:
 
 
 def _slashed(figures: Figures, digits: int) -> str:
-    """Return figures between slashes."""
+    """Return figures between slashes; a dash while there are none."""
+    if any(value != value for value in figures.values()):
+        return '-'
     return '/'.join(f'{value:.{digits}f}' for value in figures.values())

@@ -19,6 +19,10 @@ ACCELERATION_GOAL = 3.0
 """Least root mean square acceleration of the joints [rad/s^2]."""
 
 
+LATE = 50.0
+"""Where estimates are older than this it is the machine that is late, not the node [ms]."""
+
+
 @dataclass(frozen=True)
 class Estimator:
     """One of the estimators that run side by side."""
@@ -115,6 +119,34 @@ def goals(results: Sequence[Result]) -> list[tuple[str, bool]]:
             slowest >= ACCELERATION_GOAL,
         ),
     ]
+
+
+def lateness(results: Sequence[Result]) -> str:
+    """
+    Say that the machine was too slow or busy, if it was.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        Of all scenes.
+
+    Returns
+    -------
+    str
+        Empty where estimates are as old as the nodes make them.
+
+    """
+    age, missed = (
+        _worst(results, 'age_ms')['p50'],
+        sum(result.figures['missed_cycles'] for result in results),
+    )
+    if not age > LATE:
+        return ''
+    return (
+        f'estimates were {age:.0f} ms old at the median and {missed} cycles missed: this machine '
+        'is too slow or busy for robot and four estimators in real time. The errors count, the '
+        'ages do not'
+    )
 
 
 def _without_nan(value: Any) -> Any:

@@ -274,6 +274,7 @@ class SampleAssembler:
         newest = self._newest_layouts.get(source_index)
         if newest is not None and newest[0] is names:
             return newest[1]
+        names = tuple(names)
         layout = self._layouts.get((source_index, names))
         if layout is None:
             layout = JointLayout(names, self._row_of, lambda rows: self._part(source_index, rows))

@@ -32,7 +32,12 @@ from inertial_estimation.logs.summaries import (
     residual_reports,
     wrench_reports,
 )
-from inertial_estimation.logs.wording import warn_of_doubts, warn_of_reported, warn_of_touches
+from inertial_estimation.logs.wording import (
+    warn_of_doubts,
+    warn_of_reported,
+    warn_of_support,
+    warn_of_touches,
+)
 from inertial_estimation.model.robot import Robot
 
 Mask = NDArray[np.bool_]
@@ -68,6 +73,7 @@ def make_report(replay: Replay, offsets: Offsets) -> ReplayReport:
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     range_ = offsets.request.time_range
     wrenches = wrench_reports(replay, judged, assumed.wrenches)
+    support = _support(replay, judged, offsets, wrenches)
     return ReplayReport(
         robot=robot.name,
         n_samples=len(times),
@@ -92,7 +98,7 @@ def make_report(replay: Replay, offsets: Offsets) -> ReplayReport:
         ignored_joints=tuple(statistics.ignored_joints),
         wrenches=wrenches,
         torques=_torques(replay, judged, assumed.torques),
-        support=_support(replay, judged, offsets, wrenches),
+        support=support,
         estimated_torques=estimated_torque_reports(replay, judged, assumed.torques),
         residuals=residual_reports(replay, judged),
         causes=find_causes(replay, reach),
@@ -102,6 +108,7 @@ def make_report(replay: Replay, offsets: Offsets) -> ReplayReport:
             for text in (
                 warn_of_reported(recording.reported_assumed),
                 warn_of_doubts(offsets.doubts, offsets.support),
+                warn_of_support(support),
                 warn_of_touches(recording.touches.problems if recording.touches else {}),
             )
             if text

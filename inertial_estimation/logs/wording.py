@@ -7,7 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from inertial_estimation.logs.assumed import ReportedJoint
-from inertial_estimation.logs.figures import SupportDoubt
+from inertial_estimation.logs.figures import SupportDoubt, SupportReport
+
+FAR_FROM_WEIGHT = 0.05
+"""Share of the weight; the masses of a CAD model are rarely as wrong."""
 
 STATES = {
     'stale': 'too old',
@@ -104,6 +107,30 @@ def warn_of_reported(joints: Iterable[ReportedJoint]) -> str:
     return (
         f'assumed, yet reported in the bag: {", ".join(found)}; the reports are not used: take '
         'these joints out of assumed_joints, and their values out of assumed_positions'
+    )
+
+
+def warn_of_support(support: SupportReport | None) -> str:
+    """
+    Say that the force at the fixed link is far from the weight.
+
+    Parameters
+    ----------
+    support : SupportReport or None
+        What it is.
+
+    Returns
+    -------
+    str
+        Empty if it is not, or is not known.
+
+    """
+    if support is None or abs(support.relative_error) <= FAR_FROM_WEIGHT:
+        return ''
+    return (
+        f'{support.contact} carries {support.mean_upward_force_n:.1f} N of the weight of '
+        f'{support.weight_n:.1f} N ({100.0 * support.relative_error:+.1f} %): unless something '
+        'else holds the robot, the FT offsets are wrong (see --offsets-from) or the masses are'
     )
 
 

@@ -36,7 +36,7 @@ def demo_package(name: str) -> ModuleType:
     except ImportError as error:
         raise ModelError(
             f"the embedded robot needs the package '{name}' ({error}); "
-            "install it with: pip install 'inertial_estimation[demo]'"
+            "in the checkout, run pip install '.[demo]'"
         ) from error
 
 

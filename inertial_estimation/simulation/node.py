@@ -4,8 +4,9 @@
 The node ``embedded_robot``: the simulated iCub with the topics of a real one, in real time.
 
 Its skin tells on ``contacts`` where it is pushed. Beside the sensors it publishes what no robot
-can: noise-free twins of the FT sensors on ``ft_true/<name>``, and the truth about external wrenches
-and joint torques under its own name, with the names and the stamps that an estimator gives them.
+can: noise-free twins of the FT sensors on ``ft_true/<name>``, and the truth about external
+wrenches and joint torques under its own name, with the names and the stamps that an estimator
+gives them.
 """
 
 import gc
@@ -117,7 +118,7 @@ class EmbeddedRobot(Node):
     def __init__(self, **kwargs) -> None:
         super().__init__(NODE_NAME, **kwargs)
         self.done = Future()
-        scene = self._text('scene', 'pole', f'What happens, one of {", ".join(SCENES)}')
+        scene = self._text('scene', 'standing', f'What happens, one of {", ".join(SCENES)}')
         rate = self._integer('rate', 250, (1, 1000), 'Joint states per second, divides 1000 [Hz]')
         seed = self._integer('seed', 0, (0, 2**31 - 1), 'Seed of motion, pushes and noise')
         duration = self._number('duration', 60.0, (0.1, 3600.0), 'How long it all lasts [s]')

@@ -257,7 +257,7 @@ def wait_for(process, words):
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_when_told_to(number):
     process = launch('rate:=250')
-    wait_for(process, "scene 'pole'")
+    wait_for(process, "scene 'standing'")
     time.sleep(0.3)
     process.send_signal(number)
     _, said = process.communicate(timeout=TIMEOUT)
