@@ -59,8 +59,7 @@ def analytic(robot, estimator, sample, contacts):
         full = np.zeros((len(block), len(imus), 3))
         full[:, imus] = block.reshape(len(block), -1, 3)
         blocks[name] = full.reshape(len(block), -1)
-    fts = found.fts.swapaxes(0, 1)
-    blocks['ft_readings'] = fts.reshape(len(fts), -1)
+    blocks['ft_readings'] = found.fts.reshape(len(found.fts), -1)
     return blocks
 
 

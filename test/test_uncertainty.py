@@ -211,7 +211,7 @@ def test_of_a_squeeze_along_an_axis_only_that_axis_is_unknown(rng):
     assert np.isfinite(deviations.residuals).all()
     # Together they push along it as surely as one force would.
     found = uncertainty.disturbances(sample)
-    parts = np.append(found.motion[0] + found.motion[6], found.fts[:, 0] + found.fts[:, 6])
+    parts = np.append(found.motion[0] + found.motion[6], found.fts[0] + found.fts[6])
     one = Uncertainty(WrenchEstimator(robot, [Contact('hand')]), usual_noise(robot)).of(sample)
     assert np.linalg.norm(parts) < 1.1 * one.wrenches[0, 0]
 

@@ -12,7 +12,6 @@ wrench that is attached beyond it by ``J x* wrench`` and a covector by ``J x cov
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -22,19 +21,12 @@ from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.loads import find_loads
 from inertial_estimation.estimation.motion_noise import MotionDerivatives
 from inertial_estimation.estimation.plan import Plan
+from inertial_estimation.estimation.products import product
 from inertial_estimation.estimation.shares import Placed, Shares, Sharing
 from inertial_estimation.estimation.transforms import compose, cross_matrix
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-
-
-SINGLE_THREAD = 250_000
-"""
-Multiplications in one matrix product.
-
-OpenBLAS shares larger ones out among threads, which on a busy machine costs milliseconds.
-"""
 
 
 class Roots(NamedTuple):
@@ -62,7 +54,7 @@ class Disturbances(NamedTuple):
     (n_rows, n_joints + 3 n_serving, 3) [N, Nm].
     """
     fts: Array
-    """Of six for each FT sensor, shape (n_fts, n_rows, 6) [N, Nm]."""
+    """Of six for each FT sensor, shape (n_rows, n_fts, 6) [N, Nm]."""
     undetermined: Mask
     """Rows that hold something the sensors do not tell, shape (n_rows,)."""
 
@@ -71,7 +63,7 @@ class Disturbances(NamedTuple):
         """Standard deviation of each row, shape (n_rows,) [N, Nm]; infinite if undetermined."""
         motion = self.motion.reshape(len(self.undetermined), -1)
         variances = np.einsum('ij,ij->i', motion, motion)
-        variances += np.einsum('kij,kij->i', self.fts, self.fts)
+        variances += np.einsum('ijk,ijk->i', self.fts, self.fts)
         deviations: Array = np.sqrt(variances)
         deviations[self.undetermined] = np.inf
         return deviations
@@ -100,14 +92,9 @@ class Sensitivities:
         self._top_rows = plan.dynamics.forest.top_rows
         self._motion = MotionDerivatives(plan.dynamics)
         n_frames, n_joints = len(loads.frames), loads.moved.shape[1]
-        n_columns = max(1, 3 * n_joints + 9 * len(plan.dynamics.imus))
         sizes = np.repeat([6, 1], [n_frames, 2 * n_joints])
-        n_rows = int(sizes.sum())
-        n_pieces = -(-n_rows * 6 * plan.frames.sensors * n_columns // SINGLE_THREAD)
-        bounds = np.linspace(0, n_rows, min(n_pieces, n_rows) + 1).astype(int).tolist()
-        self._pieces = [slice(*ends) for ends in pairwise(bounds)]
         self._torque_rows = slice(6 * n_frames, 6 * n_frames + n_joints)
-        self._row_factors = np.repeat(loads.measured, sizes, axis=0).T[:, :, None].copy()
+        self._row_factors = np.repeat(loads.measured, sizes, axis=0).T[:, None].copy()
         self._row_shared = np.repeat(loads.shared, sizes, axis=0)
         self._moved_terms = loads.moved[: plan.frames.contacts, :, None].copy()
         self._moves = loads.moves[:, :, None].copy()
@@ -145,7 +132,7 @@ class Sensitivities:
         values = self._motion_part(by_term, motion)
         shifts = self._shifts(placed, shares, terms, dterms)
         values[:, : shifts.shape[1], 0] += shifts * roots.joints[:, 0, 0]
-        by_reading = by_term[self._frames.sensors :]
+        by_reading = by_term[self._frames.sensors :].transpose(2, 0, 1)
         return Disturbances(values, by_reading, self._undetermined(covectors, shares))
 
     def _place(self, dynamics: Dynamics, readings: Array) -> tuple[Array, Placed]:
@@ -174,37 +161,35 @@ class Sensitivities:
     def _project(
         self, placed: Placed, covectors: Array, shares: Shares | None, roots: Roots
     ) -> Array:
-        """Return what unit wrenches at each term's frame do, shape (n_measured, n_rows, 6)."""
-        by_term = self._row_factors * covectors
+        """Return what unit wrenches at each term's frame do, shape (n_measured, 6, n_rows)."""
+        columns = np.ascontiguousarray(covectors.T)
+        by_term = self._row_factors * columns
         if shares is not None:
             for k, part in enumerate(shares.parts):
-                passed = (self._row_shared[:, k, None] * covectors) @ part
+                passed = part.T @ (self._row_shared[:, k] * columns)
                 by_term += self.loads.shared_sums[k, :, None, None] * passed
-        from_term = placed.to_root[: len(by_term)].swapaxes(-1, -2)
-        sensors = self._frames.sensors
-        maps = np.concatenate([from_term[:sensors], from_term[sensors:] @ roots.fts])
-        projected: Array = np.matmul(by_term, maps)
+        maps, sensors = placed.to_root[: len(by_term)], self._frames.sensors
+        scaled = roots.fts.swapaxes(1, 2) @ maps[sensors:]
+        projected: Array = np.matmul(np.concatenate([maps[:sensors], scaled]), by_term)
         return projected
 
     def _motion_part(self, by_term: Array, motion: Array) -> Array:
         """Return what noise of the motion does by way of net wrenches."""
-        n_tops, n_rows = self._frames.sensors, by_term.shape[1]
-        by_top = by_term[:n_tops].swapaxes(0, 1).reshape(n_rows, 6 * n_tops)
+        n_tops, n_rows = self._frames.sensors, by_term.shape[2]
+        by_top = by_term[:n_tops].reshape(6 * n_tops, n_rows).T
         columns = motion.reshape(-1, motion.shape[2]).T
-        values = np.empty((n_rows, columns.shape[1]))
-        for rows in self._pieces:
-            np.matmul(by_top[rows], columns[: 6 * n_tops], out=values[rows])
+        values = product(by_top, columns[: 6 * n_tops])
         values[self._torque_rows] += columns[6 * n_tops :]
-        return values.reshape(n_rows, -1, 3)
+        return values.reshape(n_rows, len(motion), 3)
 
     def _shifts(self, placed: Placed, shares: Shares | None, terms: Array, dterms: Array) -> Array:
         """Return what a position does by moving the frames, shape (n_rows, n_joints)."""
         loads, n_joints = self.loads, len(placed.axes)
         total = loads.measured @ terms
-        change = loads.measured @ dterms.reshape(len(terms), -1)
+        change = product(loads.measured, dterms.reshape(len(terms), -1))
         if shares is not None:
             total += loads.shared @ shares.wrenches
-            change += loads.shared @ shares.changes.reshape(len(shares.wrenches), -1)
+            change += product(loads.shared, shares.changes.reshape(len(shares.wrenches), -1))
         change = change.reshape(len(total), n_joints, 6)
         change -= self._moves * placed.turned(total)
         n_frames = len(loads.frames)

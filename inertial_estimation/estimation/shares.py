@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from inertial_estimation.estimation.contact_forces import NEARLY
 from inertial_estimation.estimation.loads import Loads
 from inertial_estimation.estimation.plan import Plan
-from inertial_estimation.estimation.split_derivatives import Problem, solve
+from inertial_estimation.estimation.products import product
+from inertial_estimation.estimation.split_derivatives import Answer, Problem, solve
 from inertial_estimation.estimation.splits import Split
 
 Array = NDArray[np.float64]
@@ -95,7 +96,7 @@ class Placed(NamedTuple):
         ndarray, shape (n, n_joints, 6)
 
         """
-        change: Array = wrenches @ self.turn.reshape(6, -1)
+        change = product(wrenches, self.turn.reshape(6, -1))
         return change.reshape(len(wrenches), len(self.axes), 6)
 
 
@@ -122,13 +123,13 @@ class Sharing:
         self._known_wrenches = plan.known_wrenches
         owners = np.array(plan.balance.contact_submodel, dtype=np.intp)[loads.shared_contacts]
         known = np.isin(np.arange(len(owners)), self._known)
-        self._splits: list[tuple[int, int, Indices, Indices]] = []
-        self._layouts = plan.splits
-        for number, split in enumerate(plan.splits):
-            of_unknown = split.owner.argmax(axis=0).reshape(len(split.rows), -1)
-            for k, s in enumerate(split.rows):
-                shared = np.searchsorted(loads.shared_contacts, of_unknown[k])
-                self._splits.append((number, k, shared, np.flatnonzero(known & (owners == s))))
+        self._splits = []
+        for split in plan.splits:
+            active = split.owner.argmax(axis=0)
+            shared = np.searchsorted(loads.shared_contacts, active).reshape(len(split.rows), -1)
+            minus = np.equal.outer(split.rows, owners) & known
+            factors = loads.shared_sums[shared[:, 0]]
+            self._splits.append(_Layout(split, shared, factors, minus.astype(np.float64)))
 
     def evaluate(
         self, placed: Placed, columns: Sequence[Array], terms: Array, dterms: Array
@@ -158,49 +159,64 @@ class Sharing:
         if len(self._known):
             at = self._contacts[self._known]
             wrenches[self._known] = (self._known_wrenches[:, None] @ placed.to_root[at])[:, 0]
-            changes[self._known] = self._moved(placed, wrenches[self._known], at)
-        for number, k, shared, known in self._splits:
-            factors = self._loads.shared_sums[shared[0]]
-            problem = self._problem(
-                placed,
-                self._layouts[number],
-                k,
-                columns[number][k],
-                factors @ terms - wrenches[known].sum(axis=0),
-                np.tensordot(factors, dterms, 1) - changes[known].sum(axis=0),
-            )
+            moved = self._loads.moved[at, :, None]
+            changes[self._known] = placed.turned(wrenches[self._known]) * moved
+        for layout, local in zip(self._splits, columns, strict=True):
+            totals = layout.factors @ terms - layout.known @ wrenches
+            dtotals = np.tensordot(layout.factors, dterms, 1)
+            dtotals -= np.tensordot(layout.known, changes, 1)
+            problem = self._problem(placed, layout.split, local, totals, dtotals)
             answer = solve(problem, self._rank_tolerance)
-            unit = np.equal.outer(np.arange(n), shared).astype(np.float64)
-            wrenches += unit @ (answer.unknowns[:, None] * problem.columns)
-            moved = answer.unknowns[:, None, None] * problem.dcolumns
-            moved += answer.dunknowns[:, :, None] * problem.columns[:, None]
-            changes += np.tensordot(unit, moved, 1)
-            parts += np.einsum('ca,ai,aj->cij', unit, problem.columns, answer.inverse)
-            if answer.blind.shape[1]:
-                blind.append(Blind(problem.columns, shared, answer.blind))
+            own = _own_part(placed, problem, answer, self._loads.moved[self._contacts], layout)
+            for out, part in zip((wrenches, changes, parts), own, strict=True):
+                out += part
+            blind += [
+                Blind(problem.columns[k], layout.shared[k], combinations)
+                for k, combinations in enumerate(answer.blind)
+                if combinations.shape[1]
+            ]
         return Shares(wrenches, changes, parts, tuple(blind))
 
     def _problem(
-        self, placed: Placed, split: Split, k: int, local: Array, total: Array, dtotal: Array
+        self, placed: Placed, split: Split, local: Array, totals: Array, dtotals: Array
     ) -> Problem:
-        """Lay out the least squares of the k-th submodel of a split."""
-        n = split.unknowns
-        at = split.frames[k]
+        """Lay out the least squares of a split, as seen from its reference frames."""
+        u = split.unknowns
+        columns = (local[:, :, None] @ placed.to_root[split.frames])[:, :, 0]
+        resting = self._loads.moved[split.reference]
+        moved = self._loads.moved[split.frames] - resting[:, None]
+        n, n_columns, _ = columns.shape
+        dcolumns = placed.turned(columns.reshape(-1, 6)).reshape(n, n_columns, -1, 6)
+        dcolumns *= moved[..., None]
         if split.noise is None:
-            noise, noise_at = local[n:], at[n:]
+            noise, dnoise = columns[:, u:], dcolumns[:, u:]
         else:
-            noise, noise_at = np.diag(split.noise), np.repeat(split.reference[k], 6)
-        columns = (local[:n, None] @ placed.to_root[at[:n]])[:, 0]
-        noise = (noise[:, None] @ placed.to_root[noise_at])[:, 0]
-        return Problem(
-            total,
-            dtotal,
-            columns,
-            self._moved(placed, columns, at[:n]),
-            noise,
-            self._moved(placed, noise, noise_at),
-        )
+            noise, dnoise = split.noise[:, None] * placed.to_root[split.reference], None
+        dtotals = dtotals - placed.turned(totals) * resting[..., None]
+        return Problem(totals, dtotals, columns[:, :u], dcolumns[:, :u], noise, dnoise)
 
-    def _moved(self, placed: Placed, wrenches: Array, frames: Indices) -> Array:
-        """Return what positions do to wrenches that are attached to frames of the plan."""
-        return placed.turned(wrenches) * self._loads.moved[frames, :, None]
+
+class _Layout(NamedTuple):
+    """What does not change of a split."""
+
+    split: Split
+    shared: Indices
+    """The shared contact of each unknown, shape (n, n_unknowns)."""
+    factors: Array
+    """Of the measured terms in the sums, shape (n, n_measured)."""
+    known: Array
+    """1 where a shared contact is known and in the submodel, shape (n, n_shared)."""
+
+
+def _own_part(
+    placed: Placed, problem: Problem, answer: Answer, moved: Array, layout: _Layout
+) -> tuple[Array, Array, Array]:
+    """Return wrenches, changes and parts of the contacts of one split, zero for the others."""
+    belongs = np.equal.outer(np.arange(len(moved)), layout.shared.ravel()).astype(np.float64)
+    columns, unknowns = problem.columns.reshape(-1, 6), answer.unknowns.reshape(-1, 1)
+    wrenches = belongs @ (unknowns * columns)
+    dunknowns = answer.dunknowns.reshape(len(columns), -1, 1)
+    changes = np.tensordot(belongs, dunknowns * columns[:, None], 1)
+    changes += placed.turned(wrenches) * moved[..., None]
+    parts = np.tensordot(belongs, columns[:, :, None] * answer.inverse.reshape(-1, 1, 6), 1)
+    return wrenches, changes, parts

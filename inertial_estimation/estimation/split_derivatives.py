@@ -23,33 +23,37 @@ Array = NDArray[np.float64]
 
 
 class Problem(NamedTuple):
-    """The least squares of one submodel; wrenches are rows, ``d`` is by the positions."""
+    """
+    The least squares of n submodels of a size; wrenches are rows, ``d`` is by the positions.
 
-    total: Array
-    """The sum to share out, shape (6,)."""
-    dtotal: Array
-    """Shape (n_joints, 6)."""
+    All wrenches may be about any point and turn with any frame.
+    """
+
+    totals: Array
+    """The sums to share out, shape (n, 6)."""
+    dtotals: Array
+    """Shape (n, n_joints, 6)."""
     columns: Array
-    """Shape (n_unknowns, 6)."""
+    """What a unit of each unknown adds, shape (n, n_unknowns, 6)."""
     dcolumns: Array
-    """Shape (n_unknowns, n_joints, 6)."""
+    """Shape (n, n_unknowns, n_joints, 6)."""
     noise: Array
-    """Disturbances of the sum that weigh it, shape (n_noise, 6)."""
-    dnoise: Array
-    """Shape (n_noise, n_joints, 6)."""
+    """Disturbances of the sums that weigh them, shape (n, n_noise, 6)."""
+    dnoise: Array | None
+    """Shape (n, n_noise, n_joints, 6); None if they rest."""
 
 
 class Answer(NamedTuple):
     """Its solution."""
 
     unknowns: Array
-    """Shape (n_unknowns,)."""
+    """Shape (n, n_unknowns)."""
     dunknowns: Array
-    """Shape (n_unknowns, n_joints)."""
+    """Shape (n, n_unknowns, n_joints)."""
     inverse: Array
-    """``unknowns = inverse @ total``, shape (n_unknowns, 6)."""
-    blind: Array
-    """Undetermined combinations, shape (n_unknowns, n_combinations)."""
+    """``unknowns = inverse @ total``, shape (n, n_unknowns, 6)."""
+    blind: tuple[Array, ...]
+    """Undetermined combinations of each submodel, shape (n_unknowns, n_combinations)."""
 
 
 def solve(problem: Problem, rank_tolerance: float) -> Answer:
@@ -68,61 +72,108 @@ def solve(problem: Problem, rank_tolerance: float) -> Answer:
     Answer
 
     """
-    total, dtotal, columns, dcolumns, noise, dnoise = problem
-    rank = int(split_wrench(total, columns, noise, rank_tolerance).rank)
-    # Rows times `whiten` have unit noise: whiten whiten' is the inverse of noise' noise. Its
-    # derivative is free by a rotation, on which nothing depends.
+    totals, columns, noise = problem.totals, problem.columns, problem.noise
+    # Rows times `whiten` have unit noise: whiten whiten' is the inverse of noise' noise.
     whiten = np.linalg.inv(np.linalg.qr(noise, mode='r'))
-    half = np.swapaxes(dnoise, 0, 1).swapaxes(1, 2) @ noise
-    dgram = half + half.swapaxes(1, 2)
-    dwhiten = -0.5 * (whiten @ whiten.T) @ dgram @ whiten
-    white, dwhite = total @ whiten, dtotal @ whiten + total @ dwhiten
-    dmatrix = dcolumns.swapaxes(0, 1) @ whiten + columns @ dwhiten
-    u, s, vt = np.linalg.svd(columns @ whiten)
-    kept = slice(0, rank)
-    inverse = (u[:, kept] / s[kept]) @ vt[kept]
-    dinverse = _pseudo_inverse_derivative(u, s, vt, rank, u.T @ dmatrix @ vt.T)
+    white = columns @ whiten
+    rank = split_wrench((totals[:, None] @ whiten)[:, 0], white, np.ones(6), rank_tolerance).rank
+    u, s, vt = np.linalg.svd(white)
+    turned = whiten @ vt.swapaxes(1, 2)
+    rows = np.concatenate([u.swapaxes(1, 2) @ columns, totals[:, None]], axis=1)
+    drows = _changes(problem, u, rows, whiten, turned)
+    total = (totals[:, None] @ turned)[:, 0]
+    n = s.shape[1]
+    kept = np.arange(n) < rank[:, None]
+    inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
+    bent = _bent(s, rank, drows[:, :-1], total)
+    bent[:, :n] += inverse[..., None] * drows[:, -1, :, :n].swapaxes(1, 2)
+    u_inverse = u[..., :n] * inverse[:, None]
     return Answer(
-        unknowns=inverse @ white,
-        dunknowns=(dinverse @ white).T + inverse @ dwhite.T,
-        inverse=inverse @ whiten.T,
-        blind=u[:, rank:],
+        unknowns=(u_inverse @ total[:, :n, None])[..., 0],
+        dunknowns=u @ bent,
+        inverse=u_inverse @ turned[..., :n].swapaxes(1, 2),
+        blind=tuple(own[:, r:] for own, r in zip(u, rank)),
     )
 
 
-def _pseudo_inverse_derivative(u: Array, s: Array, vt: Array, rank: int, change: Array) -> Array:
+def _changes(problem: Problem, u: Array, rows: Array, whiten: Array, turned: Array) -> Array:
     """
-    Return how the transposed pseudo-inverse of ``u s vt`` changes.
+    Return how columns and totals change in the axes of the singular vectors.
 
-    Parameters
-    ----------
-    u, s, vt : ndarray, shapes (m, m), (min(m, n),), (n, n)
-        Full singular value decomposition.
-    rank : int
-        Number of singular values that do not count as zero.
-    change : ndarray, shape (..., m, n)
-        Changes of the matrix, as ``u' change v``.
+    The derivative of `whiten` is free by a rotation, on which nothing depends: it is
+    ``-1/2 whiten whiten' d(noise' noise) whiten``.
 
     Returns
     -------
-    ndarray, shape (..., m, n)
+    ndarray, shape (n, n_unknowns + 1, n_joints, 6)
 
     """
-    m, n = change.shape[-2:]
-    size = max(m, n)
-    square = np.zeros((*change.shape[:-2], size, size))
-    square[..., :m, :n] = change
-    values = np.zeros(size)
-    values[: len(s)] = s
-    # Between two kept ones: -F' / (s_i s_j); between a kept k and a dropped d:
-    # (s_k F + s_d F') / (s_k (s_k^2 - s_d^2)); between two dropped ones: nothing.
-    straight, crossed = np.zeros((2, size, size))
-    k, d = values[:rank, None], values[rank:]
-    crossed[:rank, :rank] = -1.0 / (k * k.T)
-    straight[:rank, rank:] = 1.0 / (k * k - d * d)
-    crossed[:rank, rank:] = d / (k * (k * k - d * d))
-    straight[rank:, :rank] = straight[:rank, rank:].T
-    crossed[rank:, :rank] = crossed[:rank, rank:].T
-    mixed = straight * square + crossed * square.swapaxes(-1, -2)
-    derivative: Array = u @ mixed[..., :m, :n] @ vt
-    return derivative
+    n, n_rows, _ = rows.shape
+    n_joints = problem.dtotals.shape[1]
+    dcolumns = u.swapaxes(1, 2) @ problem.dcolumns.reshape(n, n_rows - 1, n_joints * 6)
+    drows = np.concatenate([dcolumns, problem.dtotals.reshape(n, 1, n_joints * 6)], axis=1)
+    changes: Array = drows.reshape(n, n_rows * n_joints, 6) @ turned
+    changes = changes.reshape(n, n_rows, n_joints, 6)
+    if problem.dnoise is not None:
+        noise, dnoise = problem.noise, problem.dnoise
+        half = -0.5 * rows @ whiten @ whiten.swapaxes(1, 2)
+        m = noise.shape[1]
+        moved = (dnoise.reshape(n, m * n_joints, 6) @ turned).reshape(n, m, n_joints * 6)
+        changes += (half @ noise.swapaxes(1, 2) @ moved).reshape(changes.shape)
+        felt = half @ dnoise.reshape(n, m * n_joints, 6).swapaxes(1, 2)
+        felt = felt.reshape(n, n_rows, m, n_joints).swapaxes(2, 3)
+        changes += felt @ (noise @ turned)[:, None]
+    return changes
+
+
+def _bent(s: Array, rank: NDArray[np.int64], change: Array, total: Array) -> Array:
+    """
+    Return what a change of the matrix does to the solution, in the axes of singular vectors.
+
+    Parameters
+    ----------
+    s : ndarray, shape (n, min(n_unknowns, 6))
+        Singular values.
+    rank : ndarray of int, shape (n,)
+        How many of them do not count as zero.
+    change : ndarray, shape (n, n_unknowns, n_joints, 6)
+        Change of the matrix in these axes.
+    total : ndarray, shape (n, 6)
+        Right side in these axes.
+
+    Returns
+    -------
+    ndarray, shape (n, n_unknowns, n_joints)
+
+    """
+    n, n_unknowns, n_joints, _ = change.shape
+    size = max(n_unknowns, 6)
+    square = np.zeros((n, size, n_joints, size))
+    square[:, :n_unknowns, :, :6] = change
+    right = np.zeros((n, 1, size))
+    right[:, 0, :6] = total
+    straight, crossed = _weights(s, rank, size)
+    bent: Array = np.einsum('nikj,nij->nik', square, straight * right)
+    bent += np.einsum('njki,nij->nik', square, crossed * right)
+    return bent[:, :n_unknowns]
+
+
+def _weights(s: Array, rank: NDArray[np.int64], size: int) -> tuple[Array, Array]:
+    """
+    Return how the pseudo-inverse changes with the matrix F, both in axes of singular vectors.
+
+    Its entry (i, j), transposed, is ``straight[i, j] F[i, j] + crossed[i, j] F[j, i]``. Between
+    two kept ones that is -F' / (s_i s_j); between a kept k and a dropped d
+    (s_k F + s_d F') / (s_k (s_k^2 - s_d^2)); between two dropped ones nothing.
+    """
+    values = np.zeros((len(s), size))
+    values[:, : s.shape[1]] = s
+    kept = np.arange(size) < rank[:, None]
+    large, small = np.where(kept, values, 1.0), np.where(kept, 0.0, values)
+    both = kept[:, :, None] & kept[:, None]
+    # A kept row and a dropped column; the other way round is the transposed.
+    one = (kept[:, :, None] & ~kept[:, None]) / (large[:, :, None] ** 2 - small[:, None] ** 2)
+    straight = one + one.swapaxes(1, 2)
+    other = one * small[:, None] / large[:, :, None]
+    crossed = other + other.swapaxes(1, 2) - both / (large[:, :, None] * large[:, None])
+    return straight, crossed
