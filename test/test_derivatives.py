@@ -159,6 +159,31 @@ def test_after_a_gap_the_window_fills_again():
     np.testing.assert_allclose(velocity[275:], 1.0, atol=ROUND_OFF)
 
 
+@pytest.mark.parametrize('order', [2, 3, 5])
+@pytest.mark.parametrize('gap_ms', [26, 30, 32, 60, 80, 95])
+def test_noise_is_not_blown_up_by_a_leap_over_a_gap(gap_ms, order, rng):
+    """A fit whose newest samples stand alone behind a gap extrapolates: 500-fold noise at 95 ms."""
+    stamps = regular_stamps(600)
+    stamps[300:] += (gap_ms - 1) * 1_000_000
+    noise = rng.standard_normal((600, 50))
+    first, second = run_stepwise(stamps, noise, order=order)
+    for derivative in (first, second):
+        usual = np.sqrt((derivative[150:300] ** 2).mean())
+        behind = derivative[300:420][np.isfinite(derivative[300:420]).all(axis=1)]
+        assert np.sqrt((behind**2).mean(axis=1)).max() < 3.0 * usual
+    waits = int(np.isnan(first[300:, 0]).sum())
+    # Three quarters of the window have to be filled anyhow, by what is behind the gap in the end.
+    assert abs(waits - (75 if gap_ms > 30 else gap_ms - 25)) <= 1
+    assert np.isfinite(first[450:]).all()
+
+
+def test_a_gap_in_the_window_is_said():
+    filter_ = SavitzkyGolayFilter(1, WINDOW, ORDER)
+    for stamp in (*regular_stamps(200), START_NS + 260_000_000):
+        filter_.update(int(stamp), np.zeros(1))
+    assert filter_.lack == 'a gap of more than 30 ms'
+
+
 def test_nan_costs_its_own_channel_for_one_window():
     stamps = regular_stamps(400)
     values, *_ = cubic(stamps)

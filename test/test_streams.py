@@ -378,6 +378,26 @@ def test_a_frozen_imu_does_not_pass_for_a_body_at_rest():
     assert np.isfinite(thawed[-1])
 
 
+@pytest.mark.parametrize('delay', [0.0, 0.03])
+@pytest.mark.parametrize('period_ms', [5, 20, 50])
+def test_no_standing_value_is_left_in_the_filter_when_the_imu_is_back(period_ms, delay):
+    """Joint states come slowly: between the last frozen one and the return many values stood."""
+    assembler = make(imus=('head',), filter_delay=delay)
+    found = []
+    for ms in range(0, 600):
+        turning = max(min(ms, 200), ms - 133)
+        gyroscope = np.full(3, 1e-3 * turning)
+        assembler.push_imu(0, START + ms * MS, gyroscope, gyroscope)
+        if ms % period_ms == 0:
+            sample = joint_state(assembler, ms)
+            if sample is not None and sample.imu_states[0] == SensorState.FRESH:
+                found.append((sample.stamp_ns, sample.angular_accelerations[0, 0]))
+    stamps, accelerations = np.array(found).T
+    behind = stamps > START + 333 * MS
+    assert behind.any()
+    np.testing.assert_allclose(accelerations[behind], 1.0, atol=FILTER_ROUND_OFF)
+
+
 def test_time_set_back_resets_everything():
     assembler = make(acceleration_source='filter', velocity_source='filter', imus=('head',))
     push = np.ones(3)

@@ -27,7 +27,7 @@ from rclpy.task import Future
 from sensor_msgs.msg import JointState, MultiDOFJointState
 
 from inertial_estimation.demo.scores import KEPT_NS, Comparison, NamedRows, State, percentiles
-from inertial_estimation.estimation.derivatives import DerivativeFilter
+from inertial_estimation.estimation.savitzky_golay import SavitzkyGolayFilter
 from inertial_estimation.messages import JointStateDecoder
 from inertial_estimation.messages.layout import NANOSECONDS
 from inertial_estimation.ros.executors import LONG, make_executor
@@ -106,7 +106,7 @@ class Motion:
     def __init__(self, node: Node, moving: Sequence[str]) -> None:
         self._decode = JointStateDecoder().decode
         self._moving = moving
-        self._filter = DerivativeFilter(len(moving), *FILTER)
+        self._filter = SavitzkyGolayFilter(len(moving), *FILTER)
         self._rows: list[int] = []
         self._squares, self._count, self._last_ns = 0.0, 0, 0
         self.period_ns = 0

@@ -24,8 +24,8 @@ from inertial_estimation.sample import Array
 
 MAX_TRACKS = 64
 """Contacts at a time; more than this is not a robot but a fault of a sender."""
-MAX_PENDING = 8
-"""Points of one contact that may wait for their joint state."""
+MAX_PENDING = 1000
+"""Points of one contact that may wait for their instant."""
 MAX_PROBLEMS = 20
 
 
@@ -79,6 +79,7 @@ class ContactStream:
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
         self._robot, self._settings = robot, settings
         self._timeout_ns = round(1e9 * settings.contact_timeout)
+        self._ahead_ns = self._timeout_ns + round(1e9 * settings.filter_delay)
         self._tracks: list[_Track] = []
         self._last: tuple[Contact, ...] = ()
         self._received = self._dropped = 0
@@ -130,8 +131,8 @@ class ContactStream:
         if not self._tracks:
             self._last = ()
             return self._last
-        oldest, latest = stamp_ns - self._timeout_ns, stamp_ns + self._timeout_ns
-        # What lies far ahead was sent before time was set back.
+        oldest, latest = stamp_ns - self._timeout_ns, stamp_ns + self._ahead_ns
+        # What lies further ahead was sent before time was set back.
         self._tracks = [t for t in self._tracks if oldest <= t.points[-1][0] <= latest]
         found = [track.at(stamp_ns) for track in self._tracks]
         contacts = tuple(f[1] for f in found if f is not None and f[0] >= oldest)

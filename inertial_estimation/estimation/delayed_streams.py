@@ -222,9 +222,7 @@ class DelayedSensorStream(ImuStream):
             self._held.append(message)
             self._fed_ns, data, self._fed_since_ns = message
             if differentiator is not None:
-                differentiator.append(
-                    self._fed_ns, np.frombuffer(data, count=differentiator.n_channels)
-                )
+                self._feed(differentiator, self._fed_ns, data, self._fed_since_ns)
 
     def advance(self, stamp_ns: int) -> None:
         """Move to the newest reading that is not later than the instant [ns]."""
@@ -250,13 +248,9 @@ class DelayedSensorStream(ImuStream):
 
         """
         state = SensorStream.select(self, stamp_ns)
-        if self.is_standing(self._fed_ns - self._fed_since_ns):
-            if self._differentiator is not None:
-                # Standing values would pass for rest long after the sensor came back.
-                self._differentiator.reset()
-            if state == FRESH:
-                self.used -= 1
-                return FROZEN
+        if state == FRESH and self.is_standing(self._fed_ns - self._fed_since_ns):
+            self.used -= 1
+            return FROZEN
         if state != FRESH:
             return state
         self._interpolate(stamp_ns)

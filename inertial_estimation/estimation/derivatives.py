@@ -22,7 +22,6 @@ from inertial_estimation.sample import Array
 
 __all__ = [
     'BAND',
-    'DerivativeFilter',
     'Differentiator',
     'differentiate',
     'differentiate_with',
@@ -31,8 +30,6 @@ __all__ = [
     'smoother',
 ]
 
-DerivativeFilter = SavitzkyGolayFilter
-"""Name of the usual filter for those who do not choose."""
 BAND = 5.0
 """Noise band of the adaptive window over the standard deviation of the noise."""
 

@@ -237,7 +237,16 @@ class ImuStream(SensorStream):
         while queue and queue[0][0] <= stamp_ns:
             self.stamp_ns, self.data, self.since_ns = queue.popleft()
             if differentiator is not None:
-                differentiator.append(self.stamp_ns, np.frombuffer(self.data, count=3))
+                self._feed(differentiator, self.stamp_ns, self.data, self.since_ns)
+
+    def _feed(
+        self, differentiator: Differentiator, stamp_ns: int, data: bytes, since_ns: int
+    ) -> None:
+        """Give a reading to the filter, unless it stands: it would pass for a body at rest."""
+        if self.is_standing(stamp_ns - since_ns):
+            differentiator.reset()
+        else:
+            differentiator.append(stamp_ns, np.frombuffer(data, count=differentiator.n_channels))
 
     def select(self, stamp_ns: int) -> int:
         """
@@ -258,10 +267,7 @@ class ImuStream(SensorStream):
         differentiator = self._differentiator
         if differentiator is None:
             return state
-        if state == FROZEN:
-            # Standing values would pass for a body at rest long after the sensor came back.
-            differentiator.reset()
-        elif state == FRESH and self.stamp_ns != self._evaluated_ns:
+        if state == FRESH and self.stamp_ns != self._evaluated_ns:
             self._evaluated_ns = self.stamp_ns
             self.unfiltered += not differentiator.ready
             self.angular_acceleration = differentiator.evaluate()[0]
