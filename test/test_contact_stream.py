@@ -90,7 +90,7 @@ def test_a_point_enters_with_the_first_joint_state_that_is_not_earlier():
 
 
 def test_a_delayed_estimate_takes_what_was_felt_at_its_instant():
-    stream = make(filter_delay=0.2, contact_timeout=0.05)
+    stream = make(filter_delay=0.2, derivative_window=0.4, contact_timeout=0.05)
     for ms in range(1000):
         push(stream, ms, 'hand', 0.0, 0.0, 1e-4 * ms)
         if ms >= 200:

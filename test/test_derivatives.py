@@ -162,7 +162,7 @@ def test_after_a_gap_the_window_fills_again():
 @pytest.mark.parametrize('order', [2, 3, 5])
 @pytest.mark.parametrize('gap_ms', [26, 30, 32, 60, 80, 95])
 def test_noise_is_not_blown_up_by_a_leap_over_a_gap(gap_ms, order, rng):
-    """A fit whose newest samples stand alone behind a gap extrapolates: 500-fold noise at 95 ms."""
+    """A lone sample behind a gap is extrapolated to: 500-fold noise at 95 ms."""
     stamps = regular_stamps(600)
     stamps[300:] += (gap_ms - 1) * 1_000_000
     noise = rng.standard_normal((600, 50))

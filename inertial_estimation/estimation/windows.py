@@ -160,11 +160,11 @@ class WindowClock:
         """
         if self.filled(order):
             return ''
-        if self._leaps:
-            return f'a gap of more than {1e-6 * LARGEST_GAP * self._window_ns:.0f} ms'
         least = least_samples(order)
         window = f'derivative_window ({1e-9 * self._window_ns:g} s)'
         held = f'{self.count} of at least {least} samples in {window}'
+        if self._leaps and self.count >= least:
+            return f'a gap of more than {1e-6 * LARGEST_GAP * self._window_ns:.0f} ms'
         if (least - 1) * self.interval > self._window_ns:
             return f'{held}: it is too short for this rate and derivative_order {order}'
         return f'{held}, which is filling'
