@@ -50,6 +50,8 @@ def test_pushed_icub(tmp_path):
     ],
 )
 def test_pushed_icub_refuses_what_it_cannot_do(arguments, said):
+    if '--picture' in arguments:
+        pytest.importorskip('matplotlib', reason='pictures need matplotlib')
     done = run('pushed_icub.py', *arguments)
     assert done.returncode == 2
     assert said in done.stderr.splitlines()[-1]
