@@ -12,11 +12,11 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.streams import SampleAssembler
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration, FtSpec, LinkSensorSpec
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
+from inertial_estimation.streams.assembler import SampleAssembler
 
 __all__ = [
     'Contact',

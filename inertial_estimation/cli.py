@@ -138,9 +138,9 @@ def _add_check(verbs: Any) -> None:
 
 def _check(chosen: argparse.Namespace) -> None:
     """Describe a robot."""
+    from inertial_estimation.building import build_contacts, build_robot
     from inertial_estimation.check import check_robot, check_urdf
     from inertial_estimation.config import EstimatorSettings
-    from inertial_estimation.estimation.building import build_contacts, build_robot
     from inertial_estimation.estimation.contacts import Contact
 
     if bool(chosen.config) + bool(chosen.fixed_link) + bool(chosen.imu) > 1:

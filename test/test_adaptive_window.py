@@ -9,7 +9,7 @@ Not covered: what all filters have in common (test_derivatives.py), and which ba
 import numpy as np
 import pytest
 
-from inertial_estimation.estimation.adaptive_window import (
+from inertial_estimation.filters.adaptive_window import (
     GROWTH,
     LINE,
     PARABOLA,

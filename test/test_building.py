@@ -13,14 +13,14 @@ import pytest
 from robots import nested_humanoid_urdf, random_sample
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.check import check_robot
-from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, LogError, ModelError, ShapeError
-from inertial_estimation.estimation.building import (
+from inertial_estimation.building import (
     accepted_frame_ids,
     build_estimator,
     build_robot,
 )
+from inertial_estimation.check import check_robot
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError, LogError, ModelError, ShapeError
 from inertial_estimation.logs.replay import read_samples
 from inertial_estimation.model.robot import Robot
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from robots import nested_humanoid_urdf, random_sample
 
+from inertial_estimation.building import build_assembler, build_robot
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.estimation.building import build_assembler, build_robot
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.logs.causes import find_causes
 from inertial_estimation.logs.offsets import OffsetRequest, Offsets

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from robots import nested_humanoid_urdf
 
+from inertial_estimation.building import build_contact_stream
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, FrameNotFound, NameNotFound
-from inertial_estimation.estimation.building import build_contact_stream
 from inertial_estimation.estimation.contact_stream import MAX_PENDING, MAX_TRACKS
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot

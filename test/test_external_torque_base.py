@@ -13,9 +13,9 @@ import pytest
 from consistent_readings import ConsistentReadings, random_motion
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
+from inertial_estimation.building import build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import FrameNotFound
-from inertial_estimation.estimation.building import build_robot
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot

@@ -22,7 +22,8 @@ PACKAGE = 'inertial_estimation'
 FOLDER = Path(__file__).resolve().parents[1] / PACKAGE
 
 BASE = {'errors', 'sample', 'config', 'table'}
-MATHEMATICS = {*BASE, 'model', 'estimation', 'calibration', 'identification'}
+ENGINE = {*BASE, 'model', 'filters', 'streams', 'estimation'}
+MATHEMATICS = {*ENGINE, 'uncertainty', 'building', 'calibration', 'identification'}
 # Modules of folders without ROS that need it: each runs as a process of its own.
 PROCESSES = ('simulation.node', 'demo.watcher')
 # A module or folder of the package, and which others it may import.
@@ -34,7 +35,11 @@ MAY_IMPORT = {
     'config': {'errors', 'sample'},
     'model': BASE,
     'messages': BASE,
+    'filters': BASE,
+    'streams': {*BASE, 'filters'},
     'estimation': {*BASE, 'model'},
+    'uncertainty': ENGINE,
+    'building': ENGINE,
     'calibration': {*BASE, 'model'},
     'identification': {*BASE, 'model'},
     'logs': {*MATHEMATICS, 'messages'},

@@ -18,14 +18,13 @@ pytest.importorskip('rosbags')
 from bag_messages import IMU, JOINT_STATE, STORE, WRENCH, imu, joint_state, wrench, write_bag
 from robots import nested_humanoid_urdf
 
-from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import LogError, NameNotFound
-from inertial_estimation.estimation.building import (
+from inertial_estimation.building import (
     build_assembler,
     build_estimator,
     build_robot,
 )
-from inertial_estimation.estimation.streams import SampleAssembler
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.comparison import compare
 from inertial_estimation.logs.figures import CHECK, DRIFT
@@ -34,6 +33,7 @@ from inertial_estimation.logs.offsets import OffsetRequest
 from inertial_estimation.logs.replay import Recording, TimeRange, read_samples, run
 from inertial_estimation.logs.tables import make_tables
 from inertial_estimation.sample import SampleBatch
+from inertial_estimation.streams.assembler import SampleAssembler
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DATA = REPOSITORY.parent / 'shared' / 'data'

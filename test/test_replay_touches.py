@@ -13,9 +13,9 @@ from bag_messages import JOINT_STATE, POINT, STORE, point, write_bag
 from robots import nested_humanoid_urdf
 from test_replay import MS, SETTINGS, START, humanoid_messages
 
+from inertial_estimation.building import build_estimator, build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
-from inertial_estimation.estimation.building import build_estimator, build_robot
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.logs.bag import BagReader

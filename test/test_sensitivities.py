@@ -13,12 +13,12 @@ from robots import arm_with_wrist_sensor_urdf, random_sample
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.sensor_noise import NoiseModel
-from inertial_estimation.estimation.uncertainty import Uncertainty
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch
+from inertial_estimation.uncertainty.deviations import Uncertainty
+from inertial_estimation.uncertainty.sensor_noise import NoiseModel
 
 # Relative to the largest derivative by readings of a kind: five points, third order of the step.
 DERIVATIVE = 1e-6

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import ConfigError, ShapeError
-from inertial_estimation.estimation.adaptive_window import AdaptiveWindowFilter
-from inertial_estimation.estimation.filtered_noise import (
+from inertial_estimation.filters.adaptive_window import AdaptiveWindowFilter
+from inertial_estimation.filters.kalman import KalmanFilter
+from inertial_estimation.filters.savitzky_golay import SavitzkyGolayFilter
+from inertial_estimation.uncertainty.filtered_noise import (
     filter_weights,
     imu_covariance,
     independent,
     joint_covariance,
 )
-from inertial_estimation.estimation.kalman import KalmanFilter
-from inertial_estimation.estimation.savitzky_golay import SavitzkyGolayFilter
-from inertial_estimation.estimation.sensor_noise import NoiseModel, triangular_root
+from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
 
 RATE = 500.0
 # Standard deviations from 4000 independent channels err by 1.1 %, four times that is allowed.

@@ -15,11 +15,11 @@ from consistent_readings import ConsistentReadings, Motion
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
-from inertial_estimation.estimation.streams import SampleAssembler
 from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
 from inertial_estimation.logs.replay import Recording
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
+from inertial_estimation.streams.assembler import SampleAssembler
 
 # Round-off of forces of about 1e3 N.
 EXACT = 1e-8

@@ -17,18 +17,18 @@ from robots import random_sample
 from inertial_estimation.errors import FrameNotFound, ModelError, ShapeError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import Quality
-from inertial_estimation.estimation.filtered_noise import (
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.filters.savitzky_golay import SavitzkyGolayFilter
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch, SensorState
+from inertial_estimation.uncertainty.deviations import Uncertainty
+from inertial_estimation.uncertainty.filtered_noise import (
     filter_weights,
     imu_covariance,
     independent,
     joint_covariance,
 )
-from inertial_estimation.estimation.savitzky_golay import SavitzkyGolayFilter
-from inertial_estimation.estimation.sensor_noise import NoiseModel, triangular_root
-from inertial_estimation.estimation.uncertainty import Uncertainty
-from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch, SensorState
+from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
 
 # Two standard deviations hold 95.45 % of a normal distribution. Of 5000 draws within two lie
 # 95.45 +- 0.3 %; what bends the results adds to it.

@@ -27,7 +27,7 @@ from rclpy.task import Future
 from sensor_msgs.msg import JointState, MultiDOFJointState
 
 from inertial_estimation.demo.scores import KEPT_NS, Comparison, NamedRows, State, percentiles
-from inertial_estimation.estimation.savitzky_golay import SavitzkyGolayFilter
+from inertial_estimation.filters.savitzky_golay import SavitzkyGolayFilter
 from inertial_estimation.messages import JointStateDecoder
 from inertial_estimation.messages.layout import NANOSECONDS
 from inertial_estimation.ros.executors import LONG, make_executor

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from inertial_estimation.building import build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
-from inertial_estimation.estimation.building import build_robot
 from inertial_estimation.logs.figures import ReplayReport
 from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
 from inertial_estimation.logs.replay import Progress, TimeRange, no_progress, read_samples, run

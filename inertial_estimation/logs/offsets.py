@@ -22,11 +22,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.building import build_estimator
 from inertial_estimation.calibration.offset import OffsetFit, fit_offsets, model_offsets
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.estimation.balance import subtrees
-from inertial_estimation.estimation.building import build_estimator
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator

@@ -16,17 +16,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import LogError
-from inertial_estimation.estimation.building import (
+from inertial_estimation.building import (
     accepted_frame_ids,
     build_assembler,
     build_contact_stream,
     build_estimator,
 )
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import LogError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import WrenchEstimate
-from inertial_estimation.estimation.stream import AssemblerStatistics
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.assumed import AssumedWatch, ReportedJoint
 from inertial_estimation.logs.bag import IMU, JOINT_STATE, POINT, WRENCH, BagReader
@@ -40,6 +39,7 @@ from inertial_estimation.logs.touches import Touches, estimate_log
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import Array, Sample, SampleBatch
+from inertial_estimation.streams.stream import AssemblerStatistics
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how much of it is done, from 0 to 1."""

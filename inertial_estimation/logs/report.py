@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.estimate import Quality
-from inertial_estimation.estimation.stream import StreamStatistics
 from inertial_estimation.logs.causes import find_causes
 from inertial_estimation.logs.comparison import Comparison, compare
 from inertial_estimation.logs.figures import (
@@ -39,6 +38,7 @@ from inertial_estimation.logs.wording import (
     warn_of_touches,
 )
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.streams.stream import StreamStatistics
 
 Mask = NDArray[np.bool_]
 

@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from inertial_estimation.building import accepted_frame_ids, build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.estimation.building import accepted_frame_ids, build_robot
 from inertial_estimation.messages.layout import COUNT, NANOSECONDS, STAMP, STAMP_AT
 
 LAST_DOMAIN = 101

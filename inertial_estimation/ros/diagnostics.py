@@ -10,13 +10,13 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from inertial_estimation.estimation.contact_stream import ContactStatistics
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.stream import StreamStatistics
-from inertial_estimation.estimation.streams import AssemblerStatistics
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.conversions import ns_to_stamp
 from inertial_estimation.ros.cycles import CycleReport
 from inertial_estimation.ros.sources import Source
 from inertial_estimation.sample import Sample, SensorState
+from inertial_estimation.streams.assembler import AssemblerStatistics
+from inertial_estimation.streams.stream import StreamStatistics
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 SKEW_LIMIT = 1.0

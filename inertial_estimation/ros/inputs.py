@@ -16,15 +16,15 @@ from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
 
+from inertial_estimation.building import accepted_frame_ids
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.estimation.building import accepted_frame_ids
 from inertial_estimation.estimation.contact_stream import ContactStream
-from inertial_estimation.estimation.streams import SampleAssembler
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.executors import PolledGroup
 from inertial_estimation.ros.sources import Source
 from inertial_estimation.sample import Sample
+from inertial_estimation.streams.assembler import SampleAssembler
 
 CONTACTS = 'contacts'
 """Topic of the points that are felt."""

@@ -11,8 +11,6 @@ from rclpy.qos import QoSProfile
 
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.estimate import WrenchEstimate
-from inertial_estimation.estimation.stream import StreamStatistics
-from inertial_estimation.estimation.streams import AssemblerStatistics, SampleAssembler
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.cycles import Cycles
 from inertial_estimation.ros.dependence import DependenceWatch
@@ -30,6 +28,8 @@ from inertial_estimation.ros.diagnostics import (
 from inertial_estimation.ros.inputs import Inputs
 from inertial_estimation.ros.sources import Source
 from inertial_estimation.sample import Sample, SensorState
+from inertial_estimation.streams.assembler import AssemblerStatistics, SampleAssembler
+from inertial_estimation.streams.stream import StreamStatistics
 
 LOG_EVERY = 10
 """Reports between two warnings that say the same."""

@@ -9,14 +9,14 @@ from rclpy.clock import Clock, ClockType, JumpThreshold
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
 
-from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.estimation.building import (
+from inertial_estimation.building import (
     build_assembler,
     build_contact_stream,
     build_estimator,
     build_robot,
 )
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.ros.executors import has_events_executor
 from inertial_estimation.ros.inputs import Inputs

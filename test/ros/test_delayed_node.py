@@ -13,12 +13,12 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 
 from bench_robot import HUMANOID, JOINTS, PERIOD_NS, START_NS, BenchRobot
 
-from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.estimation.building import (
+from inertial_estimation.building import (
     build_assembler,
     build_estimator,
     build_robot,
 )
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.ros.conversions import NANOSECONDS
 
 N_SAMPLES = 30

@@ -17,8 +17,6 @@ from robots import nested_humanoid_urdf, random_sample
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.grounds import find_informed
-from inertial_estimation.estimation.stream import StreamStatistics
-from inertial_estimation.estimation.streams import SampleAssembler
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.cycles import CycleReport
@@ -35,6 +33,8 @@ from inertial_estimation.ros.diagnostics import (
 from inertial_estimation.ros.monitor import LOG_EVERY, Reminder
 from inertial_estimation.ros.sources import Source
 from inertial_estimation.sample import SensorState
+from inertial_estimation.streams.assembler import SampleAssembler
+from inertial_estimation.streams.stream import StreamStatistics
 
 
 def test_missing_velocities_come_with_the_remedy(rng):

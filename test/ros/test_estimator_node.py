@@ -33,13 +33,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.estimation.building import (
+from inertial_estimation.building import (
     build_assembler,
     build_estimator,
     build_robot,
 )
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.ros.conversions import point_to_message

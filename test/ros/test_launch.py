@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.estimation.building import (
+from inertial_estimation.building import (
     build_assembler,
     build_estimator,
     build_robot,
 )
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.messages import JointStateDecoder, WrenchDecoder
 
 ROOT = Path(__file__).parents[2]

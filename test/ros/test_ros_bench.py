@@ -10,9 +10,9 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 from bench_robot import HUMANOID
 from rclpy.serialization import deserialize_message
 
+from inertial_estimation.building import accepted_frame_ids, build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.estimation.building import accepted_frame_ids, build_robot
 from inertial_estimation.ros.bench import _compare, _topics, measure_cycle_loss
 from inertial_estimation.simulation.description import icub_urdf
 

@@ -18,7 +18,6 @@ from inertial_estimation.config import (
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.streams import SampleAssembler
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import (
@@ -29,6 +28,7 @@ from inertial_estimation.model.sensors import (
     LinkSensorSpec,
 )
 from inertial_estimation.model.urdf import pose_from_xyz_rpy
+from inertial_estimation.streams.assembler import SampleAssembler
 
 
 def build_robot(settings: EstimatorSettings, urdf: str) -> Robot:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-from inertial_estimation.estimation.windows import Rings, WindowClock
+from inertial_estimation.filters.windows import Rings, WindowClock
 from inertial_estimation.sample import Array
 
 Flags = NDArray[np.bool_]

@@ -11,14 +11,14 @@ import numpy as np
 
 from inertial_estimation.config import FtSettings, ImuSettings
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.estimation.derivatives import Differentiator
-from inertial_estimation.estimation.stream import (
+from inertial_estimation.filters.derivatives import Differentiator
+from inertial_estimation.sample import Array, SensorState
+from inertial_estimation.streams.stream import (
     MAX_QUEUE,
     FrozenInterval,
     Stream,
     StreamStatistics,
 )
-from inertial_estimation.sample import Array, SensorState
 
 READING_BYTES = 6 * 8
 NO_READING = np.full(6, np.nan).tobytes()

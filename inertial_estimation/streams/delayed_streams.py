@@ -20,22 +20,22 @@ from itertools import takewhile
 import numpy as np
 
 from inertial_estimation.config import FtSettings, ImuSettings
-from inertial_estimation.estimation.derivatives import Differentiator
-from inertial_estimation.estimation.joint_stream import (
+from inertial_estimation.filters.derivatives import Differentiator
+from inertial_estimation.sample import Array, SensorState
+from inertial_estimation.streams.joint_stream import (
     ACCELERATION,
     POSITION,
     VELOCITY,
     Indices,
     JointPart,
 )
-from inertial_estimation.estimation.sensor_stream import (
+from inertial_estimation.streams.sensor_stream import (
     FRESH,
     FROZEN,
     ImuStream,
     SensorStream,
     is_finite,
 )
-from inertial_estimation.sample import Array, SensorState
 
 WARMING = int(SensorState.WARMING)
 WAITING = 2

@@ -18,7 +18,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.linalg.lapack import dposv
 
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.estimation.windows import Rings, Stamps, WindowClock
+from inertial_estimation.filters.windows import Rings, Stamps, WindowClock
 from inertial_estimation.sample import Array
 
 

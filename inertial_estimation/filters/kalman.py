@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inertial_estimation.estimation.kalman_gains import (
+from inertial_estimation.filters.kalman_gains import (
     UNIT,
     Gains,
     gains_of_step,
@@ -30,7 +30,7 @@ from inertial_estimation.estimation.kalman_gains import (
     smoother_gain,
     steady_gains,
 )
-from inertial_estimation.estimation.windows import REGULAR_TOLERANCE
+from inertial_estimation.filters.windows import REGULAR_TOLERANCE
 from inertial_estimation.sample import Array
 
 SETTLING = 14.0

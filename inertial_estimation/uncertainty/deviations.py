@@ -20,12 +20,12 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.faults import find_faults, without_faults, working_of
 from inertial_estimation.estimation.plan import LOST, Plan
-from inertial_estimation.estimation.sensitivities import Disturbances, Roots, Sensitivities
-from inertial_estimation.estimation.sensor_noise import NoiseModel, triangular_root
 from inertial_estimation.estimation.solver import Solver
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator, _is_faulty
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
+from inertial_estimation.uncertainty.sensitivities import Disturbances, Roots, Sensitivities
+from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

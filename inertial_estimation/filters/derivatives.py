@@ -14,10 +14,10 @@ import numpy as np
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.estimation.adaptive_window import AdaptiveWindowFilter
-from inertial_estimation.estimation.kalman import KalmanFilter
-from inertial_estimation.estimation.savitzky_golay import SavitzkyGolayFilter, differentiate
-from inertial_estimation.estimation.windows import Stamps
+from inertial_estimation.filters.adaptive_window import AdaptiveWindowFilter
+from inertial_estimation.filters.kalman import KalmanFilter
+from inertial_estimation.filters.savitzky_golay import SavitzkyGolayFilter, differentiate
+from inertial_estimation.filters.windows import Stamps
 from inertial_estimation.sample import Array
 
 __all__ = [

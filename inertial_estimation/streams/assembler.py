@@ -23,14 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.estimation.delayed_streams import DelayedJointPart, DelayedSensorStream
-from inertial_estimation.estimation.derivatives import (
+from inertial_estimation.filters.derivatives import (
     Differentiator,
     gyroscope_differentiator,
     joint_differentiator,
     smoother,
 )
-from inertial_estimation.estimation.joint_stream import (
+from inertial_estimation.sample import Array, Sample, SensorState
+from inertial_estimation.streams.delayed_streams import DelayedJointPart, DelayedSensorStream
+from inertial_estimation.streams.joint_stream import (
     ACCELERATION,
     EFFORT,
     POSITION,
@@ -41,14 +42,13 @@ from inertial_estimation.estimation.joint_stream import (
     States,
     joint_template,
 )
-from inertial_estimation.estimation.sensor_stream import (
+from inertial_estimation.streams.sensor_stream import (
     FRESH,
     NO_READING,
     ImuStream,
     SensorStream,
 )
-from inertial_estimation.estimation.stream import AssemblerStatistics
-from inertial_estimation.sample import Array, Sample, SensorState
+from inertial_estimation.streams.stream import AssemblerStatistics
 
 INVALID = int(SensorState.INVALID)
 STALE = int(SensorState.STALE)

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.contact_forces import NEARLY
-from inertial_estimation.estimation.loads import Loads
 from inertial_estimation.estimation.plan import Plan
-from inertial_estimation.estimation.products import product
-from inertial_estimation.estimation.split_derivatives import Answer, Problem, solve
 from inertial_estimation.estimation.splits import Split
+from inertial_estimation.uncertainty.loads import Loads
+from inertial_estimation.uncertainty.products import product
+from inertial_estimation.uncertainty.split_derivatives import Answer, Problem, solve
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.dynamics import Dynamics
-from inertial_estimation.estimation.loads import find_loads
-from inertial_estimation.estimation.motion_noise import MotionDerivatives
 from inertial_estimation.estimation.plan import Plan
-from inertial_estimation.estimation.products import product
-from inertial_estimation.estimation.shares import Placed, Shares, Sharing
 from inertial_estimation.estimation.transforms import compose, cross_matrix
+from inertial_estimation.uncertainty.loads import find_loads
+from inertial_estimation.uncertainty.motion_noise import MotionDerivatives
+from inertial_estimation.uncertainty.products import product
+from inertial_estimation.uncertainty.shares import Placed, Shares, Sharing
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
