@@ -57,11 +57,12 @@ class Dynamics:
         self._v_rows = forest.joint_rows[inside]
         self._linear = forest.top_rows[: len(sources), :3].ravel()
         self._angular = forest.top_rows[: len(sources), 3:].ravel()
-        self._q = pin.neutral(forest.model)
-        self._v = np.zeros(forest.model.nv)
-        self._a = np.zeros(forest.model.nv)
+        self.q = pin.neutral(forest.model)
+        """Positions of the forest in the last `run`, shape (nq,); `v` and `a` likewise, (nv,)."""
+        self.v = np.zeros(forest.model.nv)
+        self.a = np.zeros(forest.model.nv)
         if robot.fixed_frame:
-            self._a[self._linear] = -robot.gravity
+            self.a[self._linear] = -robot.gravity
 
     def run(self, sample: Sample) -> None:
         """
@@ -73,8 +74,8 @@ class Dynamics:
             All joints, and all IMUs that serve, must be finite.
 
         """
-        self._write(sample, self._q, self._v, self._a)
-        self._compute(self._q, self._v, self._a, sample.positions)
+        self._write(sample, self.q, self.v, self.a)
+        self._compute(self.q, self.v, self.a, sample.positions)
 
     def run_many(self, samples: SampleBatch) -> tuple[Array, Array, Array]:
         """
@@ -93,7 +94,7 @@ class Dynamics:
 
         """
         n = len(samples)
-        q, v, a = (np.tile(x, (n, 1)) for x in (self._q, self._v, self._a))
+        q, v, a = (np.tile(x, (n, 1)) for x in (self.q, self.v, self.a))
         self._write(samples, q, v, a)
         positions = np.ascontiguousarray(samples.positions)
         tau, poses, jacobian = (

@@ -75,8 +75,10 @@ class Solver:
         self._factors = balance.joint_factors.reshape(2 * n_joints, n_terms).copy()
         self._loads = np.empty((*lead, 2 * n_joints, 6))
         self._pairs_of_loads = self._loads.reshape(*lead, n_joints, 2, 6)
-        self._contacts = plan.contacts
-        self._columns = [split.columns.copy() for split in plan.splits]
+        self.contacts = plan.contacts
+        """Contacts of the step, where they are then."""
+        self.columns = [split.columns.copy() for split in plan.splits]
+        """Their unknowns for each split of the plan, as `Split.columns`."""
         flags = (plan.ranks, *plan.quality, plan.used_imus, plan.used_fts)
         self._flags: tuple[Any, ...] = tuple(np.broadcast_to(a, (*lead, len(a))) for a in flags)
 
@@ -90,10 +92,10 @@ class Solver:
             The same as those of the plan, but for their points.
 
         """
-        if contacts is self._contacts:
+        if contacts is self.contacts:
             return
-        self._contacts = contacts
-        for split, columns in zip(self.plan.splits, self._columns):
+        self.contacts = contacts
+        for split, columns in zip(self.plan.splits, self.columns):
             for k, (rows, starts) in enumerate(zip(split.contacts, split.starts)):
                 for c, start in zip(rows.tolist(), starts.tolist()):
                     contact = contacts[c]
@@ -146,7 +148,7 @@ class Solver:
             wrenches[..., plan.known, :] = plan.known_wrenches
         torques, external_torques = self._torques(tau, jacobian)
         estimate = WrenchEstimate(
-            stamp_ns, self._contacts, wrenches, torques, external_torques, residuals, *flags
+            stamp_ns, self.contacts, wrenches, torques, external_torques, residuals, *flags
         )
         return estimate if plan.complete else _with_gaps(estimate, plan)
 
@@ -195,7 +197,7 @@ class Solver:
             return self._flags
         flags = (flag.copy() for flag in self._flags[:5])
         ranks, contact, torque, load, submodel = flags
-        for split, columns in zip(plan.splits, self._columns):
+        for split, columns in zip(plan.splits, self.columns):
             solution = self._split(split, columns, totals)
             rows = plan.residual_rows[split.rows]
             ranks[..., rows] = solution.rank

@@ -106,7 +106,7 @@ class WrenchEstimator:
             raise ConfigError(f'length_scale is {length_scale}, expected a positive length')
         if not 0.0 <= rank_tolerance < 1.0:
             raise ConfigError(f'rank_tolerance is {rank_tolerance}, expected 0 or more, below 1')
-        self._rank_tolerance = rank_tolerance
+        self.rank_tolerance = rank_tolerance
         self._sizes = Sizes(len(robot.joint_names), len(robot.imus), n_fts)
         self._check_shapes = SampleShapes(robot).check
         self._solvers = Solvers(robot, length_scale, rank_tolerance)
@@ -143,18 +143,7 @@ class WrenchEstimator:
             If a contact names a frame that the robot does not have.
 
         """
-        self._check_shapes(sample, ())
-        given = self._contact_set(contacts)
-        assumed = self._none_assumed
-        if sample.joint_states is not None:
-            assumed = (sample.joint_states == SensorState.ASSUMED).tobytes()
-        solver = self._solvers.faultless(assumed, given)
-        solver.plan.dynamics.run(sample)
-        if _is_faulty(solver.plan, sample):
-            faults = find_faults(sample, self._between)
-            solver = self._solvers.get(working_of(faults, self._sizes), given)
-            sample = without_faults(sample, faults, self._sizes)
-            solver.plan.dynamics.run(sample)
+        solver, sample = self.prepare(sample, contacts)
         dynamics = solver.plan.dynamics
         readings = self.calibration.apply(sample.ft_readings)
         return solver.solve(
@@ -197,12 +186,51 @@ class WrenchEstimator:
             for start in range(0, max(1, len(rows)), CHUNK):
                 order.append(rows[start : start + CHUNK])
                 chunk = without_faults(samples.take(order[-1]), faults, self._sizes)
-                solver = Solver(plan, self._rank_tolerance, (len(chunk),))
+                solver = Solver(plan, self.rank_tolerance, (len(chunk),))
                 solver.place(given.contacts)
                 readings = self.calibration.apply(chunk.ft_readings)
                 results = plan.dynamics.run_many(chunk)
                 parts.append(solver.solve(chunk.stamp_ns, *results, readings))
         return _join(parts, order)
+
+    def prepare(
+        self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
+    ) -> tuple[Solver, Sample]:
+        """
+        Return what a sample is estimated with: all of `update` before the arithmetic.
+
+        Parameters
+        ----------
+        sample, contacts
+            As in `update`.
+
+        Returns
+        -------
+        solver : Solver
+            For the sensors that work and these contacts, which it has; the dynamics of its plan
+            are those of the sample. Both are overwritten by the next call.
+        sample : Sample
+            Without the readings that are not used.
+
+        Raises
+        ------
+        ShapeError, ModelError, FrameNotFound
+            As `update` does.
+
+        """
+        self._check_shapes(sample, ())
+        given = self._contact_set(contacts)
+        assumed = self._none_assumed
+        if sample.joint_states is not None:
+            assumed = (sample.joint_states == SensorState.ASSUMED).tobytes()
+        solver = self._solvers.faultless(assumed, given)
+        solver.plan.dynamics.run(sample)
+        if _is_faulty(solver.plan, sample):
+            faults = find_faults(sample, self._between)
+            solver = self._solvers.get(working_of(faults, self._sizes), given)
+            sample = without_faults(sample, faults, self._sizes)
+            solver.plan.dynamics.run(sample)
+        return solver, sample
 
     def with_touches(self, touches: Iterable[Contact]) -> ContactSet:
         """

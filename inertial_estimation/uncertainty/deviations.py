@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
-from inertial_estimation.estimation.faults import find_faults, without_faults, working_of
 from inertial_estimation.estimation.plan import LOST, Plan
 from inertial_estimation.estimation.solver import Solver
-from inertial_estimation.estimation.wrench_estimator import WrenchEstimator, _is_faulty
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 from inertial_estimation.uncertainty.sensitivities import Disturbances, Roots, Sensitivities
@@ -164,7 +163,7 @@ class Uncertainty:
         self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None
     ) -> tuple[Solver, Disturbances]:
         """Return the solver that a sample goes to and what noise does to its results."""
-        solver, sample = _prepared(self._estimator, sample, contacts)
+        solver, sample = self._estimator.prepare(sample, contacts)
         plan = solver.plan
         joints = self._joints
         if sample.joint_states is not None:
@@ -175,40 +174,15 @@ class Uncertainty:
         roots = Roots(joints, self._imus[plan.dynamics.imus], self._fts)
         readings = self._estimator.calibration.apply(sample.ft_readings)
         sensitivities = self._sensitivities(plan)
-        return solver, sensitivities.evaluate(plan.dynamics, solver._columns, readings, roots)
+        return solver, sensitivities.evaluate(plan.dynamics, solver.columns, readings, roots)
 
     def _sensitivities(self, plan: Plan) -> Sensitivities:
         """Return what was laid out for a plan; it goes when the plan does."""
         found = self._kept.get(plan)
         if found is None:
             _check_masses(plan)
-            found = self._kept[plan] = Sensitivities(plan, self._estimator._rank_tolerance)
+            found = self._kept[plan] = Sensitivities(plan, self._estimator.rank_tolerance)
         return found
-
-
-def _prepared(
-    estimator: WrenchEstimator,
-    sample: Sample,
-    contacts: Iterable[Contact] | ContactSet | None,
-) -> tuple[Solver, Sample]:
-    """
-    Return the solver that the estimator takes for a sample, and the sample as it takes it.
-
-    The dynamics of its plan are run.
-    """
-    estimator._check_shapes(sample, ())
-    given = estimator._contact_set(contacts)
-    assumed = estimator._none_assumed
-    if sample.joint_states is not None:
-        assumed = (sample.joint_states == SensorState.ASSUMED).tobytes()
-    solver = estimator._solvers.faultless(assumed, given)
-    solver.plan.dynamics.run(sample)
-    if _is_faulty(solver.plan, sample):
-        faults = find_faults(sample, estimator._between)
-        solver = estimator._solvers.get(working_of(faults, estimator._sizes), given)
-        sample = without_faults(sample, faults, estimator._sizes)
-        solver.plan.dynamics.run(sample)
-    return solver, sample
 
 
 def _sorted(
@@ -227,7 +201,7 @@ def _sorted(
     residuals[plan.residual_rows[residual_rows]] = framed[n_active:]
     if not plan.complete:
         _lose(plan, wrenches, torques, external, residuals)
-    return Deviations(stamp_ns, solver._contacts, wrenches, torques, external, residuals)
+    return Deviations(stamp_ns, solver.contacts, wrenches, torques, external, residuals)
 
 
 def _lose(plan: Plan, *kinds: Array) -> None:

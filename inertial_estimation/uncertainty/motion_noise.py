@@ -101,5 +101,5 @@ def dynamics_derivatives(dynamics: Dynamics) -> tuple[Array, Array, Array]:
 
     """
     d = dynamics
-    by_q, by_v, by_a = pin.computeRNEADerivatives(d.forest.model, d.forest_data, d._q, d._v, d._a)
+    by_q, by_v, by_a = pin.computeRNEADerivatives(d.forest.model, d.forest_data, d.q, d.v, d.a)
     return by_q, by_v, by_a.T  # symmetric, and kept by columns
