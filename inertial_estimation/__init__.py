@@ -10,8 +10,10 @@ Which forces act on a robot: external wrenches and joint torques from FT sensors
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.grounds import find_grounds
+from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration, FtSpec, LinkSensorSpec
@@ -20,10 +22,12 @@ from inertial_estimation.streams.assembler import SampleAssembler
 
 __all__ = [
     'Contact',
+    'ContactSet',
     'EstimatorSettings',
     'FtCalibration',
     'FtSpec',
     'InertialEstimationError',
+    'InternalWrenches',
     'LinkSensorSpec',
     'Quality',
     'Robot',
@@ -33,4 +37,5 @@ __all__ = [
     'SensorState',
     'WrenchEstimate',
     'WrenchEstimator',
+    'find_grounds',
 ]

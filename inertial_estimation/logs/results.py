@@ -51,6 +51,8 @@ def write_results(
     """
     estimate = replay.estimate
     torques = JointEffortEncoder(replay.robot.joint_names)
+    base = replay.robot.links[replay.robot.base].name
+    external = JointEffortEncoder(replay.robot.joint_names, frame_id=base)
     layouts = _layouts(replay)
     defaults = estimate.contacts[: len(replay.settings.contacts)]
     names = topic_names(contact.name for contact in defaults)
@@ -66,7 +68,7 @@ def write_results(
             writer.write(f'{NAMESPACE}/external_wrenches', MULTI_DOF_JOINT_STATE, stamp, wrenches)
             for topic, encoder, rows in (
                 ('joint_torques', torques, estimate.torques[k]),
-                ('external_joint_torques', torques, estimate.external_torques[k]),
+                ('external_joint_torques', external, estimate.external_torques[k]),
                 ('quality', layout.quality, estimate.quality[k, layout.results]),
             ):
                 data = encoder.encode(stamp, rows)

@@ -69,6 +69,8 @@ class Outputs:
         self._encoders: dict[tuple[tuple[str, str], ...], ContactEncoders] = {}
         self._laid_out: tuple[Contact, ...] | None = None
         self._encode_torques = JointEffortEncoder(robot.joint_names).encode
+        base = robot.links[robot.base].name
+        self._encode_external = JointEffortEncoder(robot.joint_names, frame_id=base).encode
         self._quality = self._publisher(JointState, '~/quality')
         self._offsets = self._latched_offsets(estimator)
         self._decimated = [
@@ -95,7 +97,7 @@ class Outputs:
         encode = self._encoders_for(estimate.contacts)
         self._wrenches.publish(encode.wrenches(stamp_ns, estimate.wrenches))
         self._torques.publish(self._encode_torques(stamp_ns, estimate.torques))
-        self._external_torques.publish(self._encode_torques(stamp_ns, estimate.external_torques))
+        self._external_torques.publish(self._encode_external(stamp_ns, estimate.external_torques))
         self._quality.publish(encode.quality(stamp_ns, estimate.quality))
         # Time may have been set back since.
         if self._period_ns and not 0 <= stamp_ns - self._shown_ns < self._period_ns:

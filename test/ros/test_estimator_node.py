@@ -118,12 +118,13 @@ def test_every_cycle_is_what_the_library_says(bench, rng, raw, executor):
         message = robot.wait_for_stamp(wrenches, stamp)
         assert message.joint_names == HUMANOID['contacts']
         np.testing.assert_array_equal(rows(message), estimate.wrenches)
-        for topic, torques in (
-            ('joint_torques', estimate.torques),
-            ('external_joint_torques', estimate.external_torques),
+        for topic, base, torques in (
+            ('joint_torques', '', estimate.torques),
+            ('external_joint_torques', 'root', estimate.external_torques),
         ):
             message = robot.wait_for_stamp(robot.heard[f'wrench_estimator/{topic}'], stamp)
             assert message.name == list(joint_names)
+            assert message.header.frame_id == base
             np.testing.assert_array_equal(message.effort, torques)
     assert np.isfinite(estimate.wrenches).all()
 
