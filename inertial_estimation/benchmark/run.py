@@ -42,6 +42,7 @@ BATCH = 1000
 PEER, TUNED, NATIVE = 'iDynTree, Python step', 'iDynTree, tuned Python step', 'iDynTree, C++ calls'
 ONE, SEVERAL = 'update, 1 IMU', f'update, {len(SEVERAL_IMUS)} IMUs'
 SHARED = 'update, two forces in one submodel'
+TOUCHED = 'update, a touch whose point moves'
 SMALL, LARGE = 'update, synthetic, 32 joints', 'update, synthetic, 128 joints'
 WHOLE = 'batch, per instant'
 GOAL_COLUMNS = ('goal', 'value', 'limit', '')
@@ -151,6 +152,7 @@ def _contenders(block: int) -> dict[str, Timed]:
         SMALL: _synthetic(1),
         LARGE: _synthetic(4),
         SHARED: _updates(one, SQUEEZE),
+        TOUCHED: _touched(one),
     }
     contenders = {name: Timed(call, block) for name, call in calls.items()}
     contenders[WHOLE] = Timed(lambda: estimator.batch(batch), 1)
@@ -172,6 +174,18 @@ def _through(step: Callable[[Sample], object], samples: Sequence[Sample]) -> Cal
 def _updates(robot: Robot, contacts: Sequence[Contact]) -> Callable[[], object]:
     """Return a call of the estimator."""
     return _through(WrenchEstimator(robot, contacts).update, _samples(robot))
+
+
+def _touched(robot: Robot) -> Callable[[], object]:
+    """Return a call of the estimator with a force whose point is another one at each step."""
+    estimator = WrenchEstimator(robot, CONTACTS)
+    points = cycle((0.0, 0.0, 1e-3 * k) for k in range(SAMPLES))
+
+    def step(sample: Sample) -> object:
+        touch = Contact(CONTACTS[-1].frame, 'force', next(points))
+        return estimator.update(sample, estimator.with_touches([touch]))
+
+    return _through(step, _samples(robot))
 
 
 def _synthetic(scale: int) -> Callable[[], object]:
