@@ -51,6 +51,12 @@ class FtSettings(_Checked):
     matrix: tuple[float, ...] = setting(
         (), 'Applied to the reading first, 6 x 6 row by row; empty: identity', sizes=(0, 36)
     )
+    noise: tuple[float, ...] = setting(
+        (0.15, 0.15, 0.15, 0.005, 0.005, 0.005),
+        'Standard deviation of its readings, for the deviations topics: fx fy fz tx ty tz [N, Nm]',
+        range=(0.0, 1e6),
+        sizes=(6,),
+    )
     joint: str = setting('', 'Fixed joint that holds the sensor; empty: from the URDF tag')
     frame: str = setting(
         '', 'Frame of the reading, if the URDF has no tag', choices=('', 'child', 'sensor')
@@ -88,6 +94,11 @@ class ImuSettings(_Checked):
         "Bit-equal values for so long mean a frozen IMU; must exceed the IMU's own period "
         'from one new value to the next; 0: off [s]',
         range=(0.0, 1e6),
+    )
+    accelerometer_noise: float = setting(
+        0.03,
+        'Standard deviation of its accelerations, for the deviations topics [m/s^2]',
+        range=(0.0, 1e3),
     )
 
 
@@ -196,8 +207,8 @@ class EstimatorSettings(_Checked):
     )
     derivative_joint_noise: float = setting(
         1e-4,
-        'Standard deviation of joint positions, for kalman, and for adaptive_window whose band is '
-        'five times as wide; savitzky_golay: not used [rad or m]',
+        'Standard deviation of joint positions, for kalman, for adaptive_window whose band is '
+        'five times as wide, and for the deviations topics [rad or m]',
         range=(1e-9, 1.0),
     )
     derivative_gyroscope_noise: float = setting(
@@ -214,6 +225,18 @@ class EstimatorSettings(_Checked):
         'The same of the third derivative of the angular velocities of the IMUs '
         '[rad/s^4/sqrt(Hz)]',
         range=(1e-3, 1e7),
+    )
+    joint_velocity_noise: float = setting(
+        0.01,
+        'Standard deviation of joint velocities from messages, for the deviations topics '
+        '[rad/s or m/s]',
+        range=(0.0, 1e3),
+    )
+    assumed_position_noise: float = setting(
+        0.0,
+        'Standard deviation of assumed joint positions, for the deviations topics; 0: exact '
+        '[rad or m]',
+        range=(0.0, 1e3),
     )
     filter_delay: float = setting(
         0.0,
@@ -260,6 +283,11 @@ class EstimatorSettings(_Checked):
     reset_on_time_jump: bool = setting(True, 'Clear filters and buffers when time goes back')
     visualization_rate: float = setting(
         50.0, 'Rate of the rviz topics and markers; 0: none [Hz]', range=(0.0, 1000.0)
+    )
+    deviations_rate: float = setting(
+        20.0,
+        'Rate of the standard deviations, while somebody subscribes; 0: none [Hz]',
+        range=(0.0, 1000.0),
     )
     queue_depth: int = setting(20, 'History depth of the subscriptions', range=(1, 1000))
     executor: str = setting(
