@@ -534,3 +534,36 @@ def test_a_tag_wins_over_a_link_of_its_name():
     )
     (imu,) = Robot.from_urdf(urdf, imus=['head']).imus
     np.testing.assert_array_equal(imu.L_H_S[:3, 3], [0.0, 0.0, 0.2])
+
+
+def test_what_an_imu_measures_is_what_its_tag_says_where_both_kinds_are_tagged():
+    tags = (
+        ACC.format('acc', 'body', '<origin xyz="0.5 0 0"/>')
+        + GYRO.format('gyro', 'body', '<origin xyz="0.1 0 0"/>')
+        + ACC.format('pair', 'arm', '')
+        + GYRO.format('pair_gyro', 'arm', '')
+    )
+    text = two_link_urdf().replace('</robot>', tags + '</robot>')
+    chosen = ['acc', 'gyro', 'pair', 'body', LinkSensorSpec('whole', 'acc', measures='both')]
+    imus = Robot.from_urdf(text, imus=chosen).imus
+    kinds = ['accelerometer', 'gyroscope', 'both', 'both', 'both']
+    assert [imu.measures for imu in imus] == kinds
+
+
+def test_a_lone_kind_of_tag_stands_for_a_whole_imu():
+    tags = ACC.format('acc', 'body', '')
+    text = two_link_urdf().replace('</robot>', tags + '</robot>')
+    assert Robot.from_urdf(text, imus=['acc']).imus[0].measures == 'both'
+
+
+@pytest.mark.parametrize(
+    ('given', 'message'),
+    [
+        ({'measures': 'acc'}, "'a' measures 'acc': write one of both, accelerometer, gyroscope"),
+        ({'accelerometer_noise': 0.0}, "accelerometer_noise of IMU 'a' is 0.0"),
+        ({'gyroscope_noise': float('nan')}, "gyroscope_noise of IMU 'a' is nan"),
+    ],
+)
+def test_an_imu_that_cannot_be_is_refused(given, message):
+    with pytest.raises(ModelError, match=message):
+        LinkSensorSpec('a', **given)

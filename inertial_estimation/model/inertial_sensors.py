@@ -56,7 +56,8 @@ class InertialSensors:
     """
     The accelerometers and gyroscopes of a robot, and the IMUs that they make.
 
-    An IMU is the pair of them at one frame; a description may also place one as a whole.
+    An IMU is the pair of them at one frame; a description may also place one as a whole, or name
+    one of the two alone.
     """
 
     bodies: Mapping[str, Place]
@@ -171,16 +172,45 @@ class InertialSensors:
     def _imu(self, given: str | tuple[str, str] | LinkSensorSpec) -> Imu:
         """Return the IMU of a name, of a name and a frame, or of a description."""
         spec = LinkSensorSpec(*given) if isinstance(given, tuple) else _described(given)
+        frame, link, L_H_S = self._imu_place(spec)
+        return Imu(
+            spec.name,
+            frame,
+            link,
+            L_H_S,
+            spec.measures or self._kind_at(frame),
+            spec.accelerometer_noise,
+            spec.gyroscope_noise,
+        )
+
+    def _imu_place(self, spec: LinkSensorSpec) -> tuple[str, int, Array]:
+        """Return frame and place of a described IMU."""
         frame = spec.frame or spec.name
         if spec.pose is not None:
             # Its readings are in a frame of its own, which only its name stands for.
             frame = spec.name
-        elif frame in self._by_name and not self._by_name[frame].has_tag:
+        elif frame in self._by_name and not self._by_name[frame].has_tag and not spec.measures:
             # Many descriptions have one tag only for an IMU; a configuration has no such excuse.
             acc = self._accelerometer_of(spec.name, self._by_name[frame])
-            return Imu(spec.name, frame, acc.link, acc.L_H_S)
-        link, L_H_S = _place(f"IMU '{spec.name}'", spec, self.bodies, self._by_name)
-        return Imu(spec.name, frame, link, L_H_S)
+            return frame, acc.link, acc.L_H_S
+        return frame, *_place(f"IMU '{spec.name}'", spec, self.bodies, self._by_name)
+
+    def _kind_at(self, frame: str) -> str:
+        """
+        Return what an IMU at a frame measures.
+
+        A tag says it where the URDF tags both kinds; many have one tag for a whole IMU.
+        """
+        sensor = self._by_name.get(frame)
+        if sensor is None or not sensor.has_tag or not all(self.tags.values()):
+            return 'both'
+        groups = zip(KINDS, (self.accelerometers, self.gyroscopes), strict=True)
+        found = [
+            kind
+            for kind, used in groups
+            if any(not _apart(sensor, other) for other in (*self.tags[kind].values(), *used))
+        ]
+        return found[0] if len(found) == 1 else 'both'
 
     def _accelerometer_of(self, imu: str, sensor: LinkSensor) -> LinkSensor:
         """Return the accelerometer of the pair that a described sensor belongs to."""

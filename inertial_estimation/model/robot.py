@@ -126,7 +126,8 @@ class Robot:
             descriptions; a description stands in place of a tag of its name. Default: every tag.
         imus : iterable of str, (str, str) or LinkSensorSpec, optional
             IMUs in use: name, name and frame, or description. The frame is an accelerometer or
-            gyroscope (one that has no tag must have its partner there), a link or a joint.
+            gyroscope (one that has no tag must have its partner there, unless the description
+            says what the IMU measures), a link or a joint.
             Default: none with a fixed link, otherwise each accelerometer and gyroscope of one
             link whose frames agree.
         fixed_link : str, optional

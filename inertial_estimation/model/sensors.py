@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import ModelError, ShapeError
 
 Array = NDArray[np.float64]
+
+MEASURES = ('both', 'accelerometer', 'gyroscope')
+"""What an IMU may measure."""
 
 
 def read_only(array: object) -> Array:
@@ -140,7 +144,8 @@ class LinkSensorSpec:
     Raises
     ------
     ModelError
-        If the pose is not finite, or no frame is named for it.
+        If the pose is not finite, or no frame is named for it; if it measures nothing that an IMU
+        does, or its noise is no positive number.
     ShapeError
         If the pose has the wrong shape.
 
@@ -151,9 +156,28 @@ class LinkSensorSpec:
     """Where it sits: a sensor tag, link or joint of the URDF; empty: the one of its name."""
     pose: Array | None = None
     """Pose of the sensor in that frame, then a link or joint, shape (4, 4) [m]; None: at it."""
+    measures: str = ''
+    """
+    Of an IMU: one of `MEASURES`. Empty: what the tag is that it sits at, if the URDF has tags of
+    both kinds and no other sensor is at its frame; else both.
+    """
+    accelerometer_noise: float = 1.0
+    """Of an IMU: standard deviation, by which it weighs beside others of its body [m/s^2]."""
+    gyroscope_noise: float = 1.0
+    """The same of the angular velocity [rad/s]."""
 
     def __post_init__(self) -> None:
-        """Check the pose."""
+        """Check what it measures, its noise and its pose."""
+        if self.measures not in ('', *MEASURES):
+            raise ModelError(
+                f"IMU '{self.name}' measures '{self.measures}': write one of {', '.join(MEASURES)}"
+            )
+        for kind in ('accelerometer', 'gyroscope'):
+            noise = getattr(self, f'{kind}_noise')
+            if not 0.0 < noise < inf:
+                raise ModelError(
+                    f"{kind}_noise of IMU '{self.name}' is {noise}, expected a positive number"
+                )
         if self.pose is None:
             return
         _check_pose(f"sensor '{self.name}'", self.pose)
@@ -194,7 +218,7 @@ class LinkSensor:
 
 @dataclass(frozen=True, eq=False)
 class Imu:
-    """Accelerometer and gyroscope that report in one frame."""
+    """Accelerometer and gyroscope that report in one frame, or only one of the two."""
 
     name: str
     frame: str
@@ -203,6 +227,12 @@ class Imu:
     """Index of the link."""
     L_H_S: Array
     """Pose of the frame in the link's frame, shape (4, 4) [m]."""
+    measures: str = 'both'
+    """One of `MEASURES`; what it does not measure is not read, whatever its messages hold."""
+    accelerometer_noise: float = 1.0
+    """Standard deviation; only ratios among the sensors of one body count [m/s^2]."""
+    gyroscope_noise: float = 1.0
+    """The same of the angular velocity [rad/s]."""
 
 
 @dataclass(frozen=True, eq=False)
