@@ -67,7 +67,6 @@ class ConsistentReadings:
         self.data = self.model.createData()
         self.frames = {frame.name: frame for frame in self.model.frames}
         self.rows = [self.model.idx_vs[self.model.getJointId(j)] for j in robot.joint_names]
-        self.q_rows = [self.model.idx_qs[self.model.getJointId(j)] for j in robot.joint_names]
         self.ft_rows = [self.model.idx_vs[self.model.getJointId(j)] for j in ft_joints]
 
     def sample(
@@ -110,7 +109,9 @@ class ConsistentReadings:
         """Return configuration, velocity and acceleration with the root link at the origin."""
         q = pin.neutral(self.model)
         v, a = np.zeros((2, self.model.nv))
-        q[self.q_rows], v[self.rows], a[self.rows] = motion[:3]
+        v[self.rows] = motion.positions
+        q = pin.integrate(self.model, q, v)  # continuous joints have two rows of q
+        v[self.rows], a[self.rows] = motion.velocities, motion.accelerations
         v[3:6] = motion.rate
         return q, v, a
 

@@ -1,0 +1,364 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What the sensors of a robot in motion read: from state and wrenches to readings [T section 4.3].
+
+S is the frame of a sensor, L that of the link that carries it, A is inertial. The readings of
+gyroscopes and accelerometers do not depend on the choice of A, nor do those of FT sensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ShapeError
+from inertial_estimation.model.equations_of_motion import EquationsOfMotion
+from inertial_estimation.model.floating_state import State
+from inertial_estimation.model.representations import Representation, proper_acceleration
+from inertial_estimation.model.rigid_body import net_wrench
+from inertial_estimation.model.sensors import FtSensor, Imu, LinkSensor
+from inertial_estimation.model.spatial import inverse_pose, wrench_transform
+from inertial_estimation.sample import Sample
+
+Array = NDArray[np.float64]
+
+
+def gyroscope(angular_velocity: Array, L_H_S: Array) -> Array:
+    """
+    Return what a gyroscope on a link reads [T 4.3, 4.4].
+
+    Parameters
+    ----------
+    angular_velocity : ndarray, shape (..., 3)
+        L_omega, of the link [rad/s].
+    L_H_S : ndarray, shape (4, 4)
+        Pose of the sensor in the link [m].
+
+    Returns
+    -------
+    ndarray, shape (..., 3)
+        S_omega [rad/s].
+
+    """
+    return np.asarray(angular_velocity @ L_H_S[:3, :3], dtype=np.float64)
+
+
+def accelerometer(angular_velocity: Array, proper_acceleration: Array, L_H_S: Array) -> Array:
+    """
+    Return what an accelerometer on a link reads [T 4.2]: (4.11b) solved for the sensor.
+
+    Parameters
+    ----------
+    angular_velocity : ndarray, shape (..., 3)
+        L_omega, of the link [rad/s].
+    proper_acceleration : ndarray, shape (..., 6)
+        Proper sensor acceleration of the link's frame, in its axes [m/s^2, rad/s^2].
+    L_H_S : ndarray, shape (4, 4)
+        Pose of the sensor in the link [m].
+
+    Returns
+    -------
+    ndarray, shape (..., 3)
+        Acceleration minus gravity of the origin of S, in the axes of S [m/s^2].
+
+    """
+    arm, rate = L_H_S[:3, 3], proper_acceleration[..., 3:]
+    turning = np.cross(rate, arm) + np.cross(angular_velocity, np.cross(angular_velocity, arm))
+    return np.asarray((proper_acceleration[..., :3] + turning) @ L_H_S[:3, :3], dtype=np.float64)
+
+
+class SensorModels:
+    """
+    The sensors of a robot, without error, at one instant.
+
+    Parameters
+    ----------
+    state : State
+        The robot in motion.
+    variables : EquationsOfMotion
+        In which the acceleration is given, of this state.
+    acceleration : ndarray, shape (6 + n_joints,)
+        Rate of ``variables.velocity``.
+    wrenches : mapping of str to ndarray of shape (6,), optional
+        External wrenches by frame, environment on robot, in and about the frame [N, Nm].
+
+    Raises
+    ------
+    FrameNotFound
+        If a wrench acts at a frame that the robot does not have.
+    ShapeError
+        If the acceleration or a wrench has the wrong shape.
+
+    """
+
+    def __init__(
+        self,
+        state: State,
+        variables: EquationsOfMotion,
+        acceleration: Array,
+        wrenches: Mapping[str, Array] | None = None,
+    ) -> None:
+        self.state, self._robot = state, state.model.robot
+        self._variables, self._acceleration = variables, np.array(acceleration, dtype=np.float64)
+        if self._acceleration.shape != variables.velocity.shape:
+            raise ShapeError('acceleration', variables.velocity.shape, self._acceleration.shape)
+        self._wrenches = _checked(wrenches or {})
+        for frame in self._wrenches:
+            self._robot.frame(frame)
+
+    @classmethod
+    def floating(
+        cls,
+        state: State,
+        joint_accelerations: Array,
+        wrenches: Mapping[str, Array] | None = None,
+    ) -> SensorModels:
+        """
+        Return the sensors of a robot that nothing holds but these wrenches [T 3.57].
+
+        Parameters
+        ----------
+        state : State
+            The robot in motion.
+        joint_accelerations : ndarray, shape (n_joints,)
+            Of the joints [rad/s^2 or m/s^2]. The wrenches cause the acceleration of the base.
+        wrenches : mapping of str to ndarray of shape (6,), optional
+            As for the class.
+
+        Returns
+        -------
+        SensorModels
+
+        Raises
+        ------
+        FrameNotFound, ShapeError
+            As for the class.
+
+        """
+        equations = state.equations('', Representation.LEFT)
+        acceleration = np.concatenate([np.zeros(6), joint_accelerations])
+        if acceleration.shape != equations.velocity.shape:
+            n = equations.velocity.size - 6
+            raise ShapeError('joint_accelerations', (n,), np.shape(joint_accelerations))
+        given = _checked(wrenches or {})
+        pushed = np.zeros(6)
+        for frame, wrench in given.items():
+            pushed += (state.jacobian(frame, equations, Representation.LEFT).T @ wrench)[:6]
+        for _ in range(2):  # the second round takes away the round-off of the first
+            lack = pushed - equations.inverse_dynamics(acceleration)[:6]
+            acceleration[:6] += np.linalg.solve(equations.mass_matrix[:6, :6], lack)
+        return cls(state, equations, acceleration, given)
+
+    def gyroscope(self, sensor: LinkSensor | Imu) -> Array:
+        """
+        Return the angular velocity that a gyroscope reads [T 4.4].
+
+        Parameters
+        ----------
+        sensor : LinkSensor or Imu
+            Where it sits.
+
+        Returns
+        -------
+        ndarray, shape (3,)
+            In its axes [rad/s].
+
+        """
+        return gyroscope(self._motions[0][sensor.link], sensor.L_H_S)
+
+    def angular_accelerometer(self, sensor: LinkSensor | Imu) -> Array:
+        """
+        Return the rate of what a gyroscope reads.
+
+        Parameters
+        ----------
+        sensor : LinkSensor or Imu
+            Where it sits.
+
+        Returns
+        -------
+        ndarray, shape (3,)
+            Angular acceleration in its axes [rad/s^2].
+
+        """
+        return gyroscope(self._motions[1][sensor.link, 3:], sensor.L_H_S)
+
+    def accelerometer(self, sensor: LinkSensor | Imu) -> Array:
+        """
+        Return what an accelerometer reads [T 4.2].
+
+        Parameters
+        ----------
+        sensor : LinkSensor or Imu
+            Where it sits.
+
+        Returns
+        -------
+        ndarray, shape (3,)
+            Acceleration minus gravity of its origin, in its axes [m/s^2].
+
+        """
+        velocities, accelerations = self._motions
+        return accelerometer(velocities[sensor.link], accelerations[sensor.link], sensor.L_H_S)
+
+    def magnetometer(self, sensor: LinkSensor | Imu, A_field: Array) -> Array:
+        """
+        Return what a magnetometer reads [T 4.5].
+
+        Parameters
+        ----------
+        sensor : LinkSensor or Imu
+            Where it sits.
+        A_field : ndarray, shape (3,)
+            Magnetic field, the same everywhere, in the axes of A; of any unit.
+
+        Returns
+        -------
+        ndarray, shape (3,)
+            In its axes, of the same unit.
+
+        """
+        return np.asarray(np.asarray(A_field, dtype=np.float64) @ self._A_R_S(sensor))
+
+    def orientation(self, sensor: LinkSensor | Imu, ref_R_A: Array) -> Array:
+        """
+        Return the orientation that an IMU reports [T 4.6].
+
+        Parameters
+        ----------
+        sensor : LinkSensor or Imu
+            Where it sits.
+        ref_R_A : ndarray, shape (3, 3)
+            Axes of A in the earth-fixed frame that this IMU has chosen for itself: constant, but
+            another one for every IMU and after every start.
+
+        Returns
+        -------
+        ndarray, shape (3, 3)
+            ref_R_S: its axes in that frame.
+
+        """
+        return np.asarray(np.asarray(ref_R_A, dtype=np.float64) @ self._A_R_S(sensor))
+
+    def force_torque(self, sensor: FtSensor) -> Array:
+        """
+        Return what an FT sensor reads [T 4.1], from the balance of one of its sides [T 4.23].
+
+        It is the side away from the root link, or from the fixed link of a robot that has one,
+        whose reaction so needs not be among the wrenches. If the robot floats, both sides say the
+        same where the wrenches cause the acceleration, as with `floating`.
+
+        Parameters
+        ----------
+        sensor : FtSensor
+            Of the robot.
+
+        Returns
+        -------
+        ndarray, shape (6,)
+            [force; torque] in and about the frame of the reading, of the child on the parent or
+            of the parent on the child as its direction says [N, Nm].
+
+        """
+        fixed = self._robot.frame(self._robot.fixed_frame)[0] if self._robot.fixed_frame else 0
+        beyond = self._beyond(sensor.child)
+        # Parent on child: what moves the side of the child, or the opposite of the other one.
+        side, sign = (~beyond, -1.0) if beyond[fixed] else (beyond, 1.0)
+        root_f = sign * self._unexplained[side].sum(axis=0)
+        S_H_root = inverse_pose(self._root_H_L[sensor.child] @ sensor.child_H_sensor)
+        return np.asarray(-sensor.direction * wrench_transform(S_H_root) @ root_f)
+
+    @property
+    def reaction(self) -> Array:
+        """
+        Sum of all other wrenches that the motion takes, [N, Nm].
+
+        In and about the fixed frame, else the root link, shape (6,). Zero for a robot that floats
+        if the wrenches cause the acceleration.
+        """
+        place = (0, np.eye(4))
+        if self._robot.fixed_frame:
+            place = self._robot.frame(self._robot.fixed_frame)
+        frame_H_root = inverse_pose(self._root_H_L[place[0]] @ place[1])
+        return np.asarray(wrench_transform(frame_H_root) @ self._unexplained.sum(axis=0))
+
+    def sample(self, stamp_ns: int = 0) -> Sample:
+        """
+        Return what all joint sensors, IMUs and FT sensors of the robot read.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp [ns].
+
+        Returns
+        -------
+        Sample
+            FT readings are wrenches: calibrated, without offset.
+
+        """
+        imus = self._robot.imus
+        return Sample(
+            stamp_ns,
+            np.array(self.state.positions),
+            np.array(self.state.root_velocity[6:]),
+            self._acceleration[6:].copy(),
+            np.array([self.gyroscope(imu) for imu in imus]).reshape(-1, 3),
+            np.array([self.accelerometer(imu) for imu in imus]).reshape(-1, 3),
+            np.array([self.angular_accelerometer(imu) for imu in imus]).reshape(-1, 3),
+            np.array([self.force_torque(ft) for ft in self._robot.ft_sensors]).reshape(-1, 6),
+        )
+
+    @cached_property
+    def _motions(self) -> tuple[Array, Array]:
+        """Return angular velocities (n_links, 3), proper sensor accelerations (n_links, 6)."""
+        state, form = self.state, Representation.SENSOR
+        velocities, accelerations = [], []
+        for name in self._robot.link_names:
+            velocities.append(state.velocity(name, form)[3:])
+            a = state.acceleration(name, self._variables, self._acceleration, form)
+            accelerations.append(
+                proper_acceleration(a, state.pose(name), self._robot.gravity, form)
+            )
+        return np.array(velocities), np.array(accelerations)
+
+    @cached_property
+    def _root_H_L(self) -> Array:
+        """Return the poses of the links in the root link, shape (n_links, 4, 4) [m]."""
+        poses = np.array([self.state.pose(name) for name in self._robot.link_names])
+        return np.asarray(inverse_pose(poses[0]) @ poses)
+
+    @cached_property
+    def _unexplained(self) -> Array:
+        """Return the net wrench of each link less the external ones, about the root (n, 6)."""
+        net = net_wrench(self._robot.parameters, *self._motions)
+        rows = np.asarray((wrench_transform(self._root_H_L) @ net[..., None])[..., 0])
+        for frame, wrench in self._wrenches.items():
+            link, L_H_F = self._robot.frame(frame)
+            rows[link] -= wrench_transform(self._root_H_L[link] @ L_H_F) @ wrench
+        return rows
+
+    def _beyond(self, child: int) -> NDArray[np.bool_]:
+        """Tell which links are beyond the joint above a link; parents come before children."""
+        beyond = np.zeros(len(self._robot.links), dtype=bool)
+        for k, link in enumerate(self._robot.links):
+            beyond[k] = k == child or (link.parent >= 0 and beyond[link.parent])
+        return beyond
+
+    def _A_R_S(self, sensor: LinkSensor | Imu) -> Array:
+        """Return the axes of a sensor in A."""
+        pose = self.state.pose(self._robot.link_names[sensor.link]) @ sensor.L_H_S
+        return np.asarray(pose[:3, :3])
+
+
+def _checked(wrenches: Mapping[str, Array]) -> dict[str, Array]:
+    """Return wrenches as arrays, or raise if one has the wrong shape."""
+    checked = {frame: np.array(wrench, dtype=np.float64) for frame, wrench in wrenches.items()}
+    for frame, wrench in checked.items():
+        if wrench.shape != (6,):
+            raise ShapeError(f'wrench at {frame}', (6,), wrench.shape)
+    return checked
