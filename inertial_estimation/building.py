@@ -29,6 +29,8 @@ from inertial_estimation.model.sensors import (
 )
 from inertial_estimation.model.urdf import pose_from_xyz_rpy
 from inertial_estimation.streams.assembler import SampleAssembler
+from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.uncertainty.stream_noise import StreamFilters, StreamNoise, stream_noise
 
 
 def build_robot(settings: EstimatorSettings, urdf: str) -> Robot:
@@ -192,6 +194,28 @@ def build_estimator(settings: EstimatorSettings, robot: Robot) -> WrenchEstimato
         length_scale=settings.length_scale,
         rank_tolerance=settings.rank_tolerance,
     )
+
+
+def build_noise(settings: EstimatorSettings, robot: Robot, rates: StreamRates) -> StreamNoise:
+    """
+    Return the noise of all readings that the settings state, behind their filters.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Noise of the messages, filters, delay and smoothing.
+    robot : Robot
+        What `build_robot` made of them.
+    rates : StreamRates
+        Of the streams, as from `SampleAssembler.rates`.
+
+    Returns
+    -------
+    StreamNoise
+        A stream whose rate is not known, or at which its filter cannot work, is not in it.
+
+    """
+    return stream_noise(settings, robot, rates, StreamFilters(settings))
 
 
 def build_contacts(settings: EstimatorSettings) -> list[Contact]:

@@ -39,7 +39,7 @@ MAY_IMPORT = {
     'streams': {*BASE, 'filters'},
     'estimation': {*BASE, 'model'},
     'uncertainty': ENGINE,
-    'building': ENGINE,
+    'building': {*ENGINE, 'uncertainty'},
     'calibration': {*BASE, 'model'},
     'identification': {*BASE, 'model'},
     'logs': {*MATHEMATICS, 'messages'},

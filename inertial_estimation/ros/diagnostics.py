@@ -13,6 +13,7 @@ from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.conversions import ns_to_stamp
 from inertial_estimation.ros.cycles import CycleReport
+from inertial_estimation.ros.deviations import DeviationsReport
 from inertial_estimation.ros.sources import Source
 from inertial_estimation.sample import Sample, SensorState
 from inertial_estimation.streams.assembler import AssemblerStatistics
@@ -295,6 +296,27 @@ def submodel_tasks(robot: Robot, estimate: WrenchEstimate) -> Iterable[Task]:
             'quality': ' '.join(flags),
         }
         yield Task(f'submodel {submodel.name}', level, ' '.join(flags) or 'measured', values)
+
+
+def deviations_task(report: DeviationsReport) -> Task:
+    """
+    Return the state of the standard deviations; nobody has to ask for them.
+
+    Parameters
+    ----------
+    report : DeviationsReport
+        Since the last time.
+
+    Returns
+    -------
+    Task
+
+    """
+    level, message = OK, 'published' if report.count else 'nobody asks for them'
+    if report.lack and not report.count:
+        level, message = WARN, f'not published: {report.lack}'
+    mean = report.seconds / report.count if report.count else float('nan')
+    return Task('deviations', level, message, {'count': report.count, 'time each [us]': _us(mean)})
 
 
 def to_message(stamp_ns: int, node: str, robot: str, tasks: Iterable[Task]) -> DiagnosticArray:

@@ -14,11 +14,13 @@ from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.cycles import Cycles
 from inertial_estimation.ros.dependence import DependenceWatch
+from inertial_estimation.ros.deviations import DeviationsReport
 from inertial_estimation.ros.diagnostics import (
     OK,
     Task,
     contacts_task,
     cycle_task,
+    deviations_task,
     joints_task,
     known_joints_task,
     sensor_task,
@@ -158,17 +160,20 @@ class Monitor:
         self.failed += 1
         self._failure = str(error)
 
-    def report(self, *, active: bool) -> None:
+    def report(self, deviations: DeviationsReport, *, active: bool) -> None:
         """
         Publish the state of everything, and warn about what is new.
 
         Parameters
         ----------
+        deviations : DeviationsReport
+            What was published of them.
         active : bool
             Whether the node is.
 
         """
         tasks = self._tasks(self._assembler.statistics(), active)
+        tasks.append(deviations_task(deviations))
         for source in self._inputs.sources:
             source.skew_due = True
         now_ns = self._node.get_clock().now().nanoseconds

@@ -18,6 +18,7 @@ from inertial_estimation.building import (
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
+from inertial_estimation.ros.deviations import DeviationsOutput
 from inertial_estimation.ros.executors import has_events_executor
 from inertial_estimation.ros.inputs import Inputs
 from inertial_estimation.ros.monitor import Monitor
@@ -49,6 +50,8 @@ class Pipeline:
         What the settings and the description make.
     cycles : Cycles
         Stamps and durations of the estimates.
+    deviations : DeviationsOutput
+        Publishes how sure they are.
 
     Raises
     ------
@@ -67,6 +70,7 @@ class Pipeline:
         self._touches: tuple[Contact, ...] = ()
         self._contact_set: ContactSet | None = None
         self._outputs = Outputs(node, self._estimator, settings.visualization_rate)
+        self.deviations = DeviationsOutput(node, self._estimator, settings, self._assembler)
         try:
             self._inputs = Inputs(
                 node,
@@ -79,6 +83,7 @@ class Pipeline:
             )
         except InertialEstimationError:
             self._outputs.destroy()
+            self.deviations.destroy()
             raise
         self._monitor = Monitor(node, self.robot, self._assembler, self._contacts, self._inputs)
         self.cycles = self._monitor.cycles
@@ -105,6 +110,7 @@ class Pipeline:
         self._node.destroy_timer(self._timer)
         self._inputs.destroy()
         self._outputs.destroy()
+        self.deviations.destroy()
         self._monitor.destroy()
 
     def _on_sample(self, sample: Sample) -> None:
@@ -125,6 +131,8 @@ class Pipeline:
         self._outputs.publish(estimate)
         self._monitor.estimate = estimate
         self.cycles.add(sample.stamp_ns, perf_counter() - start)
+        # When the results are out: they do not wait for it.
+        self.deviations.publish(sample, self._contact_set)
 
     def _forget(self) -> None:
         """Empty filters and buffers."""
@@ -139,4 +147,4 @@ class Pipeline:
 
     def _report(self) -> None:
         """Publish diagnostics."""
-        self._monitor.report(active=self.active)
+        self._monitor.report(self.deviations.report(), active=self.active)

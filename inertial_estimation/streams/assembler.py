@@ -48,7 +48,7 @@ from inertial_estimation.streams.sensor_stream import (
     ImuStream,
     SensorStream,
 )
-from inertial_estimation.streams.stream import AssemblerStatistics
+from inertial_estimation.streams.stream import AssemblerStatistics, StreamRates
 
 INVALID = int(SensorState.INVALID)
 STALE = int(SensorState.STALE)
@@ -240,6 +240,25 @@ class SampleAssembler:
             joints={part.name: part.statistics() for part in self._parts.values()},
             fts={stream.name: stream.statistics() for stream in self._fts},
             imus={stream.name: stream.statistics() for stream in self._imus},
+        )
+
+    def rates(self) -> StreamRates:
+        """
+        Return how often each stream speaks.
+
+        Returns
+        -------
+        StreamRates
+            Of a joint that several publishers report: of the one that spoke last.
+
+        """
+        joints = np.full(len(self._joint_names), np.nan)
+        for part in sorted(self._parts.values(), key=lambda part: part.last_ns):
+            joints[part.rows] = part.rate
+        return StreamRates(
+            joints,
+            np.array([stream.rate for stream in self._imus]),
+            np.array([stream.rate for stream in self._fts]),
         )
 
     def _ft_stream(self, name: str) -> SensorStream:

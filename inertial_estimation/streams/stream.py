@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from inertial_estimation.sample import Array
+
 MAX_QUEUE = 1024
 """Messages that wait for a joint state; enough for one second at 1 kHz."""
 
@@ -81,6 +83,17 @@ class AssemblerStatistics:
     """For each IMU."""
 
 
+class StreamRates(NamedTuple):
+    """Mean rate of the stamps of each stream since the last reset; NaN where none is known."""
+
+    joints: Array
+    """Of the joint states that report each joint, shape (n_joints,) [Hz]."""
+    imus: Array
+    """Shape (n_imus,) [Hz]."""
+    fts: Array
+    """Shape (n_fts,) [Hz]."""
+
+
 class Stream:
     """
     Order and counters of the messages of one stream.
@@ -139,9 +152,14 @@ class Stream:
         self.received += 1
         self._counted += 1
 
+    @property
+    def rate(self) -> float:
+        """Mean rate of the stamps since the last reset; NaN before the second message [Hz]."""
+        span = 1e-9 * (self.last_ns - self.first_ns)
+        return (self._counted - 1) / span if span > 0.0 else float('nan')
+
     def statistics(self) -> StreamStatistics:
         """Return the counters as they are now."""
-        span = 1e-9 * (self.last_ns - self.first_ns)
         return StreamStatistics(
             received=self.received,
             used=self.used,
@@ -153,7 +171,7 @@ class Stream:
             last_stamp_ns=self.last_ns,
             longest_gap=1e-9 * self.longest_gap_ns,
             age=float('nan') if self.age_ns is None else 1e-9 * self.age_ns,
-            rate=(self._counted - 1) / span if span > 0.0 else float('nan'),
+            rate=self.rate,
             restarts=self.restarts,
             unfiltered=self.unfiltered,
         )

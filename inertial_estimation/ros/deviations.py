@@ -1,0 +1,150 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Publishers of standard deviations, at ``deviations_rate`` and only while somebody listens."""
+
+from time import perf_counter
+from typing import NamedTuple
+
+from numpy.linalg import LinAlgError
+from rclpy.lifecycle import LifecycleNode
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState, MultiDOFJointState
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.estimation.contacts import Contact, ContactSet
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.messages import JointEffortEncoder, WrenchesEncoder
+from inertial_estimation.ros.conversions import NANOSECONDS
+from inertial_estimation.sample import Sample
+from inertial_estimation.streams.assembler import SampleAssembler
+from inertial_estimation.uncertainty.deviations import Deviations
+from inertial_estimation.uncertainty.live import LiveUncertainty
+
+TOPICS = {
+    'external_wrench_deviations': MultiDOFJointState,
+    'joint_torque_deviations': JointState,
+    'external_joint_torque_deviations': JointState,
+    'residual_deviations': MultiDOFJointState,
+}
+NOT_YET = 'the noise of a stream is not known: its filter has not found its rate, or cannot use it'
+
+
+class DeviationsReport(NamedTuple):
+    """What was published since the report before."""
+
+    count: int
+    """Instants."""
+    seconds: float
+    """Time that they took [s]."""
+    lack: str
+    """Why the newest instant that somebody asked for was not published; empty if it was."""
+
+
+class DeviationsOutput:
+    """
+    The publishers of standard deviations; silent unless the node is active.
+
+    Parameters
+    ----------
+    node : LifecycleNode
+        Owns the publishers.
+    estimator : WrenchEstimator
+        Whose results they are about.
+    settings : EstimatorSettings
+        Rate, and noise of the messages.
+    assembler : SampleAssembler
+        Knows the rates of the streams.
+
+    Attributes
+    ----------
+    count : int
+        Instants that were published.
+    seconds : float
+        Time that they took [s].
+
+    """
+
+    def __init__(
+        self,
+        node: LifecycleNode,
+        estimator: WrenchEstimator,
+        settings: EstimatorSettings,
+        assembler: SampleAssembler,
+    ) -> None:
+        rate = settings.deviations_rate
+        self._node, self._assembler = node, assembler
+        self._uncertainty = LiveUncertainty(estimator, settings)
+        self._period_ns = round(NANOSECONDS / rate) if rate else 0
+        self._last_ns = 0
+        self._publishers = [
+            node.create_lifecycle_publisher(kind, f'~/{topic}', QoSProfile(depth=1))
+            for topic, kind in (TOPICS.items() if rate else ())
+        ]
+        robot = estimator.robot
+        self._laid_out: tuple[Contact, ...] | None = None
+        self._torques = JointEffortEncoder(robot.joint_names)
+        self._residuals = WrenchesEncoder([submodel.name for submodel in robot.submodels])
+        self.count, self.seconds, self._lack = 0, 0.0, ''
+        self._reported = 0, 0.0
+
+    def publish(self, sample: Sample, contacts: ContactSet | None) -> None:
+        """
+        Publish the standard deviations of an estimate, if it is time and somebody listens.
+
+        Parameters
+        ----------
+        sample : Sample
+            What was estimated.
+        contacts : ContactSet or None
+            With these contacts.
+
+        """
+        stamp_ns = sample.stamp_ns
+        # Time may have been set back since.
+        if not self._period_ns or 0 <= stamp_ns - self._last_ns < self._period_ns:
+            return
+        self._last_ns = stamp_ns
+        self._lack = ''
+        if not any(publisher.get_subscription_count() for publisher in self._publishers):
+            return
+        start = perf_counter()
+        try:
+            found = self._uncertainty.of(sample, contacts, self._assembler.rates())
+        except (InertialEstimationError, LinAlgError) as error:
+            self._lack = str(error)
+            return
+        if found is None:
+            self._lack = NOT_YET
+            return
+        self._send(found)
+        self.count += 1
+        self.seconds += perf_counter() - start
+
+    def report(self) -> DeviationsReport:
+        """
+        Return what happened since the last report.
+
+        Returns
+        -------
+        DeviationsReport
+
+        """
+        count, seconds = self._reported
+        self._reported = self.count, self.seconds
+        return DeviationsReport(self.count - count, self.seconds - seconds, self._lack)
+
+    def destroy(self) -> None:
+        """Give the publishers back."""
+        for publisher in self._publishers:
+            self._node.destroy_lifecycle_publisher(publisher)
+        self._publishers.clear()
+
+    def _send(self, found: Deviations) -> None:
+        """Publish, with the names of the results."""
+        if found.contacts is not self._laid_out:
+            self._laid_out = found.contacts
+            self._wrenches = WrenchesEncoder([contact.frame for contact in found.contacts])
+        encoders = self._wrenches, self._torques, self._torques, self._residuals
+        for publisher, encoder, rows in zip(self._publishers, encoders, found[2:], strict=True):
+            publisher.publish(encoder.encode(found.stamp_ns, rows))

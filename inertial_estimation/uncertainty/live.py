@@ -1,0 +1,106 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Standard deviations while messages come in: the rates of the streams are learnt on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.contacts import Contact, ContactSet
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.sample import Sample
+from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.uncertainty.deviations import Deviations, Uncertainty
+from inertial_estimation.uncertainty.stream_noise import (
+    FRESH,
+    StreamFilters,
+    StreamNoise,
+    stream_noise,
+)
+
+Array = NDArray[np.float64]
+
+CHANGED = 0.05
+"""A rate that changes by a larger part changes the noise: 2.5 % of that of a derivative."""
+
+
+class LiveUncertainty:
+    """
+    Standard deviations of what an estimator says about the samples of an assembler.
+
+    Parameters
+    ----------
+    estimator : WrenchEstimator
+        Whose results they are.
+    settings : EstimatorSettings
+        Noise of the messages, filters, delay and smoothing.
+
+    """
+
+    def __init__(self, estimator: WrenchEstimator, settings: EstimatorSettings) -> None:
+        self._estimator, self._settings = estimator, settings
+        self._filters = StreamFilters(settings)
+        robot = estimator.robot
+        sizes = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
+        self._rates = StreamRates(*(np.full(size, np.nan) for size in sizes))
+        self._found: tuple[StreamNoise, Uncertainty] | None = None
+
+    def of(
+        self,
+        sample: Sample,
+        contacts: Iterable[Contact] | ContactSet | None,
+        rates: StreamRates,
+    ) -> Deviations | None:
+        """
+        Return the standard deviations of the estimate of one instant.
+
+        What a filter does at a rate that is new takes milliseconds to find out. It is found out
+        one filter a call, which then returns nothing.
+
+        Parameters
+        ----------
+        sample, contacts
+            As for `WrenchEstimator.update`.
+        rates : StreamRates
+            Of the streams of the sample.
+
+        Returns
+        -------
+        Deviations or None
+            None while the noise of something in the sample is not known.
+
+        Raises
+        ------
+        ModelError, ShapeError, FrameNotFound
+            As of `Uncertainty`.
+
+        """
+        usable = self._usable(sample, rates)
+        if self._found is None or any(map(_differ, usable, self._rates)):
+            if self._filters.learn_next(usable):
+                return None
+            noise = stream_noise(self._settings, self._estimator.robot, usable, self._filters)
+            self._found = noise, Uncertainty(self._estimator, noise.model)
+            self._rates = usable
+        noise, uncertainty = self._found
+        return uncertainty.of(sample, contacts) if noise.covers(sample) else None
+
+    def _usable(self, sample: Sample, rates: StreamRates) -> StreamRates:
+        """Return the rates of what is used, else the ones before: two first stamps say little."""
+        states = sample.joint_states, sample.imu_states, sample.ft_states
+        return StreamRates(
+            *(
+                now if state is None else np.where(state == FRESH, now, before)
+                for now, before, state in zip(rates, self._rates, states, strict=True)
+            )
+        )
+
+
+def _differ(now: Array, before: Array) -> bool:
+    """Tell whether a rate has come, or changed by much."""
+    like = np.abs(now - before) <= CHANGED * before
+    return bool((~like & np.isfinite(now)).any())

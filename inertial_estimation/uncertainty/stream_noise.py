@@ -1,0 +1,280 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Noise of what a sample holds: that of the messages, behind the filters of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.filters.derivatives import (
+    Differentiator,
+    gyroscope_differentiator,
+    joint_differentiator,
+    smoother,
+)
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Sample, SensorState
+from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.uncertainty.filtered_noise import (
+    filter_weights,
+    imu_covariance,
+    joint_covariance,
+)
+from inertial_estimation.uncertainty.sensor_noise import NoiseModel
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+ALIKE = 0.02
+"""Rates that differ by less than this part share their weights: 1 % of a derivative's noise."""
+FRESH = np.uint8(SensorState.FRESH)
+UNFILTERED, JOINT, GYROSCOPE, READING = '', 'joint', 'gyroscope', 'reading'
+"""Kinds of filters: of joint positions, of a gyroscope, and of whole readings."""
+NO_DERIVATIVES = np.array([[1.0], [0.0], [0.0]])
+"""Weights of the newest sample where nothing is filtered."""
+
+
+@dataclass(frozen=True, eq=False)
+class StreamNoise:
+    """Noise of the readings of the streams whose filters are known to work at their rates."""
+
+    model: NoiseModel
+    joints: Mask
+    """Which joints it is stated for, shape (n_joints,)."""
+    imus: Mask
+    """Which IMUs, shape (n_imus,)."""
+    fts: Mask
+    """Which FT sensors, shape (n_fts,)."""
+
+    def covers(self, sample: Sample) -> bool:
+        """
+        Tell whether it is stated for all readings of a sample.
+
+        Parameters
+        ----------
+        sample : Sample
+            Readings that are not fresh do not count: they are not used, or assumed.
+
+        Returns
+        -------
+        bool
+
+        """
+        states = sample.joint_states, sample.imu_states, sample.ft_states
+        return not any(
+            (~known if state is None else (state == FRESH) & ~known).any()
+            for known, state in zip((self.joints, self.imus, self.fts), states, strict=True)
+        )
+
+
+class StreamFilters:
+    """
+    Noise of what a sample holds, behind the filters of the settings.
+
+    What a filter makes of its samples takes milliseconds to find out, tens of them for a window
+    that adapts. It is kept.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Noise of the messages, filters, delay and smoothing.
+
+    """
+
+    def __init__(self, settings: EstimatorSettings) -> None:
+        self._settings = settings
+        velocities = settings.velocity_source == 'filter'
+        smooth, derives = settings.smooth_readings, settings.angular_acceleration_source
+        filters_joints = velocities or settings.acceleration_source == 'filter'
+        reading = READING if smooth else UNFILTERED
+        self._joints = JOINT if filters_joints else UNFILTERED
+        self._imus = GYROSCOPE if derives == 'filter' and not smooth else reading
+        self._fts = reading
+        self._weights: dict[str, list[tuple[float, Array | None]]] = {}
+
+    def joint(self, rate: float) -> Array | None:
+        """
+        Return the noise of a joint.
+
+        Parameters
+        ----------
+        rate : float
+            Of its joint states, NaN where it is not known [Hz].
+
+        Returns
+        -------
+        ndarray, shape (3, 3), or None
+            Covariance of position, velocity and acceleration; None: not known at this rate.
+
+        """
+        settings, weights = self._settings, self._at(self._joints, rate)
+        if weights is None:
+            return None
+        from_messages = settings.velocity_source == 'message'
+        return joint_covariance(
+            settings.derivative_joint_noise,
+            weights,
+            velocity=settings.joint_velocity_noise if from_messages else None,
+            neglects_acceleration=settings.acceleration_source == 'zero',
+        )
+
+    def imu(self, name: str, rate: float) -> Array | None:
+        """
+        Return the noise of an IMU.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        rate : float
+            Of its messages, NaN where it is not known [Hz].
+
+        Returns
+        -------
+        ndarray, shape (3, 3), or None
+            Covariance of angular velocity, proper acceleration and angular acceleration along an
+            axis; None: not known at this rate.
+
+        """
+        settings, weights = self._settings, self._at(self._imus, rate)
+        if weights is None:
+            return None
+        if settings.angular_acceleration_source == 'zero':
+            weights = weights * NO_DERIVATIVES
+        accelerometer = settings.imu_of(name).accelerometer_noise * _size(weights[0])
+        return imu_covariance(settings.derivative_gyroscope_noise, accelerometer, weights)
+
+    def ft(self, name: str, rate: float) -> Array | None:
+        """
+        Return the noise of an FT sensor.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        rate : float
+            Of its messages, NaN where it is not known [Hz].
+
+        Returns
+        -------
+        ndarray, shape (6,), or None
+            Standard deviation of its readings before calibration; None: not known at this rate.
+
+        """
+        weights = self._at(self._fts, rate)
+        return (
+            None
+            if weights is None
+            else _size(weights[0]) * np.array(self._settings.ft_of(name).noise)
+        )
+
+    def learn_next(self, rates: StreamRates) -> bool:
+        """
+        Find out what one filter does that is not known yet at its rate, if there is one.
+
+        Parameters
+        ----------
+        rates : StreamRates
+            Of all streams.
+
+        Returns
+        -------
+        bool
+            Whether there was one.
+
+        """
+        for kind, own in zip((self._joints, self._imus, self._fts), rates, strict=True):
+            for rate in own.tolist():
+                if kind != UNFILTERED and not isnan(rate) and self._kept(kind, rate) is None:
+                    self._at(kind, rate)
+                    return True
+        return False
+
+    def _at(self, kind: str, rate: float) -> Array | None:
+        """Return the weights of a kind of filter; None: there is no rate, or none it works at."""
+        if kind == UNFILTERED:
+            return NO_DERIVATIVES
+        if isnan(rate):
+            return None
+        kept = self._kept(kind, rate)
+        if kept is None:
+            kept = rate, self._learn(kind, rate)
+            self._weights.setdefault(kind, []).append(kept)
+        return kept[1]
+
+    def _kept(self, kind: str, rate: float) -> tuple[float, Array | None] | None:
+        """Return a rate like this and its weights, if they are known."""
+        known = self._weights.get(kind, ())
+        return next((kept for kept in known if abs(kept[0] - rate) <= ALIKE * rate), None)
+
+    def _learn(self, kind: str, rate: float) -> Array | None:
+        """Return what a kind of filter makes of its samples; None: it does not work."""
+        settings = self._settings
+        differentiator: Differentiator
+        if kind == JOINT:
+            differentiator = joint_differentiator(settings, 1)
+        elif kind == GYROSCOPE:
+            differentiator = gyroscope_differentiator(settings)
+        else:
+            differentiator = smoother(settings)
+        delay, smooth = settings.filter_delay, settings.smooth_readings
+        try:
+            return filter_weights(differentiator, rate, delay=delay, smooth=smooth)
+        except ConfigError:
+            # Its window never holds samples enough: the stream stays warming and is not used.
+            return None
+
+
+def stream_noise(
+    settings: EstimatorSettings, robot: Robot, rates: StreamRates, filters: StreamFilters
+) -> StreamNoise:
+    """
+    Return the noise of all readings of a robot.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Noise of the messages.
+    robot : Robot
+        Its joints and sensors.
+    rates : StreamRates
+        Of all streams.
+    filters : StreamFilters
+        Of the same settings.
+
+    Returns
+    -------
+    StreamNoise
+
+    """
+    joints = [filters.joint(rate) for rate in rates.joints.tolist()]
+    imus = [filters.imu(s.name, r) for s, r in zip(robot.imus, rates.imus.tolist(), strict=True)]
+    fts = [
+        filters.ft(s.name, r) for s, r in zip(robot.ft_sensors, rates.fts.tolist(), strict=True)
+    ]
+    model = NoiseModel(
+        joints=_stacked(joints, (3, 3)),
+        imus=_stacked(imus, (3, 3)),
+        fts=_stacked(fts, (6,)),
+        assumed_positions=np.full(len(joints), settings.assumed_position_noise),
+    )
+    known = (np.array([one is not None for one in own], dtype=bool) for own in (joints, imus, fts))
+    return StreamNoise(model, *known)
+
+
+def _stacked(found: Sequence[Array | None], shape: tuple[int, ...]) -> Array:
+    """Return the noise of each stream; zero where it is not known."""
+    rows = [np.zeros(shape) if one is None else one for one in found]
+    return np.array(rows).reshape(-1, *shape)
+
+
+def _size(weights: Array) -> float:
+    """Return what independent samples of unit noise add up to."""
+    return float(np.sqrt(weights @ weights))

@@ -1,0 +1,228 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Noise of the readings from the settings and the rates of the streams, against the library by hand.
+
+Not covered: what filters make of noise (test_sensor_noise.py), and what the node makes of it
+(ros/test_deviations.py).
+"""
+
+import numpy as np
+import pytest
+from robots import nested_humanoid_urdf, random_sample
+
+from inertial_estimation.building import (
+    build_assembler,
+    build_estimator,
+    build_noise,
+    build_robot,
+)
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.filters.derivatives import (
+    gyroscope_differentiator,
+    joint_differentiator,
+    smoother,
+)
+from inertial_estimation.sample import SensorState
+from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.uncertainty.deviations import Uncertainty
+from inertial_estimation.uncertainty.filtered_noise import (
+    filter_weights,
+    imu_covariance,
+    joint_covariance,
+)
+from inertial_estimation.uncertainty.live import LiveUncertainty
+from inertial_estimation.uncertainty.stream_noise import StreamFilters
+
+JOINT_RATE, IMU_RATE, FT_RATE = 400.0, 200.0, 100.0
+FT_NOISE = [0.1, 0.2, 0.3, 0.004, 0.005, 0.006]
+STATED = {
+    'ft_sensors': ['arm_sensor', 'leg_sensor', 'foot_sensor'],
+    'imus': ['head'],
+    'contacts': ['sole', 'hand', 'thigh', 'root'],
+    'derivative_joint_noise': 2e-4,
+    'derivative_gyroscope_noise': 4e-3,
+    'joint_velocity_noise': 0.05,
+    'assumed_position_noise': 0.02,
+    'ft.leg_sensor.noise': FT_NOISE,
+    'imu.head.accelerometer_noise': 0.07,
+}
+# The same products of the same weights.
+ROUND_OFF = 1e-12
+
+
+def settings_of(**given):
+    return EstimatorSettings.from_dict(STATED | given)
+
+
+def robot_of(settings):
+    return build_robot(settings, nested_humanoid_urdf())
+
+
+def rates_of(robot, joint=JOINT_RATE, imu=IMU_RATE, ft=FT_RATE):
+    return StreamRates(
+        np.full(len(robot.joint_names), joint),
+        np.full(len(robot.imus), imu),
+        np.full(len(robot.ft_sensors), ft),
+    )
+
+
+def noise_of(settings, **rates):
+    robot = robot_of(settings)
+    return build_noise(settings, robot, rates_of(robot, **rates))
+
+
+def assert_rows(rows, wanted):
+    for row in rows:
+        np.testing.assert_allclose(row, wanted, rtol=ROUND_OFF)
+
+
+@pytest.mark.parametrize('kind', ['savitzky_golay', 'kalman', 'adaptive_window'])
+@pytest.mark.parametrize('delay', [0.0, 0.02])
+def test_what_is_filtered_has_the_noise_of_its_filter_at_its_rate(kind, delay):
+    settings = settings_of(
+        derivative_filter=kind, filter_delay=delay, velocity_source='filter', smooth_readings=False
+    )
+    noise = noise_of(settings)
+    weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE, delay=delay)
+    assert_rows(noise.model.joints, joint_covariance(2e-4, weights))
+    weights = filter_weights(gyroscope_differentiator(settings), IMU_RATE, delay=delay)
+    assert_rows(noise.model.imus, imu_covariance(4e-3, 0.07, weights))
+    np.testing.assert_array_equal(noise.model.fts[1], FT_NOISE)
+    np.testing.assert_array_equal(noise.model.fts[0], settings.ft_of('arm_sensor').noise)
+    assert (noise.model.assumed_positions == 0.02).all()
+    assert noise.joints.all()
+    assert noise.imus.all()
+    assert noise.fts.all()
+
+
+def test_velocities_of_messages_err_by_themselves():
+    settings = settings_of(velocity_source='message')
+    weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE)
+    wanted = joint_covariance(2e-4, weights, velocity=0.05)
+    assert_rows(noise_of(settings).model.joints, wanted)
+    assert wanted[1, 1] == 0.05**2
+
+
+def test_smoothed_readings_are_quieter():
+    settings = settings_of(smooth_readings=True, filter_delay=0.03, velocity_source='filter')
+    noise = noise_of(settings)
+    given = {'delay': 0.03, 'smooth': True}
+    weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE, **given)
+    assert_rows(noise.model.joints, joint_covariance(2e-4, weights))
+    weights = filter_weights(smoother(settings), IMU_RATE, **given)
+    quieter = np.linalg.norm(weights[0])
+    assert quieter < 0.8
+    assert_rows(noise.model.imus, imu_covariance(4e-3, 0.07 * quieter, weights))
+    weights = filter_weights(smoother(settings), FT_RATE, **given)
+    wanted = np.array(FT_NOISE) * np.linalg.norm(weights[0])
+    np.testing.assert_allclose(noise.model.fts[1], wanted, rtol=ROUND_OFF)
+
+
+def test_without_filters_no_rate_is_needed():
+    settings = settings_of(acceleration_source='zero', angular_acceleration_source='zero')
+    noise = noise_of(settings, joint=np.nan, imu=np.nan, ft=np.nan)
+    assert_rows(noise.model.joints, np.diag([2e-4**2, 0.05**2, 0.0]))
+    assert_rows(noise.model.imus, np.diag([4e-3**2, 0.07**2, 0.0]))
+    assert noise.joints.all()
+    assert noise.imus.all()
+    assert noise.fts.all()
+
+
+def test_neglected_angular_accelerations_have_no_noise_even_if_readings_are_smoothed():
+    settings = settings_of(angular_acceleration_source='zero', smooth_readings=True)
+    covariance = noise_of(settings).model.imus[0]
+    weights = filter_weights(smoother(settings), IMU_RATE, smooth=True)
+    size = np.linalg.norm(weights[0])
+    wanted = np.diag([(4e-3 * size) ** 2, (0.07 * size) ** 2, 0.0])
+    np.testing.assert_allclose(covariance, wanted, rtol=ROUND_OFF)
+
+
+@pytest.mark.parametrize('rate', [np.nan, 30.0], ids=['unknown', 'too low for the window'])
+def test_noise_is_stated_only_where_the_filter_works(rate, rng):
+    settings = settings_of()
+    robot = robot_of(settings)
+    noise = noise_of(settings, imu=rate)
+    assert noise.joints.all()
+    assert noise.fts.all()
+    assert not noise.imus.any()
+    sample = random_sample(robot, rng)
+    assert not noise.covers(sample)
+    fresh = np.full(len(robot.imus), SensorState.FRESH, dtype=np.uint8)
+    assert not noise.covers(sample._replace(imu_states=fresh))
+    # What is not used may be unknown.
+    assert noise.covers(sample._replace(imu_states=np.full_like(fresh, SensorState.WARMING)))
+
+
+def test_one_filter_at_a_time_is_learnt():
+    settings = settings_of()
+    robot = robot_of(settings)
+    filters = StreamFilters(settings)
+    # Joint positions and the gyroscope; FT readings are not filtered.
+    assert [filters.learn_next(rates_of(robot)) for _ in range(3)] == [True, True, False]
+    assert not filters.learn_next(rates_of(robot, joint=1.01 * JOINT_RATE))
+    assert filters.learn_next(rates_of(robot, joint=1.1 * JOINT_RATE))
+
+
+def test_live_deviations_follow_the_rates(rng):
+    settings = settings_of()
+    robot = robot_of(settings)
+    estimator = build_estimator(settings, robot)
+    live, sample = LiveUncertainty(estimator, settings), random_sample(robot, rng)
+
+    def settled(rates):
+        found = None
+        for _ in range(3):
+            found = live.of(sample, None, rates)
+        return found
+
+    assert settled(rates_of(robot, imu=np.nan)) is None
+    for joint in (JOINT_RATE, 100.0):
+        rates = rates_of(robot, joint=joint)
+        found = settled(rates)
+        noise = build_noise(settings, robot, rates).model
+        wanted = Uncertainty(estimator, noise).of(sample)
+        np.testing.assert_array_equal(found.wrenches, wanted.wrenches)
+        np.testing.assert_array_equal(found.torques, wanted.torques)
+    # A rate that is lost for a moment, or that of a stream that is not used, changes nothing.
+    np.testing.assert_array_equal(settled(rates_of(robot, joint=np.nan)).torques, wanted.torques)
+    stale = np.full(len(robot.imus), SensorState.STALE, dtype=np.uint8)
+    sample = sample._replace(imu_states=stale)
+    found = settled(rates_of(robot, joint=100.0, imu=7.0))
+    np.testing.assert_array_equal(found.torques, wanted.torques)
+
+
+def test_an_assembler_knows_the_rates_of_its_streams():
+    settings = settings_of(**{'ft.foot_sensor.time_offset': 0.1})
+    robot = robot_of(settings)
+    assembler = build_assembler(settings, robot)
+    assert all(np.isnan(own).all() for own in assembler.rates())
+    names, zeros = robot.joint_names, np.zeros(6)
+    for k in range(10):
+        stamp = 1_000_000_000 + 10_000_000 * k
+        assembler.push_joints(0, stamp, names[:2], zeros[:2], zeros[:2], np.empty(0))
+        assembler.push_joints(1, 2 * stamp, names[2:4], zeros[:2], zeros[:2], np.empty(0))
+        assembler.push_ft(2, stamp // 2, zeros)
+        assembler.push_imu(0, 4 * stamp, zeros[:3], zeros[:3])
+    joints, imus, fts = assembler.rates()
+    np.testing.assert_allclose(joints, [100.0, 100.0, 50.0, 50.0, np.nan, np.nan])
+    np.testing.assert_allclose(imus, [25.0])
+    np.testing.assert_allclose(fts, [np.nan, np.nan, 200.0])
+
+
+@pytest.mark.parametrize(
+    'given',
+    [
+        {'ft.leg_sensor.noise': [0.1] * 5},
+        {'ft.leg_sensor.noise': [0.1] * 5 + [-0.1]},
+        {'imu.head.accelerometer_noise': -1.0},
+        {'joint_velocity_noise': -1.0},
+        {'assumed_position_noise': -0.1},
+        {'deviations_rate': -1.0},
+    ],
+    ids=lambda given: next(iter(given)),
+)
+def test_noise_that_is_none_is_refused(given):
+    with pytest.raises(ConfigError, match=next(iter(given)).replace('.', r'\.')):
+        settings_of(**given)
