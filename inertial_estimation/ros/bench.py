@@ -4,7 +4,8 @@
 Which cycles the node misses that a bare reader of the same publisher does not.
 
 Three processes: a publisher of ready-made bytes, the estimator, and a reader that does nothing
-but note stamps. Missing cycles are found by comparing stamps with those that were sent.
+but note stamps, and subscribes to the standard deviations in the second half. Missing cycles are
+found by comparing stamps with those that were sent.
 """
 
 import json
@@ -24,6 +25,7 @@ import numpy as np
 
 from inertial_estimation.building import accepted_frame_ids, build_robot
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.config.settings import NODE_NAME
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.messages.layout import COUNT, NANOSECONDS, STAMP, STAMP_AT
 
@@ -57,8 +59,14 @@ class CycleLoss(NamedTuple):
     """Duration that one in a hundred exceeds [s]."""
     duration_max: float
     """Longest duration [s]."""
+    deviations: int = 0
+    """Instants whose standard deviations were published."""
+    deviations_time: float = float('nan')
+    """Mean time that they took, behind the cycle's publishing [s]."""
+    deviations_share: float = 0.0
+    """What they add to the time of the cycles, all in all."""
 
-    def as_dict(self) -> dict[str, float]:
+    def as_dict(self) -> dict[str, float | None]:
         """
         Return the figures for a machine.
 
@@ -66,7 +74,8 @@ class CycleLoss(NamedTuple):
         -------
         dict
             Counts, ``rate_hz`` and ``cycle_time_p50_us``, ``cycle_time_p99_us``,
-            ``cycle_time_max_us``.
+            ``cycle_time_max_us``; of the standard deviations ``deviations``,
+            ``deviations_time_us``, None if there were none, and ``deviations_share``.
 
         """
         return {
@@ -78,11 +87,19 @@ class CycleLoss(NamedTuple):
             'cycle_time_p50_us': 1e6 * self.duration_p50,
             'cycle_time_p99_us': 1e6 * self.duration_p99,
             'cycle_time_max_us': 1e6 * self.duration_max,
+            'deviations': self.deviations,
+            'deviations_time_us': 1e6 * self.deviations_time if self.deviations else None,
+            'deviations_share': self.deviations_share,
         }
 
 
 def measure_cycle_loss(
-    settings: EstimatorSettings, urdf: str, *, rate: float = 500.0, duration: float = 60.0
+    settings: EstimatorSettings,
+    urdf: str,
+    *,
+    rate: float = 500.0,
+    duration: float = 60.0,
+    deviations: bool = False,
 ) -> CycleLoss:
     """
     Run the node and a bare reader beside each other and compare the stamps they saw.
@@ -97,6 +114,8 @@ def measure_cycle_loss(
         Of every topic [Hz].
     duration : float, optional
         How long to send [s].
+    deviations : bool, optional
+        The bare reader subscribes to the standard deviations as well.
 
     Returns
     -------
@@ -112,7 +131,7 @@ def measure_cycle_loss(
     stop, domain = spawn.Event(), 1 + os.getpid() % LAST_DOMAIN
     jobs: list[tuple[Callable, tuple]] = [
         (_estimate, (settings, urdf, stop)),
-        (_read, (settings, urdf, stop)),
+        (_read, (settings, urdf, stop, deviations)),
         (_send, (settings, urdf, rate, duration)),
     ]
     pipes, processes = [], []
@@ -126,14 +145,23 @@ def measure_cycle_loss(
         sent = _receive(pipes[2], START_TIMEOUT + duration, 'publisher')
         time.sleep(DRAIN)
         stop.set()
-        estimated, durations = _receive(pipes[0], START_TIMEOUT, 'estimator')
+        estimated, durations, *cost = _receive(pipes[0], START_TIMEOUT, 'estimator')
         read = _receive(pipes[1], START_TIMEOUT, 'reader')
         for process in processes:
             process.join(DRAIN)
     finally:
         for process in processes:
             process.kill()
-    return _compare(sent, read, estimated, durations)
+    return _with_cost(_compare(sent, read, estimated, durations), float(durations.sum()), *cost)
+
+
+def _with_cost(loss: CycleLoss, busy: float, count: int, seconds: float) -> CycleLoss:
+    """Add what the standard deviations took, beside how long the cycles were busy."""
+    if not count:
+        return loss
+    return loss._replace(
+        deviations=count, deviations_time=seconds / count, deviations_share=seconds / busy
+    )
 
 
 def _start_deaf(process: BaseProcess) -> None:
@@ -260,18 +288,26 @@ def _estimate(
 
     _spin_until(node, settings.executor, stop, collect)
     collect()
-    pipe.send((np.concatenate(stamps), np.concatenate(durations)))
+    cost = node.pipeline.deviations.count, node.pipeline.deviations.seconds
+    pipe.send((np.concatenate(stamps), np.concatenate(durations), *cost))
     node.destroy_node()
     rclpy.try_shutdown()
 
 
 def _read(
-    pipe: Connection, domain: int, settings: EstimatorSettings, urdf: str, stop: Event
+    pipe: Connection,
+    domain: int,
+    settings: EstimatorSettings,
+    urdf: str,
+    stop: Event,
+    deviations: bool,
 ) -> None:
     """Receive the same topics with the same QoS; send the stamps of the joint states."""
     import rclpy
     from rclpy.node import Node
     from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+    from inertial_estimation.ros.deviations import TOPICS
 
     _join(domain)
     node = Node('bare_reader')
@@ -289,6 +325,8 @@ def _read(
     for topic in sensors:
         node.create_subscription(topic.kind, topic.name, lambda data: None, qos, raw=True)
     node.create_subscription(joints.kind, joints.name, keep, qos, raw=True)
+    for topic, kind in TOPICS.items() if deviations else ():
+        node.create_subscription(kind, f'{NODE_NAME}/{topic}', lambda data: None, qos, raw=True)
     _spin_until(node, settings.executor, stop, lambda: None)
     seconds = np.frombuffer(b''.join(heads), '<u4').reshape(-1, 2).astype(np.int64)
     pipe.send(seconds @ np.array([NANOSECONDS, 1]))
@@ -362,8 +400,9 @@ def main() -> int:
     """
     Compare, for callers without ROS: JSON in on standard input, JSON out on standard output.
 
-    In: ``urdf``, ``parameters`` of the node, ``rate`` [Hz], ``duration`` [s]. Out: as
-    `CycleLoss.as_dict`.
+    In: ``urdf``, ``parameters`` of the node, ``rate`` [Hz], ``duration`` [s]. Out: a list of
+    `CycleLoss.as_dict`, for the first half of the time, and for the second, in which the standard
+    deviations are subscribed.
 
     Returns
     -------
@@ -374,11 +413,12 @@ def main() -> int:
     try:
         job = json.load(sys.stdin)
         settings = EstimatorSettings.from_dict(job.pop('parameters'))
-        loss = measure_cycle_loss(settings, **job)
+        job['duration'] /= 2.0
+        halves = [measure_cycle_loss(settings, **job, deviations=on) for on in (False, True)]
     except InertialEstimationError as error:
         sys.stderr.write(f'{error}\n')
         return 1
     except KeyboardInterrupt:
         return 130
-    sys.stdout.write(json.dumps(loss.as_dict()) + '\n')
+    sys.stdout.write(json.dumps([loss.as_dict() for loss in halves]) + '\n')
     return 0

@@ -60,7 +60,8 @@ class StreamNoise:
         Parameters
         ----------
         sample : Sample
-            Readings that are not fresh do not count: they are not used, or assumed.
+            Readings that are not fresh do not count: they are not used, or assumed. But without
+            the noise of any joint nothing is covered.
 
         Returns
         -------
@@ -68,7 +69,7 @@ class StreamNoise:
 
         """
         states = sample.joint_states, sample.imu_states, sample.ft_states
-        return not any(
+        return bool(self.joints.any()) and not any(
             (~known if state is None else (state == FRESH) & ~known).any()
             for known, state in zip((self.joints, self.imus, self.fts), states, strict=True)
         )

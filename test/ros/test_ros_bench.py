@@ -56,3 +56,16 @@ def test_three_processes_find_each_other_and_end():
     assert 0 < loss.sent <= RATE * DURATION
     assert 0 <= loss.node_only_missed <= loss.node_missed < loss.sent
     assert 0.0 < loss.duration_p50 <= loss.duration_p99 <= loss.duration_max
+    assert loss.as_dict()['deviations_time_us'] is None
+
+
+def test_what_the_standard_deviations_take_is_told():
+    settings = EstimatorSettings.from_dict(HUMANOID | {'deviations_rate': RATE})
+    loss = measure_cycle_loss(
+        settings, settings.robot_description, rate=RATE, duration=1.0, deviations=True
+    )
+    assert 0 < loss.deviations <= loss.sent
+    busy = loss.deviations * loss.deviations_time / loss.deviations_share
+    assert loss.as_dict()['deviations_time_us'] == pytest.approx(1e6 * loss.deviations_time)
+    # All cycles, also those that nobody counted at the start.
+    assert busy > loss.duration_p50 * (loss.sent - loss.node_missed) / 2
