@@ -112,7 +112,7 @@ class ImuPrediction:
 
     def _lost(self, samples: SampleBatch) -> NDArray[np.bool_]:
         """Tell which predictions lack a source or a joint on the way, shape (n, n_imus, 1)."""
-        missing = ~np.isfinite(_joint_rows(samples)).all(axis=0)
+        missing = ~np.asarray(np.isfinite(_joint_rows(samples)).all(axis=0))
         on_the_way = (missing[:, None, :] & self._between).any(axis=-1)
         return np.asarray(on_the_way | (self._source < 0))[..., None]
 
