@@ -7,6 +7,8 @@ Not covered: what filters make of noise (test_sensor_noise.py), and what the nod
 (ros/test_deviations.py).
 """
 
+from itertools import count
+
 import numpy as np
 import pytest
 from robots import nested_humanoid_urdf, random_sample
@@ -170,11 +172,11 @@ def test_live_deviations_follow_the_rates(rng):
     robot = robot_of(settings)
     estimator = build_estimator(settings, robot)
     live, sample = LiveUncertainty(estimator, settings), random_sample(robot, rng)
+    stamps = count(1_000_000_000, 1_000_000_000)
 
     def settled(rates):
-        found = None
         for _ in range(3):
-            found = live.of(sample, None, rates)
+            found = live.of(sample._replace(stamp_ns=next(stamps)), None, lambda: rates)
         return found
 
     assert settled(rates_of(robot, imu=np.nan)) is None

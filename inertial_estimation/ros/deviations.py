@@ -110,7 +110,7 @@ class DeviationsOutput:
             return
         start = perf_counter()
         try:
-            found = self._uncertainty.of(sample, contacts, self._assembler.rates())
+            found = self._uncertainty.of(sample, contacts, self._assembler.rates)
         except (InertialEstimationError, LinAlgError) as error:
             self._lack = str(error)
             return
@@ -147,4 +147,5 @@ class DeviationsOutput:
             self._wrenches = WrenchesEncoder([contact.frame for contact in found.contacts])
         encoders = self._wrenches, self._torques, self._torques, self._residuals
         for publisher, encoder, rows in zip(self._publishers, encoders, found[2:], strict=True):
-            publisher.publish(encoder.encode(found.stamp_ns, rows))
+            if publisher.get_subscription_count():
+                publisher.publish(encoder.encode(found.stamp_ns, rows))

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from inertial_estimation.uncertainty.stream_noise import (
 
 Array = NDArray[np.float64]
 
+LOOK_NS = 1_000_000_000
+"""How often the rates are looked at [ns]."""
 CHANGED = 0.05
 """A rate that changes by a larger part changes the noise: 2.5 % of that of a derivative."""
 
@@ -48,25 +50,27 @@ class LiveUncertainty:
         sizes = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
         self._rates = StreamRates(*(np.full(size, np.nan) for size in sizes))
         self._found: tuple[StreamNoise, Uncertainty] | None = None
+        self._looked_ns = 0
 
     def of(
         self,
         sample: Sample,
         contacts: Iterable[Contact] | ContactSet | None,
-        rates: StreamRates,
+        rates: Callable[[], StreamRates],
     ) -> Deviations | None:
         """
         Return the standard deviations of the estimate of one instant.
 
-        What a filter does at a rate that is new takes milliseconds to find out. It is found out
-        one filter a call, which then returns nothing.
+        The rates are looked at once a second, and as long as they are not known. What a filter
+        does at a new one takes milliseconds to find out: one filter a call, which then returns
+        nothing.
 
         Parameters
         ----------
         sample, contacts
             As for `WrenchEstimator.update`.
-        rates : StreamRates
-            Of the streams of the sample.
+        rates : callable
+            Returns the rates of the streams, such as `SampleAssembler.rates`.
 
         Returns
         -------
@@ -79,6 +83,19 @@ class LiveUncertainty:
             As of `Uncertainty`.
 
         """
+        found = self._found
+        if found is None or not 0 <= sample.stamp_ns - self._looked_ns < LOOK_NS:
+            found = self._look(sample, rates())
+            if found is None:
+                return None
+        noise, uncertainty = found
+        if noise.covers(sample):
+            return uncertainty.of(sample, contacts)
+        self._looked_ns = 0
+        return None
+
+    def _look(self, sample: Sample, rates: StreamRates) -> tuple[StreamNoise, Uncertainty] | None:
+        """Return the noise at these rates; None while filters are to be learnt."""
         usable = self._usable(sample, rates)
         if self._found is None or any(map(_differ, usable, self._rates)):
             if self._filters.learn_next(usable):
@@ -86,8 +103,8 @@ class LiveUncertainty:
             noise = stream_noise(self._settings, self._estimator.robot, usable, self._filters)
             self._found = noise, Uncertainty(self._estimator, noise.model)
             self._rates = usable
-        noise, uncertainty = self._found
-        return uncertainty.of(sample, contacts) if noise.covers(sample) else None
+        self._looked_ns = sample.stamp_ns
+        return self._found
 
     def _usable(self, sample: Sample, rates: StreamRates) -> StreamRates:
         """Return the rates of what is used, else the ones before: two first stamps say little."""
