@@ -53,12 +53,17 @@ def estimate(
     fts: Iterable[int] | None = None,
     length_scale: float = 0.1,
     rank_tolerance: float = 1e-3,
+    arrays: bool = False,
 ) -> Answer:
-    """Estimate with the given IMUs and FT sensors only (all by default)."""
+    """
+    Estimate with the given IMUs and FT sensors only (all by default).
+
+    With arrays, links with three accelerometers or more tell angular accelerations.
+    """
     imus = list(range(len(robot.imus)) if imus is None else imus)
     fts = list(range(len(robot.ft_sensors)) if fts is None else fts)
     poses = link_poses(robot, sample.positions)
-    net = net_wrenches(robot, link_motions(robot, sample, imus))
+    net = net_wrenches(robot, link_motions(robot, sample, imus, arrays=arrays))
     through = {k: child_on_parent(robot, k, sample.ft_readings[k]) for k in fts}
     member_of = submodel_roots(robot, fts)
     wrenches = np.zeros((len(contacts), 6))
@@ -168,24 +173,95 @@ def _on_the_root_side(
     return owner[parent] if above else tied[0]
 
 
-def link_motions(robot: Robot, sample: Sample, imus: Sequence[int]) -> list[Motion]:
-    """Return the motion of every link, from its own IMU or from the fixed link [T 4.11, 4.15]."""
+def link_motions(
+    robot: Robot, sample: Sample, imus: Sequence[int], *, arrays: bool = False
+) -> list[Motion]:
+    """Return the motion of every link, from its own IMUs or from the fixed link [T 4.11, 4.15]."""
     if robot.fixed_frame:
         link, pose = robot.frame(robot.fixed_frame)
         still = Motion(np.zeros(3), -robot.gravity, np.zeros(3))
         return walk(robot, sample, link, motion_of_link(pose, still))
-    readings = [
-        Motion(*(readings[k] for readings in (sample.angular_velocities,
-                                              sample.proper_accelerations,
-                                              sample.angular_accelerations)))
-        for k in imus
-    ]  # fmt: skip
-    trees = [
-        walk(robot, sample, robot.imus[k].link, motion_of_link(robot.imus[k].L_H_S, reading))
-        for k, reading in zip(imus, readings, strict=True)
-    ]
-    served_by = owners(robot, [robot.imus[k].link for k in imus])
+    bodies = body_motions(robot, sample, imus, arrays=arrays)
+    trees = [walk(robot, sample, link, motion) for link, motion in bodies.items()]
+    served_by = owners(robot, list(bodies))
     return [trees[served_by[k]][k] for k in range(len(robot.links))]
+
+
+def body_motions(
+    robot: Robot, sample: Sample, imus: Sequence[int], *, arrays: bool = False
+) -> dict[int, Motion]:
+    """
+    Return the motion of each link that carries some of the IMUs, in its frame.
+
+    A triple that is NaN, or that the IMU does not measure, is absent.
+    """
+    gyros: dict[int, list[int]] = {robot.imus[k].link: [] for k in imus}
+    accs: dict[int, list[int]] = {robot.imus[k].link: [] for k in imus}
+    for k in imus:
+        imu = robot.imus[k]
+        if imu.measures != 'accelerometer' and not np.isnan(sample.angular_velocities[k]).all():
+            gyros[imu.link].append(k)
+        if imu.measures != 'gyroscope' and not np.isnan(sample.proper_accelerations[k]).all():
+            accs[imu.link].append(k)
+    links = [link for link in gyros if gyros[link] or accs[link]]
+    nothing = np.zeros(3)
+
+    def nearest(link: int, known: list[int]) -> int:
+        return known[owners(robot, known)[link]]
+
+    def average(values: Array, rows: list[int], noise: str) -> Array:
+        weights = [getattr(robot.imus[k], noise) ** -2 for k in rows]
+        turned = [robot.imus[k].L_H_S[:3, :3] @ values[k] for k in rows]
+        return sum(w * x for w, x in zip(weights, turned)) / sum(weights)
+
+    turning = [link for link in links if gyros[link]]
+    spinning = [link for link in links if len(accs[link]) > 2] if arrays else turning
+    turn, spin, found = {}, {}, {}
+    for link in turning:
+        turn[link] = average(sample.angular_velocities, gyros[link], 'gyroscope_noise')
+        if not arrays:
+            spin[link] = average(sample.angular_accelerations, gyros[link], 'gyroscope_noise')
+    for link in set(links) - set(turning):
+        source = nearest(link, turning)
+        known = Motion(turn[source], nothing, spin.get(source, nothing))
+        reached = walk(robot, sample, source, known)[link]
+        turn[link] = reached.angular_velocity
+        if not arrays:
+            spin[link] = reached.angular_acceleration
+    if arrays:
+        for link in spinning:
+            spin[link] = array_acceleration(robot, sample, accs[link], turn[link])
+        for link in set(links) - set(spinning):
+            source = nearest(link, spinning)
+            known = Motion(turn[source], nothing, spin[source])
+            spin[link] = walk(robot, sample, source, known)[link].angular_acceleration
+    shaken = [link for link in links if accs[link]]
+    for link in shaken:
+        moved = np.full_like(sample.proper_accelerations, np.nan)
+        for k in accs[link]:
+            L_H_S = robot.imus[k].L_H_S
+            R = L_H_S[:3, :3]
+            reading = Motion(R.T @ turn[link], sample.proper_accelerations[k], R.T @ spin[link])
+            moved[k] = R.T @ motion_of_link(L_H_S, reading).proper_acceleration
+        mean = average(moved, accs[link], 'accelerometer_noise')
+        found[link] = Motion(turn[link], mean, spin[link])
+    for link in set(links) - set(shaken):
+        source = nearest(link, shaken)
+        reached = walk(robot, sample, source, found[source])[link]
+        found[link] = Motion(turn[link], reached.proper_acceleration, spin[link])
+    return {link: found[link] for link in links}
+
+
+def array_acceleration(robot: Robot, sample: Sample, rows: Sequence[int], turn: Array) -> Array:
+    """Return the angular acceleration that the accelerometers of one link tell together."""
+    A, b = [], []
+    for k in rows:
+        imu = robot.imus[k]
+        R, r = imu.L_H_S[:3, :3], imu.L_H_S[:3, 3]
+        y = R @ sample.proper_accelerations[k] - np.cross(turn, np.cross(turn, r))
+        A.append(np.hstack([np.eye(3), -hat(r)]) / imu.accelerometer_noise)
+        b.append(y / imu.accelerometer_noise)
+    return np.linalg.lstsq(np.vstack(A), np.concatenate(b), rcond=None)[0][3:]
 
 
 def motion_of_link(L_H_S: Array, reading: Motion) -> Motion:

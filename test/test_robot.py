@@ -560,7 +560,7 @@ def test_a_lone_kind_of_tag_stands_for_a_whole_imu():
     ('given', 'message'),
     [
         ({'measures': 'acc'}, "'a' measures 'acc': write one of both, accelerometer, gyroscope"),
-        ({'accelerometer_noise': 0.0}, "accelerometer_noise of IMU 'a' is 0.0"),
+        ({'accelerometer_noise': -1.0}, "accelerometer_noise of IMU 'a' is -1.0"),
         ({'gyroscope_noise': float('nan')}, "gyroscope_noise of IMU 'a' is nan"),
     ],
 )

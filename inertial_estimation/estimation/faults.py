@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.estimation.bodies import ACCELEROMETER, GYROSCOPE, Bits
+from inertial_estimation.estimation.body_motion import BodyMotion, MotionPlan
+from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.quality import Working
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
@@ -32,46 +35,92 @@ class Sizes(NamedTuple):
     fts: int
 
 
-class BetweenTrees(NamedTuple):
-    """Joints that no tree of links holds: only their positions are used."""
+class Used(NamedTuple):
+    """What of a sample is used while all is well."""
 
-    joints: tuple[int, ...]
+    motion: BodyMotion
+    """What each IMU measures."""
+    rateless: tuple[int, ...]
+    """Joints of which only positions are used: between the trees, and on no way to a body."""
     imus: Indices
-    """The IMUs that serve the trees; when one of them fails, the trees change."""
+    """The IMUs that tell so; when one of them fails, the trees change."""
+
+    @classmethod
+    def by(cls, motion: BodyMotion, dynamics: Dynamics) -> Used:
+        """
+        Return what is used.
+
+        Parameters
+        ----------
+        motion : BodyMotion
+            What each IMU measures.
+        dynamics : Dynamics
+            That of samples without fault.
+
+        Returns
+        -------
+        Used
+
+        """
+        nominal = motion.nominal
+        between = dynamics.forest.joints_between_trees
+        if nominal.is_plain:
+            return cls(motion, between, dynamics.imus)
+        rateless = tuple(j for j in between if j not in nominal.joints)
+        return cls(motion, rateless, np.flatnonzero(nominal.used))
 
 
-def find_faults(sample: Sample | SampleBatch, between: BetweenTrees) -> Mask:
+def find_faults(sample: Sample | SampleBatch, used: Used) -> Mask:
     """
     Tell what is missing.
+
+    An IMU that leaves out one of its two quantities, all NaN, may still serve with the other; one
+    that sends broken numbers does not.
 
     Parameters
     ----------
     sample : Sample or SampleBatch
         NaN, infinity or a number beyond `ABSURD` stands for what is missing.
-    between : BetweenTrees
-        Joints whose rates are not used while their IMUs work.
+    used : Used
+        What would be used of it.
 
     Returns
     -------
-    ndarray of bool, shape (..., 2 n_joints + n_imus + n_fts)
-        Missing joints, IMUs, FT sensors; then which joints are assumed.
+    ndarray of bool, shape (..., 2 n_joints + 3 n_imus + n_fts)
+        Missing joints, IMUs that lack something, missing FT sensors; which joints are assumed;
+        of which IMUs no acceleration, and no angular velocity, can be used.
 
     """
-    imus = (
-        _is_sound(sample.angular_velocities).all(axis=-1)
-        & _is_sound(sample.proper_accelerations).all(axis=-1)
-        & _is_sound(sample.angular_accelerations).all(axis=-1)
-    )
+    imus, lack_linear, lack_angular = _find_imu_faults(sample, used.motion)
     rates = np.asarray(_is_sound(sample.velocities) & _is_sound(sample.accelerations))
-    if len(between.joints):
-        whole = np.asarray(imus)[..., between.imus].all(axis=-1)
-        rates[..., between.joints] |= np.asarray(whole)[..., None]
+    if len(used.rateless):
+        whole = ~np.asarray(imus)[..., used.imus].any(axis=-1)
+        rates[..., used.rateless] |= np.asarray(whole)[..., None]
     joints = _is_sound(sample.positions) & rates
     fts = _is_sound(sample.ft_readings).all(axis=-1)
     assumed = np.zeros_like(joints)
     if sample.joint_states is not None:
         assumed = sample.joint_states == SensorState.ASSUMED
-    return np.concatenate([~joints, ~imus, ~fts, assumed], axis=-1)
+    return np.concatenate([~joints, imus, ~fts, assumed, lack_linear, lack_angular], axis=-1)
+
+
+def _find_imu_faults(sample: Sample | SampleBatch, motion: BodyMotion) -> tuple[Mask, Mask, Mask]:
+    """Tell which IMUs lack something, which an acceleration, and which an angular velocity."""
+    rates, accelerations = sample.angular_velocities, sample.proper_accelerations
+    linear = _is_sound(accelerations).all(axis=-1)
+    angular = _is_sound(rates).all(axis=-1)
+    if not motion.arrays:
+        angular &= _is_sound(sample.angular_accelerations).all(axis=-1)
+    bits = np.array(motion.bits, dtype=np.intp)
+    has_linear, has_angular = (bits & kind != 0 for kind in (ACCELEROMETER, GYROSCOPE))
+    # What is absent by declaration does not make the other quantity suspect.
+    no_linear = np.isnan(accelerations).all(axis=-1) | ~has_linear
+    no_angular = np.isnan(rates).all(axis=-1) | ~has_angular
+    linear, angular = linear & has_linear, angular & has_angular
+    lack_linear: Mask = ~(linear & (angular | no_angular))
+    lack_angular: Mask = ~(angular & (linear | no_linear))
+    faulty: Mask = (lack_linear & has_linear) | (lack_angular & has_angular)
+    return faulty, lack_linear, lack_angular
 
 
 def _is_sound(values: Array) -> Mask:
@@ -106,7 +155,7 @@ def alike(faults: Mask) -> Iterator[tuple[Mask, Indices]]:
         yield faults[rows[0]], np.array(rows, dtype=np.intp)
 
 
-def working_of(faults: Mask, sizes: Sizes) -> Working:
+def working_of(faults: Mask, sizes: Sizes, motion: BodyMotion) -> Working:
     """
     Sort one row of faults by kind.
 
@@ -116,24 +165,56 @@ def working_of(faults: Mask, sizes: Sizes) -> Working:
         From `find_faults`.
     sizes : Sizes
         Of the robot.
+    motion : BodyMotion
+        What the IMUs are for.
 
     Returns
     -------
     Working
 
     """
-    flags = faults.tolist()
-    imus, fts = sizes.joints, sizes.joints + sizes.imus
-    assumed = fts + sizes.fts
-    return Working(
-        imus=tuple(not fault for fault in flags[imus:fts]),
-        fts=tuple(not fault for fault in flags[fts:assumed]),
-        missing_joints=tuple(flags[:imus]),
-        assumed_joints=tuple(flags[assumed:]),
+    joints, _, fts, assumed, lack_linear, lack_angular = (
+        flags.tolist() for flags in np.split(faults, np.cumsum([*sizes, sizes.joints, sizes.imus]))
     )
+    bits = tuple(
+        ACCELEROMETER * (not linear) + GYROSCOPE * (not angular)
+        for linear, angular in zip(lack_linear, lack_angular, strict=True)
+    )
+    return working_with(motion, bits, tuple(not fault for fault in fts), joints, assumed)
 
 
-def without_faults(sample: S, faults: Mask, sizes: Sizes) -> S:
+def working_with(
+    motion: BodyMotion,
+    bits: Bits,
+    fts: Sequence[bool],
+    missing_joints: Sequence[bool],
+    assumed_joints: Sequence[bool],
+) -> Working:
+    """
+    Return what works, for what the IMUs deliver.
+
+    Parameters
+    ----------
+    motion : BodyMotion
+        What the IMUs are for.
+    bits : tuple of int
+        What each IMU delivers.
+    fts, missing_joints, assumed_joints : sequence of bool
+        As in `Working`.
+
+    Returns
+    -------
+    Working
+
+    """
+    others = tuple(fts), tuple(missing_joints), tuple(assumed_joints)
+    if not motion.is_used:
+        return Working(tuple(b == 3 for b in bits), *others)
+    plan = motion.plan(bits)
+    return Working(plan.serving, *others, None if plan.is_plain else plan)
+
+
+def without_faults(sample: S, faults: Mask, sizes: Sizes, motion: MotionPlan | None = None) -> S:
     """
     Put zeros where something is missing; a plan for these faults keeps them out of all results.
 
@@ -145,15 +226,26 @@ def without_faults(sample: S, faults: Mask, sizes: Sizes) -> S:
         From `find_faults`.
     sizes : Sizes
         Of the robot.
+    motion : MotionPlan, optional
+        That of `working_of`: writes the motions of bodies into the rows of their first IMUs.
 
     Returns
     -------
     Sample or SampleBatch
 
     """
+    sample = _without_missing(sample, faults, sizes, whole_imus=motion is None)
+    return sample if motion is None else motion.complete(sample)
+
+
+def _without_missing(sample: S, faults: Mask, sizes: Sizes, *, whole_imus: bool) -> S:
+    """Put zeros where something is missing."""
     if not faults[: sum(sizes)].any():
         return sample
-    joints, imus, fts, _ = np.split(faults, np.cumsum(sizes))
+    joints, _, fts, _, linear, angular = np.split(
+        faults, np.cumsum([*sizes, sizes.joints, sizes.imus])
+    )
+    imus = linear | angular if whole_imus else linear & angular
     zeros: dict[str, Any] = {
         name: np.where(joints, 0.0, getattr(sample, name))
         for name in ('positions', 'velocities', 'accelerations')

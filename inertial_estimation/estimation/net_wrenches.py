@@ -33,7 +33,7 @@ class NetWrenches:
     def __init__(self, robot: Robot, dynamics: Dynamics) -> None:
         self._parameters = robot.parameters
         self.dynamics = dynamics
-        self._joints, self._L_X_J = _carriers(robot, dynamics.forest)
+        self._joints, self._L_X_J = carriers(robot, dynamics.forest)
 
     def of(self, samples: SampleBatch) -> tuple[Array, Array]:
         """
@@ -70,12 +70,27 @@ class NetWrenches:
         return np.array([[part[i].vector for i in self._joints] for part in (data.v, data.a_gf)])
 
 
-def _carriers(robot: Robot, forest: Forest) -> tuple[list[int], Array]:
+def carriers(robot: Robot, forest: Forest) -> tuple[list[int], Array]:
     """
     Return the joint of the forest that carries each link, and what moves motions to the link.
 
     A joint's frame is that of the sensor at the root of a tree, elsewhere that of the child link,
     whichever of the two links the joint carries.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links and joints.
+    forest : Forest
+        Trees of links.
+
+    Returns
+    -------
+    joints : list of int
+        Pinocchio's index for each link.
+    L_X_J : ndarray, shape (n_links, 6, 6)
+        Takes motions from the joint's frame to the link's.
+
     """
     joint_at = {forest.model.joints[i].idx_v: i for i in range(1, forest.model.njoints)}
     joints = [0] * len(robot.links)

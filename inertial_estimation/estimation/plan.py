@@ -116,6 +116,8 @@ def build_plan(
     ranks[residual_rows[alone]] = 6
     used_imus = np.isin(np.arange(len(robot.imus)), dynamics.imus)
     used_imus &= np.array(working.imus, dtype=bool)
+    if working.motion is not None:
+        used_imus = working.motion.used.copy()
     used_fts = np.array(working.fts, dtype=bool)
     for shown in (ranks, used_imus, used_fts):
         shown.flags.writeable = False

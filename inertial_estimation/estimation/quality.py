@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from inertial_estimation.estimation.balance import Balance, subtrees
+from inertial_estimation.estimation.body_motion import MotionPlan
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import joint_dependence
 from inertial_estimation.estimation.estimate import Flags, Quality
@@ -23,9 +24,12 @@ class Working:
     """Which sensors deliver, and which joints do not."""
 
     imus: tuple[bool, ...]
+    """Of IMUs that share a link, or measure in part: whether the row holds a body's motion."""
     fts: tuple[bool, ...]
     missing_joints: tuple[bool, ...]
     assumed_joints: tuple[bool, ...]
+    motion: MotionPlan | None = None
+    """How the motions of bodies come about; None: each IMU tells its own."""
 
 
 # As numbers of the arrays' own type: an enumeration counts as a 64-bit integer beside them.

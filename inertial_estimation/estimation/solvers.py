@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from inertial_estimation.estimation.balance import Balance, build_balance
+from inertial_estimation.estimation.bodies import with_ways
+from inertial_estimation.estimation.body_motion import BodyMotion
 from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.dynamics import Dynamics, serving_sources
+from inertial_estimation.estimation.faults import working_with
 from inertial_estimation.estimation.plan import Plan, build_plan
 from inertial_estimation.estimation.quality import Qualities, Working, find_qualities
 from inertial_estimation.estimation.solver import Solver
@@ -46,6 +49,8 @@ class Solvers:
         Links, joints and sensors.
     length_scale, rank_tolerance : float
         Numbers of the least squares, as in `contact_forces`.
+    motion : BodyMotion, optional
+        What its IMUs are for. Default: as without arrays.
 
     """
 
@@ -54,8 +59,10 @@ class Solvers:
         robot: Robot,
         length_scale: float,
         rank_tolerance: float,
+        motion: BodyMotion | None = None,
     ) -> None:
         self._robot = robot
+        self.motion = motion or BodyMotion(robot)
         self._length_scale = length_scale
         self._rank_tolerance = rank_tolerance
         self._dynamics: dict[tuple[int, ...], Dynamics] = {}
@@ -82,12 +89,12 @@ class Solvers:
         key = (assumed, contacts.at_origin)
         solver = self._faultless.get(key)
         if solver is None:
-            robot = self._robot
-            working = Working(
-                imus=(True,) * len(robot.imus),
-                fts=(True,) * len(robot.ft_sensors),
+            working = working_with(
+                self.motion,
+                self.motion.bits,
+                fts=(True,) * len(self._robot.ft_sensors),
                 missing_joints=(False,) * len(assumed),
-                assumed_joints=tuple(flag != 0 for flag in assumed),
+                assumed_joints=[flag != 0 for flag in assumed],
             )
             solver = self.get(working, contacts)
             _keep(self._faultless, key, solver, SOLVERS_KEPT)
@@ -153,9 +160,9 @@ class Solvers:
         dynamics = self._dynamics_for([k for k, works in enumerate(working.imus) if works])
         active_links = [links[c] for c in active]
         balance = build_balance(robot, dynamics.forest, submodels, used, active_links)
-        quality = find_qualities(
-            robot, dynamics.forest, balance, contacts.contacts, active, working
-        )
+        ways = working.motion.layout.ways if working.motion else {}
+        forest = with_ways(dynamics.forest, ways)
+        quality = find_qualities(robot, forest, balance, contacts.contacts, active, working)
         return _Skeleton(dynamics, balance, tuple(active), quality)
 
     def _dynamics_for(self, imus: list[int]) -> Dynamics:

@@ -17,12 +17,13 @@ from inertial_estimation.estimation.arguments import (
     check_contacts,
     check_parameters,
 )
+from inertial_estimation.estimation.body_motion import BodyMotion
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.faults import (
     ABSURD,
-    BetweenTrees,
     Sizes,
+    Used,
     alike,
     find_faults,
     without_faults,
@@ -47,6 +48,9 @@ class WrenchEstimator:
     """
     The estimator: give it samples, it gives wrenches and torques.
 
+    IMUs of one link are averaged by their stated noise; what none of them measures comes from the
+    nearest link on which it is measured, through the joints [T 4.11, 4.4.3].
+
     It has no memory between samples: the batch form and the step-by-step form are the same
     computation. Sensors that are NaN in a sample cost only what depends on them: without an FT
     sensor its two submodels merge, without an IMU a neighbour serves its links. The first sample
@@ -66,12 +70,16 @@ class WrenchEstimator:
     rank_tolerance : float
         A combination of contacts that shows in the sensors by less than this counts as zero there:
         noise is blown up by the inverse at most.
+    acceleration_arrays : bool
+        Take angular accelerations from the links with three accelerometers or more, off one line,
+        instead of from the samples.
 
     Raises
     ------
     ModelError
         If nothing tells how the robot moves, the calibration is for other sensors, or the
-        inertial parameters of a link cannot be used, or a contact is no `Contact`.
+        inertial parameters of a link cannot be used, or a contact is no `Contact`, or the IMUs do
+        not measure enough.
     ConfigError
         If one of the numbers is out of its range.
     FrameNotFound
@@ -87,6 +95,7 @@ class WrenchEstimator:
         calibration: FtCalibration | None = None,
         length_scale: float = 0.1,
         rank_tolerance: float = 1e-2,
+        acceleration_arrays: bool = False,
     ) -> None:
         if not robot.fixed_frame and not robot.imus:
             raise ModelError(
@@ -109,11 +118,14 @@ class WrenchEstimator:
         self.rank_tolerance = rank_tolerance
         self._sizes = Sizes(len(robot.joint_names), len(robot.imus), n_fts)
         self._check_shapes = SampleShapes(robot).check
-        self._solvers = Solvers(robot, length_scale, rank_tolerance)
+        self.motion = BodyMotion(robot, arrays=acceleration_arrays)
+        """How the motions of the links that carry IMUs come about."""
+        self._is_plain = self.motion.nominal.is_plain
+        self._solvers = Solvers(robot, length_scale, rank_tolerance, self.motion)
         self._defaults = ContactSet(self.contacts, (True,) * len(self.contacts))
         self._none_assumed = bytes(self._sizes.joints)
         dynamics = self._solvers.faultless(self._none_assumed, self._defaults).plan.dynamics
-        self._between = BetweenTrees(dynamics.forest.joints_between_trees, dynamics.imus)
+        self._used = Used.by(self.motion, dynamics)
 
     def update(
         self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
@@ -181,11 +193,13 @@ class WrenchEstimator:
         self._check_shapes(samples, (len(samples),))
         given = self._contact_set(contacts)
         parts, order = [], []
-        for faults, rows in alike(find_faults(samples, self._between)):
-            plan = self._solvers.get(working_of(faults, self._sizes), given).plan
+        for faults, rows in alike(find_faults(samples, self._used)):
+            working = working_of(faults, self._sizes, self.motion)
+            plan = self._solvers.get(working, given).plan
             for start in range(0, max(1, len(rows)), CHUNK):
                 order.append(rows[start : start + CHUNK])
-                chunk = without_faults(samples.take(order[-1]), faults, self._sizes)
+                chunk = samples.take(order[-1])
+                chunk = without_faults(chunk, faults, self._sizes, working.motion)
                 solver = Solver(plan, self.rank_tolerance, (len(chunk),))
                 solver.place(given.contacts)
                 readings = self.calibration.apply(chunk.ft_readings)
@@ -210,7 +224,8 @@ class WrenchEstimator:
             For the sensors that work and these contacts, which it has; the dynamics of its plan
             are those of the sample. Both are overwritten by the next call.
         sample : Sample
-            Without the readings that are not used.
+            Without the readings that are not used. Where a link does not have just one whole IMU,
+            the row of its first one holds the motion there, and the others zeros.
 
         Raises
         ------
@@ -224,13 +239,15 @@ class WrenchEstimator:
         if sample.joint_states is not None:
             assumed = (sample.joint_states == SensorState.ASSUMED).tobytes()
         solver = self._solvers.faultless(assumed, given)
-        solver.plan.dynamics.run(sample)
-        if _is_faulty(solver.plan, sample):
-            faults = find_faults(sample, self._between)
-            solver = self._solvers.get(working_of(faults, self._sizes), given)
-            sample = without_faults(sample, faults, self._sizes)
-            solver.plan.dynamics.run(sample)
-        return solver, sample
+        whole = sample if self._is_plain else self._completed(sample)
+        solver.plan.dynamics.run(whole)
+        if _is_faulty(solver.plan, whole):
+            faults = find_faults(sample, self._used)
+            working = working_of(faults, self._sizes, self.motion)
+            solver = self._solvers.get(working, given)
+            whole = without_faults(sample, faults, self._sizes, working.motion)
+            solver.plan.dynamics.run(whole)
+        return solver, whole
 
     def with_touches(self, touches: Iterable[Contact]) -> ContactSet:
         """
@@ -250,6 +267,11 @@ class WrenchEstimator:
 
         """
         return self._defaults.with_touches(check_contacts(touches))
+
+    def _completed(self, sample: Sample) -> Sample:
+        """Return a sample with the motions of bodies; what is missing spreads, and shows later."""
+        with np.errstate(over='ignore', invalid='ignore'):
+            return self.motion.nominal.complete(sample)
 
     def _contact_set(self, contacts: Iterable[Contact] | ContactSet | None) -> ContactSet:
         """Return the contacts of an instant."""

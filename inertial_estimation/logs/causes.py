@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.dependence import JointDependence, joint_dependence
 from inertial_estimation.estimation.estimate import Quality
-from inertial_estimation.estimation.faults import BetweenTrees, alike
+from inertial_estimation.estimation.faults import Used, alike, working_with
 from inertial_estimation.estimation.plan import Plan
-from inertial_estimation.estimation.quality import Working
 from inertial_estimation.estimation.solvers import Solvers
 from inertial_estimation.logs.failures import (
     EARLY,
@@ -92,8 +91,7 @@ class _Causes:
         """Go through sensors and joints, contacts, and offsets."""
         robot, recording = self.robot, self.replay.recording
         dynamics = self.whole.dynamics
-        between = BetweenTrees(dynamics.forest.joints_between_trees, dynamics.imus)
-        failed = find_failures(recording, robot, between)
+        failed = find_failures(recording, robot, Used.by(self.solvers.motion, dynamics))
         start = failed.starting(recording.times, self.replay.settings.derivative_window)
         self.start = start
         for part in (np.flatnonzero(~start), np.flatnonzero(start)):
@@ -118,7 +116,9 @@ class _Causes:
     def _plan(self, imus: tuple[bool, ...], fts: tuple[bool, ...]) -> Plan:
         """Return the plan for the sensors that work and all joints."""
         none = (False,) * len(self.robot.joint_names)
-        return self.solvers.get(Working(imus, fts, none, none), self.defaults).plan
+        motion = self.solvers.motion
+        bits = tuple(b if works else 0 for b, works in zip(motion.bits, imus, strict=True))
+        return self.solvers.get(working_with(motion, bits, fts, none, none), self.defaults).plan
 
     def _entry(self, kind: str, name: str, code: int, rows: Mask) -> _Entry:
         """

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.faults import BetweenTrees, find_faults
+from inertial_estimation.estimation.faults import Used, find_faults
 from inertial_estimation.logs.replay import Recording
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, SampleBatch, SensorState
@@ -82,7 +82,7 @@ class Failures(NamedTuple):
         return start
 
 
-def find_failures(recording: Recording, robot: Robot, between: BetweenTrees) -> Failures:
+def find_failures(recording: Recording, robot: Robot, used: Used) -> Failures:
     """
     Find what failed, frozen readings in hindsight.
 
@@ -92,8 +92,8 @@ def find_failures(recording: Recording, robot: Robot, between: BetweenTrees) -> 
         The samples.
     robot : Robot
         Its sensors.
-    between : BetweenTrees
-        Joints whose rates are not used while their IMUs work.
+    used : Used
+        What is used while all is well.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def find_failures(recording: Recording, robot: Robot, between: BetweenTrees) -> 
     """
     samples = recording.without_frozen(sensor.name for sensor in robot.ft_sensors)
     sizes = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
-    joints, imus, fts, _ = np.split(find_faults(samples, between), np.cumsum(sizes), axis=1)
+    joints, imus, fts, _ = np.split(find_faults(samples, used), np.cumsum(sizes), axis=1)
     ft_codes = _codes(samples.ft_states, fts)
     changed = np.isnan(samples.ft_readings) & np.isfinite(recording.samples.ft_readings)
     ft_codes[np.logical_or.reduce(changed, axis=2)] = SensorState.FROZEN

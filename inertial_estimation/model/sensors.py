@@ -145,7 +145,7 @@ class LinkSensorSpec:
     ------
     ModelError
         If the pose is not finite, or no frame is named for it; if it measures nothing that an IMU
-        does, or its noise is no positive number.
+        does, or its noise is negative or not finite.
     ShapeError
         If the pose has the wrong shape.
 
@@ -162,7 +162,9 @@ class LinkSensorSpec:
     both kinds and no other sensor is at its frame; else both.
     """
     accelerometer_noise: float = 1.0
-    """Of an IMU: standard deviation, by which it weighs beside others of its body [m/s^2]."""
+    """
+    Of an IMU: standard deviation, by which it weighs beside others of its body; 0: exact [m/s^2].
+    """
     gyroscope_noise: float = 1.0
     """The same of the angular velocity [rad/s]."""
 
@@ -174,9 +176,9 @@ class LinkSensorSpec:
             )
         for kind in ('accelerometer', 'gyroscope'):
             noise = getattr(self, f'{kind}_noise')
-            if not 0.0 < noise < inf:
+            if not 0.0 <= noise < inf:
                 raise ModelError(
-                    f"{kind}_noise of IMU '{self.name}' is {noise}, expected a positive number"
+                    f"{kind}_noise of IMU '{self.name}' is {noise}, expected 0 or more"
                 )
         if self.pose is None:
             return
@@ -230,7 +232,7 @@ class Imu:
     measures: str = 'both'
     """One of `MEASURES`; what it does not measure is not read, whatever its messages hold."""
     accelerometer_noise: float = 1.0
-    """Standard deviation; only ratios among the sensors of one body count [m/s^2]."""
+    """Standard deviation, of which ratios within a body count; 0: exact [m/s^2]."""
     gyroscope_noise: float = 1.0
     """The same of the angular velocity [rad/s]."""
 

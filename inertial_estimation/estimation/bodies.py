@@ -1,0 +1,325 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Which sensors tell how each body moves [T 4.3.2, 4.4.2, 4.4.3].
+
+A *body* is a link that carries IMUs, whole ones or accelerometers and gyroscopes alone. Each of
+its three motions (angular velocity, angular acceleration, acceleration) is measured on it, or
+comes from the nearest body on which it is measured, through the joints in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.estimation.forest import Forest, Source, build_forest
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import Imu
+
+Array = NDArray[np.float64]
+Bits = tuple[int, ...]
+"""For each IMU what it delivers: the sum of `ACCELEROMETER` and `GYROSCOPE`, or 0."""
+
+ACCELEROMETER, GYROSCOPE = 1, 2
+DELIVERS = {'accelerometer': ACCELEROMETER, 'gyroscope': GYROSCOPE, 'both': 3}
+ARRAY_SPREAD = 0.005
+"""
+Accelerometers whose positions spread by less than this off every line are no array [m].
+
+It is a root mean square. One of 5 mm turns noise of 0.05 m/s^2 into some 10 rad/s^2.
+"""
+
+
+class Measured(NamedTuple):
+    """One motion of one body: where it comes from."""
+
+    body: int
+    """Index of the body on which it is measured."""
+    rows: frozenset[int]
+    """IMUs that it rests on, directly or on the way."""
+    joints: frozenset[int]
+    """Joints that it rests on."""
+
+
+class Origins(NamedTuple):
+    """Where the three motions of a body come from."""
+
+    angular_velocity: Measured
+    angular_acceleration: Measured
+    acceleration: Measured
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A link with the sensors on it that deliver, and the frame in which its motion is given."""
+
+    link: int
+    lead: int
+    """The IMU whose frame it is, the first one of the link, whether it delivers or not."""
+    L_H_B: Array
+    """Pose of that frame in the link, shape (4, 4) [m]."""
+    accelerometers: tuple[int, ...]
+    """IMUs that deliver an acceleration."""
+    gyroscopes: tuple[int, ...]
+    """IMUs that deliver an angular velocity."""
+    is_array: bool
+    """Its accelerometers tell its angular acceleration."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The bodies of a robot for one set of sensors that deliver."""
+
+    bodies: tuple[Body, ...]
+    """Those with a sensor that delivers, in the order of their first IMUs; empty if not enough."""
+    origins: tuple[Origins, ...]
+    forests: tuple[Forest | None, Forest | None, Forest | None]
+    """Trees through which each motion reaches the bodies that lack it; None: none lacks it."""
+    is_plain: bool
+    """Every body has one whole IMU: its readings are the body's motion."""
+
+    @property
+    def ways(self) -> dict[int, frozenset[int]]:
+        """Joints that the motion of a body rests on, by its link."""
+        return {
+            body.link: frozenset().union(*(origin.joints for origin in origins))
+            for body, origins in zip(self.bodies, self.origins, strict=True)
+        }
+
+    @property
+    def rows(self) -> dict[int, frozenset[int]]:
+        """IMUs that the motion of a body rests on, by its link."""
+        return {
+            body.link: frozenset().union(*(origin.rows for origin in origins))
+            for body, origins in zip(self.bodies, self.origins, strict=True)
+        }
+
+
+def nominal_bits(robot: Robot) -> Bits:
+    """
+    Return what each IMU delivers when all is well.
+
+    Parameters
+    ----------
+    robot : Robot
+        Its IMUs.
+
+    Returns
+    -------
+    tuple of int
+
+    """
+    return tuple(DELIVERS[imu.measures] for imu in robot.imus)
+
+
+def lay_out(robot: Robot, bits: Bits, *, arrays: bool) -> Layout:
+    """
+    Find where the motions of all bodies come from.
+
+    Parameters
+    ----------
+    robot : Robot
+        Floating, with IMUs.
+    bits : tuple of int
+        What each IMU delivers.
+    arrays : bool
+        Take angular accelerations from arrays of accelerometers; else from where angular
+        velocities come from.
+
+    Returns
+    -------
+    Layout
+        Without a body if angular velocity, angular acceleration or acceleration is measured
+        nowhere.
+
+    """
+    bodies = _bodies(robot, bits)
+    turning = [b for b, body in enumerate(bodies) if body.gyroscopes]
+    shaken = [b for b, body in enumerate(bodies) if body.accelerometers]
+    spun = [b for b, body in enumerate(bodies) if body.is_array] if arrays else turning
+    if not (turning and shaken and spun):
+        return Layout((), (), (None, None, None), is_plain=False)
+    is_plain = not arrays and all(
+        body.accelerometers == body.gyroscopes == (body.lead,) for body in bodies
+    )
+    forests: list[Forest | None] = [
+        _forest(robot, bodies, known) if len(known) < len(bodies) else None
+        for known in (turning, spun, shaken)
+    ]
+    if not arrays:
+        forests[1] = None
+    origins = _origins(bodies, forests, arrays)
+    return Layout(bodies, origins, (forests[0], forests[1], forests[2]), is_plain)
+
+
+def with_ways(forest: Forest, ways: Mapping[int, Iterable[int]]) -> Forest:
+    """
+    Return trees whose links rest on more joints than those of the tree.
+
+    Parameters
+    ----------
+    forest : Forest
+        Trees of links.
+    ways : mapping of int to iterable of int
+        Joints that the motion of a source rests on, by its link.
+
+    Returns
+    -------
+    Forest
+        The same model; `Forest.path` holds the joints on the way to the sources as well.
+
+    """
+    if not any(ways.values()):
+        return forest
+    more = [frozenset(ways.get(forest.tops[s].link, ())) for s in forest.owner]
+    path = tuple(path | joints for path, joints in zip(forest.path, more, strict=True))
+    return replace(forest, path=path)
+
+
+def positions_in(body: Body, imus: Sequence[Imu], rows: Sequence[int]) -> tuple[Array, Array]:
+    """
+    Return where sensors of a body are in its frame.
+
+    Parameters
+    ----------
+    body : Body
+        The body.
+    imus : sequence of Imu
+        IMUs of the robot.
+    rows : sequence of int
+        Some of the body's.
+
+    Returns
+    -------
+    rotations : ndarray, shape (n, 3, 3)
+        Axes of the sensors.
+    positions : ndarray, shape (n, 3)
+        Origins [m].
+
+    """
+    B_H_L = np.linalg.inv(body.L_H_B)
+    # The frame is that of one of them: no round-off there.
+    poses = np.array(
+        [np.eye(4) if k == body.lead else B_H_L @ imus[k].L_H_S for k in rows]
+    ).reshape(-1, 4, 4)
+    return poses[:, :3, :3], poses[:, :3, 3]
+
+
+def weights(noise: Sequence[float]) -> Array:
+    """
+    Return by how much each of several sensors counts in their mean.
+
+    Parameters
+    ----------
+    noise : sequence of float
+        Standard deviations; sensors without noise stand above all others.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Their sum is 1; the mean has the least variance.
+
+    """
+    deviations = np.array(noise)
+    exact = deviations == 0.0
+    raw = exact.astype(np.float64) if exact.any() else (deviations.min() / deviations) ** 2
+    shares: Array = raw / raw.sum()
+    return shares
+
+
+def spread(positions: Array, shares: Array) -> float:
+    """
+    Return how far points lie off the line that fits them best.
+
+    Parameters
+    ----------
+    positions : ndarray, shape (n, 3)
+        Points [m].
+    shares : ndarray, shape (n,)
+        Their weights, which add up to 1.
+
+    Returns
+    -------
+    float
+        Root mean square [m].
+
+    """
+    apart = (positions - shares @ positions) * np.sqrt(shares)[:, None]
+    return float(np.linalg.norm(np.linalg.svd(apart, compute_uv=False)[1:]))
+
+
+def _bodies(robot: Robot, bits: Bits) -> tuple[Body, ...]:
+    """Return the links with sensors that deliver."""
+    on: dict[int, list[int]] = {}
+    for k, imu in enumerate(robot.imus):
+        on.setdefault(imu.link, []).append(k)
+    found = []
+    for link, rows in on.items():
+        accelerometers = tuple(k for k in rows if bits[k] & ACCELEROMETER)
+        gyroscopes = tuple(k for k in rows if bits[k] & GYROSCOPE)
+        if accelerometers or gyroscopes:
+            lead = robot.imus[rows[0]]
+            body = Body(link, rows[0], lead.L_H_S, accelerometers, gyroscopes, is_array=False)
+            found.append(replace(body, is_array=_is_array(robot, body)))
+    return tuple(found)
+
+
+def _is_array(robot: Robot, body: Body) -> bool:
+    """Tell whether the accelerometers of a body tell its angular acceleration."""
+    rows = body.accelerometers
+    if len(rows) < 3:
+        return False
+    _, positions = positions_in(body, robot.imus, rows)
+    shares = weights([robot.imus[k].accelerometer_noise for k in rows])
+    return spread(positions, shares) >= ARRAY_SPREAD
+
+
+def _forest(robot: Robot, bodies: Sequence[Body], known: Sequence[int]) -> Forest:
+    """Return trees rooted in the frames of bodies."""
+    sources = [Source('', bodies[b].link, bodies[b].L_H_B) for b in known]
+    return build_forest(robot, sources)
+
+
+def _origins(
+    bodies: Sequence[Body], forests: Sequence[Forest | None], arrays: bool
+) -> tuple[Origins, ...]:
+    """Follow each motion of each body to the sensors."""
+    at = {body.link: b for b, body in enumerate(bodies)}
+
+    def through(forest: Forest | None, b: int) -> tuple[int, frozenset[int]]:
+        if forest is None:
+            return b, frozenset()
+        link = bodies[b].link
+        return at[forest.tops[forest.owner[link]].link], forest.path[link]
+
+    turns, spins = [], []
+    for b in range(len(bodies)):
+        source, joints = through(forests[0], b)
+        turns.append(Measured(source, frozenset(bodies[source].gyroscopes), joints))
+    for b in range(len(bodies)):
+        source, joints = through(forests[1], b) if arrays else (turns[b].body, turns[b].joints)
+        sensors = bodies[source].accelerometers if arrays else bodies[source].gyroscopes
+        spins.append(_resting(source, sensors, joints, [turns[source]]))
+    found = []
+    for b in range(len(bodies)):
+        source, joints = through(forests[2], b)
+        rests = [turns[source], spins[source]]
+        shift = _resting(source, bodies[source].accelerometers, joints, rests)
+        found.append(Origins(turns[b], spins[b], shift))
+    return tuple(found)
+
+
+def _resting(
+    source: int, rows: Iterable[int], joints: frozenset[int], rests: Iterable[Measured]
+) -> Measured:
+    """Return a motion that rests on others besides sensors and joints."""
+    all_rows, all_joints = frozenset(rows), joints
+    for other in rests:
+        all_rows |= other.rows
+        all_joints |= other.joints
+    return Measured(source, all_rows, all_joints)

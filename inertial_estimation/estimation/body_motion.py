@@ -1,0 +1,244 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+From the readings of all sensors on the links to the motion of each body [T 4.4.2, 4.4.3].
+
+Gyroscopes of a body are averaged, and so are its accelerometers after each is moved to the frame
+of the body [T 4.11], by the inverse of their variances. What is not measured on a body walks there
+through the joints. So the engine sees one whole IMU for each body, in the row of its first IMU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.estimation.bodies import (
+    Bits,
+    Body,
+    Layout,
+    lay_out,
+    nominal_bits,
+)
+from inertial_estimation.estimation.body_averages import SensorSum, array_of, mean_of
+from inertial_estimation.estimation.walks import Walk
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.spatial import hat
+from inertial_estimation.sample import Sample, SampleBatch
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+S = TypeVar('S', Sample, SampleBatch)
+
+PLANS_KEPT = 16
+"""Each holds up to three of Pinocchio's workspaces."""
+
+
+class BodyMotion:
+    """
+    The bodies of a robot, for whatever sensors deliver.
+
+    Parameters
+    ----------
+    robot : Robot
+        Floating, with IMUs; of a robot with a fixed link no IMU is used.
+    arrays : bool
+        Take angular accelerations from arrays of accelerometers, not from the samples.
+
+    Raises
+    ------
+    ModelError
+        If the IMUs do not tell how any body moves even when all deliver.
+
+    """
+
+    def __init__(self, robot: Robot, *, arrays: bool = False) -> None:
+        self._robot = robot
+        self.arrays = arrays
+        self.bits = nominal_bits(robot)
+        """What each IMU delivers when all is well."""
+        self._plans: dict[Bits, MotionPlan] = {}
+        self.nominal = MotionPlan(robot, self.bits, arrays)
+        """The plan while every IMU delivers all that it measures."""
+        if self.is_used and not self.nominal.layout.bodies:
+            raise ModelError(_complaint(robot, arrays))
+
+    @property
+    def is_used(self) -> bool:
+        """Whether IMUs tell how the robot moves."""
+        return bool(self.bits) and not self._robot.fixed_frame
+
+    def plan(self, bits: Bits) -> MotionPlan:
+        """
+        Return the plan for what the IMUs deliver, new or kept.
+
+        Parameters
+        ----------
+        bits : tuple of int
+            See `bodies.Bits`.
+
+        Returns
+        -------
+        MotionPlan
+
+        """
+        if bits == self.bits:
+            return self.nominal
+        found = self._plans.get(bits)
+        if found is None:
+            if len(self._plans) >= PLANS_KEPT:
+                del self._plans[next(iter(self._plans))]
+            found = self._plans[bits] = MotionPlan(self._robot, bits, self.arrays)
+        return found
+
+
+class MotionPlan:
+    """
+    How the motions of all bodies come from the readings of one set of sensors.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links, joints and IMUs.
+    bits : tuple of int
+        What each IMU delivers.
+    arrays : bool
+        As in `BodyMotion`.
+
+    """
+
+    def __init__(self, robot: Robot, bits: Bits, arrays: bool) -> None:
+        if robot.fixed_frame:
+            bits = (0,) * len(bits)
+        self.layout: Layout = lay_out(robot, bits, arrays=arrays)
+        bodies = self.layout.bodies
+        self._arrays = arrays
+        self._n_imus = len(robot.imus)
+        leads = {body.lead for body in bodies}
+        self.serving = tuple(k in leads for k in range(self._n_imus))
+        """For each IMU whether its row holds the motion of a body after `complete`."""
+        used = frozenset().union(*self.layout.rows.values())
+        self.used: Mask = np.isin(np.arange(self._n_imus), list(used))
+        """IMUs of which something is used, shape (n_imus,)."""
+        self.joints = frozenset().union(*self.layout.ways.values())
+        """Joints through which something goes from body to body."""
+        if bodies and not self.layout.is_plain:
+            self._lay_out(robot, bodies)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether samples stay as they are: no body lacks anything or has two of anything."""
+        return self.layout.is_plain or not self.layout.bodies
+
+    def complete(self, sample: S) -> S:
+        """
+        Write the motion of each body into the row of its first IMU.
+
+        Parameters
+        ----------
+        sample : Sample or SampleBatch
+            All that the plan uses must be finite.
+
+        Returns
+        -------
+        Sample or SampleBatch
+            The other rows are zero, and not used.
+
+        """
+        if self.is_plain:
+            return sample
+        rates, accelerations = sample.angular_velocities, sample.proper_accelerations
+        lead: tuple[int, ...] = rates.shape[:-2]
+        turn, spin, shift = (np.zeros((*lead, len(self._leads), 3)) for _ in range(3))
+        turn[..., self._turning, :] = self._gyroscopes.of(rates)
+        if not self._arrays:
+            spin[..., self._turning, :] = self._gyroscopes.of(sample.angular_accelerations)
+        if self._walks[0] is not None:
+            found = self._walks[0].run(sample, turn, spin, shift)
+            turn[..., self._walks[0].to, :] = found[0]
+            spin[..., self._walks[0].to, :] = found[1]
+        centripetal = _square(turn)
+        if self._arrays:
+            swing = centripetal[..., self._spun, :, :].reshape(*lead, len(self._spun), 9, 1)
+            pulled = (self._array_lever @ swing)[..., 0]
+            spin[..., self._spun, :] = self._array.of(accelerations) - pulled
+            if self._walks[1] is not None:
+                found = self._walks[1].run(sample, turn, spin, shift)
+                spin[..., self._walks[1].to, :] = found[1]
+        # Only the mean of the positions counts, as the motion is linear in them [T 4.11].
+        means = self._accelerometers.of(accelerations)
+        around = self._lever_matrix @ spin[..., self._shaken, :, None]
+        around -= centripetal[..., self._shaken, :, :] @ self._levers[..., None]
+        shift[..., self._shaken, :] = means + around[..., 0]
+        if self._walks[2] is not None:
+            found = self._walks[2].run(sample, turn, spin, shift)
+            shift[..., self._walks[2].to, :] = found[2]
+        return self._written(sample, turn, spin, shift)
+
+    def _lay_out(self, robot: Robot, bodies: Sequence[Body]) -> None:
+        """Lay out all that does not change with the readings."""
+        self._leads = np.array([body.lead for body in bodies])
+        self._turning = np.flatnonzero([bool(body.gyroscopes) for body in bodies])
+        self._shaken = np.flatnonzero([bool(body.accelerometers) for body in bodies])
+        self._spun = np.flatnonzero([body.is_array for body in bodies])
+        turning, shaken, spun = (
+            [bodies[b] for b in rows.tolist()]
+            for rows in (self._turning, self._shaken, self._spun)
+        )
+        blocks, _ = zip(*(mean_of(body, robot, 'gyroscope') for body in turning))
+        self._gyroscopes = SensorSum([body.gyroscopes for body in turning], blocks)
+        blocks, levers = zip(*(mean_of(body, robot, 'accelerometer') for body in shaken))
+        self._accelerometers = SensorSum([body.accelerometers for body in shaken], blocks)
+        self._levers = np.array(levers)
+        self._lever_matrix = hat(self._levers)
+        if self._arrays:
+            blocks, levers = zip(*(array_of(body, robot) for body in spun))
+            self._array = SensorSum([body.accelerometers for body in spun], blocks)
+            self._array_lever = np.array(levers)
+        known = (self._turning, self._spun, self._shaken)
+        self._walks = [
+            None if forest is None else Walk(robot, bodies, forest, rows)
+            for forest, rows in zip(self.layout.forests, known, strict=True)
+        ]
+
+    def _written(self, sample: S, turn: Array, spin: Array, shift: Array) -> S:
+        """Return the sample with the motions of the bodies."""
+        names = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
+        fields: dict[str, Any] = {
+            name: np.zeros((*turn.shape[:-2], self._n_imus, 3)) for name in names
+        }
+        for name, motion in zip(names, (turn, shift, spin), strict=True):
+            fields[name][..., self._leads, :] = motion
+        if isinstance(sample, Sample):
+            return sample._replace(**fields)
+        return replace(sample, **fields)
+
+
+def _square(turn: Array) -> Array:
+    """Return w x w x as matrices, shape (..., 3, 3)."""
+    squares = turn[..., :, None] * turn[..., None, :]
+    lengths = np.einsum('...ii->...', squares)
+    square: Array = squares - lengths[..., None, None] * np.eye(3)
+    return square
+
+
+def _complaint(robot: Robot, arrays: bool) -> str:
+    """Say what is wanting for the IMUs of a robot to tell how a body moves."""
+    kinds = [imu.measures for imu in robot.imus]
+    for missing, only in (('gyroscope', 'accelerometer'), ('accelerometer', 'gyroscope')):
+        if kinds.count(only) == len(kinds):
+            return (
+                f"no IMU of robot '{robot.name}' measures like a {missing}: name one that does, "
+                f"or say that one measures 'both'"
+            )
+    return (
+        f"no link of robot '{robot.name}' carries an array: at least 3 accelerometers in use that "
+        'are not on one line; use more of them, or take angular accelerations from the gyroscopes'
+        if arrays
+        else f"the IMUs of robot '{robot.name}' do not tell how it moves"
+    )

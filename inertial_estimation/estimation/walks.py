@@ -1,0 +1,113 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Motions of some bodies, carried to others through the joints [T 3.7, 4.4.3]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from inertial_estimation.estimation.bodies import Body
+from inertial_estimation.estimation.forest import Forest
+from inertial_estimation.estimation.net_wrenches import carriers
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.spatial import motion_transform
+from inertial_estimation.sample import Sample, SampleBatch
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Walk:
+    """
+    Carries motions from bodies to others through the joints.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links and joints.
+    bodies : sequence of Body
+        All bodies.
+    forest : Forest
+        Trees rooted in the frames of the bodies that are known.
+    known : ndarray of int
+        These bodies.
+
+    """
+
+    def __init__(
+        self, robot: Robot, bodies: Sequence[Body], forest: Forest, known: Indices
+    ) -> None:
+        self._known = known
+        self.to = np.setdiff1d(np.arange(len(bodies)), known)
+        """The bodies that are reached."""
+        joints, L_X_J = carriers(robot, forest)
+        links = [bodies[b].link for b in self.to]
+        B_H_L = np.array([np.linalg.inv(bodies[b].L_H_B) for b in self.to])
+        self._B_X_J = motion_transform(B_H_L) @ L_X_J[links]
+        self._at = np.array([joints[k] for k in links])
+        self._model = forest.model
+        self._data = forest.model.createData()
+        inside = forest.joint_rows >= 0
+        self._inside = np.flatnonzero(inside)
+        self._q_rows, self._v_rows = forest.position_rows[inside], forest.joint_rows[inside]
+        self._linear = forest.top_rows[: len(known), :3].ravel()
+        self._angular = forest.top_rows[: len(known), 3:].ravel()
+        self._q = pin.neutral(forest.model)
+        self._v, self._a = np.zeros((2, forest.model.nv))
+
+    def run(
+        self, sample: Sample | SampleBatch, turn: Array, spin: Array, shift: Array
+    ) -> tuple[Array, Array, Array]:
+        """
+        Return the motions of the bodies that are reached.
+
+        Parameters
+        ----------
+        sample : Sample or SampleBatch
+            Joints.
+        turn, spin, shift : ndarray, shape (..., n_bodies, 3)
+            Angular velocity, angular acceleration and proper acceleration of all bodies in their
+            frames; of the known ones they are read.
+
+        Returns
+        -------
+        turn, spin, shift : ndarray, shape (..., n_reached, 3)
+
+        """
+        lead, n = turn.shape[:-2], len(self.to)
+        count = len(sample) if isinstance(sample, SampleBatch) else 1
+        given = [
+            x[..., self._known, :].reshape(count, 3 * len(self._known))
+            for x in (turn, spin, shift)
+        ]
+        joints = [
+            np.atleast_2d(x)[:, self._inside]
+            for x in (sample.positions, sample.velocities, sample.accelerations)
+        ]
+        motions = np.empty((2, count, n, 6))
+        for i in range(count):
+            self._q[self._q_rows] = joints[0][i]
+            self._v[self._v_rows], self._a[self._v_rows] = joints[1][i], joints[2][i]
+            self._v[self._angular] = given[0][i]
+            self._a[self._angular], self._a[self._linear] = given[1][i], given[2][i]
+            pin.forwardKinematics(self._model, self._data, self._q, self._v, self._a)
+            for k, joint in enumerate(self._at.tolist()):
+                motions[0, i, k] = self._data.v[joint].vector
+                motions[1, i, k] = self._data.a[joint].vector
+        v, a = (self._B_X_J @ motions[..., None])[..., 0]
+        # From the spatial to the sensor acceleration: the point, not the field, is followed.
+        a[..., :3] += _cross(v[..., 3:], v[..., :3])
+        parts = (v[..., 3:], a[..., 3:], a[..., :3])
+        turned, spun, shifted = (x.reshape(*lead, n, 3) for x in parts)
+        return turned, spun, shifted
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Return a x b, sooner than `numpy.cross`."""
+    after, before = [1, 2, 0], [2, 0, 1]
+    product: Array = a[..., after] * b[..., before] - a[..., before] * b[..., after]
+    return product
