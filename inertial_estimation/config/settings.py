@@ -285,7 +285,7 @@ class EstimatorSettings(_Checked):
         50.0, 'Rate of the rviz topics and markers; 0: none [Hz]', range=(0.0, 1000.0)
     )
     deviations_rate: float = setting(
-        20.0,
+        10.0,
         'Rate of the standard deviations, while somebody subscribes; 0: none [Hz]',
         range=(0.0, 1000.0),
     )
