@@ -215,7 +215,7 @@ def body_motions(
         return sum(w * x for w, x in zip(weights, turned)) / sum(weights)
 
     turning = [link for link in links if gyros[link]]
-    spinning = [link for link in links if len(accs[link]) > 2] if arrays else turning
+    spinning = [link for link in links if is_array(robot, accs[link])] if arrays else turning
     turn, spin, found = {}, {}, {}
     for link in turning:
         turn[link] = average(sample.angular_velocities, gyros[link], 'gyroscope_noise')
@@ -250,6 +250,17 @@ def body_motions(
         reached = walk(robot, sample, source, found[source])[link]
         found[link] = Motion(turn[link], reached.proper_acceleration, spin[link])
     return {link: found[link] for link in links}
+
+
+def is_array(robot: Robot, rows: Sequence[int]) -> bool:
+    """Tell whether accelerometers are off every line by 5 mm, as a weighted root mean square."""
+    if not rows:
+        return False
+    share = np.array([robot.imus[k].accelerometer_noise ** -2 for k in rows])
+    share /= share.sum()
+    points = np.array([robot.imus[k].L_H_S[:3, 3] for k in rows])
+    apart = points - share @ points
+    return sum(np.linalg.eigvalsh((apart.T * share) @ apart)[:2]) >= 0.005**2
 
 
 def array_acceleration(robot: Robot, sample: Sample, rows: Sequence[int], turn: Array) -> Array:

@@ -26,12 +26,12 @@ from inertial_estimation.estimation.bodies import (
     nominal_bits,
 )
 from inertial_estimation.estimation.body_averages import SensorSum, array_of, mean_of
-from inertial_estimation.estimation.walks import Walk
+from inertial_estimation.estimation.walks import Levers, Motions, Walk
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.spatial import hat
 from inertial_estimation.sample import Sample, SampleBatch
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 S = TypeVar('S', Sample, SampleBatch)
 
@@ -152,33 +152,57 @@ class MotionPlan:
         """
         if self.is_plain:
             return sample
-        rates, accelerations = sample.angular_velocities, sample.proper_accelerations
-        lead: tuple[int, ...] = rates.shape[:-2]
-        turn, spin, shift = (np.zeros((*lead, len(self._leads), 3)) for _ in range(3))
-        turn[..., self._turning, :] = self._gyroscopes.of(rates)
-        if not self._arrays:
-            spin[..., self._turning, :] = self._gyroscopes.of(sample.angular_accelerations)
-        if self._walks[0] is not None:
-            found = self._walks[0].run(sample, turn, spin, shift)
-            turn[..., self._walks[0].to, :] = found[0]
-            spin[..., self._walks[0].to, :] = found[1]
-        centripetal = _square(turn)
+        motion = self._nothing(sample)
+        self._find_turn(sample, motion)
+        centripetal = _square(motion.turn)
         if self._arrays:
-            swing = centripetal[..., self._spun, :, :].reshape(*lead, len(self._spun), 9, 1)
-            pulled = (self._array_lever @ swing)[..., 0]
-            spin[..., self._spun, :] = self._array.of(accelerations) - pulled
-            if self._walks[1] is not None:
-                found = self._walks[1].run(sample, turn, spin, shift)
-                spin[..., self._walks[1].to, :] = found[1]
+            self._find_spin(sample, motion, centripetal)
+        self._find_shift(sample, motion, centripetal)
+        return self._written(sample, motion)
+
+    def _nothing(self, sample: Sample | SampleBatch) -> Motions:
+        """Return motions to be written."""
+        shape = (*sample.angular_velocities.shape[:-2], len(self._leads), 3)
+        return Motions(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+
+    def _find_turn(self, sample: Sample | SampleBatch, motion: Motions) -> None:
+        """Write angular velocities, and angular accelerations if they come with them."""
+        motion.turn[..., self._turning, :] = self._gyroscopes.of(sample.angular_velocities)
+        if not self._arrays:
+            spin = self._gyroscopes.of(sample.angular_accelerations)
+            motion.spin[..., self._turning, :] = spin
+        walk = self._walks[0]
+        if walk is not None:
+            reached = walk.run(sample, motion)
+            motion.turn[..., walk.to, :] = reached.turn
+            motion.spin[..., walk.to, :] = reached.spin
+
+    def _find_spin(
+        self, sample: Sample | SampleBatch, motion: Motions, centripetal: Array
+    ) -> None:
+        """Write angular accelerations from arrays."""
+        swing = centripetal[..., self._spun, :, :]
+        swing = swing.reshape(*swing.shape[:-2], 9, 1)
+        spin = self._array.of(sample.proper_accelerations) - (self._array_lever @ swing)[..., 0]
+        motion.spin[..., self._spun, :] = spin
+        walk = self._walks[1]
+        if walk is not None:
+            motion.spin[..., walk.to, :] = walk.run(sample, motion).spin
+
+    def _find_shift(
+        self, sample: Sample | SampleBatch, motion: Motions, centripetal: Array
+    ) -> None:
+        """Write accelerations."""
+        means = self._accelerometers.of(sample.proper_accelerations)
         # Only the mean of the positions counts, as the motion is linear in them [T 4.11].
-        means = self._accelerometers.of(accelerations)
-        around = self._lever_matrix @ spin[..., self._shaken, :, None]
-        around -= centripetal[..., self._shaken, :, :] @ self._levers[..., None]
-        shift[..., self._shaken, :] = means + around[..., 0]
-        if self._walks[2] is not None:
-            found = self._walks[2].run(sample, turn, spin, shift)
-            shift[..., self._walks[2].to, :] = found[2]
-        return self._written(sample, turn, spin, shift)
+        moved = self._levers.term(motion.spin, centripetal)
+        motion.shift[..., self._shaken, :] = means - moved
+        walk = self._walks[2]
+        if walk is not None:
+            # It came through the joints to the origin of the link; on from there with the turning
+            # that is measured on the link, wherever its gyroscope sits.
+            moved = walk.levers.term(motion.spin, centripetal)
+            motion.shift[..., walk.to, :] = walk.run(sample, motion).shift + moved
 
     def _lay_out(self, robot: Robot, bodies: Sequence[Body]) -> None:
         """Lay out all that does not change with the readings."""
@@ -194,8 +218,7 @@ class MotionPlan:
         self._gyroscopes = SensorSum([body.gyroscopes for body in turning], blocks)
         blocks, levers = zip(*(mean_of(body, robot, 'accelerometer') for body in shaken))
         self._accelerometers = SensorSum([body.accelerometers for body in shaken], blocks)
-        self._levers = np.array(levers)
-        self._lever_matrix = hat(self._levers)
+        self._levers = Levers(self._shaken, np.array(levers))
         if self._arrays:
             blocks, levers = zip(*(array_of(body, robot) for body in spun))
             self._array = SensorSum([body.accelerometers for body in spun], blocks)
@@ -206,14 +229,15 @@ class MotionPlan:
             for forest, rows in zip(self.layout.forests, known, strict=True)
         ]
 
-    def _written(self, sample: S, turn: Array, spin: Array, shift: Array) -> S:
+    def _written(self, sample: S, motion: Motions) -> S:
         """Return the sample with the motions of the bodies."""
         names = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
+        parts = (motion.turn, motion.shift, motion.spin)
         fields: dict[str, Any] = {
-            name: np.zeros((*turn.shape[:-2], self._n_imus, 3)) for name in names
+            name: np.zeros((*motion.turn.shape[:-2], self._n_imus, 3)) for name in names
         }
-        for name, motion in zip(names, (turn, shift, spin), strict=True):
-            fields[name][..., self._leads, :] = motion
+        for name, part in zip(names, parts, strict=True):
+            fields[name][..., self._leads, :] = part
         if isinstance(sample, Sample):
             return sample._replace(**fields)
         return replace(sample, **fields)

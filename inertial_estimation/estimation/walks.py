@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -14,11 +15,62 @@ from inertial_estimation.estimation.bodies import Body
 from inertial_estimation.estimation.forest import Forest
 from inertial_estimation.estimation.net_wrenches import carriers
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.spatial import motion_transform
+from inertial_estimation.model.spatial import hat, motion_transform
 from inertial_estimation.sample import Sample, SampleBatch
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+
+class Motions(NamedTuple):
+    """How bodies move, in the axes of their frames, shape (..., n_bodies, 3) each."""
+
+    turn: Array
+    """Angular velocity [rad/s]."""
+    spin: Array
+    """Angular acceleration [rad/s^2]."""
+    shift: Array
+    """Proper acceleration of the origin of the frame [m/s^2]."""
+
+
+class Levers:
+    """
+    Points of some bodies.
+
+    Parameters
+    ----------
+    bodies : ndarray of int, shape (n,)
+        The bodies.
+    positions : ndarray, shape (n, 3)
+        One point of each, from the origin, in the axes of its frame [m].
+
+    """
+
+    def __init__(self, bodies: Indices, positions: Array) -> None:
+        self._bodies = bodies
+        self._columns, self._hats = positions[..., None], hat(positions)
+
+    def term(self, spin: Array, centripetal: Array) -> Array:
+        """
+        Return by how much the acceleration of the points differs from that of the origins.
+
+        Parameters
+        ----------
+        spin : ndarray, shape (..., n_bodies, 3)
+            Angular acceleration of all bodies [rad/s^2].
+        centripetal : ndarray, shape (..., n_bodies, 3, 3)
+            Twice the cross product with their angular velocity, as a matrix [1/s^2].
+
+        Returns
+        -------
+        ndarray, shape (..., n, 3)
+            ``dw x r + w x (w x r)`` [m/s^2].
+
+        """
+        term = centripetal[..., self._bodies, :, :] @ self._columns
+        term -= self._hats @ spin[..., self._bodies, :, None]
+        found: Array = term[..., 0]
+        return found
 
 
 class Walk:
@@ -46,8 +98,12 @@ class Walk:
         """The bodies that are reached."""
         joints, L_X_J = carriers(robot, forest)
         links = [bodies[b].link for b in self.to]
-        B_H_L = np.array([np.linalg.inv(bodies[b].L_H_B) for b in self.to])
-        self._B_X_J = motion_transform(B_H_L) @ L_X_J[links]
+        poses = np.array([bodies[b].L_H_B for b in self.to])
+        turned = np.tile(np.eye(4), (len(links), 1, 1))
+        turned[:, :3, :3] = poses[:, :3, :3].swapaxes(1, 2)
+        self._B_X_J = motion_transform(turned) @ L_X_J[links]
+        self.levers = Levers(self.to, (turned @ poses)[:, :3, 3])
+        """Origins of their frames, from those of their links."""
         self._at = np.array([joints[k] for k in links])
         self._model = forest.model
         self._data = forest.model.createData()
@@ -59,9 +115,7 @@ class Walk:
         self._q = pin.neutral(forest.model)
         self._v, self._a = np.zeros((2, forest.model.nv))
 
-    def run(
-        self, sample: Sample | SampleBatch, turn: Array, spin: Array, shift: Array
-    ) -> tuple[Array, Array, Array]:
+    def run(self, sample: Sample | SampleBatch, motion: Motions) -> Motions:
         """
         Return the motions of the bodies that are reached.
 
@@ -69,21 +123,18 @@ class Walk:
         ----------
         sample : Sample or SampleBatch
             Joints.
-        turn, spin, shift : ndarray, shape (..., n_bodies, 3)
-            Angular velocity, angular acceleration and proper acceleration of all bodies in their
-            frames; of the known ones they are read.
+        motion : Motions
+            Of all bodies; that of the known ones is read.
 
         Returns
         -------
-        turn, spin, shift : ndarray, shape (..., n_reached, 3)
+        Motions
+            Of the bodies that are reached; the acceleration is that of the origin of the link.
 
         """
-        lead, n = turn.shape[:-2], len(self.to)
+        lead, n = motion.turn.shape[:-2], len(self.to)
         count = len(sample) if isinstance(sample, SampleBatch) else 1
-        given = [
-            x[..., self._known, :].reshape(count, 3 * len(self._known))
-            for x in (turn, spin, shift)
-        ]
+        given = [x[..., self._known, :].reshape(count, 3 * len(self._known)) for x in motion]
         joints = [
             np.atleast_2d(x)[:, self._inside]
             for x in (sample.positions, sample.velocities, sample.accelerations)
@@ -102,8 +153,7 @@ class Walk:
         # From the spatial to the sensor acceleration: the point, not the field, is followed.
         a[..., :3] += _cross(v[..., 3:], v[..., :3])
         parts = (v[..., 3:], a[..., 3:], a[..., :3])
-        turned, spun, shifted = (x.reshape(*lead, n, 3) for x in parts)
-        return turned, spun, shifted
+        return Motions(*(x.reshape(*lead, n, 3) for x in parts))
 
 
 def _cross(a: Array, b: Array) -> Array:

@@ -1,0 +1,366 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Links with several sensors, or with accelerometers or gyroscopes alone.
+
+What brute force (`brute_force.body_motions`) finds is taken for true. How messages become samples
+with parts that are absent is in test_streams.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import brute_force
+import numpy as np
+import pytest
+from consistent_readings import ConsistentReadings, random_motion
+from robots import nested_humanoid_urdf, random_sample, two_link_urdf
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.estimation.bodies import spread, weights
+from inertial_estimation.estimation.body_averages import array_deviation
+from inertial_estimation.estimation.body_motion import BodyMotion
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import LinkSensorSpec
+from inertial_estimation.sample import SampleBatch
+
+# Relative to the largest number of a result: round-off on the way through some thirty joints, of
+# arrays blown up by their inverse.
+ROUND_OFF = 1e-11
+# The goal for readings that fit together.
+CONSISTENT = 1e-9
+# A batch: the order of sums alone.
+SUMS = 1e-12
+# A variance of 20000 samples has a standard deviation of 1 %.
+SAMPLES = 20000
+VARIANCE = 0.05
+# Sizes of a change that is one, beside those of results.
+CHANGED = 1e-9
+
+SENSORISED = Path(__file__).resolve().parents[2] / 'shared/data/models/icub_sensorised.urdf'
+MEASURED = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
+
+
+def spec(name, link, xyz=(0.0, 0.0, 0.0), measures='both', noise=(1.0, 1.0)):
+    pose = np.eye(4)
+    turn = 0.3 * np.arange(1, 4) + np.array(xyz)
+    from scipy.spatial.transform import Rotation
+
+    pose[:3, :3], pose[:3, 3] = Rotation.from_rotvec(turn).as_matrix(), xyz
+    return LinkSensorSpec(name, link, pose, measures, *noise)
+
+
+def nested_specs():
+    """Whole IMUs, parts, several on a link, and two arrays."""
+    acc, gyro = 'accelerometer', 'gyroscope'
+    return [
+        spec('h1', 'head', (0.1, 0.0, 0.05), acc, (0.02, 1.0)),
+        spec('h2', 'head', (0.0, 0.1, 0.0), acc, (0.05, 1.0)),
+        spec('h3', 'head', (-0.1, 0.0, 0.0), 'both', (0.03, 0.01)),
+        spec('h4', 'head', (0.0, 0.0, 0.0), gyro, (1.0, 0.02)),
+        spec('c', 'chest', (0.2, 0.1, 0.0), acc),
+        spec('a', 'hand', (0.0, 0.02, 0.1), gyro),
+        spec('t', 'thigh', (0.05, 0.0, -0.1), gyro),
+        spec('f1', 'foot', (0.1, 0.02, 0.0), acc, (0.05, 1.0)),
+        spec('f2', 'foot', (-0.1, 0.02, 0.0), acc, (0.04, 1.0)),
+        spec('f3', 'foot', (0.0, -0.05, 0.03), acc, (0.03, 1.0)),
+    ]
+
+
+@cache
+def nested():
+    return Robot.from_urdf(nested_humanoid_urdf(), imus=nested_specs())
+
+
+@cache
+def sensorised():
+    """Return the iCub with its 55 accelerometers and 11 gyroscopes, each for itself."""
+    if not SENSORISED.is_file():
+        pytest.skip('the shared data folder is not beside this checkout')
+    robot = Robot.from_urdf(SENSORISED)
+    names = [s.name for s in (*robot.accelerometers, *robot.gyroscopes)]
+    kinds = ['accelerometer'] * 55 + ['gyroscope'] * 11
+    rng = np.random.default_rng(3)
+    return Robot.from_urdf(
+        SENSORISED,
+        imus=[
+            LinkSensorSpec(name, '', None, kind, *rng.uniform(0.02, 0.06, 2))
+            for name, kind in zip(names, kinds, strict=True)
+        ],
+    )
+
+
+ROBOTS = {'nested': nested, 'icub_sensorised': sensorised}
+
+
+@pytest.fixture(params=ROBOTS)
+def robot(request):
+    return ROBOTS[request.param]()
+
+
+def at_ends(robot):
+    return tuple(Contact(robot.link_names[submodel.links[-1]]) for submodel in robot.submodels)
+
+
+def measured_only(robot, sample):
+    """Put NaN where an IMU does not measure."""
+    fields = {name: getattr(sample, name).copy() for name in MEASURED}
+    for k, imu in enumerate(robot.imus):
+        if imu.measures == 'accelerometer':
+            fields['angular_velocities'][k] = fields['angular_accelerations'][k] = np.nan
+        if imu.measures == 'gyroscope':
+            fields['proper_accelerations'][k] = np.nan
+    return sample._replace(**fields)
+
+
+def any_subset(robot, rng, *, arrays):
+    """Return IMUs that deliver: enough of them to tell how one link moves."""
+    while True:
+        chosen = np.flatnonzero(rng.uniform(size=len(robot.imus)) < rng.choice([0.15, 0.5, 0.9]))
+        try:
+            some = Robot.from_urdf(
+                robot.urdf,
+                imus=[
+                    LinkSensorSpec(i.name, robot.link_names[i.link], i.L_H_S, i.measures)
+                    for i in (robot.imus[k] for k in chosen)
+                ],
+            )
+            BodyMotion(some, arrays=arrays)
+        except ModelError:
+            continue
+        if len(some.imus):
+            return chosen.tolist()
+
+
+def only(sample, rows):
+    """Return the sample with the readings of some IMUs alone."""
+    fields = {}
+    for name in MEASURED:
+        values = np.full_like(getattr(sample, name), np.nan)
+        values[rows] = getattr(sample, name)[rows]
+        fields[name] = values
+    return sample._replace(**fields)
+
+
+def assert_close(got, expected, tolerance=ROUND_OFF):
+    size = max(1.0, np.abs(expected).max(initial=0.0))
+    np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance * size)
+
+
+def consistent_sample(robot, rng):
+    """Return readings of all IMUs under random wrenches, and these wrenches."""
+    contacts = at_ends(robot)
+    plain = Robot.from_urdf(robot.urdf, imus=[robot.link_names[0]])
+    wrenches = {c.frame: rng.normal(0.0, 20.0, 6) for c in contacts}
+    sample, torques, _ = ConsistentReadings(plain).sample(random_motion(plain, rng), wrenches)
+    motions = brute_force.link_motions(plain, sample, [0])
+    readings = [brute_force.motion_of_frame(imu.L_H_S, motions[imu.link]) for imu in robot.imus]
+    rates, accelerations, spins = (np.array([r[k] for r in readings]) for k in range(3))
+    sample = sample._replace(
+        angular_velocities=rates, proper_accelerations=accelerations, angular_accelerations=spins
+    )
+    return measured_only(robot, sample), np.array(list(wrenches.values())), torques
+
+
+@pytest.mark.parametrize('arrays', [False, True])
+def test_any_sensors_that_suffice_find_wrenches_and_torques(robot, arrays, rng):
+    estimator = WrenchEstimator(robot, at_ends(robot), acceleration_arrays=arrays)
+    for _ in range(10):
+        sample, wrenches, torques = consistent_sample(robot, rng)
+        for rows in (any_subset(robot, rng, arrays=arrays), list(range(len(robot.imus)))):
+            estimate = estimator.update(only(sample, rows))
+            assert_close(estimate.wrenches, wrenches, CONSISTENT)
+            assert_close(estimate.torques, torques, CONSISTENT)
+            assert not estimate.quality.any()
+
+
+@pytest.mark.parametrize('arrays', [False, True])
+def test_readings_that_do_not_fit_together_are_weighed_as_by_hand(robot, arrays, rng):
+    contacts = at_ends(robot)
+    estimator = WrenchEstimator(robot, contacts, acceleration_arrays=arrays)
+    for _ in range(5):
+        sample = measured_only(robot, random_sample(robot, rng))
+        for rows in (any_subset(robot, rng, arrays=arrays), list(range(len(robot.imus)))):
+            estimate = estimator.update(only(sample, rows))
+            answer = brute_force.estimate(robot, sample, contacts, imus=rows, arrays=arrays)
+            assert_close(estimate.wrenches, answer.wrenches)
+            assert_close(estimate.torques, answer.torques)
+            assert set(np.flatnonzero(estimate.used_imus)) <= set(rows)
+
+
+def test_a_whole_imu_whose_message_leaves_out_a_triple_serves_with_the_other(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'hand', 'shank'])
+    contacts = at_ends(robot)
+    estimator = WrenchEstimator(robot, contacts)
+    for field in MEASURED[:2]:
+        sample = random_sample(robot, rng)
+        values = getattr(sample, field).copy()
+        values[2] = np.nan
+        partial = sample._replace(**{field: values})
+        estimate = estimator.update(partial)
+        answer = brute_force.estimate(robot, partial, contacts)
+        assert_close(estimate.wrenches, answer.wrenches)
+        assert estimate.used_imus.all()
+        without = brute_force.estimate(robot, sample, contacts, imus=[0, 1])
+        assert np.abs(answer.wrenches - without.wrenches).max() > 1.0
+
+
+def test_what_an_imu_does_not_measure_is_not_read(robot, rng):
+    """Many drivers send zeros where they have nothing."""
+    estimator = WrenchEstimator(robot, at_ends(robot))
+    sample = random_sample(robot, rng)
+    one, other = (estimator.update(s) for s in (sample, measured_only(robot, sample)))
+    np.testing.assert_array_equal(one.wrenches, other.wrenches)
+    np.testing.assert_array_equal(one.torques, other.torques)
+
+
+@pytest.mark.parametrize('arrays', [False, True])
+def test_a_batch_is_its_steps(robot, arrays, rng):
+    estimator = WrenchEstimator(robot, at_ends(robot), acceleration_arrays=arrays)
+    samples = []
+    for k in range(12):
+        sample = measured_only(robot, random_sample(robot, rng))
+        rows = any_subset(robot, rng, arrays=arrays) if k % 3 else range(len(robot.imus))
+        samples.append(only(sample, list(rows)))
+    batch = estimator.batch(SampleBatch.stack(samples))
+    for k, sample in enumerate(samples):
+        step = estimator.update(sample)
+        assert_close(batch.wrenches[k], step.wrenches, SUMS)
+        assert_close(batch.torques[k], step.torques, SUMS)
+        np.testing.assert_array_equal(batch.used_imus[k], step.used_imus)
+        np.testing.assert_array_equal(batch.torque_quality[k], step.torque_quality)
+
+
+def test_without_gyroscope_or_accelerometer_nothing_is_known(robot, rng):
+    estimator = WrenchEstimator(robot, at_ends(robot))
+    sample = measured_only(robot, random_sample(robot, rng))
+    for field in MEASURED[:2]:
+        values = np.full_like(getattr(sample, field), np.nan)
+        for estimate in (
+            estimator.update(sample._replace(**{field: values})),
+            estimator.batch(SampleBatch.stack([sample._replace(**{field: values})])),
+        ):
+            assert np.isnan(estimate.torques).all()
+            assert (estimate.torque_quality == Quality.MISSING).all()
+            assert not estimate.used_imus.any()
+
+
+# Through the joints
+
+
+@pytest.mark.parametrize('arrays', [False, True])
+def test_marks_reach_as_far_as_changes_of_a_joint(arrays, rng):
+    robot = nested()
+    contacts = at_ends(robot)
+    estimator = WrenchEstimator(robot, contacts, acceleration_arrays=arrays)
+    sample = measured_only(robot, random_sample(robot, rng))
+    before = estimator.update(sample)
+    far = 0
+    for j in range(len(robot.joint_names)):
+        moved, lost = [], sample
+        for field, step in (('positions', 0.5), ('velocities', 1.0), ('accelerations', 3.0)):
+            values = getattr(sample, field).copy()
+            values[j] += step
+            moved.append(sample._replace(**{field: values}))
+            values = values.copy()
+            values[j] = np.nan
+            lost = lost._replace(**{field: values})
+        changed = np.zeros(len(before.torques), dtype=bool)
+        felt = np.zeros(len(contacts), dtype=bool)
+        for other in moved:
+            after = estimator.update(other)
+            changed |= np.abs(after.torques - before.torques) > CHANGED
+            felt |= (np.abs(after.wrenches - before.wrenches) > CHANGED).any(axis=1)
+        marked = estimator.update(lost)
+        missing = marked.torque_quality == Quality.MISSING
+        np.testing.assert_array_equal(missing, changed, robot.joint_names[j])
+        np.testing.assert_array_equal(marked.contact_quality == Quality.MISSING, felt)
+        np.testing.assert_array_equal(np.isnan(marked.torques), missing)
+        assert_close(marked.torques[~missing], before.torques[~missing], SUMS)
+        states = np.zeros(len(robot.joint_names), dtype=np.uint8)
+        states[j] = 1
+        assumed = estimator.update(sample._replace(joint_states=states))
+        np.testing.assert_array_equal(assumed.torque_quality == Quality.ASSUMED, changed)
+        far += changed.sum()
+    assert far > len(robot.joint_names)
+
+
+# Redundancy
+
+
+def test_the_mean_has_the_least_variance(rng):
+    sigma = np.array([0.02, 0.05, 0.1])
+    robot = Robot.from_urdf(
+        two_link_urdf(),
+        imus=[spec(f'{k}', 'body', noise=(s, 0.1 * s)) for k, s in enumerate(sigma)],
+    )
+    still = random_sample(robot, rng)
+    n = SAMPLES
+    batch = SampleBatch.stack([still._replace(
+        angular_velocities=np.zeros((3, 3)), proper_accelerations=np.zeros((3, 3)),
+        angular_accelerations=np.zeros((3, 3)),
+    )] * 1).take(np.zeros(n, dtype=np.intp))  # fmt: skip
+    batch.angular_velocities[:] = rng.normal(size=(n, 3, 3)) * 0.1 * sigma[:, None]
+    batch.proper_accelerations[:] = rng.normal(size=(n, 3, 3)) * sigma[:, None]
+    whole = BodyMotion(robot).nominal.complete(batch)
+    expected = 1.0 / (sigma**-2).sum()
+    assert expected < sigma.min() ** 2
+    for values, scale in ((whole.angular_velocities, 0.01), (whole.proper_accelerations, 1.0)):
+        np.testing.assert_allclose(values[:, 0].var(axis=0), scale * expected, rtol=VARIANCE)
+
+
+def test_weights_add_up_and_sensors_without_noise_stand_above_others():
+    np.testing.assert_allclose(weights([1.0, 2.0]), [0.8, 0.2], rtol=0, atol=SUMS)
+    np.testing.assert_array_equal(weights([0.0, 2.0, 0.0]), [0.5, 0.0, 0.5])
+
+
+# Arrays
+
+
+def test_noise_of_an_array_is_as_predicted(rng):
+    robot = nested()
+    motion = BodyMotion(robot, arrays=True).nominal
+    body = next(b for b in motion.layout.bodies if robot.link_names[b.link] == 'foot')
+    sigma = np.array([imu.accelerometer_noise for imu in robot.imus])
+    still = measured_only(robot, random_sample(robot, rng))
+    batch = SampleBatch.stack([still]).take(np.zeros(SAMPLES, dtype=np.intp))
+    batch.proper_accelerations[:] += rng.normal(size=(SAMPLES, len(sigma), 3)) * sigma[:, None]
+    spins = motion.complete(batch).angular_accelerations[:, body.lead]
+    worst = np.sqrt(np.linalg.eigvalsh(np.cov(spins.T))[-1])
+    np.testing.assert_allclose(worst, array_deviation(body, robot), rtol=VARIANCE)
+
+
+def test_only_accelerometers_off_one_line_are_an_array():
+    line = np.array([[0.0, 0, 0], [0.1, 0, 0], [0.3, 0, 0]])
+    shares = np.full(3, 1 / 3)
+    assert spread(line, shares) < SUMS
+    assert spread(line + np.diag([0, 0.03, 0]), shares) > 0.01
+    imus = [spec(f'{k}', 'body', xyz, 'accelerometer') for k, xyz in enumerate(line)]
+    robot = Robot.from_urdf(two_link_urdf(), imus=[*imus, spec('g', 'body', measures='gyroscope')])
+    with pytest.raises(ModelError, match="no link of robot 'two_link' carries an array: at least"):
+        WrenchEstimator(robot, acceleration_arrays=True)
+
+
+@pytest.mark.parametrize(
+    ('only_kind', 'missing'), [('accelerometer', 'gyroscope'), ('gyroscope', 'accelerometer')]
+)
+def test_a_robot_that_measures_one_quantity_only_is_refused(only_kind, missing):
+    imu = LinkSensorSpec('imu', 'body', measures=only_kind)
+    robot = Robot.from_urdf(two_link_urdf(), imus=[imu])
+    with pytest.raises(ModelError, match=f'measures like a {missing}: name one that does'):
+        WrenchEstimator(robot)
+
+
+def test_a_fixed_robot_does_not_ask_what_its_imus_measure(rng):
+    imu = LinkSensorSpec('imu', 'body', measures='gyroscope')
+    robot = Robot.from_urdf(two_link_urdf(), fixed_link='body', imus=[imu])
+    plain = Robot.from_urdf(two_link_urdf(), fixed_link='body')
+    sample = random_sample(robot, rng)
+    bare = sample._replace(**{name: np.zeros((0, 3)) for name in MEASURED})
+    one = WrenchEstimator(robot, acceleration_arrays=True).update(sample)
+    np.testing.assert_array_equal(one.torques, WrenchEstimator(plain).update(bare).torques)
