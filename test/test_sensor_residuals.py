@@ -155,6 +155,20 @@ def test_a_missing_joint_takes_what_lies_across_it(humanoid, rng):
     assert_zero(found.proper_accelerations[:, 2:])
 
 
+def test_what_an_imu_does_not_measure_has_no_residual(rng):
+    """Nor does it predict: the head is predicted from the sole, not from the nearer hand."""
+    gyroscope = LinkSensorSpec('hand', measures='gyroscope')
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', gyroscope, 'sole'])
+    samples = moving(robot, rng, ['root'])
+    linear = samples.proper_accelerations.copy()
+    linear[:, 1] = 7.0
+    wrong = replace(samples, proper_accelerations=linear)
+    found = sensor_residuals(WrenchEstimator(robot), wrong, [Contact('root')])
+    assert_zero(found.angular_velocities)
+    assert_zero(found.proper_accelerations[:, [0, 2]])
+    assert np.isnan(found.proper_accelerations[:, 1]).all()
+
+
 def test_a_single_imu_is_not_predicted(rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     samples = moving(robot, rng, ['root'])

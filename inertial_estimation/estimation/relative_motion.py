@@ -23,7 +23,7 @@ class ImuPrediction:
     """
     Predicts each IMU of a robot from another source of motion.
 
-    That is the fixed link, or else the IMU that would serve its link if it failed.
+    That is the fixed link, or else the nearest other IMU that measures both quantities.
 
     Parameters
     ----------
@@ -128,8 +128,11 @@ def _sources(robot: Robot) -> Indices:
     if robot.fixed_frame:
         return np.full(n_imus, n_imus, dtype=np.intp)
     found = np.full(n_imus, -1, dtype=np.intp)
-    for k, imu in enumerate(robot.imus if n_imus > 1 else ()):
-        others = [m for m in range(n_imus) if m != k]
+    whole = [m for m, imu in enumerate(robot.imus) if imu.measures == 'both']
+    for k, imu in enumerate(robot.imus):
+        others = [m for m in whole if m != k]
+        if not others:
+            continue
         sources = [Source(robot.imus[m].name, robot.imus[m].link, np.eye(4)) for m in others]
         found[k] = others[assign_owners(robot.links, sources)[imu.link]]
     return found

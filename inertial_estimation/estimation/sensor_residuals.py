@@ -51,11 +51,11 @@ def sensor_residuals(
     """
     Predict each sensor from the others.
 
-    An IMU is predicted from the fixed link, or else from the IMU that would serve its link if it
-    failed, through the joints between them. An FT sensor is predicted by leaving it out: its two
-    submodels become one, and the wrench through its joint [T 4.23] is known if one side has no
-    contact with an unknown, or all contacts of the two are determined. A default contact counts
-    as one that is there: none gives way.
+    An IMU is predicted from the fixed link, or else from the nearest other IMU that measures both
+    quantities, through the joints between them. An FT sensor is predicted by leaving it out: its
+    two submodels become one, and the wrench through its joint [T 4.23] is known if one side has
+    no contact with an unknown, or all contacts of the two are determined. A default contact
+    counts as one that is there: none gives way.
 
     Parameters
     ----------
@@ -80,6 +80,11 @@ def sensor_residuals(
     rates, accelerations = ImuPrediction(estimator.robot).of(samples)
     predicted = [_predicted_ft(estimator, samples, felt, k) for k in _fts(estimator)]
     fts = np.stack(predicted, axis=1) if predicted else np.empty((len(samples), 0, 6))
+    silent = {
+        kind: np.array([imu.measures == kind for imu in estimator.robot.imus], dtype=bool)
+        for kind in ('accelerometer', 'gyroscope')
+    }
+    rates[:, silent['accelerometer']] = accelerations[:, silent['gyroscope']] = np.nan
     return SensorResiduals(
         rates - samples.angular_velocities,
         accelerations - samples.proper_accelerations,

@@ -1,0 +1,258 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Whether the momentum of the robot changes as the wrenches of the estimate say [T 2.84, 2.85, 3.83].
+
+S is the frame of an IMU in use, or the fixed frame, omega its angular velocity and a^g its proper
+acceleration [T 2.41]. How fast its origin moves nobody knows, so h is the momentum relative to a
+frame that moves along with that origin and does not turn: m times the velocity of the centre of
+mass relative to the origin, and the angular momentum about the centre of mass, which is the same
+for all such frames. In the axes of S, and about the centre of mass, (2.85) then reads
+
+    h' + omega x h = sum of all external wrenches - [m a^g; 0]
+
+as weight and acceleration of the origin make up the proper acceleration. The left side takes
+joint positions, joint velocities and the gyroscope; the wrenches rest on the accelerations of the
+joints and the angular acceleration, too. Integrated over a window it needs no other derivative.
+
+Whatever the FT sensors read, the external wrenches add up to the net wrenches of all links
+[T 4.18], and the inertial parameters of both sides are the same. So wrong masses, offsets of FT
+sensors and late FT sensors cancel: the residuals of submodels without contact tell of these. What
+is left, and shows nowhere else where each submodel has a contact, is accelerations that are not
+those of the velocities: a filter that lags, a driver whose velocities are scaled or late, a
+neglected angular acceleration, IMUs that disagree about the motion.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.forest import pose_view
+from inertial_estimation.estimation.transforms import compose, cross_matrix, row_pose, to_parent
+from inertial_estimation.model.pinocchio_model import free_floating_model, supports
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Sample
+
+Array = NDArray[np.float64]
+
+PERIOD_NS = 20_000_000
+"""Between the samples that are looked at: fifty for each period of a motion of 1 Hz."""
+LONGEST_STEP_NS = 50_000_000
+"""With longer ones the integral would err by more than 1 % of a motion of 1 Hz."""
+WINDOW_NS = 500_000_000
+"""About half a period of the motion of a humanoid: errors of the same sign add up."""
+WINDOWS = 20
+"""That count in a report."""
+
+
+class MomentumReport(NamedTuple):
+    """Root mean squares over the last windows, forces [N] and moments [Nm]."""
+
+    windows: int
+    unexplained: Array
+    """Mean force and moment of a window that the momentum contradicts, shape (2,)."""
+    change: Array
+    """Mean rate at which the momentum changed in a window, shape (2,)."""
+
+
+class MomentumCheck:
+    """
+    Compares the change of momentum with the impulse of the wrenches, window by window.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links, joints, IMUs and inertial parameters.
+
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self._robot = robot
+        self._model = free_floating_model(robot)
+        self._data = self._model.createData()
+        self._joint_of, self._J_H_L = supports(robot)
+        self._poses = pose_view(self._data)
+        self._whole = np.array([imu.measures == 'both' for imu in robot.imus], dtype=bool)
+        self._contacts: tuple[Contact, ...] | None = None
+        self._joints: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+        self._frames = np.empty((0, 4, 3))
+        self._results: deque[tuple[Array, Array]] = deque(maxlen=WINDOWS)
+        self._positions: Array | None = None
+        self._source = -1
+        self._window: tuple[int, Array] | None = None
+        self._last: tuple[int, Array] = 0, np.zeros(6)
+        self._impulse = np.zeros(6)
+
+    def add(self, sample: Sample, estimate: WrenchEstimate) -> None:
+        """
+        Take an instant; most are passed over.
+
+        Parameters
+        ----------
+        sample : Sample
+            What was estimated from.
+        estimate : WrenchEstimate
+            What came of it. Where something is missing in it the window begins anew.
+
+        """
+        stamp = sample.stamp_ns
+        step = stamp - self._last[0]
+        if self._window is not None and 0 <= step < PERIOD_NS:
+            return
+        source = self._find_source(estimate)
+        found = None if source is None else self._instant(sample, estimate, source)
+        if found is None or source != self._source or not 0 < step <= LONGEST_STEP_NS:
+            self._window = None
+        self._source = -1 if source is None else source
+        if found is None:
+            return
+        momentum, rate = found
+        if self._window is not None:
+            self._impulse += 0.5e-9 * step * (self._last[1] + rate)
+            self._close(stamp, momentum, self._window)
+        if self._window is None:
+            self._window, self._impulse = (stamp, momentum), np.zeros(6)
+        self._last = stamp, rate
+
+    def report(self) -> MomentumReport:
+        """
+        Return what the last windows say.
+
+        Returns
+        -------
+        MomentumReport
+            NaN if there is none.
+
+        """
+        if not self._results:
+            return MomentumReport(0, np.full(2, np.nan), np.full(2, np.nan))
+        # Shape (windows, unexplained or change, force or moment, 3).
+        rows = np.array(self._results).reshape(-1, 2, 2, 3)
+        unexplained, change = np.sqrt((rows**2).sum(axis=-1).mean(axis=0))
+        return MomentumReport(len(rows), unexplained, change)
+
+    def deviation(self, angular_velocity: float, velocities: Array) -> Array:
+        """
+        Return about how much noise leaves unexplained, in the last position of the robot.
+
+        Parameters
+        ----------
+        angular_velocity : float
+            Standard deviation of the gyroscope along each axis [rad/s].
+        velocities : ndarray, shape (n_joints,)
+            Standard deviation of the joint velocities [rad/s or m/s].
+
+        Returns
+        -------
+        ndarray, shape (2,)
+            Force [N] and moment [Nm], as in the report; NaN before the first instant.
+
+        """
+        if self._positions is None:
+            return np.full(2, np.nan)
+        place = self._place(self._source)
+        if self._robot.fixed_frame:
+            angular_velocity = 0.0
+        # The momentum is linear in these: one column for each.
+        columns = [
+            self._momentum(place, self._positions, row[3:], row[:3])[0]
+            for row in np.diag(np.concatenate([np.full(3, angular_velocity), velocities]))
+        ]
+        of_momentum = np.sqrt((np.array(columns).reshape(-1, 2, 3) ** 2).sum(axis=(0, 2)))
+        # Both ends of the window, each in the momentum and in the integral of what filters made.
+        return np.asarray(2.0 * of_momentum / (1e-9 * WINDOW_NS))
+
+    def _close(self, stamp: int, momentum: Array, window: tuple[int, Array]) -> None:
+        """Keep the result of a window that is full, and begin anew."""
+        begin, first = window
+        if stamp - begin >= WINDOW_NS:
+            span = 1e-9 * (stamp - begin)
+            change = (momentum - first) / span
+            self._results.append((self._impulse / span - change, change))
+            self._window = None
+
+    def _find_source(self, estimate: WrenchEstimate) -> int | None:
+        """Return the first IMU in use that measures both; 0 with a fixed frame."""
+        if self._robot.fixed_frame:
+            return 0
+        rows = np.flatnonzero(estimate.used_imus & self._whole)
+        return int(rows[0]) if len(rows) else None
+
+    def _place(self, source: int) -> tuple[int, Array]:
+        """Return link and pose of the frame of a source."""
+        if self._robot.fixed_frame:
+            return self._robot.frame(self._robot.fixed_frame)
+        return self._robot.imus[source].link, self._robot.imus[source].L_H_S
+
+    def _instant(
+        self, sample: Sample, estimate: WrenchEstimate, source: int
+    ) -> tuple[Array, Array] | None:
+        """Return the momentum and the rate that the estimate says; None: something is missing."""
+        flags = np.bitwise_or.reduce(estimate.submodel_quality)
+        flags |= np.bitwise_or.reduce(estimate.contact_quality, initial=0)
+        if flags & Quality.MISSING:
+            return None
+        omega, proper = np.zeros(3), -self._robot.gravity
+        if not self._robot.fixed_frame:
+            omega = sample.angular_velocities[source]
+            proper = sample.proper_accelerations[source]
+        place = self._place(source)
+        h, R = self._momentum(place, sample.positions, sample.velocities, omega)
+        if not np.isfinite(h).all():
+            return None
+        self._positions = sample.positions
+        rate = (self._sum(estimate) @ R).reshape(6)
+        rate[:3] -= self._robot.mass * proper
+        rate -= (h.reshape(2, 3) @ _cross(omega)).reshape(6)
+        return h, rate
+
+    def _momentum(
+        self, place: tuple[int, Array], positions: Array, velocities: Array, omega: Array
+    ) -> tuple[Array, Array]:
+        """Return h in the axes of S (6,) and the axes of S in the root link (3, 3)."""
+        model, data = self._model, self._data
+        q, v = pin.neutral(model), np.zeros(model.nv)
+        q[7:], v[6:] = positions, velocities
+        pin.forwardKinematics(model, data, q, v)
+        joint = int(self._joint_of[place[0]])
+        J_H_S = pin.SE3(self._J_H_L[place[0]] @ place[1])
+        root_H_S = data.oMi[joint] * J_H_S
+        # The root link moves such that the origin of S rests and turns as the gyroscope says.
+        lack = pin.Motion(np.zeros(3), omega) - J_H_S.actInv(data.v[joint])
+        v[:6] = root_H_S.act(lack).vector
+        root_h = pin.computeCentroidalMomentum(model, data, q, v).vector
+        R = root_H_S.rotation
+        return (root_h.reshape(2, 3) @ R).reshape(6), R
+
+    def _sum(self, estimate: WrenchEstimate) -> Array:
+        """Return the sum of external wrenches about the centre of mass, in root axes (2, 3)."""
+        if estimate.contacts is not self._contacts:
+            self._prepare(estimate.contacts)
+        frames = compose(self._poses[self._joints], self._frames)
+        rows = np.concatenate([estimate.wrenches, estimate.residuals])
+        # NaN are contacts that gave way and submodels that merged: their rows are empty.
+        pairs = np.nan_to_num(rows).reshape(-1, 2, 3)
+        arms = cross_matrix(frames[:, 3] - self._data.com[0])
+        return np.asarray(to_parent(frames, pairs, arms).sum(axis=0))
+
+    def _prepare(self, contacts: tuple[Contact, ...]) -> None:
+        """Find where these contacts and the roots of the submodels are fixed."""
+        places = [self._robot.frame(contact.frame) for contact in contacts]
+        places += [(submodel.root, np.eye(4)) for submodel in self._robot.submodels]
+        links = np.array([link for link, _ in places], dtype=np.intp)
+        self._joints = self._joint_of[links]
+        self._frames = row_pose(self._J_H_L[links] @ np.array([H for _, H in places]))
+        self._contacts = contacts
+
+
+def _cross(omega: Array) -> Array:
+    """Return the matrix K with ``h @ K = omega x h``."""
+    x, y, z = omega.tolist()
+    return np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])

@@ -1,0 +1,278 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The momentum of the running estimate: exact motion agrees with it, wrong accelerations do not.
+
+Motions are sines whose derivatives are exact; what the base does follows from its wrenches, or is
+what an IMU says. Not covered: how well real filters do (docs/modelling.md has figures of the
+simulated robot), and the diagnostics (test/ros/test_momentum_task.py).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from floating_states import random_pose
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
+
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.momentum_check import (
+    LONGEST_STEP_NS,
+    PERIOD_NS,
+    MomentumCheck,
+)
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import LinkSensorSpec
+from inertial_estimation.sample import Sample
+
+START_NS = 1_700_000_000_000_000_000
+SECONDS = 3.0
+OMEGA = 2.0 * np.pi * 0.7
+"""Fastest frequency of the motion [rad/s]."""
+TRAPEZOIDS = 5e-3
+"""Part of the change of momentum: (frequency step)^2 / 12 for products of three such sines."""
+LATE = 0.02
+"""s, as a clock or a filter may be late."""
+
+
+class Motion(NamedTuple):
+    """Sines of joints and IMUs; everything that an IMU reads may move as it likes."""
+
+    robot: Robot
+    joints: np.ndarray
+    rates: np.ndarray
+    proper: np.ndarray
+    fts: np.ndarray
+
+    @classmethod
+    def random(cls, robot: Robot, rng: np.random.Generator) -> Motion:
+        """Return amplitude, frequency and phase of each signal."""
+
+        def waves(scale: float, *shape: int) -> np.ndarray:
+            return np.stack(
+                [
+                    rng.uniform(0.5, 1.0, shape) * scale,
+                    rng.uniform(0.4, 1.0, shape) * OMEGA,
+                    rng.uniform(-np.pi, np.pi, shape),
+                ]
+            )
+
+        imus = len(robot.imus)
+        return cls(
+            robot,
+            waves(0.6, len(robot.joint_names)),
+            waves(1.0, imus, 3),
+            waves(8.0, imus, 3),
+            waves(30.0, len(robot.ft_sensors), 6),
+        )
+
+    def sample(self, time: float) -> Sample:
+        """Return exact readings at a time [s]."""
+        (s, ds, dds), (w, dw, _) = _derivatives(self.joints, time), _derivatives(self.rates, time)
+        proper, fts = (_derivatives(waves, time)[0] for waves in (self.proper, self.fts))
+        return Sample(START_NS + round(1e9 * time), s, ds, dds, w, proper, dw, fts)
+
+
+def _derivatives(waves: np.ndarray, time: float) -> list[np.ndarray]:
+    """Return sines, and their first and second derivative."""
+    amplitude, frequency, phase = waves
+    return [
+        amplitude * frequency**k * np.sin(frequency * time + phase + k * np.pi / 2)
+        for k in range(3)
+    ]
+
+
+ROBOTS = {
+    'floating': (nested_humanoid_urdf(), {'imus': ['head']}, ['root', 'hand', 'sole']),
+    'fixed': (arm_with_wrist_sensor_urdf(), {'fixed_link': 'lower'}, ['lower', 'tip']),
+}
+
+
+@pytest.fixture(params=list(ROBOTS))
+def case(request, rng) -> tuple[Motion, list[Contact]]:
+    urdf, options, frames = ROBOTS[request.param]
+    motion = Motion.random(Robot.from_urdf(urdf, **options), rng)
+    return motion, [Contact(frame) for frame in frames]
+
+
+def check(motion: Motion, contacts, change=None, *, robot=None, rate=100):
+    """Return the report of some seconds; samples go through ``change(sample, time)`` first."""
+    used = robot or motion.robot
+    estimator, momentum = WrenchEstimator(used, contacts), MomentumCheck(used)
+    for time in np.arange(round(SECONDS * rate)) / rate:
+        sample = motion.sample(time)
+        sample = change(sample, time) if change else sample
+        momentum.add(sample, estimator.update(sample))
+    return momentum.report()
+
+
+def test_exact_derivatives_agree(case):
+    motion, contacts = case
+    report = check(motion, contacts)
+    assert report.windows == 5
+    assert (report.change > [2.0, 0.2]).all()
+    assert (report.unexplained < TRAPEZOIDS * report.change.max()).all()
+
+
+def test_the_rest_is_the_error_of_trapezoids(case):
+    """Twice as often: a quarter of it. Nothing else is left."""
+    motion, contacts = case
+    coarse = check(motion, contacts, rate=20)
+    fine = check(motion, contacts, rate=40)
+    np.testing.assert_allclose(coarse.unexplained / fine.unexplained, 4.0, rtol=0.1)
+
+
+def test_an_imu_at_a_pose_of_its_own(rng):
+    board = LinkSensorSpec('board', 'hand', random_pose(rng))
+    motion = Motion.random(Robot.from_urdf(nested_humanoid_urdf(), imus=[board]), rng)
+    report = check(motion, [Contact('root'), Contact('hand')])
+    assert (report.unexplained < TRAPEZOIDS * report.change.max()).all()
+
+
+def test_late_accelerations_show(case):
+    motion, contacts = case
+
+    def late(sample, time):
+        before = motion.sample(time - LATE)
+        return sample._replace(
+            accelerations=before.accelerations, angular_accelerations=before.angular_accelerations
+        )
+
+    right, wrong = check(motion, contacts), check(motion, contacts, late)
+    assert (wrong.unexplained > 10.0 * right.unexplained).all()
+    assert (wrong.unexplained > 0.4 * OMEGA * LATE * wrong.change).all()
+
+
+def test_late_velocities_show(case):
+    motion, contacts = case
+    report = check(
+        motion,
+        contacts,
+        lambda sample, time: sample._replace(velocities=motion.sample(time - LATE).velocities),
+    )
+    assert (report.unexplained > 10.0 * check(motion, contacts).unexplained).any()
+
+
+def test_accelerations_that_are_left_out_show_whole(case):
+    motion, contacts = case
+
+    def none(sample, _):
+        return sample._replace(
+            accelerations=np.zeros_like(sample.accelerations),
+            angular_accelerations=np.zeros_like(sample.angular_accelerations),
+        )
+
+    report = check(motion, contacts, none)
+    assert (report.unexplained > 0.5 * report.change).all()
+
+
+def test_masses_and_ft_sensors_do_not_show(case):
+    """They cancel: where a submodel has no contact its residual tells."""
+    motion, contacts = case
+    parameters = motion.robot.parameters.copy()
+    heavy = int(parameters[:, 0].argmax())
+    parameters[heavy] *= 1.1
+
+    def offset(sample, _):
+        return sample._replace(ft_readings=sample.ft_readings + 5.0)
+
+    for wrong in (
+        check(motion, contacts, offset),
+        check(motion, contacts, robot=motion.robot.with_parameters(parameters)),
+    ):
+        assert (wrong.unexplained < TRAPEZOIDS * wrong.change.max()).all()
+    without = WrenchEstimator(motion.robot, contacts[:1]).update(motion.sample(0.0))
+    shifted = offset(motion.sample(0.0), 0.0)
+    moved = WrenchEstimator(motion.robot, contacts[:1]).update(shifted).residuals
+    assert np.abs(moved - without.residuals).max() > 4.0
+
+
+def test_a_second_imu_that_is_late_shows(rng):
+    """Two IMUs of one motion: the second one as the joints between say."""
+    from inertial_estimation.estimation.relative_motion import ImuPrediction
+    from inertial_estimation.sample import SampleBatch
+
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'shank'])
+    motion, step = Motion.random(robot, rng), 1e-4
+    prediction = ImuPrediction(robot)
+
+    def together(time):
+        """Return a sample whose second IMU moves with the first."""
+        around = [motion.sample(t) for t in (time - step, time, time + step)]
+        rates, proper = prediction.of(SampleBatch.stack(around))
+        found = around[1]
+        found.angular_velocities[1], found.proper_accelerations[1] = rates[1, 1], proper[1, 1]
+        found.angular_accelerations[1] = (rates[2, 1] - rates[0, 1]) / (2 * step)
+        return found
+
+    def late(_, time):
+        sample, before = together(time), together(time - LATE)
+        for field in ('angular_velocities', 'proper_accelerations', 'angular_accelerations'):
+            getattr(sample, field)[1] = getattr(before, field)[1]
+        return sample
+
+    contacts = [Contact('root'), Contact('hand'), Contact('sole')]
+    right = check(motion, contacts, lambda _, time: together(time), rate=50)
+    wrong = check(motion, contacts, late, rate=50)
+    assert (right.unexplained < TRAPEZOIDS * right.change.max()).all()
+    assert (wrong.unexplained > 10.0 * right.unexplained).all()
+
+
+def test_noise_leaves_what_is_foretold(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    estimator, gyroscope, encoder = WrenchEstimator(robot, [Contact('root')]), 3e-3, 5e-3
+    at_rest = Motion.random(robot, rng).sample(0.0)
+    n, found = len(robot.joint_names), []
+    for _ in range(4):
+        momentum = MomentumCheck(robot)
+        for k in range(round(10.1e9 / PERIOD_NS)):
+            sample = at_rest._replace(
+                stamp_ns=START_NS + k * PERIOD_NS,
+                velocities=encoder * rng.normal(size=n),
+                accelerations=np.zeros(n),
+                angular_velocities=gyroscope * rng.normal(size=(1, 3)),
+                angular_accelerations=np.zeros((1, 3)),
+            )
+            momentum.add(sample, estimator.update(sample))
+        found.append(momentum.report().unexplained)
+        assert momentum.report().windows == 20
+    foretold = momentum.deviation(gyroscope, np.full(n, encoder))
+    # Accelerations without noise: only the momentum at both ends is uncertain.
+    expected = foretold / np.sqrt(2.0)
+    np.testing.assert_allclose(np.sqrt(np.mean(np.square(found), axis=0)), expected, rtol=0.2)
+
+
+@pytest.mark.parametrize('step_ns', [LONGEST_STEP_NS + 1, -PERIOD_NS])
+def test_a_window_does_not_reach_across_a_gap(step_ns, rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    motion, estimator = Motion.random(robot, rng), WrenchEstimator(robot, [Contact('root')])
+    momentum, stamp = MomentumCheck(robot), 0
+    for k in range(60):
+        sample = motion.sample(1e-9 * stamp)
+        momentum.add(sample, estimator.update(sample))
+        stamp += step_ns if k % 20 == 19 else PERIOD_NS
+    assert momentum.report().windows == 0
+    assert np.isnan(momentum.report().unexplained).all()
+
+
+def test_a_missing_imu_or_joint_stops_the_window(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'shank'])
+    motion, estimator = Motion.random(robot, rng), WrenchEstimator(robot, [Contact('root')])
+
+    def windows(spoil):
+        momentum = MomentumCheck(robot)
+        for k in range(100):
+            sample = motion.sample(k * 1e-9 * PERIOD_NS)
+            if k % 20 == 19:
+                spoil(sample)
+            momentum.add(sample, estimator.update(sample))
+        return momentum.report().windows
+
+    assert windows(lambda sample: None) == 3
+    assert windows(lambda sample: sample.angular_velocities.__setitem__(0, np.nan)) == 0
+    assert windows(lambda sample: sample.positions.__setitem__(0, np.nan)) == 0
+    # Without an FT sensor two submodels merge, and their sum is as good.
+    assert windows(lambda sample: sample.ft_readings.__setitem__(0, np.nan)) == 3
