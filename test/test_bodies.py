@@ -24,6 +24,7 @@ from inertial_estimation.estimation.body_averages import array_deviation
 from inertial_estimation.estimation.body_motion import BodyMotion
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import LinkSensorSpec
@@ -364,3 +365,21 @@ def test_a_fixed_robot_does_not_ask_what_its_imus_measure(rng):
     bare = sample._replace(**{name: np.zeros((0, 3)) for name in MEASURED})
     one = WrenchEstimator(robot, acceleration_arrays=True).update(sample)
     np.testing.assert_array_equal(one.torques, WrenchEstimator(plain).update(bare).torques)
+
+
+@pytest.mark.parametrize('arrays', [False, True])
+def test_wrenches_through_joints_are_those_of_the_estimate(robot, arrays, rng):
+    estimator = WrenchEstimator(robot, at_ends(robot), acceleration_arrays=arrays)
+    samples = [measured_only(robot, random_sample(robot, rng)) for _ in range(4)]
+    samples = [only(s, any_subset(robot, rng, arrays=arrays)) for s in samples]
+    lost = samples[0].velocities.copy()
+    lost[0] = np.nan
+    batch = SampleBatch.stack([*samples, samples[0]._replace(velocities=lost)])
+    estimate = estimator.batch(batch)
+    through = InternalWrenches(estimator).of(batch, estimate, robot.joint_names)
+    axes = {link.joint: link.motion for link in robot.links if link.joint >= 0}
+    along = np.array([through[:, j] @ axes[j] for j in range(len(axes))]).T
+    np.testing.assert_array_equal(np.isnan(along), np.isnan(estimate.torques))
+    assert np.isnan(along[4]).any()
+    known = ~np.isnan(along)
+    assert_close(along[known], estimate.torques[known], ROUND_OFF)

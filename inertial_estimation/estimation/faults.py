@@ -104,6 +104,27 @@ def find_faults(sample: Sample | SampleBatch, used: Used) -> Mask:
     return np.concatenate([~joints, imus, ~fts, assumed, lack_linear, lack_angular], axis=-1)
 
 
+def delivered(samples: SampleBatch, motion: BodyMotion) -> NDArray[np.intp]:
+    """
+    Tell what each IMU delivers.
+
+    Parameters
+    ----------
+    samples : SampleBatch
+        Readings.
+    motion : BodyMotion
+        What the IMUs are for.
+
+    Returns
+    -------
+    ndarray of int, shape (n, n_imus)
+        See `bodies.Bits`.
+
+    """
+    _, lack_linear, lack_angular = _find_imu_faults(samples, motion)
+    return ACCELEROMETER * ~lack_linear + GYROSCOPE * ~lack_angular
+
+
 def _find_imu_faults(sample: Sample | SampleBatch, motion: BodyMotion) -> tuple[Mask, Mask, Mask]:
     """Tell which IMUs lack something, which an acceleration, and which an angular velocity."""
     rates, accelerations = sample.angular_velocities, sample.proper_accelerations

@@ -8,12 +8,13 @@ All rows are about the root link's origin in its axes until they are handed out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.balance import subtrees
+from inertial_estimation.estimation.bodies import with_ways
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import side_joints
 from inertial_estimation.estimation.net_wrenches import NetWrenches
@@ -55,6 +56,8 @@ class InternalSums:
         Sensors in use.
     missing : ndarray of bool, shape (n_joints,)
         Joints that are not known.
+    ways : mapping of int to iterable of int
+        Joints that the motions of links with sensors rest on, as in `bodies.with_ways`.
 
     """
 
@@ -68,8 +71,9 @@ class InternalSums:
         readings: Array,
         used_fts: Mask,
         missing: Mask,
+        ways: Mapping[int, Iterable[int]],
     ) -> None:
-        self._robot, self._forest = robot, net.dynamics.forest
+        self._robot, self._forest = robot, with_ways(net.dynamics.forest, ways)
         self._missing = frozenset(map(int, np.flatnonzero(missing)))
         used = [int(k) for k in np.flatnonzero(used_fts)]
         self._sensor_above = {robot.ft_sensors[k].child: k for k in used}

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
+from inertial_estimation.estimation.bodies import ACCELEROMETER, GYROSCOPE
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.faults import ABSURD, alike
+from inertial_estimation.estimation.faults import ABSURD, alike, delivered
 from inertial_estimation.estimation.internal_sums import InternalSums
 from inertial_estimation.estimation.net_wrenches import NetWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -64,6 +65,7 @@ class InternalWrenches:
     def __init__(self, estimator: WrenchEstimator) -> None:
         self._robot = robot = estimator.robot
         self._calibration = estimator.calibration
+        self._motion = estimator.motion
         self._models: dict[bytes, NetWrenches] = {}
         joints = {link.joint: k for k, link in enumerate(robot.links)}
         self._cuts = {name: joints[j] for j, name in enumerate(robot.joint_names)}
@@ -188,12 +190,17 @@ class InternalWrenches:
         _check(self._robot, samples, estimates)
         missing = _missing_joints(samples)
         dropped = (estimates.contact_quality & Quality.DROPPED) != 0
-        kinds = [missing, dropped, estimates.used_imus, estimates.used_fts]
+        bits = delivered(samples, self._motion)
+        parts = [bits & kind != 0 for kind in (ACCELEROMETER, GYROSCOPE)]
+        kinds = [missing, dropped, estimates.used_imus, estimates.used_fts, *parts]
         sizes = np.cumsum([kind.shape[1] for kind in kinds])[:-1]
         for flags, members in alike(np.concatenate(kinds, axis=1)):
-            lost, out, imus, fts = np.split(flags, sizes)
+            lost, out, imus, fts, *_ = np.split(flags, sizes)
             if not (imus.any() or self._robot.fixed_frame) or not len(members):
                 continue
+            plan = self._motion.plan(tuple(bits[members[0]].tolist()))
+            if not plan.is_plain:
+                imus = np.array(plan.serving)
             active = np.flatnonzero(~out)
             for start in range(0, len(members), CHUNK):
                 rows = members[start : start + CHUNK]
@@ -202,12 +209,13 @@ class InternalWrenches:
                     InternalSums(
                         self._robot,
                         self._model(imus),
-                        _without(samples.take(rows), lost),
+                        plan.complete(_without(samples.take(rows), lost)),
                         [estimates.contacts[c] for c in active],
                         estimates.wrenches[rows][:, active],
                         self._calibration.apply(samples.ft_readings[rows]),
                         fts,
                         lost,
+                        plan.layout.ways,
                     ),
                 )
 
