@@ -68,6 +68,8 @@ class WrenchReport:
     n_samples: int
     mean: tuple[float, ...]
     rms: tuple[float, ...]
+    standard_deviation: tuple[float, ...]
+    """Mean of what the stated noise makes of it; infinite: the sensors do not tell it."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ class TorqueReport:
     """On the instants of `rms_at_lag_nm`: those without a gap within the longest lag."""
     n_at_lag: int
     """How many of `n_samples` these are."""
+    standard_deviation_nm: float
+    """As of a wrench."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,8 @@ class EstimatedTorqueReport:
     """[Nm], [N] for a prismatic joint."""
     rms: float
     """Likewise."""
+    standard_deviation: float
+    """Likewise, as of a wrench."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,8 @@ class ResidualReport:
     n_samples: int
     mean: tuple[float, ...]
     rms: tuple[float, ...]
+    standard_deviation: tuple[float, ...]
+    """As of a wrench."""
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,17 @@ from pathlib import Path
 from inertial_estimation.building import build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
+from inertial_estimation.logs.deviations import rows_at_rate, some_rows
 from inertial_estimation.logs.figures import ReplayReport
 from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
-from inertial_estimation.logs.replay import Progress, TimeRange, no_progress, read_samples, run
+from inertial_estimation.logs.replay import (
+    Progress,
+    TimeRange,
+    no_progress,
+    read_samples,
+    run,
+    with_deviations,
+)
 from inertial_estimation.logs.report import make_report
 from inertial_estimation.logs.results import write_results
 
@@ -64,6 +72,10 @@ def replay_bag(
     computed = compute_offsets(request, recording, robot, settings, progress)
     part = recording.within(TimeRange() if time_range is None else time_range)
     replay = run(part, robot, settings, computed.calibration, progress)
+    stamps, rate = part.samples.stamp_ns, settings.deviations_rate
+    if rate:
+        rows = some_rows(len(stamps)) if out is None else rows_at_rate(stamps, rate)
+        replay = with_deviations(replay, rows, progress)
     if out is not None:
         write_results(out, replay, progress)
     return make_report(replay, computed)

@@ -21,6 +21,7 @@ from inertial_estimation.building import (
     build_assembler,
     build_contact_stream,
     build_estimator,
+    build_noise,
 )
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
@@ -35,11 +36,12 @@ from inertial_estimation.logs.decoding import (
     point_reader,
     wrench_reader,
 )
+from inertial_estimation.logs.deviations import LogDeviations, log_deviations
 from inertial_estimation.logs.touches import Touches, estimate_log
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import Array, Sample, SampleBatch
-from inertial_estimation.streams.stream import AssemblerStatistics
+from inertial_estimation.streams.stream import AssemblerStatistics, StreamRates
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how much of it is done, from 0 to 1."""
@@ -97,6 +99,8 @@ class Recording:
     """Assumed joints that the bag reports after all."""
     touches: Touches | None = None
     """What was felt at each of them; None: the bag does not say."""
+    rates: StreamRates | None = None
+    """Of its streams, all in all; None: not known."""
 
     @property
     def times(self) -> Array:
@@ -192,6 +196,8 @@ class Replay:
     clean: WrenchEstimate
     """The same where no reading of a frozen interval is used, known in hindsight."""
     calibration: FtCalibration
+    deviations: LogDeviations | None = None
+    """Standard deviations of the estimate at some of the samples; None: nobody asked."""
 
 
 def read_samples(
@@ -259,7 +265,8 @@ def read_samples(
         )
     origin_ns = feed.origin_ns or samples[0].stamp_ns
     touches = Touches.of(felt, contacts.problems)
-    return Recording(SampleBatch.stack(samples), origin_ns, statistics, watch.found, touches)
+    batch, rates = SampleBatch.stack(samples), assembler.rates()
+    return Recording(batch, origin_ns, statistics, watch.found, touches, rates)
 
 
 def run(
@@ -299,6 +306,41 @@ def run(
     clean = estimate_log(estimator, hindsight, touches)
     progress('estimating', 1.0)
     return Replay(robot, settings, recording, estimate, clean, estimator.calibration)
+
+
+def with_deviations(
+    replay: Replay, rows: NDArray[np.intp], progress: Progress = no_progress
+) -> Replay:
+    """
+    Return a replay with the standard deviations of its estimate.
+
+    Parameters
+    ----------
+    replay : Replay
+        Of a recording whose rates are known, else it is returned as it is.
+    rows : ndarray of int
+        The samples to look at.
+    progress : callable, optional
+        Called now and then.
+
+    Returns
+    -------
+    Replay
+
+    """
+    recording, robot, settings = replay.recording, replay.robot, replay.settings
+    if recording.rates is None:
+        return replay
+    found = log_deviations(
+        make_estimator(robot, settings, calibration=replay.calibration),
+        build_noise(settings, robot, recording.rates),
+        recording.samples,
+        recording.touches,
+        replay.estimate,
+        rows,
+        lambda done: progress('standard deviations', done),
+    )
+    return replace(replay, deviations=found)
 
 
 def make_estimator(

@@ -28,10 +28,12 @@ from inertial_estimation.logs.replay import Replay, make_estimator
 from inertial_estimation.logs.summaries import (
     UNFIT,
     estimated_torque_reports,
+    mean_deviation,
     residual_reports,
     wrench_reports,
 )
 from inertial_estimation.logs.wording import (
+    warn_of_deviations,
     warn_of_doubts,
     warn_of_reported,
     warn_of_support,
@@ -110,6 +112,7 @@ def make_report(replay: Replay, offsets: Offsets) -> ReplayReport:
                 warn_of_doubts(offsets.doubts, offsets.support),
                 warn_of_support(support),
                 warn_of_touches(recording.touches.problems if recording.touches else {}),
+                warn_of_deviations(replay.deviations.lack if replay.deviations else ''),
             )
             if text
         ),
@@ -189,11 +192,12 @@ def _torques(replay: Replay, judged: Mask, assumed: Mask) -> tuple[TorqueReport,
         found = compare(times, torque, reference[:, j]) if spoken[j] else None
         if found is not None:
             resting = bool(assumed[j] or (quality[fit] & Quality.ASSUMED).any())
-            reports.append(_torque_report(joint, resting, found))
+            deviation = mean_deviation(replay, fit, 'torques', j)[0]
+            reports.append(_torque_report(joint, resting, found, deviation))
     return tuple(reports)
 
 
-def _torque_report(joint: str, assumed: bool, found: Comparison) -> TorqueReport:
+def _torque_report(joint: str, assumed: bool, found: Comparison, deviation: float) -> TorqueReport:
     return TorqueReport(
         joint=joint,
         assumed=assumed,
@@ -205,6 +209,7 @@ def _torque_report(joint: str, assumed: bool, found: Comparison) -> TorqueReport
         rms_at_lag_nm=found.rms_at_lag,
         rms_without_lag_nm=found.rms_without_lag,
         n_at_lag=found.n_at_lag,
+        standard_deviation_nm=deviation,
     )
 
 

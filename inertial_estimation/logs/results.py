@@ -31,7 +31,7 @@ def write_results(
     progress: Progress = no_progress,
 ) -> None:
     """
-    Write wrenches, torques, their quality and offsets as a bag.
+    Write wrenches, torques, their quality, standard deviations and offsets as a bag.
 
     Parameters
     ----------
@@ -61,6 +61,7 @@ def write_results(
         for name, contact in zip(names, defaults)
     ]
     stamps = replay.recording.samples.stamp_ns.tolist()
+    deviations = _DeviationsTopics(replay)
     with BagWriter(path) as writer:
         _write_offsets(writer, replay, stamps[0])
         for k, (stamp, layout) in enumerate(zip(stamps, layouts, strict=True)):
@@ -76,6 +77,7 @@ def write_results(
             for (topic, encode), wrench in zip(single, estimate.wrenches[k]):
                 if np.isfinite(wrench).all():
                     writer.write(topic, WRENCH, stamp, encode.encode(stamp, wrench))
+            deviations.write(writer, k, stamp, layout)
             if k % SAMPLES_PER_TICK == 0:
                 progress('writing', k / len(stamps))
     progress('writing', 1.0)
@@ -113,6 +115,40 @@ def _layout(replay: Replay, there: NDArray[np.bool_]) -> _Layout:
         WrenchesEncoder([contact.frame for contact in contacts]),
         JointEffortEncoder(result_names(replay.robot, contacts)),
     )
+
+
+class _DeviationsTopics:
+    """The standard deviations, at the samples for which there are some."""
+
+    def __init__(self, replay: Replay) -> None:
+        self._found = found = replay.deviations
+        rows = () if found is None else found.rows.tolist()
+        self._instants = {row: k for k, row in enumerate(rows)}
+        self._torques = JointEffortEncoder(replay.robot.joint_names)
+        self._residuals = WrenchesEncoder([submodel.name for submodel in replay.robot.submodels])
+
+    def write(self, writer: BagWriter, row: int, stamp_ns: int, layout: _Layout) -> None:
+        """Write those of a sample, if there are some."""
+        found, k = self._found, self._instants.get(row)
+        if found is None or k is None:
+            return
+        for topic, kind, encoder, values in (
+            (
+                'external_wrench_deviations', MULTI_DOF_JOINT_STATE, layout.wrenches,
+                found.wrenches[k, layout.contacts],
+            ),
+            ('joint_torque_deviations', JOINT_STATE, self._torques, found.torques[k]),
+            (
+                'external_joint_torque_deviations', JOINT_STATE, self._torques,
+                found.external_torques[k],
+            ),
+            (
+                'residual_deviations', MULTI_DOF_JOINT_STATE, self._residuals,
+                found.residuals[k],
+            ),
+        ):  # fmt: skip
+            data = encoder.encode(stamp_ns, values)
+            writer.write(f'{NAMESPACE}/{topic}', kind, stamp_ns, data)
 
 
 def _write_offsets(writer: BagWriter, replay: Replay, stamp_ns: int) -> None:

@@ -18,6 +18,7 @@ Mask = NDArray[np.bool_]
 
 UNFIT = ~np.uint8(Quality.ASSUMED)
 """Results with another flag than that are not judged."""
+AXES = {'wrenches': 6, 'torques': 1, 'residuals': 6}
 
 
 def wrench_reports(replay: Replay, judged: Mask, assumed: Mask) -> tuple[WrenchReport, ...]:
@@ -52,9 +53,38 @@ def wrench_reports(replay: Replay, judged: Mask, assumed: Mask) -> tuple[WrenchR
                 n_samples=int(rows.sum()),
                 mean=_per_axis(values),
                 rms=tuple(math.sqrt(square) for square in _per_axis(values**2)),
+                standard_deviation=mean_deviation(replay, rows, 'wrenches', c),
             )
         )
     return tuple(reports)
+
+
+def mean_deviation(replay: Replay, rows: Mask, kind: str, column: int) -> tuple[float, ...]:
+    """
+    Return the mean standard deviation of a result.
+
+    Parameters
+    ----------
+    replay : Replay
+        With or without standard deviations.
+    rows : ndarray of bool, shape (n,)
+        Samples that count.
+    kind : str
+        ``wrenches``, ``torques`` or ``residuals``.
+    column : int
+        Which of them.
+
+    Returns
+    -------
+    tuple of float
+        One for each axis, or one; NaN if there is none, infinity if one is.
+
+    """
+    found = replay.deviations
+    if found is None:
+        return (math.nan,) * 6
+    values = getattr(found, kind)[rows[found.rows], column].reshape(-1, AXES[kind])
+    return _per_axis(values[~np.isnan(values).any(axis=1)])
 
 
 def _per_axis(values: Array) -> tuple[float, ...]:
@@ -94,6 +124,7 @@ def estimated_torque_reports(
                 n_samples=int(rows.sum()),
                 mean=_per_axis(values)[0],
                 rms=math.sqrt(_per_axis(values**2)[0]),
+                standard_deviation=mean_deviation(replay, rows, 'torques', j)[0],
             )
         )
     return tuple(reports)
@@ -130,6 +161,7 @@ def residual_reports(replay: Replay, judged: Mask) -> tuple[ResidualReport, ...]
                 n_samples=int(rows.sum()),
                 mean=_per_axis(values),
                 rms=tuple(math.sqrt(square) for square in _per_axis(values**2)),
+                standard_deviation=mean_deviation(replay, rows, 'residuals', s),
             )
         )
     return tuple(reports)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import isnan
 
 from inertial_estimation.logs.cause_table import cause_table
 from inertial_estimation.logs.figures import (
@@ -99,8 +100,7 @@ def _wrench_table(wrenches: Sequence[WrenchReport]) -> Table:
     rows: list[Row] = []
     for w in wrenches:
         head = (w.contact, _yes(w.assumed), str(w.n_samples))
-        rows.append((*head, 'mean', *_wrench_texts(w.mean)))
-        rows.append(('', '', '', 'rms', *_wrench_texts(w.rms)))
+        rows += _wrench_rows(head, w)
     return Table('External wrenches', columns, tuple(rows))
 
 
@@ -109,29 +109,44 @@ def _residual_table(residuals: Sequence[ResidualReport]) -> Table:
     rows: list[Row] = []
     for r in residuals:
         head = (r.submodel, _yes(r.assumed), str(r.n_samples))
-        rows.append((*head, 'mean', *_wrench_texts(r.mean)))
-        rows.append(('', '', '', 'rms', *_wrench_texts(r.rms)))
+        rows += _wrench_rows(head, r)
     return Table('Residuals: what no contact explains', columns, tuple(rows))
 
 
+def _wrench_rows(head: Row, report: WrenchReport | ResidualReport) -> list[Row]:
+    """Return the figures of a wrench, a line each."""
+    rows: list[Row] = [
+        (*head, 'mean', *_wrench_texts(report.mean)),
+        ('', '', '', 'rms', *_wrench_texts(report.rms)),
+    ]
+    if not all(map(isnan, report.standard_deviation)):
+        rows.append(('', '', '', 'noise', *_wrench_texts(report.standard_deviation)))
+    return rows
+
+
 def _estimated_table(torques: Iterable[EstimatedTorqueReport]) -> Table:
-    columns = ('joint', 'assumed', 'samples', 'mean [Nm or N]', 'rms [Nm or N]')
+    columns = ('joint', 'assumed', 'samples', 'mean [Nm or N]', 'rms [Nm or N]',
+               'noise [Nm or N]')  # fmt: skip
     rows = tuple(
-        (t.joint, _yes(t.assumed), str(t.n_samples), f'{t.mean:.3f}', f'{t.rms:.3f}')
+        (
+            t.joint, _yes(t.assumed), str(t.n_samples), f'{t.mean:.3f}', f'{t.rms:.3f}',
+            f'{t.standard_deviation:.3f}',
+        )
         for t in torques
-    )
+    )  # fmt: skip
     return Table('Joint torques that the robot does not report', columns, rows)
 
 
 def _torque_table(torques: Sequence[TorqueReport]) -> Table:
     columns = ('joint', 'assumed', 'samples', 'mean error [Nm]', 'rms [Nm]', 'correlation',
                'lag [ms]', 'samples far from gaps', 'rms there [Nm]',
-               'rms there at lag [Nm]')  # fmt: skip
+               'rms there at lag [Nm]', 'noise [Nm]')  # fmt: skip
     rows = tuple(
         (
             t.joint, _yes(t.assumed), str(t.n_samples), f'{t.mean_error_nm:.3f}',
             f'{t.rms_nm:.3f}', f'{t.correlation:.3f}', f'{1e3 * t.lag_s:.1f}',
             str(t.n_at_lag), f'{t.rms_without_lag_nm:.3f}', f'{t.rms_at_lag_nm:.3f}',
+            f'{t.standard_deviation_nm:.3f}',
         )
         for t in torques
     )  # fmt: skip

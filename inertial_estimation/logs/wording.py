@@ -153,3 +153,21 @@ def warn_of_touches(problems: Mapping[str, int]) -> str:
         return ''
     listed = '; '.join(f'{text} ({count} messages)' for text, count in problems.items())
     return f'points of the contacts topic that are not used: {listed}'
+
+
+def warn_of_deviations(lack: str) -> str:
+    """
+    Say that standard deviations are not known.
+
+    Parameters
+    ----------
+    lack : str
+        Why.
+
+    Returns
+    -------
+    str
+        Empty if they are.
+
+    """
+    return f'no standard deviations in some of the samples: {lack}' if lack else ''
