@@ -205,13 +205,11 @@ class MomentumCheck:
             proper = sample.proper_accelerations[source]
         place = self._place(source)
         h, R = self._momentum(place, sample.positions, sample.velocities, omega)
-        if not np.isfinite(h).all():
-            return None
         self._positions = sample.positions
         rate = (self._sum(estimate) @ R).reshape(6)
         rate[:3] -= self._robot.mass * proper
         rate -= (h.reshape(2, 3) @ _cross(omega)).reshape(6)
-        return h, rate
+        return (h, rate) if np.isfinite([h, rate]).all() else None
 
     def _momentum(
         self, place: tuple[int, Array], positions: Array, velocities: Array, omega: Array

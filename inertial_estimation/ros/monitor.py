@@ -28,6 +28,7 @@ from inertial_estimation.ros.diagnostics import (
     to_message,
 )
 from inertial_estimation.ros.inputs import Inputs
+from inertial_estimation.ros.momentum import MomentumWatch
 from inertial_estimation.ros.sources import Source
 from inertial_estimation.sample import Sample, SensorState
 from inertial_estimation.streams.assembler import AssemblerStatistics, SampleAssembler
@@ -113,6 +114,8 @@ class Monitor:
         Counts points that are felt.
     inputs : Inputs
         Counts what was wrong with them.
+    momentum : MomentumWatch
+        Is fed with every estimate.
 
     Attributes
     ----------
@@ -132,6 +135,7 @@ class Monitor:
         assembler: SampleAssembler,
         contacts: ContactStream,
         inputs: Inputs,
+        momentum: MomentumWatch,
     ) -> None:
         self._node, self._robot = node, robot
         self._assembler, self._contacts, self._inputs = assembler, contacts, inputs
@@ -141,6 +145,7 @@ class Monitor:
         self._watch = SourceWatch()
         self._reminder = Reminder()
         self._dependence = DependenceWatch(robot)
+        self._momentum = momentum
         self.cycles = Cycles()
         self.failed = 0
         self._failure = ''
@@ -206,6 +211,7 @@ class Monitor:
         if self.estimate is not None:
             tasks += submodel_tasks(self._robot, self.estimate)
             tasks.append(self._dependence.task(self.estimate))
+            tasks.append(self._momentum.task())
         return tasks
 
     def _source_tasks(self, statistics: AssemblerStatistics) -> list[Task]:

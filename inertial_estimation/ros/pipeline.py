@@ -21,6 +21,7 @@ from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.ros.deviations import DeviationsOutput
 from inertial_estimation.ros.executors import has_events_executor
 from inertial_estimation.ros.inputs import Inputs
+from inertial_estimation.ros.momentum import MomentumWatch
 from inertial_estimation.ros.monitor import Monitor
 from inertial_estimation.ros.outputs import Outputs
 from inertial_estimation.sample import Sample
@@ -85,7 +86,10 @@ class Pipeline:
             self._outputs.destroy()
             self.deviations.destroy()
             raise
-        self._monitor = Monitor(node, self.robot, self._assembler, self._contacts, self._inputs)
+        self._momentum = MomentumWatch(self.robot, settings, self._assembler)
+        self._monitor = Monitor(
+            node, self.robot, self._assembler, self._contacts, self._inputs, self._momentum
+        )
         self.cycles = self._monitor.cycles
         # Steady: a simulation that stands still, or never comes, is to be reported.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -131,7 +135,8 @@ class Pipeline:
         self._outputs.publish(estimate)
         self._monitor.estimate = estimate
         self.cycles.add(sample.stamp_ns, perf_counter() - start)
-        # When the results are out: they do not wait for it.
+        # When the results are out: they do not wait for these.
+        self._momentum.add(sample, estimate)
         self.deviations.publish(sample, self._contact_set)
 
     def _forget(self) -> None:

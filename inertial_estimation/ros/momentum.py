@@ -1,0 +1,119 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether the momentum changes as the wrenches say, for the diagnostics."""
+
+import numpy as np
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.momentum_check import MomentumCheck, MomentumReport
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.ros.diagnostics import OK, WARN, Task
+from inertial_estimation.sample import Array, Sample
+from inertial_estimation.streams.assembler import SampleAssembler
+from inertial_estimation.uncertainty.stream_noise import StreamFilters
+
+LEAST_WINDOWS = 4
+"""With fewer of them, two seconds, one event would decide."""
+NOISE_FACTOR = 4.0
+"""Of the standard deviation: noise alone goes beyond it in none of ten thousand reports."""
+PART = 0.25
+"""Of the change of momentum: right filters leave up to a fifth of it in the noise of the demo."""
+
+
+class MomentumWatch:
+    """
+    Compares the change of momentum with the wrenches of the estimates [T 2.84, 2.85].
+
+    Parameters
+    ----------
+    robot : Robot
+        Links, joints and IMUs.
+    settings : EstimatorSettings
+        Filters, and noise of joints and gyroscopes.
+    assembler : SampleAssembler
+        Knows the rates of the streams.
+
+    """
+
+    def __init__(
+        self, robot: Robot, settings: EstimatorSettings, assembler: SampleAssembler
+    ) -> None:
+        self._settings, self._assembler = settings, assembler
+        self._filters = StreamFilters(settings)
+        self._check = MomentumCheck(robot)
+
+    def add(self, sample: Sample, estimate: WrenchEstimate) -> None:
+        """
+        Take an instant; few are looked at.
+
+        Parameters
+        ----------
+        sample : Sample
+            What was estimated from.
+        estimate : WrenchEstimate
+            What came of it.
+
+        """
+        self._check.add(sample, estimate)
+
+    def task(self) -> Task:
+        """Return the state of the momentum over the last windows."""
+        report = self._check.report()
+        if report.windows < LEAST_WINDOWS:
+            lack = 'needs some seconds, 20 samples in each, and an IMU that measures both'
+            return Task('momentum', OK, f'not told yet: {lack}', {'windows': report.windows})
+        return momentum_task(report, self._deviation())
+
+    def _deviation(self) -> Array:
+        """Return what noise leaves unexplained [N, Nm]; NaN while a rate is not known."""
+        rates = self._assembler.rates().joints.round(1).tolist()
+        found = {rate: self._filters.joint(rate) for rate in set(rates)}
+        velocities = [
+            np.nan if found[rate] is None else np.sqrt(found[rate][1, 1]) for rate in rates
+        ]
+        gyroscope = self._settings.derivative_gyroscope_noise
+        return self._check.deviation(gyroscope, np.array(velocities))
+
+
+def momentum_task(report: MomentumReport, deviation: Array) -> Task:
+    """
+    Return the state of the momentum.
+
+    Parameters
+    ----------
+    report : MomentumReport
+        Of enough windows.
+    deviation : ndarray, shape (2,)
+        What noise leaves unexplained [N, Nm]; NaN: not known.
+
+    Returns
+    -------
+    Task
+
+    """
+    (force, moment), (force_change, moment_change) = report.unexplained, report.change
+    values = {
+        'windows': report.windows,
+        'unexplained force [N]': f'{force:.3f}',
+        'unexplained moment [Nm]': f'{moment:.4f}',
+        'rate of linear momentum [N]': f'{force_change:.3f}',
+        'rate of angular momentum [Nm]': f'{moment_change:.4f}',
+        'noise of the force [N]': f'{deviation[0]:.3f}',
+        'noise of the moment [Nm]': f'{deviation[1]:.4f}',
+    }
+    if np.isnan(deviation).any():
+        return Task('momentum', OK, 'the noise of the joint velocities is not known', values)
+    limit = NOISE_FACTOR * deviation
+    if ((report.unexplained > limit) & (report.unexplained > PART * report.change)).any():
+        cause = 'accelerations are not those of the velocities'
+        message = (
+            f'{cause}: {force:.2f} N and {moment:.3f} Nm of a momentum that changes by '
+            f'{force_change:.2f} N and {moment_change:.3f} Nm; check derivative_filter and its '
+            'window, velocity_source, acceleration_source, stamps and places of the IMUs'
+        )
+        return Task('momentum', WARN, message, values, cause)
+    moves = (report.change > limit).any()
+    return Task(
+        'momentum', OK, 'changes as the wrenches say' if moves else 'hardly changes', values
+    )
