@@ -136,7 +136,8 @@ def build_assembler(settings: EstimatorSettings, robot: Robot) -> SampleAssemble
     """
     fts = [sensor.name for sensor in robot.ft_sensors]
     imus = [imu.name for imu in robot.imus]
-    return SampleAssembler(robot.joint_names, fts, imus, settings)
+    measures = [imu.measures for imu in robot.imus]
+    return SampleAssembler(robot.joint_names, fts, imus, settings, measures)
 
 
 def build_contact_stream(settings: EstimatorSettings, robot: Robot) -> ContactStream:
@@ -193,6 +194,7 @@ def build_estimator(settings: EstimatorSettings, robot: Robot) -> WrenchEstimato
         calibration=calibration,
         length_scale=settings.length_scale,
         rank_tolerance=settings.rank_tolerance,
+        acceleration_arrays=settings.angular_acceleration_source == 'array',
     )
 
 
@@ -263,7 +265,11 @@ def _link_specs(
     for name in names:
         given = groups.get(name) or LinkSensorSettings()
         pose = _pose(given.pose) if given.pose else None
-        specs.append(LinkSensorSpec(name, given.frame, pose))
+        spec = LinkSensorSpec(name, given.frame, pose)
+        if isinstance(given, ImuSettings):
+            noise = given.accelerometer_noise, given.gyroscope_noise
+            spec = LinkSensorSpec(name, given.frame, pose, given.measures, *noise)
+        specs.append(spec)
     return specs
 
 

@@ -37,6 +37,11 @@ class SensorState(IntEnum):
     The filter's window is not filled yet, or still holds NaN. A window that is too short for the
     rate of the stream never fills.
     """
+    PARTIAL = 7
+    """
+    The newest message of an IMU leaves out the angular velocity or the acceleration; the other one
+    is used. Not said of an IMU that is known to measure only one of them.
+    """
 
 
 class Sample(NamedTuple):
@@ -64,7 +69,12 @@ class Sample(NamedTuple):
     accelerations: Array
     """Joint accelerations, shape (n_joints,) [rad/s^2 or m/s^2]."""
     angular_velocities: Array
-    """Angular velocity of each IMU in its own axes, shape (n_imus, 3) [rad/s]."""
+    """
+    Angular velocity of each IMU in its own axes, shape (n_imus, 3) [rad/s].
+
+    An IMU that measures only one of the two quantities, or leaves one out for now, has three NaN
+    for the other.
+    """
     proper_accelerations: Array
     """Acceleration minus gravity of each IMU's origin in its own axes, (n_imus, 3) [m/s^2]."""
     angular_accelerations: Array

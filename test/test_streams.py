@@ -303,7 +303,7 @@ def test_an_imu_is_warming_until_its_filter_is_filled():
     states, samples = [], []
     for ms in range(0, 200, 2):
         gyroscope = np.full(3, 1e-3 * ms)
-        bad = np.nan if ms == 100 else 0.0
+        bad = np.array([np.nan if ms == 100 else 0.0, 0.0, 0.0])
         assembler.push_imu(0, START + ms * MS, gyroscope + bad, gyroscope)
         assembler.push_imu(1, START + ms * MS, gyroscope, gyroscope)
         samples.append(joint_state(assembler, ms))
@@ -516,3 +516,63 @@ def test_wrong_assumptions_are_refused():
         SampleAssembler(JOINTS, (), (), settings)
     with pytest.raises(ConfigError, match='assumed_positions'):
         EstimatorSettings(assumed_joints=('hip',))
+
+
+# IMUs in part
+
+NO_TRIPLE = np.full(3, np.nan)
+
+
+def test_an_imu_that_leaves_out_a_triple_is_partial():
+    assembler = make(imus=('head', 'chest'), angular_acceleration_source='zero')
+    triple = np.array([1.0, 2.0, 3.0])
+    assembler.push_imu(0, START, NO_TRIPLE, triple)
+    assembler.push_imu(1, START, triple, NO_TRIPLE)
+    sample = joint_state(assembler, 0)
+    np.testing.assert_array_equal(sample.imu_states, [SensorState.PARTIAL] * 2)
+    np.testing.assert_array_equal(sample.angular_velocities, [NO_TRIPLE, triple])
+    np.testing.assert_array_equal(sample.proper_accelerations, [triple, NO_TRIPLE])
+    np.testing.assert_array_equal(sample.angular_accelerations, [NO_TRIPLE, np.zeros(3)])
+    assert [s.used for s in assembler.statistics().imus.values()] == [1, 1]
+
+
+@pytest.mark.parametrize('bad', [[np.nan, 0.0, 0.0], [np.inf] * 3, [np.nan, np.nan, np.inf]])
+def test_broken_numbers_make_the_whole_imu_invalid(bad):
+    assembler = make(imus=('head',), angular_acceleration_source='zero')
+    assembler.push_imu(0, START, np.array(bad), np.ones(3))
+    sample = joint_state(assembler, 0)
+    np.testing.assert_array_equal(sample.imu_states, [SensorState.INVALID])
+    assert np.isnan(sample.proper_accelerations).all()
+    assembler.push_imu(0, START + MS, NO_TRIPLE, NO_TRIPLE)
+    assert joint_state(assembler, 1).imu_states[0] == SensorState.INVALID
+
+
+@pytest.mark.parametrize('options', [{}, {'filter_delay': 0.02}, {'smooth_readings': True}])
+def test_what_an_imu_does_not_measure_is_not_looked_at(options):
+    settings = EstimatorSettings(acceleration_source='zero', **options)
+    kinds = ('accelerometer', 'gyroscope')
+    assembler = SampleAssembler(JOINTS, (), kinds, settings, kinds)
+    for ms in range(0, 200, 2):
+        gyroscope = np.full(3, 1e-3 * ms)
+        for k in range(2):
+            assembler.push_imu(k, START + ms * MS, gyroscope, 2.0 + gyroscope)
+        sample = joint_state(assembler, ms)
+    fresh = SensorState.FRESH
+    np.testing.assert_array_equal(sample.imu_states, [fresh, fresh])
+    for field, absent in (
+        (sample.angular_velocities, 0),
+        (sample.angular_accelerations, 0),
+        (sample.proper_accelerations, 1),
+    ):
+        assert np.isnan(field[absent]).all()
+        assert np.isfinite(field[1 - absent]).all()
+    np.testing.assert_allclose(sample.angular_accelerations[1], 1.0, rtol=0, atol=1e-6)
+
+
+def test_an_accelerometer_alone_freezes_like_any_other_sensor():
+    settings = EstimatorSettings(acceleration_source='zero')
+    assembler = SampleAssembler(JOINTS, (), ['acc'], settings, ['accelerometer'])
+    for ms in range(0, 100, 2):
+        assembler.push_imu(0, START + ms * MS, np.full(3, 1e-3 * ms), np.ones(3))
+        sample = joint_state(assembler, ms)
+    np.testing.assert_array_equal(sample.imu_states, [SensorState.FROZEN])

@@ -95,9 +95,22 @@ class ImuSettings(_Checked):
         'from one new value to the next; 0: off [s]',
         range=(0.0, 1e6),
     )
+    measures: str = setting(
+        '',
+        'What it measures; empty: what the tag is that it sits at, if the URDF has tags of both '
+        'kinds and none of the other kind is at its frame; else both',
+        choices=('', 'both', 'accelerometer', 'gyroscope'),
+    )
     accelerometer_noise: float = setting(
         0.03,
-        'Standard deviation of its accelerations, for the deviations topics [m/s^2]',
+        'Standard deviation of its accelerations, for the deviations topics, and for its weight '
+        'beside others of its link [m/s^2]',
+        range=(0.0, 1e3),
+    )
+    gyroscope_noise: float = setting(
+        0.003,
+        'Standard deviation of its angular velocities, for its weight beside others of its link; '
+        'filters and deviations topics have derivative_gyroscope_noise [rad/s]',
         range=(0.0, 1e3),
     )
 
@@ -186,9 +199,11 @@ class EstimatorSettings(_Checked):
         'filter', 'Joint accelerations: filtered, or neglected', choices=('filter', 'zero')
     )
     angular_acceleration_source: str = setting(
-        'filter', "IMU angular accelerations: from the gyroscope's derivative, or neglected",
-        choices=('filter', 'zero'),
-    )  # fmt: skip
+        'filter',
+        "IMU angular accelerations: from the gyroscope's derivative, from links with three "
+        'accelerometers or more that are not on one line, or neglected',
+        choices=('filter', 'array', 'zero'),
+    )
     derivative_filter: str = setting(
         'savitzky_golay',
         'What differentiates: a polynomial over a fixed window, a Kalman filter, or a window that '

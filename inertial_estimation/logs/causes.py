@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.estimation.body_motion import BodyMotion
 from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.dependence import JointDependence, joint_dependence
 from inertial_estimation.estimation.estimate import Quality
@@ -82,7 +83,9 @@ class _Causes:
         self.replay, self.robot = replay, robot
         self.contacts = replay.clean.contacts[: len(settings.contacts)]
         self.defaults = ContactSet(self.contacts, (True,) * len(self.contacts))
-        self.solvers = Solvers(robot, settings.length_scale, settings.rank_tolerance)
+        arrays = settings.angular_acceleration_source == 'array'
+        motion = BodyMotion(robot, arrays=arrays)
+        self.solvers = Solvers(robot, settings.length_scale, settings.rank_tolerance, motion)
         self.whole = self._plan((True,) * len(robot.imus), (True,) * len(robot.ft_sensors))
         self.entries: dict[tuple[str, str, int], _Entry] = {}
         self.settled: frozenset[tuple[str, str, int]] = frozenset()

@@ -129,6 +129,9 @@ def sensor_task(
         level, message = ERROR, f'nothing received on {source.topic}'
     elif state is None and np.isnan(rate):
         level, message = ERROR, f'nothing received lately on {source.topic}'
+    elif state == SensorState.PARTIAL:
+        cause = f'partial on {source.topic}'
+        level, message = WARN, f'{cause}: one quantity is absent there, the other one is used'
     elif state is not None and state != SensorState.FRESH:
         level, cause = ERROR, f'not used: {state.name.lower()} (topic {source.topic})'
         warming = state == SensorState.WARMING and statistics.filter_lack

@@ -44,15 +44,19 @@ from inertial_estimation.streams.joint_stream import (
 )
 from inertial_estimation.streams.sensor_stream import (
     FRESH,
+    INVALID,
     NO_READING,
+    PARTIAL,
     ImuStream,
     SensorStream,
 )
 from inertial_estimation.streams.stream import AssemblerStatistics, StreamRates
 
-INVALID = int(SensorState.INVALID)
+ABSENT_TRIPLE = np.full(3, np.nan).tobytes()
 STALE = int(SensorState.STALE)
 WARMING = int(SensorState.WARMING)
+USED = (FRESH, PARTIAL)
+"""States of IMUs of which something enters a sample."""
 
 
 class SampleAssembler:
@@ -69,6 +73,9 @@ class SampleAssembler:
         The robot's IMUs.
     settings : EstimatorSettings
         Limits, filters and assumed joints.
+    imu_measures : sequence of str, optional
+        What each IMU measures, one of `sensors.MEASURES`; the rest of its messages is not looked
+        at. Default: both quantities.
 
     Raises
     ------
@@ -85,6 +92,7 @@ class SampleAssembler:
         ft_names: Sequence[str],
         imu_names: Sequence[str],
         settings: EstimatorSettings,
+        imu_measures: Sequence[str] | None = None,
     ) -> None:
         self._settings = settings
         self._joint_names = tuple(joint_names)
@@ -105,7 +113,8 @@ class SampleAssembler:
         self._delays = bool(self._delay_ns) or settings.smooth_readings
         self._delayed: list[DelayedJointPart | DelayedSensorStream] = []
         self._fts = [self._ft_stream(name) for name in ft_names]
-        self._imus = [self._imu_stream(name) for name in imu_names]
+        measures = ['both'] * len(imu_names) if imu_measures is None else imu_measures
+        self._imus = [self._imu_stream(*imu) for imu in zip(imu_names, measures, strict=True)]
         self._sensors: list[SensorStream] = [*self._fts, *self._imus]
         self._parts: dict[tuple[int, bytes], JointPart] = {}
         self._parts_overlap = False
@@ -162,6 +171,11 @@ class SampleAssembler:
 
         """
         data = angular_velocity.tobytes() + linear_acceleration.tobytes()
+        measures = self._imus[index].measures
+        if measures == 'accelerometer':
+            data = ABSENT_TRIPLE + data[len(ABSENT_TRIPLE) :]
+        elif measures == 'gyroscope':
+            data = data[: len(ABSENT_TRIPLE)] + ABSENT_TRIPLE
         self._imus[index].push(stamp_ns, data, self._settings.reset_on_time_jump)
 
     def push_joints(
@@ -273,8 +287,9 @@ class SampleAssembler:
         self._delayed.append(stream)
         return stream
 
-    def _imu_stream(self, name: str) -> ImuStream:
-        derive = self._settings.angular_acceleration_source == 'filter'
+    def _imu_stream(self, name: str, measures: str) -> ImuStream:
+        source = self._settings.angular_acceleration_source
+        derive = source == 'filter' and measures != 'accelerometer'
         smooth = self._settings.smooth_readings
         differentiator: Differentiator | None = None
         if smooth:
@@ -283,8 +298,10 @@ class SampleAssembler:
             differentiator = gyroscope_differentiator(self._settings)
         settings = self._settings.imu_of(name)
         if not self._delays:
-            return ImuStream(name, settings, differentiator)
-        stream = DelayedSensorStream(name, settings, differentiator, derive=derive, smooth=smooth)
+            return ImuStream(name, settings, differentiator, measures)
+        stream = DelayedSensorStream(
+            name, settings, differentiator, derive=derive, smooth=smooth, measures=measures
+        )
         self._delayed.append(stream)
         return stream
 
@@ -364,7 +381,7 @@ class SampleAssembler:
             block[ACCELERATION],
             readings[n_fts:, :3],
             readings[n_fts:, 3:],
-            self._angular_accelerations(states[n_fts:]),
+            self._angular_accelerations(states[n_fts:], readings[n_fts:, :3]),
             readings[:n_fts],
             joint_states,
             states[n_fts:],
@@ -414,21 +431,23 @@ class SampleAssembler:
             finite = np.logical_and.reduce(np.isfinite(readings), axis=1)
             for k, stream in enumerate(streams):
                 if codes[k] == FRESH and not finite[k]:
-                    codes[k] = INVALID
-                    readings[k] = np.nan
-                    stream.reject()
+                    codes[k] = stream.judge(readings[k])
+                    if codes[k] == INVALID:
+                        readings[k] = np.nan
+                        stream.reject()
         return readings, np.frombuffer(bytearray(codes), dtype=np.uint8)
 
-    def _angular_accelerations(self, states: States) -> Array:
+    def _angular_accelerations(self, states: States, rates: Array) -> Array:
         """Return the angular acceleration of each IMU in its axes; mark those that warm up."""
         accelerations = np.empty((len(self._imus), 3))
         for k, (imu, state) in enumerate(zip(self._imus, states.tolist())):
-            accelerations[k] = imu.angular_acceleration if state == FRESH else np.nan
-        if not _all_finite(accelerations):
+            accelerations[k] = imu.angular_acceleration if state in USED else np.nan
+        if not (_all_finite(accelerations) and _all_finite(rates)):
             known = np.logical_and.reduce(np.isfinite(accelerations), axis=1)
-            for k in np.flatnonzero(~known & (states == FRESH)).tolist():
+            turns = np.logical_and.reduce(np.isfinite(rates), axis=1)
+            accelerations[~(known & turns)] = np.nan
+            for k in np.flatnonzero(~known & turns & np.isin(states, USED)).tolist():
                 states[k] = WARMING
-                accelerations[k] = np.nan
                 self._imus[k].hold_back()
         return accelerations
 

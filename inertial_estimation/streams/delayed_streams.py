@@ -34,7 +34,6 @@ from inertial_estimation.streams.sensor_stream import (
     FROZEN,
     ImuStream,
     SensorStream,
-    is_finite,
 )
 
 WARMING = int(SensorState.WARMING)
@@ -180,6 +179,8 @@ class DelayedSensorStream(ImuStream):
         Take the angular acceleration from the filter. False: it is neglected.
     smooth : bool
         Take the reading from the filter.
+    measures : str
+        As in `SensorStream`.
 
     """
 
@@ -193,11 +194,12 @@ class DelayedSensorStream(ImuStream):
         *,
         derive: bool,
         smooth: bool,
+        measures: str = '',
     ) -> None:
         self._held: deque[tuple[int, bytes, int]] = deque()
         self._derive = derive
         self._smooth = smooth
-        super().__init__(name, settings, differentiator)
+        super().__init__(name, settings, differentiator, measures)
 
     def restart(self) -> None:
         """Forget the readings, as at a time jump; the counters go on."""
@@ -274,9 +276,9 @@ class DelayedSensorStream(ImuStream):
         values = differentiator.evaluate_at(stamp_ns)
         if self._derive:
             self.angular_acceleration = values[1, :3]
-        if self._smooth and is_finite(self.data):
+        if self._smooth and self.is_sound(self.data):
             self.data = values[0].tobytes()
-            if not is_finite(self.data):
+            if not self.is_sound(self.data):
                 self.used -= 1
                 return WARMING
         return FRESH

@@ -25,9 +25,16 @@ NO_READING = np.full(6, np.nan).tobytes()
 MAX_INTERVALS = 1000
 """Frozen intervals that are kept; a log has a few, a broken sensor makes ten a second."""
 
-FRESH, ABSENT, STALE, FROZEN = (
+FRESH, ABSENT, STALE, FROZEN, INVALID, PARTIAL = (
     int(state)
-    for state in (SensorState.FRESH, SensorState.ABSENT, SensorState.STALE, SensorState.FROZEN)
+    for state in (
+        SensorState.FRESH,
+        SensorState.ABSENT,
+        SensorState.STALE,
+        SensorState.FROZEN,
+        SensorState.INVALID,
+        SensorState.PARTIAL,
+    )
 )
 
 
@@ -43,6 +50,9 @@ class SensorStream(Stream):
         Name of the sensor.
     settings : FtSettings or ImuSettings
         Limits of age and of standing still, and the time offset.
+    measures : str
+        Of an IMU what it measures, one of `sensors.MEASURES`; what it does not is NaN. Empty: all
+        six numbers belong together.
 
     """
 
@@ -57,12 +67,14 @@ class SensorStream(Stream):
         '_since_ns',
         '_value',
         'data',
+        'measures',
         'since_ns',
         'stamp_ns',
     )
 
-    def __init__(self, name: str, settings: FtSettings | ImuSettings) -> None:
+    def __init__(self, name: str, settings: FtSettings | ImuSettings, measures: str = '') -> None:
         super().__init__(name)
+        self.measures = measures
         self._max_age_ns = round(1e9 * settings.max_age)
         self._offset_ns = round(1e9 * settings.time_offset)
         self._frozen_after_ns = round(1e9 * settings.frozen_after)
@@ -148,7 +160,7 @@ class SensorStream(Stream):
         self.age_ns = stamp_ns - self.stamp_ns
         if self.age_ns > self._max_age_ns:
             return STALE
-        if 0 < self._frozen_after_ns <= self.stamp_ns - self.since_ns and is_finite(self.data):
+        if 0 < self._frozen_after_ns <= self.stamp_ns - self.since_ns and self.is_sound(self.data):
             return FROZEN
         self.used += 1
         return FRESH
@@ -169,6 +181,48 @@ class SensorStream(Stream):
         """
         return 0 < self._frozen_after_ns <= lasted_ns
 
+    def judge(self, reading: Array) -> int:
+        """
+        Say how much of a reading may be used.
+
+        Parameters
+        ----------
+        reading : ndarray, shape (6,)
+            Numbers, or what stands in their place.
+
+        Returns
+        -------
+        int
+            A `SensorState`: fresh if it is all that the sensor measures, partial if an IMU that
+            measures both quantities leaves one out, else invalid.
+
+        """
+        finite = np.isfinite(reading)
+        if finite.all():
+            return FRESH
+        turn, shift = bool(finite[:3].all()), bool(finite[3:].all())
+        if (shift and self.measures == 'accelerometer') or (turn and self.measures == 'gyroscope'):
+            return FRESH
+        absent = np.isnan(reading)
+        in_part = (shift and absent[:3].all()) or (turn and absent[3:].all())
+        return PARTIAL if in_part and self.measures == 'both' else INVALID
+
+    def is_sound(self, data: bytes) -> bool:
+        """
+        Tell whether something of a reading may be used.
+
+        Parameters
+        ----------
+        data : bytes
+            Six float64.
+
+        Returns
+        -------
+        bool
+
+        """
+        return is_finite(data) or self.judge(np.frombuffer(data)) != INVALID
+
     def reject(self) -> None:
         """Take back the use of a reading that turned out to hold NaN or infinity."""
         self.used -= 1
@@ -184,7 +238,7 @@ class SensorStream(Stream):
     def _stands_still(self) -> bool:
         """Tell whether the newest value has lasted too long; NaN is invalid, not frozen."""
         lasted = 0 < self._frozen_after_ns <= self.last_ns - self._since_ns
-        return lasted and is_finite(self._value)
+        return lasted and self.is_sound(self._value)
 
     def _interval(self) -> FrozenInterval:
         return FrozenInterval(self._since_ns, self._repeated_ns, self.last_ns)
@@ -208,6 +262,8 @@ class ImuStream(SensorStream):
         Limits of age and of standing still, and the time offset.
     differentiator : Differentiator or None
         Of three channels. None: angular accelerations are neglected.
+    measures : str
+        As in `SensorStream`.
 
     """
 
@@ -218,10 +274,11 @@ class ImuStream(SensorStream):
         name: str,
         settings: FtSettings | ImuSettings,
         differentiator: Differentiator | None,
+        measures: str = 'both',
     ) -> None:
         self._differentiator = differentiator
         self.angular_acceleration: Array = np.zeros(3)
-        super().__init__(name, settings)
+        super().__init__(name, settings, measures)
 
     def restart(self) -> None:
         """Forget the readings, as at a time jump; the counters go on."""
