@@ -33,11 +33,13 @@ def test_the_table_is_not_empty():
 def test_the_code_runs(shared_models, monkeypatch, tmp_path):
     (tmp_path / 'icub.urdf').write_bytes((shared_models / 'icub_v2_5.urdf').read_bytes())
     monkeypatch.chdir(tmp_path)
-    code = re.search(r'```python\n(.*?)```', PAGE.read_text(), re.DOTALL).group(1)
     names = {}
-    exec(code, names)
+    for code in re.findall(r'```python\n(.*?)```', PAGE.read_text(), re.DOTALL):
+        exec(code, names)
     n = names['n']
     assert names['J'].shape == (6, 6 + n)
     power = names['forces'] @ names['equations'].velocity
     np.testing.assert_allclose(names['same'] @ names['other'].velocity, power, rtol=1e-10)
     np.testing.assert_allclose(names['average'].mass_matrix[:6, 6:], 0, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(names['sample'].ft_readings[0], names['wrench'], rtol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(names['field']), np.hypot(22, 42), rtol=1e-12)

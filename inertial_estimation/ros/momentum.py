@@ -16,9 +16,9 @@ from inertial_estimation.uncertainty.stream_noise import StreamFilters
 LEAST_WINDOWS = 4
 """With fewer of them, two seconds, one event would decide."""
 NOISE_FACTOR = 4.0
-"""Of the standard deviation: noise alone goes beyond it in none of ten thousand reports."""
+"""Of the standard deviation: the root mean square of four windows gets there by no chance."""
 PART = 0.25
-"""Of the change of momentum: right filters leave up to a fifth of it in the noise of the demo."""
+"""Of the change of momentum: right filters leave an eighth of it in the noise of the demo."""
 
 
 class MomentumWatch:
