@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
+import numpy as np
+
 from inertial_estimation.errors import ModelError
+from inertial_estimation.estimation.body_motion import BodyMotion, MotionPlan
+from inertial_estimation.estimation.body_report import report_bodies
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dynamics import serving_sources
 from inertial_estimation.estimation.forest import assign_owners
@@ -124,7 +128,10 @@ def check_urdf(
 
 
 def check_robot(
-    robot: Robot, warnings: Iterable[str] = (), contacts: Sequence[Contact] = ()
+    robot: Robot,
+    warnings: Iterable[str] = (),
+    contacts: Sequence[Contact] = (),
+    angular_acceleration_source: str = 'filter',
 ) -> Check:
     """
     Describe a robot.
@@ -137,6 +144,8 @@ def check_robot(
         What is known to be wrong already.
     contacts : sequence of Contact, optional
         As in `check_urdf`.
+    angular_acceleration_source : str, optional
+        As in the settings.
 
     Returns
     -------
@@ -155,17 +164,25 @@ def check_robot(
     ]
     if not robot.imus and not robot.fixed_frame:
         complaints.append('nothing tells how the robot moves: name an IMU or a fixed link')
-    findings = (_ft_sensors(robot), _inertial_sensors(robot), _submodels(robot), _clusters(robot))
-    if not contacts or not (robot.imus or robot.fixed_frame):
-        return Check(robot, findings, (*warnings, *complaints))
-    found = find_grounds(robot, contacts)
+    arrays = angular_acceleration_source == 'array'
+    plan = None
+    try:
+        plan = BodyMotion(robot, arrays=arrays).nominal
+    except ModelError as error:
+        complaints.append(str(error))
+    findings = [_ft_sensors(robot), _inertial_sensors(robot), _submodels(robot)]
+    if plan is not None:
+        findings += [_clusters(robot, plan), *_bodies(robot, plan, angular_acceleration_source)]
+    if not contacts or plan is None or not (robot.imus or robot.fixed_frame):
+        return Check(robot, tuple(findings), (*warnings, *complaints))
+    found = find_grounds(robot, contacts, acceleration_arrays=arrays)
     things = ('FT sensors', 'IMUs', 'joints', 'links')
     dependence = (
         Dependence('What joint torques rest on', ('joint', *things), found.torques),
         Dependence('What external wrenches rest on', ('contact', *things), found.wrenches),
     )
     complaints += map(str, found.uninformed)
-    return Check(robot, findings, (*warnings, *complaints), dependence)
+    return Check(robot, tuple(findings), (*warnings, *complaints), dependence)
 
 
 def _usable_joints(types: dict[str, str]) -> tuple[list[str], list[str]]:
@@ -265,13 +282,13 @@ def _submodels(robot: Robot) -> Findings:
     return Findings('Submodels', columns, tuple(rows))
 
 
-def _clusters(robot: Robot) -> Findings:
+def _clusters(robot: Robot, plan: MotionPlan) -> Findings:
     """Return which IMU serves which links."""
     columns = ('source', 'frame', 'on link', 'serves')
-    spare = 'spare: another one is on its link'
+    beside = 'with the first one of its link'
     if not robot.imus and not robot.fixed_frame:
-        return Findings('Clusters', columns, (), spare)
-    serving, sources = serving_sources(robot, range(len(robot.imus)))
+        return Findings('Clusters', columns, (), beside)
+    serving, sources = serving_sources(robot, np.flatnonzero(plan.serving).tolist())
     owners = assign_owners(robot.links, sources)
     rows: list[tuple[Cell, ...]] = [
         (
@@ -288,7 +305,17 @@ def _clusters(robot: Robot) -> Findings:
             for k, imu in enumerate(robot.imus)
             if k not in serving
         ]
-    return Findings('Clusters', columns, tuple(rows), spare)
+    return Findings('Clusters', columns, tuple(rows), beside)
+
+
+def _bodies(robot: Robot, plan: MotionPlan, source: str) -> list[Findings]:
+    """Return where the motions of links with IMUs come from, if there are any."""
+    rows: list[tuple[Cell, ...]] = [tuple(r) for r in report_bodies(robot, plan, source)]
+    columns = (
+        *('link', 'accelerometers', 'gyroscopes'),
+        *('angular velocity from', 'angular acceleration from', 'acceleration from'),
+    )
+    return [Findings('Motion of links', columns, tuple(rows))] if rows else []
 
 
 def _dependence_table(dependence: Dependence) -> Table:

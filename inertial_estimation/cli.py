@@ -153,7 +153,8 @@ def _check(chosen: argparse.Namespace) -> None:
         if chosen.config:
             settings = EstimatorSettings.from_yaml(chosen.config)
             contacts = contacts or build_contacts(settings)
-            check = check_robot(build_robot(settings, urdf), contacts=contacts)
+            source = settings.angular_acceleration_source
+            check = check_robot(build_robot(settings, urdf), (), contacts, source)
         else:
             check = check_urdf(
                 urdf, imus=chosen.imu, fixed_link=chosen.fixed_link, contacts=contacts

@@ -17,13 +17,16 @@ import numpy as np
 import pytest
 from consistent_readings import ConsistentReadings, random_motion
 from robots import nested_humanoid_urdf, random_sample, two_link_urdf
+from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.bodies import spread, weights
 from inertial_estimation.estimation.body_averages import array_deviation
 from inertial_estimation.estimation.body_motion import BodyMotion
+from inertial_estimation.estimation.body_report import report_bodies
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.grounds import find_grounds
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
@@ -48,10 +51,9 @@ MEASURED = ('angular_velocities', 'proper_accelerations', 'angular_accelerations
 
 
 def spec(name, link, xyz=(0.0, 0.0, 0.0), measures='both', noise=(1.0, 1.0)):
+    """Return a sensor at a point of a link, turned somehow; noise: accelerometer, gyroscope."""
     pose = np.eye(4)
     turn = 0.3 * np.arange(1, 4) + np.array(xyz)
-    from scipy.spatial.transform import Rotation
-
     pose[:3, :3], pose[:3, 3] = Rotation.from_rotvec(turn).as_matrix(), xyz
     return LinkSensorSpec(name, link, pose, measures, *noise)
 
@@ -291,6 +293,44 @@ def test_marks_reach_as_far_as_changes_of_a_joint(arrays, rng):
     assert far > len(robot.joint_names)
 
 
+@pytest.mark.parametrize('arrays', [False, True])
+def test_sensors_that_are_named_are_those_that_move_a_result(arrays, rng):
+    robot = nested()
+    contacts = at_ends(robot)
+    estimator = WrenchEstimator(robot, contacts, acceleration_arrays=arrays)
+    sample = measured_only(robot, random_sample(robot, rng))
+    before = estimator.update(sample)
+    table = find_grounds(robot, contacts, acceleration_arrays=arrays)
+    for k, imu in enumerate(robot.imus):
+        moved = {name: getattr(sample, name).copy() for name in MEASURED}
+        for rows in moved.values():
+            rows[k] += rng.normal(size=3)
+        after = estimator.update(sample._replace(**moved))
+        changed = np.abs(after.torques - before.torques) > CHANGED
+        felt = (np.abs(after.wrenches - before.wrenches) > CHANGED).any(axis=1)
+        assert [imu.name in row.imus for row in table.torques] == changed.tolist()
+        assert [imu.name in row.imus for row in table.wrenches] == felt.tolist()
+        assert changed.any() == before.used_imus[k]
+
+
+def test_it_is_said_where_motions_come_from():
+    robot = nested()
+    rows = {r.link: r for r in report_bodies(robot, BodyMotion(robot).nominal)}
+    assert set(rows) == {'head', 'chest', 'hand', 'thigh', 'foot'}
+    head, chest, hand, foot = (rows[name] for name in ('head', 'chest', 'hand', 'foot'))
+    assert head.accelerometers == ('h1', 'h2', 'h3')
+    assert head.gyroscopes == ('h3', 'h4')
+    assert head.angular_acceleration == 'derivative of 2 gyroscopes'
+    assert chest.angular_velocity == 'head, through neck'
+    assert chest.acceleration == '1 accelerometer'
+    assert hand.acceleration.startswith('chest, through')
+    assert foot.angular_acceleration == 'thigh, through knee'
+    plan = BodyMotion(robot, arrays=True).nominal
+    rows = {r.link: r for r in report_bodies(robot, plan, 'array')}
+    assert rows['foot'].angular_acceleration.startswith('array of 3 accelerometers, ')
+    assert 'neglected' in report_bodies(robot, BodyMotion(robot).nominal, 'zero')[0].text
+
+
 # Redundancy
 
 
@@ -302,10 +342,8 @@ def test_the_mean_has_the_least_variance(rng):
     )
     still = random_sample(robot, rng)
     n = SAMPLES
-    batch = SampleBatch.stack([still._replace(
-        angular_velocities=np.zeros((3, 3)), proper_accelerations=np.zeros((3, 3)),
-        angular_accelerations=np.zeros((3, 3)),
-    )] * 1).take(np.zeros(n, dtype=np.intp))  # fmt: skip
+    still = still._replace(**{name: np.zeros((3, 3)) for name in MEASURED})
+    batch = SampleBatch.stack([still]).take(np.zeros(n, dtype=np.intp))
     batch.angular_velocities[:] = rng.normal(size=(n, 3, 3)) * 0.1 * sigma[:, None]
     batch.proper_accelerations[:] = rng.normal(size=(n, 3, 3)) * sigma[:, None]
     whole = BodyMotion(robot).nominal.complete(batch)

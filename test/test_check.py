@@ -66,7 +66,7 @@ def test_tables_for_a_person_are_text() -> None:
         'thigh, shank',
     )
     assert tables['Submodels']['root'][0] == tables['Submodels']['foot'][1] == '-'
-    assert tables['Clusters']['sole'][-1] == 'spare: another one is on its link'
+    assert tables['Clusters']['sole'][-1] == 'with the first one of its link'
 
 
 def test_the_robot_is_there_for_a_machine() -> None:

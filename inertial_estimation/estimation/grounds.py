@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.balance import build_balance, subtrees
+from inertial_estimation.estimation.bodies import with_ways
+from inertial_estimation.estimation.body_motion import BodyMotion
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import Rests, child_links, find_dependence
 from inertial_estimation.estimation.dynamics import serving_sources
@@ -81,6 +83,7 @@ def find_grounds(
     *,
     imus: Iterable[int] | None = None,
     fts: Iterable[int] | None = None,
+    acceleration_arrays: bool = False,
 ) -> GroundsTable:
     """
     Find what every torque and external wrench rests on.
@@ -94,6 +97,8 @@ def find_grounds(
         most too much; elsewhere it is exact.
     imus, fts : iterable of int, optional
         Sensors that work; default: all.
+    acceleration_arrays : bool, optional
+        As of the estimator.
 
     Returns
     -------
@@ -103,20 +108,32 @@ def find_grounds(
     ------
     FrameNotFound
         If a contact names a frame that the robot does not have.
+    ModelError
+        If the IMUs do not tell how any link moves.
 
     """
-    working = list(range(len(robot.imus)) if imus is None else imus)
+    motion = BodyMotion(robot, arrays=acceleration_arrays)
+    working = frozenset(range(len(robot.imus)) if imus is None else imus)
+    plan = motion.plan(tuple(b if k in working else 0 for k, b in enumerate(motion.bits)))
     used = sorted(range(len(robot.ft_sensors)) if fts is None else fts)
-    _, sources = serving_sources(robot, working)
-    forest = build_forest(robot, sources)
+    _, sources = serving_sources(robot, np.flatnonzero(plan.serving).tolist())
+    forest = with_ways(build_forest(robot, sources), plan.layout.ways)
     submodels = decompose(robot.links, robot.ft_sensors, used)
     links = [robot.frame(contact.frame)[0] for contact in contacts]
     balance = build_balance(robot, forest, submodels, used, links)
     unknowns = [contact.unknowns for contact in contacts]
     found = find_dependence(robot, forest, balance, unknowns)
+    if not robot.fixed_frame:
+        read = np.zeros((len(sources), len(robot.imus)), dtype=bool)
+        for row, source in enumerate(sources):
+            read[row, list(plan.layout.rows[source.link])] = True
+        found = found._replace(
+            torques=found.torques._replace(sources=found.torques.sources @ read),
+            wrenches=found.wrenches._replace(sources=found.wrenches.sources @ read),
+        )
     names = (
         [sensor.name for sensor in robot.ft_sensors],
-        [source.name for source in sources],
+        [robot.fixed_frame] if robot.fixed_frame else [imu.name for imu in robot.imus],
         robot.joint_names,
         robot.link_names,
     )

@@ -17,6 +17,7 @@ STATES = {
     'frozen': 'frozen',
     'invalid': 'NaN or infinite',
     'warming': 'derivative filter not filled yet',
+    'partial': 'without angular velocity or without acceleration',
     'no_velocity': 'without velocity (velocity_source: filter makes one)',
 }
 KINDS = {'joint': 'joint', 'imu': 'IMU', 'ft': 'FT'}
