@@ -94,11 +94,9 @@ def test_readings_do_not_depend_on_the_inertial_frame_or_the_variables(rng):
     state = random_state(robot, rng)
     n = len(robot.joint_names)
     first = SensorModels.floating(state, rng.normal(0, 8, n), {'hand': WRENCH})
-    root = state.equations('', Representation.LEFT)
     mixed = state.equations('foot', Representation.MIXED)
-    again = SensorModels(
-        state, mixed, mixed.acceleration_from(root, first._acceleration), {'hand': WRENCH}
-    )
+    acceleration = mixed.acceleration_from(first.variables, first.acceleration)
+    again = SensorModels(state, mixed, acceleration, {'hand': WRENCH})
     assert_same_readings(again.sample(), first.sample())
 
 

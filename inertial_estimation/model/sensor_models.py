@@ -20,7 +20,7 @@ from inertial_estimation.model.equations_of_motion import EquationsOfMotion
 from inertial_estimation.model.floating_state import State
 from inertial_estimation.model.representations import Representation, proper_acceleration
 from inertial_estimation.model.rigid_body import net_wrench
-from inertial_estimation.model.sensors import FtSensor, Imu, LinkSensor
+from inertial_estimation.model.sensors import FtSensor, Imu, LinkSensor, read_only
 from inertial_estimation.model.spatial import inverse_pose, wrench_transform
 from inertial_estimation.sample import Sample
 
@@ -86,6 +86,11 @@ class SensorModels:
     wrenches : mapping of str to ndarray of shape (6,), optional
         External wrenches by frame, environment on robot, in and about the frame [N, Nm].
 
+    Attributes
+    ----------
+    state, variables, acceleration
+        As given, or with `floating` what the wrenches cause.
+
     Raises
     ------
     FrameNotFound
@@ -103,9 +108,9 @@ class SensorModels:
         wrenches: Mapping[str, Array] | None = None,
     ) -> None:
         self.state, self._robot = state, state.model.robot
-        self._variables, self._acceleration = variables, np.array(acceleration, dtype=np.float64)
-        if self._acceleration.shape != variables.velocity.shape:
-            raise ShapeError('acceleration', variables.velocity.shape, self._acceleration.shape)
+        self.variables, self.acceleration = variables, read_only(acceleration)
+        if self.acceleration.shape != variables.velocity.shape:
+            raise ShapeError('acceleration', variables.velocity.shape, self.acceleration.shape)
         self._wrenches = _checked(wrenches or {})
         for frame in self._wrenches:
             self._robot.frame(frame)
@@ -306,7 +311,7 @@ class SensorModels:
             stamp_ns,
             np.array(self.state.positions),
             np.array(self.state.root_velocity[6:]),
-            self._acceleration[6:].copy(),
+            self.acceleration[6:].copy(),
             np.array([self.gyroscope(imu) for imu in imus]).reshape(-1, 3),
             np.array([self.accelerometer(imu) for imu in imus]).reshape(-1, 3),
             np.array([self.angular_accelerometer(imu) for imu in imus]).reshape(-1, 3),
@@ -320,7 +325,7 @@ class SensorModels:
         velocities, accelerations = [], []
         for name in self._robot.link_names:
             velocities.append(state.velocity(name, form)[3:])
-            a = state.acceleration(name, self._variables, self._acceleration, form)
+            a = state.acceleration(name, self.variables, self.acceleration, form)
             accelerations.append(
                 proper_acceleration(a, state.pose(name), self._robot.gravity, form)
             )
