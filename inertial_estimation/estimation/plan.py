@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.balance import Balance
+from inertial_estimation.estimation.body_motion import MotionPlan
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.estimate import Quality
@@ -62,6 +63,8 @@ class Plan:
     """Every submodel has just one contact, a full wrench."""
     complete: bool
     """Every result is a number."""
+    motion: MotionPlan | None = None
+    """How IMUs tell the motions of bodies; None: each body has just one whole IMU."""
 
 
 def build_plan(
@@ -143,6 +146,7 @@ def build_plan(
         exact=exact,
         complete=len(residual_rows) == len(robot.submodels)
         and not any((flags & LOST).any() for flags in quality),
+        motion=working.motion,
     )
 
 

@@ -23,6 +23,7 @@ from inertial_estimation.estimation.solver import Solver
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
+from inertial_estimation.uncertainty.body_noise import body_changes
 from inertial_estimation.uncertainty.sensitivities import Disturbances, Roots, Sensitivities
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
 
@@ -163,6 +164,7 @@ class Uncertainty:
         self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None
     ) -> tuple[Solver, Disturbances]:
         """Return the solver that a sample goes to and what noise does to its results."""
+        measured = sample
         solver, sample = self._estimator.prepare(sample, contacts)
         plan = solver.plan
         joints = self._joints
@@ -171,7 +173,10 @@ class Uncertainty:
             if assumed.any():
                 joints = joints * ~assumed[:, None, None]
                 joints[assumed, 0, 0] = self._noise.assumed_positions[assumed]
-        roots = Roots(joints, self._imus[plan.dynamics.imus], self._fts)
+        serving, changes = plan.dynamics.imus, None
+        if plan.motion is not None:
+            changes = body_changes(plan.motion, measured, serving, joints, self._imus)
+        roots = Roots(joints, self._imus[serving], self._fts, changes)
         readings = self._estimator.calibration.apply(sample.ft_readings)
         sensitivities = self._sensitivities(plan)
         return solver, sensitivities.evaluate(plan.dynamics, solver.columns, readings, roots)

@@ -9,6 +9,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.dynamics import Dynamics
+from inertial_estimation.uncertainty.products import product
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -47,7 +48,13 @@ class MotionDerivatives:
         self._between = (~inside).nonzero()[0]
         self._n_tops = forest.top_rows.size
 
-    def noise(self, dynamics: Dynamics, joint_roots: Array, imu_roots: Array) -> Array:
+    def noise(
+        self,
+        dynamics: Dynamics,
+        joint_roots: Array,
+        imu_roots: Array,
+        body_changes: Array | None = None,
+    ) -> Array:
         """
         Return what noise does to the generalised forces at the sample that was run last.
 
@@ -60,13 +67,17 @@ class MotionDerivatives:
         imu_roots : ndarray, shape (n_serving, 3, 3)
             Likewise of angular velocity, proper acceleration and angular acceleration of the IMUs
             that serve.
+        body_changes : ndarray, shape (n_joints + 3 n_imus, 3, 3 n_serving, 3), optional
+            From `body_noise.body_changes`, where a body does not have just one whole IMU;
+            `imu_roots` is not used then.
 
         Returns
         -------
         ndarray, shape (n_joints + 3 n_serving, 3, 6 n_tops + n_joints)
-            One standard deviation of each of the three independent sources of a joint or of an
-            axis of an IMU. Columns: the wrenches below the tops, in and about their frames, then
-            ``tau`` of each joint, zero between trees [N, Nm].
+            With `body_changes` all IMUs in place of those that serve. One standard deviation of
+            each of the three independent sources of a joint or of an axis of an IMU. Columns: the
+            wrenches below the tops, in and about their frames, then ``tau`` of each joint, zero
+            between trees [N, Nm].
 
         """
         signals, n = self._signals, len(joint_roots)
@@ -80,6 +91,12 @@ class MotionDerivatives:
         if len(self._between):
             signals[self._between] = 0.0
             signals[:, :, self._n_tops + self._between] = 0.0
+        if body_changes is not None:
+            by_body = signals[n:].reshape(-1, signals.shape[2])
+            spread = product(body_changes.reshape(-1, len(by_body)), by_body)
+            spread = spread.reshape(len(body_changes), 3, -1)
+            spread[:n] += joint_roots.swapaxes(1, 2) @ signals[:n]
+            return spread
         roots = np.concatenate([joint_roots, np.repeat(imu_roots, 3, axis=0)])
         mixed: Array = roots.swapaxes(1, 2) @ signals
         return mixed

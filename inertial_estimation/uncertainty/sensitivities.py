@@ -38,6 +38,8 @@ class Roots(NamedTuple):
     """Lower triangular, of the IMUs that serve, shape (n_serving, 3, 3)."""
     fts: Array
     """What the readings' noise does to the wrenches child on parent, shape (n_fts, 6, 6)."""
+    body_changes: Array | None = None
+    """From `body_noise.body_changes`, where a body does not have just one whole IMU."""
 
 
 class Disturbances(NamedTuple):
@@ -51,7 +53,8 @@ class Disturbances(NamedTuple):
     motion: Array
     """
     Of three sources for each joint, then for each axis of each IMU that serves, shape
-    (n_rows, n_joints + 3 n_serving, 3) [N, Nm].
+    (n_rows, n_joints + 3 n_serving, 3) [N, Nm]. Where a body does not have just one whole IMU:
+    of each IMU of the robot.
     """
     fts: Array
     """Of six for each FT sensor, shape (n_rows, n_fts, 6) [N, Nm]."""
@@ -128,7 +131,7 @@ class Sensitivities:
             shares = self._sharing.evaluate(placed, columns, terms, dterms)
         covectors = self._covectors(placed)
         by_term = self._project(placed, covectors, shares, roots)
-        motion = self._motion.noise(dynamics, roots.joints, roots.imus)
+        motion = self._motion.noise(dynamics, roots.joints, roots.imus, roots.body_changes)
         values = self._motion_part(by_term, motion)
         shifts = self._shifts(placed, shares, terms, dterms)
         values[:, : shifts.shape[1], 0] += shifts * roots.joints[:, 0, 0]
