@@ -1,6 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Publishers of standard deviations, at ``deviations_rate`` and only while somebody listens."""
+"""
+Publishers of standard deviations, at ``deviations_rate`` and only while somebody listens.
+
+However long one evaluation takes, all in all they take no more than a share of the cycles' time.
+"""
 
 from time import perf_counter
 from typing import NamedTuple
@@ -27,6 +31,8 @@ TOPICS = {
     'external_joint_torque_deviations': JointState,
     'residual_deviations': MultiDOFJointState,
 }
+SHARE = 0.2
+"""Of the time that the cycles take."""
 NOT_YET = 'the noise of a stream is not known: its filter has not found its rate, or cannot use it'
 
 
@@ -61,7 +67,7 @@ class DeviationsOutput:
     count : int
         Instants that were published.
     seconds : float
-        Time that they took [s].
+        Time that they took, and filters to be learnt [s].
 
     """
 
@@ -77,6 +83,7 @@ class DeviationsOutput:
         self._uncertainty = LiveUncertainty(estimator, settings)
         self._period_ns = round(NANOSECONDS / rate) if rate else 0
         self._last_ns = 0
+        self._busy = self._owed = 0.0
         self._publishers = [
             node.create_lifecycle_publisher(kind, f'~/{topic}', QoSProfile(depth=1))
             for topic, kind in (TOPICS.items() if rate else ())
@@ -88,7 +95,7 @@ class DeviationsOutput:
         self.count, self.seconds, self._lack = 0, 0.0, ''
         self._reported = 0, 0.0
 
-    def publish(self, sample: Sample, contacts: ContactSet | None) -> None:
+    def publish(self, sample: Sample, contacts: ContactSet | None, duration: float) -> None:
         """
         Publish the standard deviations of an estimate, if it is time and somebody listens.
 
@@ -98,11 +105,16 @@ class DeviationsOutput:
             What was estimated.
         contacts : ContactSet or None
             With these contacts.
+        duration : float
+            How long the cycle took [s].
 
         """
         stamp_ns = sample.stamp_ns
+        self._busy += duration
         # Time may have been set back since.
         if not self._period_ns or 0 <= stamp_ns - self._last_ns < self._period_ns:
+            return
+        if self._busy < self._owed:
             return
         self._last_ns = stamp_ns
         self._lack = ''
@@ -112,14 +124,15 @@ class DeviationsOutput:
         try:
             found = self._uncertainty.of(sample, contacts, self._assembler.rates)
         except (InertialEstimationError, LinAlgError) as error:
-            self._lack = str(error)
-            return
-        if found is None:
-            self._lack = NOT_YET
-            return
-        self._send(found)
-        self.count += 1
-        self.seconds += perf_counter() - start
+            self._lack, found = str(error), None
+        else:
+            self._lack = '' if found is not None else NOT_YET
+        if found is not None:
+            self._send(found)
+            self.count += 1
+        cost = perf_counter() - start
+        self.seconds += cost
+        self._busy, self._owed = 0.0, cost / SHARE
 
     def report(self) -> DeviationsReport:
         """

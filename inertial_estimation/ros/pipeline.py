@@ -134,10 +134,11 @@ class Pipeline:
             return
         self._outputs.publish(estimate)
         self._monitor.estimate = estimate
-        self.cycles.add(sample.stamp_ns, perf_counter() - start)
+        duration = perf_counter() - start
+        self.cycles.add(sample.stamp_ns, duration)
         # When the results are out: they do not wait for these.
         self._momentum.add(sample, estimate)
-        self.deviations.publish(sample, self._contact_set)
+        self.deviations.publish(sample, self._contact_set, duration)
 
     def _forget(self) -> None:
         """Empty filters and buffers."""

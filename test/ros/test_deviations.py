@@ -25,6 +25,7 @@ from inertial_estimation.building import (
 )
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.ros import deviations
 from inertial_estimation.ros.conversions import point_to_message, stamp_to_ns
 from inertial_estimation.uncertainty.deviations import Uncertainty
 
@@ -42,8 +43,9 @@ ROUND_OFF = 1e-9
 
 
 @pytest.fixture
-def bench(context):
-    """Return a function that puts a robot with some parameters on the bench."""
+def bench(context, monkeypatch):
+    """Return a function that puts a robot with some parameters on the bench, without a budget."""
+    monkeypatch.setattr(deviations, 'SHARE', np.inf)
     made = []
 
     def make(**parameters):
@@ -86,18 +88,26 @@ def send(robot, stamps, rng):
 
 def by_hand(sent, touches=(), **parameters):
     """Return what the library says about the last of some readings."""
+    sample, rates = sample_of(sent, **parameters)
     settings = EstimatorSettings.from_dict(HUMANOID | parameters)
     robot = build_robot(settings, settings.robot_description)
-    assembler, estimator = build_assembler(settings, robot), build_estimator(settings, robot)
+    estimator, noise = build_estimator(settings, robot), build_noise(settings, robot, rates)
+    assert noise.covers(sample)
+    contacts = estimator.with_touches(touches) if touches else None
+    return robot, Uncertainty(estimator, noise.model).of(sample, contacts)
+
+
+def sample_of(sent, **parameters):
+    """Return the sample that the library makes of the last of some readings, and the rates."""
+    settings = EstimatorSettings.from_dict(HUMANOID | parameters)
+    robot = build_robot(settings, settings.robot_description)
+    assembler = build_assembler(settings, robot)
     for stamp, (q, v, wrenches, rates, acceleration) in sent.items():
         for k, wrench in enumerate(wrenches.values()):
             assembler.push_ft(k, stamp, wrench)
         assembler.push_imu(0, stamp, rates, acceleration)
         sample = assembler.push_joints(0, stamp, JOINTS, q, v, np.empty(0))
-    noise = build_noise(settings, robot, assembler.rates())
-    assert noise.covers(sample)
-    contacts = estimator.with_touches(touches) if touches else None
-    return robot, Uncertainty(estimator, noise.model).of(sample, contacts)
+    return sample, assembler.rates()
 
 
 @pytest.mark.parametrize('raw', [True, False])
@@ -175,6 +185,23 @@ def test_nobody_who_listens_means_no_work(bench, rng):
     assert status.level == DiagnosticStatus.OK
     assert status.message == 'published'
     assert figure(status, 'count') == '1'
+
+
+def test_they_keep_within_their_share_of_the_cycles(bench, rng, monkeypatch):
+    robot = bench(deviations_rate=1000.0, **NO_FILTERS)
+    heard = listen(robot)['joint_torque_deviations']
+    output = robot.estimator.pipeline.deviations
+    monkeypatch.setattr(deviations, 'SHARE', 0.2)
+    sent = send(robot, [START_NS], rng)
+    robot.wait_for_stamp(heard, START_NS)
+    sample, _ = sample_of(sent, **NO_FILTERS)
+    # Cycles of a microsecond: the evaluation before was worth hundreds of them.
+    spent, cycles = output.seconds, 0
+    while output.seconds == spent:
+        cycles += 1
+        later = sample._replace(stamp_ns=START_NS + cycles * PERIOD_NS)
+        output.publish(later, None, 1e-6)
+    assert cycles == pytest.approx(spent / 0.2 / 1e-6, rel=0.1, abs=500)
 
 
 def test_rate_zero_means_no_topics(bench, rng):
