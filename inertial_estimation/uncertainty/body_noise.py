@@ -57,28 +57,37 @@ def body_changes(
 
     """
     n_joints, n_imus = len(joint_roots), len(imu_roots)
-    joints = np.array(sorted(plan.joints), dtype=np.intp)
-    imus = np.flatnonzero(plan.used)
-    n = 3 * len(joints) + 9 * len(imus)
+    on_ways = np.isin(np.arange(n_joints), list(plan.joints))
+    joint_roots = joint_roots * on_ways[:, None, None]
+    imu_roots = imu_roots * _used(plan, n_imus)[:, :, None]
+    # Sources of a joint or IMU that move something that is used.
+    joints, of_joints = np.nonzero(joint_roots.any(axis=1))
+    imus, of_imus = np.nonzero(imu_roots.any(axis=1))
+    n = len(joints) + 3 * len(imus)
     moved = _repeated(sample, n + 1)
     rows = 1 + np.arange(n)
-    at, source = rows[: 3 * len(joints)].reshape(-1, 3), np.arange(3)
+    by_joint, by_axis = rows[: len(joints)], rows[len(joints) :].reshape(-1, 3)
+    axes = np.arange(3)
     for k, name in enumerate(JOINT_FIELDS):
-        moved[name][at, joints[:, None]] += STEP * joint_roots[joints, k]
-    at_axes = rows[3 * len(joints) :].reshape(-1, 3, 3)
+        moved[name][by_joint, joints] += STEP * joint_roots[joints, k, of_joints]
     for k, name in enumerate(IMU_FIELDS):
-        axes = np.arange(3)[:, None]
-        moved[name][at_axes, imus[:, None, None], axes] += STEP * imu_roots[imus, k][:, None]
+        moved[name][by_axis, imus[:, None], axes] += STEP * imu_roots[imus, k, of_imus, None]
     whole = plan.complete(SampleBatch(**moved))
     motions = np.stack([getattr(whole, name)[:, serving] for name in IMU_FIELDS], axis=-1)
-    found = ((motions[1:] - motions[0]) / STEP).reshape(n, 3 * len(serving), 3)
+    found = ((motions - motions[0]) / STEP).reshape(n + 1, 3 * len(serving), 3)
     changes = np.zeros((n_joints + 3 * n_imus, 3, 3 * len(serving), 3))
-    changes[joints[:, None], source] = found[: 3 * len(joints)].reshape(
-        len(joints), 3, *found.shape[1:]
-    )
-    sources = n_joints + 3 * imus[:, None] + np.arange(3)
-    changes[sources] = found[3 * len(joints) :].reshape(len(imus), 3, 3, *found.shape[1:])
+    changes[joints, of_joints] = found[by_joint]
+    changes[n_joints + 3 * imus[:, None] + axes, of_imus[:, None]] = found[by_axis]
     return changes
+
+
+def _used(plan: MotionPlan, n_imus: int) -> NDArray[np.bool_]:
+    """Tell which signals of each IMU are used, shape (n_imus, 3)."""
+    used = np.zeros((n_imus, 3), dtype=bool)
+    for body in plan.layout.bodies:
+        used[list(body.gyroscopes), 0] = used[list(body.gyroscopes), 2] = True
+        used[list(body.accelerometers), 1] = True
+    return used
 
 
 def _repeated(sample: Sample, n: int) -> dict[str, Any]:
