@@ -257,7 +257,8 @@ def _demo(chosen: argparse.Namespace) -> int:
 def _add_bench(verbs: Any) -> None:
     """Add the verb that measures times."""
     verb = _add_verb(
-        verbs, 'bench', 'times of the engine beside iDynTree; derivative filters; missed cycles',
+        verbs, 'bench',
+        'times beside iDynTree; derivative filters; cost of neglected accelerations; missed cycles',
         '--cycles 60 --rate 500 --json bench.json',
     )  # fmt: skip
     verb.add_argument(
@@ -270,12 +271,17 @@ def _add_bench(verbs: Any) -> None:
         '--rate', type=float, default=500.0, metavar='HZ',
         help='of the cycles [Hz] (default: %(default)g)',
     )  # fmt: skip
+    verb.add_argument(
+        '--sensors', metavar='URDF',
+        help='robot whose accelerometers and gyroscopes tell what it costs to neglect '
+        'accelerations (default: iCubGenova02 of icub-models)',
+    )  # fmt: skip
     verb.set_defaults(run=_bench)
 
 
 def _bench(chosen: argparse.Namespace) -> None:
     """Measure times."""
-    from inertial_estimation.benchmark import derivatives
+    from inertial_estimation.benchmark import derivatives, neglect
     from inertial_estimation.benchmark.run import COLUMNS, GOAL_COLUMNS, run
 
     if not (0 <= chosen.cycles < inf and 0 < chosen.rate < inf):
@@ -286,6 +292,7 @@ def _bench(chosen: argparse.Namespace) -> None:
     missing = [name for name in ('icub_models', 'idyntree') if find_spec(name) is None]
     if missing:
         raise ConfigError(f'bench needs {", ".join(missing)}: {_install_advice("bench")}')
+    costs = neglect.measure(_load_urdf(chosen.sensors) if chosen.sensors else neglect.urdf())
     with _progress() as progress:
         benchmark = run(progress=lambda done: progress('timing', done))
         scores = derivatives.compare(progress=lambda done: progress('derivatives', done))
@@ -294,9 +301,11 @@ def _bench(chosen: argparse.Namespace) -> None:
         _rich_table('Time per call', COLUMNS, benchmark.rows),
         _rich_table('Goals', GOAL_COLUMNS, goals),
         _rich_table(derivatives.TITLE, derivatives.COLUMNS, [score.row for score in scores]),
+        _rich_table(neglect.TITLE, neglect.columns(costs), [cost.row for cost in costs]),
     )
     figures: dict[str, Any] = benchmark.as_dict()
     figures['derivatives'] = derivatives.as_dict(scores)
+    figures['neglect'] = [cost.as_dict() for cost in costs]
     if chosen.cycles > 0:
         halves = _cycles(chosen.cycles, chosen.rate)
         figures['cycles'], figures['cycles_with_deviations'] = halves

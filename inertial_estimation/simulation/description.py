@@ -40,9 +40,18 @@ def demo_package(name: str) -> ModuleType:
         ) from error
 
 
-def icub_urdf() -> str:
+def icub_urdf(model: str = ICUB) -> str:
     """
-    Return the URDF text of the iCub that the package icub-models brings.
+    Return the URDF text of an iCub that the package icub-models brings.
+
+    Parameters
+    ----------
+    model : str
+        Which one.
+
+    Returns
+    -------
+    str
 
     Raises
     ------
@@ -50,11 +59,11 @@ def icub_urdf() -> str:
         If that package is not installed, or brings no file for this robot.
 
     """
-    path = demo_package('icub_models').get_model_file(ICUB)
+    path = demo_package('icub_models').get_model_file(model)
     try:
         return Path(path).read_text(encoding='utf-8')
     except OSError as error:
-        raise ModelError(f"no URDF of '{ICUB}' at '{path}': {error.strerror}") from error
+        raise ModelError(f"no URDF of '{model}' at '{path}': {error.strerror}") from error
 
 
 @dataclass(frozen=True)
