@@ -258,7 +258,7 @@ def _add_bench(verbs: Any) -> None:
     """Add the verb that measures times."""
     verb = _add_verb(
         verbs, 'bench',
-        'times beside iDynTree; derivative filters; cost of neglected accelerations; missed cycles',
+        'times beside iDynTree; derivative filters; cost of what is neglected; missed cycles',
         '--cycles 60 --rate 500 --json bench.json',
     )  # fmt: skip
     verb.add_argument(
