@@ -107,6 +107,7 @@ class Walk:
         self._at = np.array([joints[k] for k in links])
         self._model = forest.model
         self._data = forest.model.createData()
+        self._views = motion_view(self._data.v), motion_view(self._data.a)
         inside = forest.joint_rows >= 0
         self._inside = np.flatnonzero(inside)
         self._q_rows, self._v_rows = forest.position_rows[inside], forest.joint_rows[inside]
@@ -146,14 +147,46 @@ class Walk:
             self._v[self._angular] = given[0][i]
             self._a[self._angular], self._a[self._linear] = given[1][i], given[2][i]
             pin.forwardKinematics(self._model, self._data, self._q, self._v, self._a)
-            for k, joint in enumerate(self._at.tolist()):
-                motions[0, i, k] = self._data.v[joint].vector
-                motions[1, i, k] = self._data.a[joint].vector
+            for view, part in zip(self._views, motions):
+                view.take(self._at, axis=0, out=part[i], mode='clip')
         v, a = (self._B_X_J @ motions[..., None])[..., 0]
         # From the spatial to the sensor acceleration: the point, not the field, is followed.
         a[..., :3] += _cross(v[..., 3:], v[..., :3])
         parts = (v[..., 3:], a[..., 3:], a[..., :3])
         return Motions(*(x.reshape(*lead, n, 3) for x in parts))
+
+
+def motion_view(motions: pin.StdVec_Motion) -> Array:
+    """
+    Return all velocities or accelerations of Pinocchio's data as one array that shares its memory.
+
+    Reading them one by one would cost more than computing them. The layout is checked here.
+
+    Parameters
+    ----------
+    motions : pinocchio.StdVec_Motion
+        Its data must outlive the view.
+
+    Returns
+    -------
+    ndarray, shape (n_joints + 1, 6)
+        [linear; angular] of each joint in its frame.
+
+    Raises
+    ------
+    RuntimeError
+        If this version of Pinocchio keeps them in another way.
+
+    """
+    first = motions[0].linear
+    start, size = first.__array_interface__['data'][0], 6 * first.itemsize
+    for i, motion in enumerate(motions):
+        parts = (motion.linear, motion.angular)
+        found = tuple(part.__array_interface__['data'][0] for part in parts)
+        if found != (start + i * size, start + i * size + 3 * first.itemsize):
+            raise RuntimeError('this version of Pinocchio keeps motions in an unknown way')
+    shape, strides = (len(motions), 6), (size, first.itemsize)
+    return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
 
 
 def _cross(a: Array, b: Array) -> Array:
