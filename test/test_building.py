@@ -15,6 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from inertial_estimation.building import (
     accepted_frame_ids,
+    build_assembler,
     build_estimator,
     build_robot,
 )
@@ -24,6 +25,8 @@ from inertial_estimation.errors import ConfigError, LogError, ModelError, ShapeE
 from inertial_estimation.logs.replay import read_samples
 from inertial_estimation.model.robot import Robot
 
+# Sums over some thirty links.
+ROUND_OFF = 1e-12
 STAMP = 1_700_000_000_000_000_000
 EYE = (
     '<link name="eye"/><joint name="eye_joint" type="fixed"><parent link="head"/>'
@@ -185,3 +188,48 @@ def test_without_lists_the_tags_count():
     text = with_tags(tag.format('accelerometer'), tag.format('gyroscope'))
     robot = robot_of(text, imus=['accelerometer'])
     assert (len(robot.accelerometers), len(robot.gyroscopes), len(robot.imus)) == (1, 1, 1)
+
+
+@pytest.mark.parametrize('source', ['array', 'zero'])
+def test_all_sensors_of_an_icub_by_their_names(shared_models, source):
+    """The whole road: names in the settings, messages that say nothing about the other half."""
+    text = (shared_models / 'icub_sensorised.urdf').read_text()
+    plain = Robot.from_urdf(text)
+    kinds = {s.name: 'accelerometer' for s in plain.accelerometers}
+    kinds |= {s.name: 'gyroscope' for s in plain.gyroscopes}
+    assert len(kinds) == 55 + 11
+    given = {
+        'imus': list(kinds),
+        'acceleration_source': 'zero',
+        'angular_acceleration_source': source,
+        'contacts': ['root_link', 'l_foot'],
+    }
+    settings = EstimatorSettings.from_dict(given)
+    robot = build_robot(settings, text)
+    assert {imu.name: imu.measures for imu in robot.imus} == kinds
+    assembler = build_assembler(settings, robot)
+    still = read_still(robot, up=np.array([0.0, 0.0, 9.81]))
+    for k, imu in enumerate(robot.imus):
+        reading = still[robot.link_names[imu.link]] @ imu.L_H_S[:3, :3]
+        assembler.push_imu(k, STAMP, np.zeros(3), reading)
+    for k in range(len(robot.ft_sensors)):
+        assembler.push_ft(k, STAMP, np.zeros(6))
+    zeros = np.zeros(len(robot.joint_names))
+    sample = assembler.push_joints(0, STAMP, robot.joint_names, zeros, zeros, np.zeros(0))
+    assert not sample.imu_states.any()
+    estimate = build_estimator(settings, robot).update(sample)
+    masses = robot.parameters[list(robot.submodels[0].links), 0].sum()
+    force = np.linalg.norm(estimate.wrenches[0, :3])
+    np.testing.assert_allclose(force, 9.81 * masses, rtol=ROUND_OFF)
+    assert estimate.used_imus.all()
+
+
+def read_still(robot, up):
+    """Return what an accelerometer at each link's frame reads at rest with all joints at zero."""
+    poses = {}
+    for link in robot.links:
+        turn = np.eye(3)
+        if link.parent >= 0:
+            turn = poses[robot.link_names[link.parent]] @ link.P_H_L[:3, :3]
+        poses[link.name] = turn
+    return {name: up @ turn for name, turn in poses.items()}

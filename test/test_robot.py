@@ -548,6 +548,8 @@ def test_what_an_imu_measures_is_what_its_tag_says_where_both_kinds_are_tagged()
     imus = Robot.from_urdf(text, imus=chosen).imus
     kinds = ['accelerometer', 'gyroscope', 'both', 'both', 'both']
     assert [imu.measures for imu in imus] == kinds
+    imus = Robot.from_urdf(text, imus=['pair', 'pair_gyro']).imus
+    assert [imu.measures for imu in imus] == ['accelerometer', 'gyroscope']
 
 
 def test_a_lone_kind_of_tag_stands_for_a_whole_imu():

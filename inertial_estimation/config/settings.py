@@ -98,7 +98,7 @@ class ImuSettings(_Checked):
     measures: str = setting(
         '',
         'What it measures; empty: what the tag is that it sits at, if the URDF has tags of both '
-        'kinds and none of the other kind is at its frame; else both',
+        'kinds and none of the other kind is at its frame, or is in imus as well; else both',
         choices=('', 'both', 'accelerometer', 'gyroscope'),
     )
     accelerometer_noise: float = setting(

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from xml.etree.ElementTree import Element
@@ -154,7 +154,12 @@ class InertialSensors:
             If a frame does not exist.
 
         """
-        imus = tuple(map(self._imu, chosen))
+        specs = [
+            LinkSensorSpec(*given) if isinstance(given, tuple) else _described(given)
+            for given in chosen
+        ]
+        named = {spec.frame or spec.name for spec in specs if spec.pose is None}
+        imus = tuple(self._imu(spec, named) for spec in specs)
         check_unique('IMUs', [imu.name for imu in imus])
         return imus
 
@@ -169,16 +174,15 @@ class InertialSensors:
         )
         return {sensor.name: sensor for group in groups for sensor in group}
 
-    def _imu(self, given: str | tuple[str, str] | LinkSensorSpec) -> Imu:
-        """Return the IMU of a name, of a name and a frame, or of a description."""
-        spec = LinkSensorSpec(*given) if isinstance(given, tuple) else _described(given)
+    def _imu(self, spec: LinkSensorSpec, named: Collection[str]) -> Imu:
+        """Return the IMU of a description, one of several at frames that are named."""
         frame, link, L_H_S = self._imu_place(spec)
         return Imu(
             spec.name,
             frame,
             link,
             L_H_S,
-            spec.measures or self._kind_at(frame),
+            spec.measures or self._kind_at(frame, named),
             spec.accelerometer_noise,
             spec.gyroscope_noise,
         )
@@ -195,11 +199,12 @@ class InertialSensors:
             return frame, acc.link, acc.L_H_S
         return frame, *_place(f"IMU '{spec.name}'", spec, self.bodies, self._by_name)
 
-    def _kind_at(self, frame: str) -> str:
+    def _kind_at(self, frame: str, named: Collection[str]) -> str:
         """
         Return what an IMU at a frame measures.
 
-        A tag says it where the URDF tags both kinds; many have one tag for a whole IMU.
+        A tag says it where the URDF tags both kinds; many have one tag for a whole IMU. A tag of
+        the other kind there makes it whole, unless it is named itself.
         """
         sensor = self._by_name.get(frame)
         if sensor is None or not sensor.has_tag or not all(self.tags.values()):
@@ -208,7 +213,10 @@ class InertialSensors:
         found = [
             kind
             for kind, used in groups
-            if any(not _apart(sensor, other) for other in (*self.tags[kind].values(), *used))
+            if any(
+                other.name == frame or not (other.name in named or _apart(sensor, other))
+                for other in (*self.tags[kind].values(), *used)
+            )
         ]
         return found[0] if len(found) == 1 else 'both'
 

@@ -159,7 +159,8 @@ class LinkSensorSpec:
     measures: str = ''
     """
     Of an IMU: one of `MEASURES`. Empty: what the tag is that it sits at, if the URDF has tags of
-    both kinds and no other sensor is at its frame; else both.
+    both kinds and none of the other kind is at its frame, or that one is an IMU of its own; else
+    both.
     """
     accelerometer_noise: float = 1.0
     """
