@@ -104,24 +104,24 @@ def find_faults(sample: Sample | SampleBatch, used: Used) -> Mask:
     return np.concatenate([~joints, imus, ~fts, assumed, lack_linear, lack_angular], axis=-1)
 
 
-def delivered(samples: SampleBatch, motion: BodyMotion) -> NDArray[np.intp]:
+def delivered(sample: Sample | SampleBatch, motion: BodyMotion) -> NDArray[np.intp]:
     """
     Tell what each IMU delivers.
 
     Parameters
     ----------
-    samples : SampleBatch
+    sample : Sample or SampleBatch
         Readings.
     motion : BodyMotion
         What the IMUs are for.
 
     Returns
     -------
-    ndarray of int, shape (n, n_imus)
+    ndarray of int, shape (..., n_imus)
         See `bodies.Bits`.
 
     """
-    _, lack_linear, lack_angular = _find_imu_faults(samples, motion)
+    _, lack_linear, lack_angular = _find_imu_faults(sample, motion)
     return ACCELEROMETER * ~lack_linear + GYROSCOPE * ~lack_angular
 
 

@@ -12,6 +12,7 @@ from rclpy.qos import QoSProfile
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.ros.bodies import BodyWatch
 from inertial_estimation.ros.cycles import Cycles
 from inertial_estimation.ros.dependence import DependenceWatch
 from inertial_estimation.ros.deviations import DeviationsReport
@@ -116,6 +117,8 @@ class Monitor:
         Counts what was wrong with them.
     momentum : MomentumWatch
         Is fed with every estimate.
+    bodies : BodyWatch
+        What the IMUs are for.
 
     Attributes
     ----------
@@ -136,6 +139,7 @@ class Monitor:
         contacts: ContactStream,
         inputs: Inputs,
         momentum: MomentumWatch,
+        bodies: BodyWatch,
     ) -> None:
         self._node, self._robot = node, robot
         self._assembler, self._contacts, self._inputs = assembler, contacts, inputs
@@ -146,6 +150,7 @@ class Monitor:
         self._reminder = Reminder()
         self._dependence = DependenceWatch(robot)
         self._momentum = momentum
+        self._bodies = bodies
         self.cycles = Cycles()
         self.failed = 0
         self._failure = ''
@@ -208,6 +213,8 @@ class Monitor:
             known_joints_task(self._robot, self.sample, statistics),
             *self._source_tasks(statistics),
         ]
+        if self.sample is not None:
+            tasks += self._bodies.tasks(self.sample)
         if self.estimate is not None:
             tasks += submodel_tasks(self._robot, self.estimate)
             tasks.append(self._dependence.task(self.estimate))

@@ -18,6 +18,7 @@ from inertial_estimation.building import (
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
+from inertial_estimation.ros.bodies import BodyWatch
 from inertial_estimation.ros.deviations import DeviationsOutput
 from inertial_estimation.ros.executors import has_events_executor
 from inertial_estimation.ros.inputs import Inputs
@@ -87,8 +88,10 @@ class Pipeline:
             self.deviations.destroy()
             raise
         self._momentum = MomentumWatch(self.robot, settings, self._assembler)
+        source = settings.angular_acceleration_source
+        bodies = BodyWatch(self.robot, self._estimator.motion, source)
         self._monitor = Monitor(
-            node, self.robot, self._assembler, self._contacts, self._inputs, self._momentum
+            node, self.robot, self._assembler, self._contacts, self._inputs, self._momentum, bodies
         )
         self.cycles = self._monitor.cycles
         # Steady: a simulation that stands still, or never comes, is to be reported.

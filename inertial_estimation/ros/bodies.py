@@ -1,0 +1,73 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the motion of each link with IMUs comes from, said anew when sensors fail or come back."""
+
+from inertial_estimation.estimation.bodies import Bits
+from inertial_estimation.estimation.body_motion import BodyMotion
+from inertial_estimation.estimation.body_report import BodyReport, report_bodies
+from inertial_estimation.estimation.faults import delivered
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.ros.diagnostics import OK, WARN, Task
+from inertial_estimation.sample import Sample
+
+KEPT = 16
+"""Sets of working sensors that are remembered."""
+
+
+class BodyWatch:
+    """
+    Tells how the IMUs of the newest sample are used [T 4.4.2, 4.4.3].
+
+    Parameters
+    ----------
+    robot : Robot
+        Links, joints and IMUs.
+    motion : BodyMotion
+        That of the estimator.
+    source : str
+        Where angular accelerations come from, as in the settings.
+
+    """
+
+    def __init__(self, robot: Robot, motion: BodyMotion, source: str) -> None:
+        self._robot, self._motion, self._source = robot, motion, source
+        self._known: dict[Bits, tuple[BodyReport, ...]] = {}
+        self._usual = {body.link: body for body in self._reports(motion.bits)}
+
+    def tasks(self, sample: Sample) -> list[Task]:
+        """
+        Return the state of the motion of links.
+
+        Parameters
+        ----------
+        sample : Sample
+            The newest one.
+
+        Returns
+        -------
+        list of Task
+            None for a robot with a fixed link.
+
+        """
+        if not self._motion.is_used:
+            return []
+        bodies = self._reports(tuple(delivered(sample, self._motion).tolist()))
+        values: dict[str, object] = {body.link: body.text for body in bodies}
+        if not bodies:
+            said = 'no angular velocity, or no acceleration, or nothing that tells angular ones'
+            return [Task('motion of links', WARN, said, values)]
+        now = {body.link: body for body in bodies}
+        changed = [link for link, usual in self._usual.items() if now.get(link) != usual]
+        if not changed:
+            return [Task('motion of links', OK, 'by all sensors in use', values)]
+        values |= {link: 'no sensor delivers' for link in changed if link not in now}
+        return [Task('motion of links', WARN, f'without some of {", ".join(changed)}', values)]
+
+    def _reports(self, bits: Bits) -> tuple[BodyReport, ...]:
+        """Return how sensors are used that deliver this."""
+        if bits not in self._known:
+            if len(self._known) >= KEPT:
+                del self._known[next(iter(self._known))]
+            plan = self._motion.plan(bits)
+            self._known[bits] = report_bodies(self._robot, plan, self._source)
+        return self._known[bits]
