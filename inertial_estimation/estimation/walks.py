@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -93,28 +93,43 @@ class Walk:
     def __init__(
         self, robot: Robot, bodies: Sequence[Body], forest: Forest, known: Indices
     ) -> None:
-        self._known = known
         self.to = np.setdiff1d(np.arange(len(bodies)), known)
         """The bodies that are reached."""
-        joints, L_X_J = carriers(robot, forest)
         links = [bodies[b].link for b in self.to]
         poses = np.array([bodies[b].L_H_B for b in self.to])
         turned = np.tile(np.eye(4), (len(links), 1, 1))
         turned[:, :3, :3] = poses[:, :3, :3].swapaxes(1, 2)
-        self._B_X_J = motion_transform(turned) @ L_X_J[links]
         self.levers = Levers(self.to, (turned @ poses)[:, :3, 3])
         """Origins of their frames, from those of their links."""
-        self._at = np.array([joints[k] for k in links])
-        self._model = forest.model
-        self._data = forest.model.createData()
+        carrier, L_X_J = carriers(robot, forest)
+        self._model, at = carry(forest.model, [carrier[k] for k in links])
+        moved = [at[carrier[k]] for k in links]
+        self._at = np.array([joint for joint, _ in moved])
+        offsets = np.array([pose.inverse().homogeneous for _, pose in moved])
+        self._B_X_J = motion_transform(turned) @ L_X_J[links] @ motion_transform(offsets)
+        self._data = self._model.createData()
         self._views = motion_view(self._data.v), motion_view(self._data.a)
-        inside = forest.joint_rows >= 0
-        self._inside = np.flatnonzero(inside)
-        self._q_rows, self._v_rows = forest.position_rows[inside], forest.joint_rows[inside]
-        self._linear = forest.top_rows[: len(known), :3].ravel()
-        self._angular = forest.top_rows[: len(known), 3:].ravel()
-        self._q = pin.neutral(forest.model)
-        self._v, self._a = np.zeros((2, forest.model.nv))
+        self._lay_out_rows(forest, at, known)
+
+    def _lay_out_rows(
+        self, forest: Forest, at: Mapping[int, tuple[int, pin.SE3]], known: Indices
+    ) -> None:
+        """Find where joints and roots stand in the vectors of the model."""
+        old, new = forest.model.joints, self._model.joints
+        moved = {old[i].idx_v: new[k] for i, (k, _) in at.items() if i}
+        rows = forest.joint_rows.tolist()
+        self._inside = np.array([j for j, row in enumerate(rows) if row in moved], dtype=np.intp)
+        joints = [moved[rows[j]] for j in self._inside]
+        self._q_rows = np.array([joint.idx_q for joint in joints], dtype=np.intp)
+        self._v_rows = np.array([joint.idx_v for joint in joints], dtype=np.intp)
+        tops = forest.top_rows[: len(known), 0].tolist()
+        used = [s for s, row in enumerate(tops) if row in moved]
+        self._known = known[used]
+        starts = np.array([moved[tops[s]].idx_v for s in used], dtype=np.intp)[:, None]
+        self._linear = (starts + np.arange(3)).ravel()
+        self._angular = (starts + np.arange(3, 6)).ravel()
+        self._q = pin.neutral(self._model)
+        self._v, self._a = np.zeros((2, self._model.nv))
 
     def run(self, sample: Sample | SampleBatch, motion: Motions) -> Motions:
         """
@@ -154,6 +169,48 @@ class Walk:
         a[..., :3] += _cross(v[..., 3:], v[..., :3])
         parts = (v[..., 3:], a[..., 3:], a[..., :3])
         return Motions(*(x.reshape(*lead, n, 3) for x in parts))
+
+
+def carry(
+    model: pin.Model, wanted: Iterable[int]
+) -> tuple[pin.Model, dict[int, tuple[int, pin.SE3]]]:
+    """
+    Return a model of the joints that carry some joints of a forest, and of no others.
+
+    Pinocchio's workspace grows with the third power of the number of joints.
+
+    Parameters
+    ----------
+    model : pinocchio.Model
+        Of a `Forest`, whose FT sensors are joints that do not move here.
+    wanted : iterable of int
+        Joints of it.
+
+    Returns
+    -------
+    model : pinocchio.Model
+        Without FT sensors.
+    at : dict of int to (int, pinocchio.SE3)
+        For each joint that was kept, or that is an FT sensor on the way, the joint that carries
+        it, and its pose there.
+
+    """
+    needed = set()
+    for joint in wanted:
+        while joint and joint not in needed:
+            needed.add(joint)
+            joint = model.parents[joint]
+    small = pin.Model()
+    at = {0: (0, pin.SE3.Identity())}
+    for joint in sorted(needed):
+        parent, pose = at[model.parents[joint]]
+        pose = pose * model.jointPlacements[joint]
+        if model.names[joint].startswith('ft_'):
+            at[joint] = parent, pose
+        else:
+            new = small.addJoint(parent, model.joints[joint], pose, model.names[joint])
+            at[joint] = new, pin.SE3.Identity()
+    return small, at
 
 
 def motion_view(motions: pin.StdVec_Motion) -> Array:
