@@ -536,7 +536,7 @@ def test_a_tag_wins_over_a_link_of_its_name():
     np.testing.assert_array_equal(imu.L_H_S[:3, 3], [0.0, 0.0, 0.2])
 
 
-def test_what_an_imu_measures_is_what_its_tag_says_where_both_kinds_are_tagged():
+def test_what_an_imu_measures_is_what_its_tag_says_where_both_kinds_are_named():
     tags = (
         ACC.format('acc', 'body', '<origin xyz="0.5 0 0"/>')
         + GYRO.format('gyro', 'body', '<origin xyz="0.1 0 0"/>')
@@ -548,6 +548,8 @@ def test_what_an_imu_measures_is_what_its_tag_says_where_both_kinds_are_tagged()
     imus = Robot.from_urdf(text, imus=chosen).imus
     kinds = ['accelerometer', 'gyroscope', 'both', 'both', 'both']
     assert [imu.measures for imu in imus] == kinds
+    (alone,) = Robot.from_urdf(text, imus=['acc']).imus
+    assert alone.measures == 'both'
     imus = Robot.from_urdf(text, imus=['pair', 'pair_gyro']).imus
     assert [imu.measures for imu in imus] == ['accelerometer', 'gyroscope']
 

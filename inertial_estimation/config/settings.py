@@ -97,8 +97,8 @@ class ImuSettings(_Checked):
     )
     measures: str = setting(
         '',
-        'What it measures; empty: what the tag is that it sits at, if the URDF has tags of both '
-        'kinds and none of the other kind is at its frame, or is in imus as well; else both',
+        'What it measures; empty: both, but where imus names tags of both kinds what the tag is '
+        'that it sits at, unless one of the other kind is at its frame that imus does not name',
         choices=('', 'both', 'accelerometer', 'gyroscope'),
     )
     accelerometer_noise: float = setting(

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from xml.etree.ElementTree import Element
@@ -174,7 +174,7 @@ class InertialSensors:
         )
         return {sensor.name: sensor for group in groups for sensor in group}
 
-    def _imu(self, spec: LinkSensorSpec, named: Collection[str]) -> Imu:
+    def _imu(self, spec: LinkSensorSpec, named: set[str]) -> Imu:
         """Return the IMU of a description, one of several at frames that are named."""
         frame, link, L_H_S = self._imu_place(spec)
         return Imu(
@@ -199,15 +199,17 @@ class InertialSensors:
             return frame, acc.link, acc.L_H_S
         return frame, *_place(f"IMU '{spec.name}'", spec, self.bodies, self._by_name)
 
-    def _kind_at(self, frame: str, named: Collection[str]) -> str:
+    def _kind_at(self, frame: str, named: set[str]) -> str:
         """
         Return what an IMU at a frame measures.
 
-        A tag says it where the URDF tags both kinds; many have one tag for a whole IMU. A tag of
-        the other kind there makes it whole, unless it is named itself.
+        A tag says it where tags of both kinds are named: many descriptions have one tag for a
+        whole IMU. A tag of the other kind there makes it whole, unless it is named itself.
         """
         sensor = self._by_name.get(frame)
-        if sensor is None or not sensor.has_tag or not all(self.tags.values()):
+        if sensor is None or not sensor.has_tag:
+            return 'both'
+        if not all(named & set(tags) for tags in self.tags.values()):
             return 'both'
         groups = zip(KINDS, (self.accelerometers, self.gyroscopes), strict=True)
         found = [
