@@ -263,7 +263,7 @@ def _add_bench(verbs: Any) -> None:
     )  # fmt: skip
     verb.add_argument(
         '--cycles', type=float, metavar='S', default=0.0,
-        help='also run the node beside a bare reader for so long, half of it with '
+        help='also run the node beside a bare reader for so long, then for half as long with '
         'standard deviations subscribed, and compare what they miss [s] '
         '(default: %(default)g, not at all)',
     )  # fmt: skip
@@ -307,9 +307,9 @@ def _bench(chosen: argparse.Namespace) -> None:
     figures['derivatives'] = derivatives.as_dict(scores)
     figures['neglect'] = [cost.as_dict() for cost in costs]
     if chosen.cycles > 0:
-        halves = _cycles(chosen.cycles, chosen.rate)
-        figures['cycles'], figures['cycles_with_deviations'] = halves
-        _print(_rich_table('Cycles of the node', CYCLE_COLUMNS, list(map(_cycle_row, halves))))
+        runs = _cycles(chosen.cycles, chosen.rate)
+        figures['cycles'], figures['cycles_with_deviations'] = runs
+        _print(_rich_table('Cycles of the node', CYCLE_COLUMNS, list(map(_cycle_row, runs))))
     _write_json(chosen.json, figures)
 
 
@@ -324,7 +324,7 @@ def _cycles(duration: float, rate: float) -> list[dict[str, Any]]:
     """
     Compare what node and bare reader miss; what needs ROS is a process of its own.
 
-    Half of the time nobody asks for standard deviations, and half of the time somebody does.
+    First nobody asks for standard deviations, then, for half as long, somebody does.
     """
     import subprocess
 

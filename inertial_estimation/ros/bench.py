@@ -4,8 +4,8 @@
 Which cycles the node misses that a bare reader of the same publisher does not.
 
 Three processes: a publisher of ready-made bytes, the estimator, and a reader that does nothing
-but note stamps, and subscribes to the standard deviations in the second half. Missing cycles are
-found by comparing stamps with those that were sent.
+but note stamps, and subscribes to the standard deviations in a second, shorter run. Missing cycles
+are found by comparing stamps with those that were sent.
 """
 
 import json
@@ -29,6 +29,8 @@ from inertial_estimation.config.settings import NODE_NAME
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.messages.layout import COUNT, NANOSECONDS, STAMP, STAMP_AT
 
+SHARE_WITH_DEVIATIONS = 0.5
+"""Part of the time that the node runs once more while somebody wants standard deviations."""
 LAST_DOMAIN = 101
 START_TIMEOUT = 30.0
 """For three interpreters to start, import and find each other [s]."""
@@ -401,8 +403,8 @@ def main() -> int:
     Compare, for callers without ROS: JSON in on standard input, JSON out on standard output.
 
     In: ``urdf``, ``parameters`` of the node, ``rate`` [Hz], ``duration`` [s]. Out: a list of
-    `CycleLoss.as_dict`, for the first half of the time, and for the second, in which the standard
-    deviations are subscribed.
+    `CycleLoss.as_dict`, for this time, and for a part of it more (`SHARE_WITH_DEVIATIONS`), in
+    which the standard deviations are subscribed.
 
     Returns
     -------
@@ -413,12 +415,16 @@ def main() -> int:
     try:
         job = json.load(sys.stdin)
         settings = EstimatorSettings.from_dict(job.pop('parameters'))
-        job['duration'] /= 2.0
-        halves = [measure_cycle_loss(settings, **job, deviations=on) for on in (False, True)]
+        duration = job.pop('duration')
+        runs = {False: duration, True: SHARE_WITH_DEVIATIONS * duration}
+        losses = [
+            measure_cycle_loss(settings, **job, duration=seconds, deviations=on)
+            for on, seconds in runs.items()
+        ]
     except InertialEstimationError as error:
         sys.stderr.write(f'{error}\n')
         return 1
     except KeyboardInterrupt:
         return 130
-    sys.stdout.write(json.dumps([loss.as_dict() for loss in halves]) + '\n')
+    sys.stdout.write(json.dumps([loss.as_dict() for loss in losses]) + '\n')
     return 0
