@@ -421,3 +421,19 @@ def test_wrenches_through_joints_are_those_of_the_estimate(robot, arrays, rng):
     assert np.isnan(along[4]).any()
     known = ~np.isnan(along)
     assert_close(along[known], estimate.torques[known], ROUND_OFF)
+
+
+@pytest.mark.parametrize('arrays', [False, True])
+def test_net_wrenches_are_those_of_the_motion_by_hand(robot, arrays, rng):
+    estimator = WrenchEstimator(robot, at_ends(robot), acceleration_arrays=arrays)
+    sample = measured_only(robot, random_sample(robot, rng))
+    net = InternalWrenches(estimator).net(sample, estimator.update(sample))
+    rows = range(len(robot.imus))
+    motions = brute_force.link_motions(robot, sample, rows, arrays=arrays)
+    assert_close(net, brute_force.net_wrenches(robot, motions))
+    if not arrays:
+        link = robot.imus[0].link
+        own = [k for k in rows if robot.imus[k].link == link]
+        by_itself = brute_force.body_motions(robot, sample, own)[link]
+        alone = brute_force.net_wrenches(robot, [by_itself] * len(robot.links))[link]
+        assert_close(net[link], alone)

@@ -158,9 +158,8 @@ class LinkSensorSpec:
     """Pose of the sensor in that frame, then a link or joint, shape (4, 4) [m]; None: at it."""
     measures: str = ''
     """
-    Of an IMU: one of `MEASURES`. Empty: what the tag is that it sits at, if the URDF has tags of
-    both kinds and none of the other kind is at its frame, or that one is an IMU of its own; else
-    both.
+    Of an IMU: one of `MEASURES`. Empty: both; but where the IMUs in use name tags of both kinds,
+    what the tag is that it sits at, unless one of the other kind is there that none names.
     """
     accelerometer_noise: float = 1.0
     """
