@@ -199,6 +199,11 @@ def _add_replay(verbs: Any) -> None:
         '--out', type=Path, metavar='FOLDER',
         help='new folder for a bag with wrenches and torques (default: none is written)',
     )  # fmt: skip
+    verb.add_argument(
+        '--through', nargs='+', default=[], metavar='JOINT',
+        help='joints whose whole wrench, what the parent link does to the child link, goes into '
+        'that bag (default: none)',
+    )  # fmt: skip
     verb.set_defaults(run=_replay)
 
 
@@ -212,6 +217,8 @@ def _replay(chosen: argparse.Namespace) -> None:
 
     if chosen.offsets_from == 'settings' and (chosen.support or chosen.offset_range[0] > -inf):
         raise ConfigError('--support and --offset-range need --offsets-from model or torques')
+    if chosen.through and chosen.out is None:
+        raise ConfigError('--through writes wrenches into a bag: name its folder with --out')
     if chosen.json and chosen.out not in chosen.json.parents:
         _check_writable(chosen.json)
     urdf = _load_urdf(chosen.robot)
@@ -225,6 +232,7 @@ def _replay(chosen: argparse.Namespace) -> None:
                 chosen.offsets_from, TimeRange(*chosen.offset_range), chosen.support
             ),
             out=chosen.out,
+            through=chosen.through,
             progress=progress,
         )
     _write_json(chosen.json, report.as_dict())

@@ -9,13 +9,13 @@ Not covered: how points become contacts (test_contact_stream.py) and what they d
 
 import numpy as np
 import pytest
-from bag_messages import JOINT_STATE, POINT, STORE, point, write_bag
+from bag_messages import JOINT_STATE, POINT, STORE, WRENCH, point, write_bag
 from robots import nested_humanoid_urdf
 from test_replay import MS, SETTINGS, START, humanoid_messages
 
 from inertial_estimation.building import build_estimator, build_robot
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import LogError
+from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.logs.bag import BagReader
@@ -113,6 +113,31 @@ def test_the_bag_that_is_written_names_what_is_there(tmp_path, bag, settings):
         found.add(tuple(names))
     defaults = tuple(SETTINGS['contacts'])
     assert found == {defaults, (*defaults, 'shank'), (*defaults, 'shank', 'foot')}
+
+
+def test_wrenches_through_joints_go_into_the_bag(tmp_path, bag, robot, settings):
+    """Their component along the axis is the torque, with touches and without."""
+    out = tmp_path / 'out'
+    replay_bag(bag, nested_humanoid_urdf(), settings, out=out, through=['knee', 'elbow'])
+    replay = run(read_samples(bag, robot, settings), robot, settings)
+    with BagReader(out) as reader:
+        for joint in ('knee', 'elbow'):
+            topic = f'/wrench_estimator/internal_wrench/{joint}'
+            found = [STORE.deserialize_cdr(m.data, WRENCH) for m in reader.messages([topic])]
+            j = robot.joint_names.index(joint)
+            (link,) = (link for link in robot.links if link.joint == j)
+            wanted = replay.estimate.torques[:, j]
+            assert len(found) == np.isfinite(wanted).sum() > 20
+            assert {message.header.frame_id for message in found} == {link.name}
+            moments = [m.wrench.torque for m in found]
+            along = np.array([[m.x, m.y, m.z] for m in moments]) @ link.motion[3:]
+            np.testing.assert_allclose(along, wanted[np.isfinite(wanted)], rtol=0, atol=1e-9)
+
+
+def test_a_joint_without_a_wrench_is_refused_before_the_work(tmp_path, bag, settings):
+    with pytest.raises(NameNotFound, match='knie'):
+        replay_bag(bag, nested_humanoid_urdf(), settings, out=tmp_path / 'o', through=['knie'])
+    assert not (tmp_path / 'o').exists()
 
 
 def test_points_that_cannot_be_used_are_warned_of(tmp_path, messages, settings):

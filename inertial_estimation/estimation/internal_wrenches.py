@@ -27,6 +27,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
+GONE = np.uint8(Quality.DROPPED | Quality.ABSENT)
+"""Contacts with one of these flags take no part."""
 CHUNK = 256
 """Samples of a batch that are worked on at once."""
 MODELS_KEPT = 2
@@ -167,6 +169,28 @@ class InternalWrenches:
             found[rows] = sums.net()
         return _like(sample, found)
 
+    def frames(self, joints: Iterable[str]) -> list[str]:
+        """
+        Return the frames that the wrenches through joints are in and about.
+
+        Parameters
+        ----------
+        joints : iterable of str
+            As in `of`.
+
+        Returns
+        -------
+        list of str
+            Names of the child links.
+
+        Raises
+        ------
+        NameNotFound, ModelError
+            As in `of`.
+
+        """
+        return [self._robot.links[k].name for k in self._cut_at(joints)]
+
     def _cut_at(self, joints: Iterable[str]) -> list[int]:
         """Return the child links of joints."""
         return [self._cuts[name] if name in self._cuts else self._refuse(name) for name in joints]
@@ -189,7 +213,7 @@ class InternalWrenches:
         samples, estimates = _as_batch(sample, estimate)
         _check(self._robot, samples, estimates)
         missing = _missing_joints(samples)
-        dropped = (estimates.contact_quality & Quality.DROPPED) != 0
+        dropped = (estimates.contact_quality & GONE) != 0
         bits = delivered(samples, self._motion)
         parts = [bits & kind != 0 for kind in (ACCELEROMETER, GYROSCOPE)]
         kinds = [missing, dropped, estimates.used_imus, estimates.used_fts, *parts]

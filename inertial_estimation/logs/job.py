@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from inertial_estimation.building import build_robot
+from inertial_estimation.building import build_estimator, build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
+from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.logs.deviations import rows_at_rate, some_rows
 from inertial_estimation.logs.figures import ReplayReport
 from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
@@ -32,6 +34,7 @@ def replay_bag(
     time_range: TimeRange | None = None,
     offsets: OffsetRequest | None = None,
     out: str | Path | None = None,
+    through: Sequence[str] = (),
     progress: Progress = no_progress,
 ) -> ReplayReport:
     """
@@ -51,6 +54,8 @@ def replay_bag(
         Where the FT offsets come from. Default: the settings.
     out : str or Path, optional
         Folder of a new bag with wrenches and torques.
+    through : sequence of str, optional
+        Joints whose whole wrench goes into that bag.
     progress : callable, optional
         Called with what is being done and how much of it is done, from 0 to 1.
 
@@ -67,6 +72,9 @@ def replay_bag(
     if out is not None and Path(out).exists():
         raise LogError(f"'{out}' exists already; results are written to a new folder")
     robot = build_robot(settings, str(urdf))
+    if through:
+        # What cannot be asked for is said before the work.
+        InternalWrenches(build_estimator(settings, robot)).frames(through)
     recording = read_samples(bag, robot, settings, progress)
     request = OffsetRequest() if offsets is None else offsets
     computed = compute_offsets(request, recording, robot, settings, progress)
@@ -77,5 +85,5 @@ def replay_bag(
         rows = some_rows(len(stamps)) if out is None else rows_at_rate(stamps, rate)
         replay = with_deviations(replay, rows, progress)
     if out is not None:
-        write_results(out, replay, progress)
+        write_results(out, replay, progress, through=through)
     return make_report(replay, computed)

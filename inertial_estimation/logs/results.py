@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.estimate import Quality, result_names
+from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.logs.bag import JOINT_STATE, MULTI_DOF_JOINT_STATE, WRENCH, BagWriter
-from inertial_estimation.logs.replay import Progress, Replay, no_progress
+from inertial_estimation.logs.replay import Progress, Replay, make_estimator, no_progress
 from inertial_estimation.messages import (
     JointEffortEncoder,
     WrenchEncoder,
@@ -20,6 +22,7 @@ from inertial_estimation.messages import (
     topic_names,
 )
 
+Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 NAMESPACE = '/wrench_estimator'
 SAMPLES_PER_TICK = 500
@@ -29,6 +32,8 @@ def write_results(
     path: str | Path,
     replay: Replay,
     progress: Progress = no_progress,
+    *,
+    through: Sequence[str] = (),
 ) -> None:
     """
     Write wrenches, torques, their quality, standard deviations and offsets as a bag.
@@ -42,11 +47,15 @@ def write_results(
         own is left out where it is NaN.
     progress : callable, optional
         Called now and then.
+    through : sequence of str, optional
+        Joints whose whole wrench is written besides.
 
     Raises
     ------
     LogError
         If the folder exists or cannot be made.
+    NameNotFound, ModelError
+        If there is no wrench through a joint.
 
     """
     estimate = replay.estimate
@@ -54,12 +63,7 @@ def write_results(
     base = replay.robot.links[replay.robot.base].name
     external = JointEffortEncoder(replay.robot.joint_names, frame_id=base)
     layouts = _layouts(replay)
-    defaults = estimate.contacts[: len(replay.settings.contacts)]
-    names = topic_names(contact.name for contact in defaults)
-    single = [
-        (f'{NAMESPACE}/external_wrench/{name}', WrenchEncoder(contact.frame))
-        for name, contact in zip(names, defaults)
-    ]
+    single = [*_single_wrenches(replay), *_internal_wrenches(replay, through)]
     stamps = replay.recording.samples.stamp_ns.tolist()
     deviations = _DeviationsTopics(replay)
     with BagWriter(path) as writer:
@@ -74,13 +78,41 @@ def write_results(
             ):
                 data = encoder.encode(stamp, rows)
                 writer.write(f'{NAMESPACE}/{topic}', JOINT_STATE, stamp, data)
-            for (topic, encode), wrench in zip(single, estimate.wrenches[k]):
-                if np.isfinite(wrench).all():
-                    writer.write(topic, WRENCH, stamp, encode.encode(stamp, wrench))
+            for topic, wrench_encoder, rows in single:
+                if np.isfinite(rows[k]).all():
+                    writer.write(topic, WRENCH, stamp, wrench_encoder.encode(stamp, rows[k]))
             deviations.write(writer, k, stamp, layout)
             if k % SAMPLES_PER_TICK == 0:
                 progress('writing', k / len(stamps))
     progress('writing', 1.0)
+
+
+def _single_wrenches(replay: Replay) -> list[tuple[str, WrenchEncoder, Array]]:
+    """Return topic, encoder and wrenches of each default contact."""
+    estimate = replay.estimate
+    defaults = estimate.contacts[: len(replay.settings.contacts)]
+    names = topic_names(contact.name for contact in defaults)
+    return [
+        (f'{NAMESPACE}/external_wrench/{name}', WrenchEncoder(contact.frame), rows)
+        for name, contact, rows in zip(names, defaults, np.moveaxis(estimate.wrenches, 1, 0))
+    ]
+
+
+def _internal_wrenches(
+    replay: Replay, joints: Sequence[str]
+) -> list[tuple[str, WrenchEncoder, Array]]:
+    """Return topic, encoder and wrenches of each joint [T 4.23]."""
+    if not joints:
+        return []
+    robot, settings = replay.robot, replay.settings
+    internal = InternalWrenches(make_estimator(robot, settings, calibration=replay.calibration))
+    found = internal.of(replay.recording.samples, replay.estimate, joints)
+    return [
+        (f'{NAMESPACE}/internal_wrench/{name}', WrenchEncoder(frame), rows)
+        for name, frame, rows in zip(
+            topic_names(joints), internal.frames(joints), np.moveaxis(found, 1, 0)
+        )
+    ]
 
 
 class _Layout(NamedTuple):
