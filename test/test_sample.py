@@ -108,4 +108,5 @@ def test_states_are_ordered_as_documented():
         'FROZEN',
         'INVALID',
         'WARMING',
+        'PARTIAL',
     ]
