@@ -212,7 +212,7 @@ def _replay(chosen: argparse.Namespace) -> None:
     from inertial_estimation.config import EstimatorSettings
     from inertial_estimation.logs.job import replay_bag
     from inertial_estimation.logs.offsets import OffsetRequest
-    from inertial_estimation.logs.replay import TimeRange
+    from inertial_estimation.logs.recording import TimeRange
     from inertial_estimation.logs.tables import make_tables
 
     if chosen.offsets_from == 'settings' and (chosen.support or chosen.offset_range[0] > -inf):

@@ -22,7 +22,7 @@ from inertial_estimation.building import (
 from inertial_estimation.check import check_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError, ModelError, ShapeError
-from inertial_estimation.logs.replay import read_samples
+from inertial_estimation.logs.recording import read_samples
 from inertial_estimation.model.robot import Robot
 
 # Sums over some thirty links.

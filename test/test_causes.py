@@ -18,7 +18,8 @@ from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.logs.causes import find_causes
 from inertial_estimation.logs.offsets import OffsetRequest, Offsets
 from inertial_estimation.logs.reach import Reach
-from inertial_estimation.logs.replay import Recording, run
+from inertial_estimation.logs.recording import Recording
+from inertial_estimation.logs.replay import run
 from inertial_estimation.logs.report import make_report
 from inertial_estimation.logs.tables import make_tables
 from inertial_estimation.sample import SampleBatch, SensorState

@@ -20,7 +20,7 @@ from inertial_estimation.config import (
     LinkSensorSettings,
     settings_of,
 )
-from inertial_estimation.config.settings import GROUPS
+from inertial_estimation.config.groups import GROUPS
 from inertial_estimation.errors import ConfigError, NameNotFound
 
 CONFIG = Path(__file__).parents[1] / 'config'

@@ -18,7 +18,7 @@ from inertial_estimation.calibration.offset import fit_offsets, model_offsets
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError, ShapeError
 from inertial_estimation.logs.offsets import MAX_SAMPLES, OffsetRequest, compute_offsets
-from inertial_estimation.logs.replay import Recording, TimeRange
+from inertial_estimation.logs.recording import Recording, TimeRange
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch, SensorState
 from inertial_estimation.streams.assembler import SampleAssembler

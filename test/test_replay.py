@@ -30,7 +30,8 @@ from inertial_estimation.logs.comparison import compare
 from inertial_estimation.logs.figures import CHECK, DRIFT
 from inertial_estimation.logs.job import replay_bag
 from inertial_estimation.logs.offsets import OffsetRequest
-from inertial_estimation.logs.replay import Recording, TimeRange, read_samples, run
+from inertial_estimation.logs.recording import Recording, TimeRange, read_samples
+from inertial_estimation.logs.replay import run
 from inertial_estimation.logs.tables import make_tables
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.streams.assembler import SampleAssembler

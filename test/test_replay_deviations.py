@@ -22,7 +22,8 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.logs.bag import MULTI_DOF_JOINT_STATE, BagReader
 from inertial_estimation.logs.deviations import rows_at_rate, some_rows
 from inertial_estimation.logs.job import replay_bag
-from inertial_estimation.logs.replay import read_samples, run, with_deviations
+from inertial_estimation.logs.recording import read_samples
+from inertial_estimation.logs.replay import run, with_deviations
 from inertial_estimation.logs.tables import make_tables
 from inertial_estimation.uncertainty.deviations import Uncertainty
 

@@ -20,7 +20,8 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.job import replay_bag
-from inertial_estimation.logs.replay import read_samples, run
+from inertial_estimation.logs.recording import read_samples
+from inertial_estimation.logs.replay import run
 from inertial_estimation.logs.tables import make_tables
 
 # A batch and a step sum in another order.

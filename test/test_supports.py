@@ -16,7 +16,7 @@ from consistent_readings import ConsistentReadings, Motion
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
-from inertial_estimation.logs.replay import Recording
+from inertial_estimation.logs.recording import Recording
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.streams.assembler import SampleAssembler

@@ -9,14 +9,15 @@ written the ROS way: a list of names, and one group of parameters for each name,
 ``ft_sensors: [l_leg_ft]`` and ``ft.l_leg_ft.topic: /left_leg/wrench``.
 """
 
-from inertial_estimation.config.schema import Setting, Value, settings_of
-from inertial_estimation.config.settings import (
+from inertial_estimation.config.groups import (
     ContactSettings,
-    EstimatorSettings,
     FtSettings,
     ImuSettings,
     LinkSensorSettings,
+    TouchSettings,
 )
+from inertial_estimation.config.schema import Setting, Value, settings_of
+from inertial_estimation.config.settings import EstimatorSettings
 
 __all__ = [
     'ContactSettings',
@@ -25,6 +26,7 @@ __all__ = [
     'ImuSettings',
     'LinkSensorSettings',
     'Setting',
+    'TouchSettings',
     'Value',
     'settings_of',
 ]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from inertial_estimation.errors import ConfigError, NameNotFound
 
 if TYPE_CHECKING:
-    from inertial_estimation.config.settings import EstimatorSettings, FtSettings
+    from inertial_estimation.config.groups import FtSettings
+    from inertial_estimation.config.settings import EstimatorSettings
 
 LISTS = {
     'ft': 'ft_sensors',

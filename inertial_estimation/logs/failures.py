@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.faults import Used, find_faults
-from inertial_estimation.logs.replay import Recording
+from inertial_estimation.logs.recording import Recording
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, SampleBatch, SensorState
 

@@ -14,14 +14,8 @@ from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.logs.deviations import rows_at_rate, some_rows
 from inertial_estimation.logs.figures import ReplayReport
 from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
-from inertial_estimation.logs.replay import (
-    Progress,
-    TimeRange,
-    no_progress,
-    read_samples,
-    run,
-    with_deviations,
-)
+from inertial_estimation.logs.recording import Progress, TimeRange, no_progress, read_samples
+from inertial_estimation.logs.replay import run, with_deviations
 from inertial_estimation.logs.report import make_report
 from inertial_estimation.logs.results import write_results
 

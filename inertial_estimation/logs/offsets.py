@@ -31,13 +31,8 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.figures import SupportDoubt
-from inertial_estimation.logs.replay import (
-    Progress,
-    Recording,
-    TimeRange,
-    make_estimator,
-    no_progress,
-)
+from inertial_estimation.logs.recording import Progress, Recording, TimeRange, no_progress
+from inertial_estimation.logs.replay import make_estimator
 from inertial_estimation.logs.supports import find_doubts
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration

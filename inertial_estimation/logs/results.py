@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from inertial_estimation.estimation.estimate import Quality, result_names
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.logs.bag import JOINT_STATE, MULTI_DOF_JOINT_STATE, WRENCH, BagWriter
-from inertial_estimation.logs.replay import Progress, Replay, make_estimator, no_progress
+from inertial_estimation.logs.recording import Progress, no_progress
+from inertial_estimation.logs.replay import Replay, make_estimator
 from inertial_estimation.messages import (
     JointEffortEncoder,
     WrenchEncoder,

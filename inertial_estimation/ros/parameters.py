@@ -17,8 +17,9 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from inertial_estimation.config import EstimatorSettings, settings_of
+from inertial_estimation.config.checks import LISTS
 from inertial_estimation.config.files import ROS_OWN
-from inertial_estimation.config.settings import GROUPS, LISTS
+from inertial_estimation.config.groups import GROUPS
 
 READ_AT_START = ('autostart', 'executor', 'fifo_priority', 'cpu_affinity')
 ARRAY_TYPES = {

@@ -19,7 +19,8 @@ from rclpy.parameter import Parameter
 from inertial_estimation.config import EstimatorSettings, settings_of
 from inertial_estimation.config.checks import LISTS
 from inertial_estimation.config.files import load_parameters
-from inertial_estimation.config.settings import GROUPS, NODE_NAME
+from inertial_estimation.config.groups import GROUPS
+from inertial_estimation.config.settings import NODE_NAME
 from inertial_estimation.ros.estimator_node import EstimatorNode
 from inertial_estimation.ros.parameters import READ_AT_START
 

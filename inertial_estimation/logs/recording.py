@@ -1,0 +1,355 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+From a bag to samples: the decoders and the assembler of the node, without ROS.
+
+Times are seconds after the first FT message (the first joint state where there is no FT sensor).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.building import (
+    accepted_frame_ids,
+    build_assembler,
+    build_contact_stream,
+)
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import LogError
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.logs.assumed import AssumedWatch, ReportedJoint
+from inertial_estimation.logs.bag import IMU, JOINT_STATE, POINT, WRENCH, BagReader
+from inertial_estimation.logs.decoding import (
+    imu_reader,
+    joint_state_reader,
+    point_reader,
+    wrench_reader,
+)
+from inertial_estimation.logs.touches import Touches
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Array, Sample, SampleBatch
+from inertial_estimation.streams.stream import AssemblerStatistics, StreamRates
+
+Progress = Callable[[str, float], None]
+"""Called with what is being done and how much of it is done, from 0 to 1."""
+
+Mask = NDArray[np.bool_]
+MESSAGES_PER_TICK = 2000
+CONTACTS = 'contacts'
+"""Topic of the points that are felt."""
+
+
+def no_progress(what: str, done: float) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True)
+class TimeRange:
+    """Instants strictly between two times."""
+
+    start: float = -np.inf
+    """Seconds after the first FT message."""
+    stop: float = np.inf
+    """Likewise."""
+
+    def __post_init__(self) -> None:
+        """Check the order."""
+        if not self.start < self.stop:
+            raise LogError(f'the time range from {self.start} s to {self.stop} s is empty')
+
+    def mask(self, times: Array) -> Mask:
+        """
+        Tell which times are inside.
+
+        Parameters
+        ----------
+        times : ndarray, shape (n,)
+            Seconds after the first FT message.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+
+        """
+        return (times > self.start) & (times < self.stop)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The samples of a bag."""
+
+    samples: SampleBatch
+    origin_ns: int
+    """Stamp that times are counted from [ns]."""
+    statistics: AssemblerStatistics
+    reported_assumed: tuple[ReportedJoint, ...] = ()
+    """Assumed joints that the bag reports after all."""
+    touches: Touches | None = None
+    """What was felt at each of them; None: the bag does not say."""
+    rates: StreamRates | None = None
+    """Of its streams, all in all; None: not known."""
+
+    @property
+    def times(self) -> Array:
+        """Time of each sample, shape (n,) [s]."""
+        return (self.samples.stamp_ns - self.origin_ns) / 1e9
+
+    def within(self, range_: TimeRange) -> Recording:
+        """
+        Return the samples of a time range.
+
+        Parameters
+        ----------
+        range_ : TimeRange
+            The range.
+
+        Returns
+        -------
+        Recording
+
+        Raises
+        ------
+        LogError
+            If there is none.
+
+        """
+        times = self.times
+        rows = np.flatnonzero(range_.mask(times))
+        if not len(rows):
+            raise LogError(
+                f'no sample lies between {range_.start} s and {range_.stop} s: '
+                f'the samples of the bag span {times[0]:.2f} s to {times[-1]:.2f} s'
+            )
+        return self._taken(rows)
+
+    def thinned(self, most: int) -> Recording:
+        """
+        Return at most so many samples, evenly spread.
+
+        Parameters
+        ----------
+        most : int
+            Largest number of samples.
+
+        Returns
+        -------
+        Recording
+
+        """
+        n = len(self.samples)
+        rows = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
+        return self._taken(rows)
+
+    def _taken(self, rows: NDArray[np.intp]) -> Recording:
+        touches = self.touches and self.touches.take(rows)
+        return replace(self, samples=self.samples.take(rows), touches=touches)
+
+    def without_frozen(self, ft_names: Iterable[str]) -> SampleBatch:
+        """
+        Return the samples without the readings of frozen intervals, in hindsight.
+
+        A live estimator uses a frozen reading until ``frozen_after`` has passed, and none from
+        then to the sensor's next message; a log knows better.
+
+        Parameters
+        ----------
+        ft_names : iterable of str
+            FT sensors in the order of the readings.
+
+        Returns
+        -------
+        SampleBatch
+            With NaN from the first repeated reading on; the one that it repeats was true.
+
+        """
+        stamps, readings = self.samples.stamp_ns, self.samples.ft_readings.copy()
+        for k, name in enumerate(ft_names):
+            for interval in self.statistics.fts[name].frozen_intervals:
+                stuck = (stamps >= interval.repeated_ns) & (stamps <= interval.last_ns)
+                readings[stuck, k] = np.nan
+        return replace(self.samples, ft_readings=readings)
+
+
+def read_samples(
+    bag: str | Path,
+    robot: Robot,
+    settings: EstimatorSettings,
+    progress: Progress = no_progress,
+) -> Recording:
+    """
+    Make the samples that the node would have made.
+
+    Parameters
+    ----------
+    bag : str or Path
+        Folder or file.
+    robot : Robot
+        From `build_robot`.
+    settings : EstimatorSettings
+        Topics, limits and filters.
+    progress : callable, optional
+        Called now and then.
+
+    Returns
+    -------
+    Recording
+
+    Raises
+    ------
+    LogError, NameNotFound
+        If the bag cannot be read, lacks a topic, or holds another frame or type than expected.
+
+    """
+    assembler = build_assembler(settings, robot)
+    contacts = build_contact_stream(settings, robot)
+    samples: list[Sample] = []
+    felt: list[tuple[Contact, ...]] = []
+    watch = AssumedWatch(settings)
+
+    def push(
+        source: int, stamp_ns: int, names: tuple[str, ...], positions: Array, *rates: Array
+    ) -> Sample | None:
+        watch.note(names, positions)
+        return assembler.push_joints(source, stamp_ns, names, positions, *rates)
+
+    def keep(sample: Sample) -> None:
+        samples.append(sample)
+        felt.append(contacts.at(sample.stamp_ns))
+
+    with BagReader(bag) as reader:
+        feed = _Feed(reader, robot, settings, assembler.push_ft, assembler.push_imu)
+        feed.add_contacts(resolve(CONTACTS), contacts.push)
+        for index, topic in enumerate(settings.joint_topics):
+            feed.add_joints(resolve(topic), index, push, keep)
+        total = feed.n_messages
+        for k, message in enumerate(reader.messages(feed.handlers)):
+            feed.handlers[message.topic](message.data)
+            if k % MESSAGES_PER_TICK == 0:
+                progress('reading', k / total)
+    progress('reading', 1.0)
+    statistics = assembler.statistics()
+    if not samples:
+        raise LogError(
+            f"topic '{resolve(settings.joint_topics[0])}' has {feed.n_messages} messages, but "
+            'none of them names a joint that is estimated and not assumed: no sample was made'
+        )
+    origin_ns = feed.origin_ns or samples[0].stamp_ns
+    touches = Touches.of(felt, contacts.problems)
+    batch, rates = SampleBatch.stack(samples), assembler.rates()
+    return Recording(batch, origin_ns, statistics, watch.found, touches, rates)
+
+
+def resolve(topic: str) -> str:
+    """
+    Return the full name that a topic has without namespace and remapping.
+
+    Parameters
+    ----------
+    topic : str
+        As in the settings.
+
+    Returns
+    -------
+    str
+
+    """
+    return topic if topic.startswith('/') else f'/{topic}'
+
+
+class _Feed:
+    """Hands each message to the assembler."""
+
+    def __init__(
+        self,
+        reader: BagReader,
+        robot: Robot,
+        settings: EstimatorSettings,
+        push_ft: Callable[[int, int, Array], None],
+        push_imu: Callable[[int, int, Array, Array], None],
+    ) -> None:
+        self.handlers: dict[str, Callable[[bytes], None]] = {}
+        self.n_messages = 0
+        self.origin_ns = 0
+        self._reader = reader
+        for index, ft in enumerate(robot.ft_sensors):
+            frames = accepted_frame_ids(settings, robot, ft)
+            self._add_ft(resolve(settings.ft_of(ft.name).topic), index, frames, push_ft)
+        for index, imu in enumerate(robot.imus):
+            frames = accepted_frame_ids(settings, robot, imu)
+            self._add_imu(resolve(settings.imu_of(imu.name).topic), index, frames, push_imu)
+
+    def add_joints(
+        self,
+        topic: str,
+        index: int,
+        push: Callable[..., Sample | None],
+        keep: Callable[[Sample], None],
+    ) -> None:
+        """Feed a topic of joint states."""
+        self._require(topic, JOINT_STATE)
+        read = joint_state_reader().read
+
+        def handle(data: bytes) -> None:
+            sample = push(index, *read(data))
+            if sample is not None:
+                keep(sample)
+
+        self.handlers[topic] = handle
+
+    def add_contacts(self, topic: str, push: Callable[[int, str, Array], None]) -> None:
+        """Feed the points that somebody feels, if the bag has any."""
+        if topic not in self._reader.topics:
+            return
+        self._require(topic, POINT)
+        read = point_reader().read
+        self.handlers[topic] = lambda data: push(*read(data))
+
+    def _add_ft(
+        self, topic: str, index: int, frames: set[str], push: Callable[[int, int, Array], None]
+    ) -> None:
+        self._require(topic, WRENCH)
+        read = wrench_reader().read
+
+        def handle(data: bytes) -> None:
+            reading = read(data)
+            _check_frame(topic, reading.frame_id, frames)
+            self.origin_ns = self.origin_ns or reading.stamp_ns
+            push(index, reading.stamp_ns, reading.wrench)
+
+        self.handlers[topic] = handle
+
+    def _add_imu(
+        self,
+        topic: str,
+        index: int,
+        frames: set[str],
+        push: Callable[[int, int, Array, Array], None],
+    ) -> None:
+        self._require(topic, IMU)
+        read = imu_reader().read
+
+        def handle(data: bytes) -> None:
+            reading = read(data)
+            _check_frame(topic, reading.frame_id, frames)
+            push(index, reading.stamp_ns, reading.angular_velocity, reading.linear_acceleration)
+
+        self.handlers[topic] = handle
+
+    def _require(self, topic: str, type_: str) -> None:
+        self.n_messages += self._reader.require(topic, type_).n_messages
+
+
+def _check_frame(topic: str, frame_id: str, frames: set[str]) -> None:
+    """Refuse readings in a frame that is not the sensor's."""
+    if frame_id not in frames:
+        expected = ' or '.join(f"'{frame}'" for frame in sorted(frames)[:3])
+        raise LogError(
+            f"topic '{topic}' has header.frame_id '{frame_id}', expected {expected}: "
+            "if it is the sensor's frame, set its frame_id in the configuration"
+        )
