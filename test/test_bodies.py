@@ -374,11 +374,25 @@ def test_noise_of_an_array_is_as_predicted(rng):
     np.testing.assert_allclose(worst, array_deviation(body, robot), rtol=VARIANCE)
 
 
+@pytest.mark.parametrize('good', [0.05, 0.005, 0.002, 1e-4, 0.0])
+def test_a_better_accelerometer_makes_no_array_worse(good):
+    places = {'a': (0.1, 0, 0), 'b': (-0.1, 0, 0), 'c': (0, 0.1, 0)}
+    three = [
+        spec(name, 'chest', xyz, 'accelerometer', (0.05, 1.0)) for name, xyz in places.items()
+    ]
+    deviations = []
+    for last in (spec('g', 'chest', measures='gyroscope'), spec('g', 'chest', noise=(good, 1.0))):
+        robot = Robot.from_urdf(nested_humanoid_urdf(), imus=[*three, last])
+        (body,) = BodyMotion(robot, arrays=True).nominal.layout.bodies
+        assert body.is_array
+        deviations.append(array_deviation(body, robot))
+    assert deviations[1] <= deviations[0]
+
+
 def test_only_accelerometers_off_one_line_are_an_array():
     line = np.array([[0.0, 0, 0], [0.1, 0, 0], [0.3, 0, 0]])
-    shares = np.full(3, 1 / 3)
-    assert spread(line, shares) < SUMS
-    assert spread(line + np.diag([0, 0.03, 0]), shares) > 0.01
+    assert spread(line) < SUMS
+    assert spread(line + np.diag([0, 0.03, 0])) > 0.01
     imus = [spec(f'{k}', 'body', xyz, 'accelerometer') for k, xyz in enumerate(line)]
     robot = Robot.from_urdf(two_link_urdf(), imus=[*imus, spec('g', 'body', measures='gyroscope')])
     with pytest.raises(ModelError, match="no link of robot 'two_link' carries an array: at least"):

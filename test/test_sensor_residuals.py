@@ -169,6 +169,21 @@ def test_what_an_imu_does_not_measure_has_no_residual(rng):
     assert np.isnan(found.proper_accelerations[:, 1]).all()
 
 
+def test_arrays_are_not_held_against_themselves(rng):
+    """The samples bring no angular acceleration then; an exact log would look wrong."""
+    places = [(0.1, 0.0, 0.0), (-0.1, 0.0, 0.0), (0.0, 0.1, 0.0)]
+    board = []
+    for k, place in enumerate(places):
+        pose = np.eye(4)
+        pose[:3, 3] = place
+        board.append(LinkSensorSpec(f'acc{k}', 'chest', pose, 'accelerometer'))
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', *board])
+    samples = moving(robot, rng)
+    samples.angular_accelerations[:] = 0.0
+    residuals = sensor_residuals(WrenchEstimator(robot, acceleration_arrays=True), samples)
+    assert np.isnan(residuals.proper_accelerations).all()
+
+
 def test_a_single_imu_is_not_predicted(rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     samples = moving(robot, rng, ['root'])

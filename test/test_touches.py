@@ -92,6 +92,13 @@ def test_a_known_wrench_neither_gives_way_nor_lends_its_row(robot, rng):
     assert not estimate.contact_quality[:2].any()
 
 
+def test_a_touch_finds_the_default_behind_a_known_one_of_its_frame(robot):
+    known = Contact('hand', 'known', name='load')
+    estimator = WrenchEstimator(robot, [known, Contact('hand', name='grip')])
+    touched = estimator.with_touches([Contact('hand', 'force')])
+    assert [(c.name, c.kind) for c in touched.contacts] == [('load', 'known'), ('grip', 'force')]
+
+
 @pytest.mark.parametrize('lost', ['leg_sensor', 'foot_sensor'])
 def test_where_submodels_merge_the_touch_stays(estimator, robot, lost, rng):
     """The thigh is touched; with a sensor lost its submodel swallows a neighbour's default."""

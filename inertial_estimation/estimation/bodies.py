@@ -31,8 +31,11 @@ ARRAY_SPREAD = 0.005
 """
 Accelerometers whose positions spread by less than this off every line are no array [m].
 
-It is a root mean square. One of 5 mm turns noise of 0.05 m/s^2 into some 10 rad/s^2.
+It is a root mean square, whatever their noise. One of 5 mm turns noise of 0.05 m/s^2 into some
+10 rad/s^2.
 """
+LEAST_NOISE = 1e-3
+"""Of the largest noise in an array; what is more exact counts no more."""
 
 
 class Measured(NamedTuple):
@@ -232,7 +235,27 @@ def weights(noise: Sequence[float]) -> Array:
     return shares
 
 
-def spread(positions: Array, shares: Array) -> float:
+def array_weights(noise: Sequence[float]) -> Array:
+    """
+    Return by how much each accelerometer of an array counts; none counts nothing.
+
+    Parameters
+    ----------
+    noise : sequence of float
+        Standard deviations. Below a thousandth of the largest they count as this: an array needs
+        all of its sensors, and a few that are exact do not make one.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Their sum is 1.
+
+    """
+    deviations = np.array(noise)
+    return weights(np.maximum(deviations, LEAST_NOISE * deviations.max()).tolist())
+
+
+def spread(positions: Array) -> float:
     """
     Return how far points lie off the line that fits them best.
 
@@ -240,8 +263,6 @@ def spread(positions: Array, shares: Array) -> float:
     ----------
     positions : ndarray, shape (n, 3)
         Points [m].
-    shares : ndarray, shape (n,)
-        Their weights, which add up to 1.
 
     Returns
     -------
@@ -249,8 +270,9 @@ def spread(positions: Array, shares: Array) -> float:
         Root mean square [m].
 
     """
-    apart = (positions - shares @ positions) * np.sqrt(shares)[:, None]
-    return float(np.linalg.norm(np.linalg.svd(apart, compute_uv=False)[1:]))
+    apart = positions - positions.mean(axis=0)
+    squares = np.linalg.svd(apart, compute_uv=False)[1:] ** 2 / len(positions)
+    return float(np.sqrt(squares.sum()))
 
 
 def _bodies(robot: Robot, bits: Bits) -> tuple[Body, ...]:
@@ -275,8 +297,7 @@ def _is_array(robot: Robot, body: Body) -> bool:
     if len(rows) < 3:
         return False
     _, positions = positions_in(body, robot.imus, rows)
-    shares = weights([robot.imus[k].accelerometer_noise for k in rows])
-    return spread(positions, shares) >= ARRAY_SPREAD
+    return spread(positions) >= ARRAY_SPREAD
 
 
 def _forest(robot: Robot, bodies: Sequence[Body], known: Sequence[int]) -> Forest:

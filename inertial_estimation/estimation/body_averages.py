@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.bodies import Body, positions_in, weights
+from inertial_estimation.estimation.bodies import Body, array_weights, positions_in, weights
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import hat
 
@@ -109,7 +109,7 @@ def array_of(body: Body, robot: Robot) -> tuple[Array, Array]:
     """
     rows = body.accelerometers
     rotations, positions = positions_in(body, robot.imus, rows)
-    shares = weights([robot.imus[k].accelerometer_noise for k in rows])
+    shares = array_weights([robot.imus[k].accelerometer_noise for k in rows])
     apart = positions - shares @ positions
     normal = np.einsum('i,iab,iac->bc', shares, hat(apart), hat(apart))
     each = np.linalg.solve(normal, np.einsum('i,iab->iab', shares, hat(apart)))

@@ -196,8 +196,12 @@ class ContactSet:
         """
         contacts, assumed = list(self.contacts), list(self.assumed)
         for touch in touches:
-            rows = [k for k, c in enumerate(contacts) if assumed[k] and c.frame == touch.frame]
-            if rows and contacts[rows[0]].unknowns:
+            rows = [
+                k
+                for k, c in enumerate(contacts)
+                if assumed[k] and c.unknowns and c.frame == touch.frame
+            ]
+            if rows:
                 contacts[rows[0]] = replace(touch, name=contacts[rows[0]].name)
                 assumed[rows[0]] = False
             else:

@@ -106,7 +106,7 @@ class MomentumCheck:
         step = stamp - self._last[0]
         if self._window is not None and 0 <= step < PERIOD_NS:
             return
-        source = self._find_source(estimate)
+        source = self._find_source(sample, estimate)
         found = None if source is None else self._instant(sample, estimate, source)
         if found is None or source != self._source or not 0 < step <= LONGEST_STEP_NS:
             self._window = None
@@ -178,11 +178,12 @@ class MomentumCheck:
             self._results.append((self._impulse / span - change, change))
             self._window = None
 
-    def _find_source(self, estimate: WrenchEstimate) -> int | None:
-        """Return the first IMU in use that measures both; 0 with a fixed frame."""
+    def _find_source(self, sample: Sample, estimate: WrenchEstimate) -> int | None:
+        """Return the first IMU in use that says both quantities now; 0 with a fixed frame."""
         if self._robot.fixed_frame:
             return 0
-        rows = np.flatnonzero(estimate.used_imus & self._whole)
+        said = np.isfinite(sample.angular_velocities) & np.isfinite(sample.proper_accelerations)
+        rows = np.flatnonzero(estimate.used_imus & self._whole & said.all(axis=1))
         return int(rows[0]) if len(rows) else None
 
     def _place(self, source: int) -> tuple[int, Array]:

@@ -40,7 +40,10 @@ class SensorResiduals(NamedTuple):
     angular_velocities: Array
     """Of each IMU in its own axes, shape (n, n_imus, 3) [rad/s]."""
     proper_accelerations: Array
-    """Of each IMU in its own axes, shape (n, n_imus, 3) [m/s^2]."""
+    """
+    Of each IMU in its own axes, shape (n, n_imus, 3) [m/s^2]; NaN where arrays of accelerometers
+    tell the angular acceleration: they would be held against themselves.
+    """
     ft_readings: Array
     """Of each FT sensor after calibration, as it counts wrenches, (n, n_fts, 6) [N, Nm]."""
 
@@ -84,6 +87,8 @@ def sensor_residuals(
         kind: np.array([imu.measures == kind for imu in estimator.robot.imus], dtype=bool)
         for kind in ('accelerometer', 'gyroscope')
     }
+    if estimator.motion.arrays:
+        accelerations[:] = np.nan
     rates[:, silent['accelerometer']] = accelerations[:, silent['gyroscope']] = np.nan
     return SensorResiduals(
         rates - samples.angular_velocities,

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.body_motion import MotionPlan
+from inertial_estimation.estimation.faults import ABSURD
 from inertial_estimation.sample import Sample, SampleBatch
 
 Array = NDArray[np.float64]
@@ -91,10 +92,10 @@ def _used(plan: MotionPlan, n_imus: int) -> NDArray[np.bool_]:
 
 
 def _repeated(sample: Sample, n: int) -> dict[str, Any]:
-    """Return the readings n times, zero where they are missing."""
+    """Return the readings n times, zero where they are missing or absurd."""
     columns: dict[str, Any] = {'stamp_ns': np.full(n, sample.stamp_ns)}
     for name in (*JOINT_FIELDS, *IMU_FIELDS, 'ft_readings'):
         values = getattr(sample, name)
-        known = np.where(np.isfinite(values), values, 0.0)
+        known = np.where(np.abs(values) < ABSURD, values, 0.0)
         columns[name] = np.repeat(known[None], n, axis=0)
     return columns
