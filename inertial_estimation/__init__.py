@@ -19,6 +19,8 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration, FtSpec, LinkSensorSpec
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 from inertial_estimation.streams.assembler import SampleAssembler
+from inertial_estimation.uncertainty.deviations import Uncertainty
+from inertial_estimation.uncertainty.sensor_noise import NoiseModel
 
 __all__ = [
     'Contact',
@@ -29,12 +31,14 @@ __all__ = [
     'InertialEstimationError',
     'InternalWrenches',
     'LinkSensorSpec',
+    'NoiseModel',
     'Quality',
     'Robot',
     'Sample',
     'SampleAssembler',
     'SampleBatch',
     'SensorState',
+    'Uncertainty',
     'WrenchEstimate',
     'WrenchEstimator',
     'find_grounds',

@@ -162,6 +162,16 @@ def test_a_clock_that_goes_back_begins_anew():
     assert at(stream, 10_000) == []
 
 
+@pytest.mark.parametrize(('ahead_ms', 'said'), [(-300, 'is older than'), (900, 'is far ahead of')])
+def test_a_sender_with_another_clock_is_said_to_be(ahead_ms, said):
+    stream = make(contact_timeout=0.1)
+    for ms in range(1000, 1200, 20):
+        assert at(stream, ms) == []
+        push(stream, ms + ahead_ms, 'hand', 0.0, 0.0, 0.0)
+    ((problem, count),) = stream.problems.items()
+    assert said in problem and count >= 9
+
+
 def test_reset_forgets_points_and_keeps_counting():
     stream = make()
     push(stream, 0, 'hand', 0.0, 0.0, 0.0)

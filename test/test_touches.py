@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from robots import nested_humanoid_urdf, random_sample
 
-from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.contacts import Contact, row_names
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
@@ -79,6 +79,14 @@ def test_several_touches_of_one_link_have_names_of_their_own(estimator):
     names = [contact.name for contact in named.contacts]
     assert names == [*DEFAULTS, 'hand_2', 'shank', 'hand_3']
     assert [contact.point for contact in named.contacts][4] == point
+
+
+def test_rows_are_named_after_frames_and_never_alike(estimator):
+    touches = [Contact('hand', 'force'), Contact('hand', 'force', (0.0, 0.0, 0.1))]
+    named = estimator.with_touches([*touches, Contact('shank')]).contacts
+    assert row_names(named) == [*DEFAULTS, 'hand_2', 'shank']
+    heel, toe = Contact('sole', name='heel'), Contact('sole', name='toe')
+    assert row_names([heel, toe]) == ['sole', 'toe']
 
 
 def test_a_known_wrench_neither_gives_way_nor_lends_its_row(robot, rng):

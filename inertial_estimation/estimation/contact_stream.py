@@ -27,6 +27,8 @@ MAX_TRACKS = 64
 MAX_PENDING = 1000
 """Points of one contact that may wait for their instant."""
 MAX_PROBLEMS = 20
+TOO_EARLY = 'the stamp is far ahead of the joint states: one of the clocks is wrong'
+TOO_LATE = 'the stamp is older than the joint states by more than contact_timeout'
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class ContactStream:
         self._ahead_ns = self._timeout_ns + round(1e9 * settings.filter_delay)
         self._tracks: list[_Track] = []
         self._last: tuple[Contact, ...] = ()
-        self._received = self._dropped = 0
+        self._received = self._dropped = self._asked_ns = 0
         self.problems: Counter[str] = Counter()
 
     def push(self, stamp_ns: int, frame_id: str, point: Array) -> None:
@@ -102,8 +104,7 @@ class ContactStream:
         self._received += 1
         problem = self._problem(stamp_ns, frame_id, point)
         if problem:
-            known = problem in self.problems or len(self.problems) < MAX_PROBLEMS
-            self.problems[problem if known else 'other problems'] += 1
+            self._note(problem)
             return
         track = self._track(stamp_ns, frame_id, point.tolist())
         if track is None:
@@ -128,11 +129,17 @@ class ContactStream:
             In the order in which they began; the same object as long as nothing changes.
 
         """
+        self._asked_ns = stamp_ns
         if not self._tracks:
             self._last = ()
             return self._last
         oldest, latest = stamp_ns - self._timeout_ns, stamp_ns + self._ahead_ns
         # What lies further ahead was sent before time was set back.
+        for track in self._tracks:
+            if track.points[-1][0] > latest:
+                self._note(
+                    'the stamp is far ahead of the joint states: one of the clocks is wrong'
+                )
         self._tracks = [t for t in self._tracks if oldest <= t.points[-1][0] <= latest]
         found = [track.at(stamp_ns) for track in self._tracks]
         contacts = tuple(f[1] for f in found if f is not None and f[0] >= oldest)
@@ -144,6 +151,7 @@ class ContactStream:
         """Forget every point; the counters go on."""
         self._tracks.clear()
         self._last = ()
+        self._asked_ns = 0
 
     def statistics(self) -> ContactStatistics:
         """
@@ -164,7 +172,14 @@ class ContactStream:
             return f"header.frame_id is '{frame_id}', which is no frame of the robot"
         if not np.isfinite(point).all():
             return f"a point of frame '{frame_id}' is not finite"
+        if 0 < stamp_ns < self._asked_ns - self._timeout_ns:
+            return TOO_LATE
         return ''
+
+    def _note(self, problem: str) -> None:
+        """Count a problem; a sender of ever new nonsense must not fill the memory."""
+        known = problem in self.problems or len(self.problems) < MAX_PROBLEMS
+        self.problems[problem if known else 'other problems'] += 1
 
     def _track(self, stamp_ns: int, frame_id: str, point: list[float]) -> _Track | None:
         """Return the contact that a point belongs to, a new one if need be and room is left."""

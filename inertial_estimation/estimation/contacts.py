@@ -211,6 +211,28 @@ class ContactSet:
         return ContactSet(tuple(contacts), tuple(assumed))
 
 
+def row_names(contacts: Iterable[Contact]) -> list[str]:
+    """
+    Return the names under which wrenches go out: frames, for as long as they are not taken.
+
+    Parameters
+    ----------
+    contacts : iterable of Contact
+        In the order of the rows.
+
+    Returns
+    -------
+    list of str
+        The frame of each contact; of several contacts of a frame all but the first have their
+        own names.
+
+    """
+    names: list[str] = []
+    for contact in contacts:
+        names.append(contact.frame if contact.frame not in names else contact.name)
+    return names
+
+
 def _free_name(name: str, taken: Container[str]) -> str:
     """Return a name that is not taken, with a number behind it if need be."""
     count, candidate = 1, name

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.estimation.contacts import row_names
 from inertial_estimation.estimation.estimate import Quality, result_names
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.logs.bag import JOINT_STATE, MULTI_DOF_JOINT_STATE, WRENCH, BagWriter
@@ -145,7 +146,7 @@ def _layout(replay: Replay, there: NDArray[np.bool_]) -> _Layout:
     return _Layout(
         np.flatnonzero(there),
         np.flatnonzero(results),
-        WrenchesEncoder([contact.frame for contact in contacts]),
+        WrenchesEncoder(row_names(contacts)),
         JointEffortEncoder(result_names(replay.robot, contacts)),
     )
 

@@ -114,8 +114,10 @@ class MarkerOutput:
             )
         markers = []
         for contact, row, arrows in zip(estimate.contacts, estimate.wrenches, self._arrows):
-            start = np.array(contact.point)
-            for arrow, length in zip(arrows, (row[:3] * FORCE_SCALE, row[3:] * MOMENT_SCALE)):
+            start, force = np.array(contact.point), row[:3]
+            # What a force at the point does about the frame's origin is no moment of its own.
+            moment = row[3:] - np.cross(start, force)
+            for arrow, length in zip(arrows, (force * FORCE_SCALE, moment * MOMENT_SCALE)):
                 arrow.header.frame_id = contact.frame
                 if _point(arrow, start, length):
                     markers.append(arrow)

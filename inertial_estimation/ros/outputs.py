@@ -16,7 +16,7 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState, MultiDOFJointState
 
-from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.contacts import Contact, row_names
 from inertial_estimation.estimation.estimate import WrenchEstimate, result_names
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.messages import (
@@ -133,7 +133,7 @@ class Outputs:
                 if len(self._encoders) >= MAX_LAYOUTS:
                     self._encoders.clear()
                 self._encoders[names] = ContactEncoders(
-                    WrenchesEncoder([frame for _, frame in names]).encode,
+                    WrenchesEncoder(row_names(contacts)).encode,
                     JointEffortEncoder(result_names(self._robot, contacts)).encode,
                 )
             self._laid_out, self._encode = contacts, self._encoders[names]
