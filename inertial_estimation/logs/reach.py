@@ -78,37 +78,15 @@ class Slopes(NamedTuple):
         return Reach(_any(wrenches, axis=1), torques)
 
 
-def find_assumed(offsets: Offsets, estimator: WrenchEstimator, samples: SampleBatch) -> Reach:
-    """
-    Tell which results rest on assumed joints because some offset does.
-
-    A wrench feels every direction of the sensors at the borders of its submodel. A torque that
-    the offsets were fitted to does not feel the directions that it did not determine in the poses
-    of the offset range; whether it does in those of the samples is tried out, to within `UNFELT`.
-
-    Parameters
-    ----------
-    offsets : Offsets
-        Those of the estimator.
-    estimator : WrenchEstimator
-        With the contacts in question.
-    samples : SampleBatch
-        At least one; `MOST_POSES` of them are tried.
-
-    Returns
-    -------
-    Reach
-        One flag for each contact and joint.
-
-    """
-    return find_assumed_offsets(offsets, estimator, samples).of_any_sensor
-
-
 def find_assumed_offsets(
     offsets: Offsets, estimator: WrenchEstimator, samples: SampleBatch
 ) -> Reach:
     """
-    Tell the same for each FT sensor.
+    Tell which results rest on assumed joints because the offset of an FT sensor does.
+
+    A wrench feels every direction of the sensors at the borders of its submodel. A torque that
+    the offsets were fitted to does not feel the directions that it did not determine in the poses
+    of the offset range; whether it does in those of the samples is tried out, to within `UNFELT`.
 
     Parameters
     ----------
