@@ -21,6 +21,7 @@ from robots import nested_humanoid_urdf
 
 from inertial_estimation import cli
 from inertial_estimation.cli import main
+from inertial_estimation.verbs import bench, files
 
 MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main())'
 BINARY = bytes(range(256))
@@ -177,14 +178,14 @@ def test_bench_refuses_numbers_that_make_no_sense(
 def test_bench_says_at_once_that_cycles_need_ros(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cli, 'find_spec', lambda name: None)
+    monkeypatch.setattr(bench, 'find_spec', lambda name: None)
     assert '--cycles needs ROS' in refusal(capsys, 'bench', '--cycles', '1')
 
 
 def test_bench_says_how_to_get_what_it_misses(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cli, 'find_spec', lambda name: None if name == 'idyntree' else name)
+    monkeypatch.setattr(bench, 'find_spec', lambda name: None if name == 'idyntree' else name)
     said = refusal(capsys, 'bench')
     assert said.endswith("bench needs idyntree: in the checkout, run pip install '.[demo,oracle]'")
 
@@ -197,7 +198,7 @@ def test_a_module_that_is_missing_comes_with_the_extra_of_its_verb(
     def absent(path: str) -> NoReturn:
         raise ModuleNotFoundError("No module named 'x'")
 
-    monkeypatch.setattr(cli, '_load_urdf', absent)
+    monkeypatch.setattr(files, 'load_urdf', absent)
     rest = ['bag', '--robot', urdf, '--config', config] if verb == 'replay' else [urdf]
     said = refusal(capsys, verb, *rest)
     assert said.endswith(f"No module named 'x': in the checkout, run pip install {what}")
@@ -232,6 +233,6 @@ def test_an_interrupt_ends_it_without_a_word(
     def interrupted(path: str) -> NoReturn:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, '_load_urdf', interrupted)
+    monkeypatch.setattr(files, 'load_urdf', interrupted)
     assert main(['check', urdf]) == 128 + signal.SIGINT
     assert capsys.readouterr() == ('', '')

@@ -57,7 +57,8 @@ MAY_IMPORT |= {
 }
 MAY_IMPORT['findings'] = {'table'}
 MAY_IMPORT['check'] |= {'findings'}
-MAY_IMPORT['cli'] = set(MAY_IMPORT) - {'ros', *PROCESSES}
+MAY_IMPORT['verbs'] = set(MAY_IMPORT) - {'ros', *PROCESSES}
+MAY_IMPORT['cli'] = {'errors', 'verbs'}
 MAY_IMPORT['__main__'] = {'cli'}
 NEED_ROS = ('ros/', 'simulation/node.py', 'demo/watcher.py')
 ROS_MODULES = {'rclpy', 'launch', 'launch_ros', 'ament_index_python', 'builtin_interfaces',

@@ -1,0 +1,128 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The verb ``bench``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from math import inf
+from typing import Any
+
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.verbs import files
+from inertial_estimation.verbs.options import INTERRUPTED, add_verb, install_advice
+from inertial_estimation.verbs.terminal import progress_bars, show, table
+
+CYCLE_COLUMNS = (
+    'joint states sent', 'missed by the node', 'by a bare reader', 'by the node alone',
+    'rate [Hz]', 'cycle time p50 [us]', 'p99 [us]', 'max [us]', 'standard deviations sent',
+    'time each [us]', 'added to cycle time',
+)  # fmt: skip
+
+
+def add(verbs: Any) -> None:
+    """
+    Add the verb that measures times.
+
+    Parameters
+    ----------
+    verbs : object
+        Where argparse keeps the verbs.
+
+    """
+    verb = add_verb(
+        verbs, 'bench',
+        'times beside iDynTree; derivative filters; cost of what is neglected; missed cycles',
+        '--cycles 60 --rate 500 --json bench.json',
+    )  # fmt: skip
+    verb.add_argument(
+        '--cycles', type=float, metavar='S', default=0.0,
+        help='also run the node beside a bare reader for so long, then for half as long with '
+        'standard deviations subscribed, and compare what they miss [s] '
+        '(default: %(default)g, not at all)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--rate', type=float, default=500.0, metavar='HZ',
+        help='of the cycles [Hz] (default: %(default)g)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--sensors', metavar='URDF',
+        help='robot whose accelerometers and gyroscopes tell what it costs to neglect '
+        'accelerations (default: iCubGenova02 of icub-models)',
+    )  # fmt: skip
+    verb.set_defaults(run=_run)
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    """Measure times."""
+    from inertial_estimation.benchmark import derivatives, neglect
+    from inertial_estimation.benchmark.run import COLUMNS, GOAL_COLUMNS, run
+
+    if not (0 <= chosen.cycles < inf and 0 < chosen.rate < inf):
+        raise ConfigError('--cycles must be 0 or more, --rate more than 0, both finite')
+    if chosen.cycles and find_spec('rclpy') is None:
+        raise ConfigError('--cycles needs ROS: source it, or leave the option out')
+    files.check_writable(chosen.json)
+    missing = [name for name in ('icub_models', 'idyntree') if find_spec(name) is None]
+    if missing:
+        raise ConfigError(f'bench needs {", ".join(missing)}: {install_advice("bench")}')
+    costs = neglect.measure(files.load_urdf(chosen.sensors) if chosen.sensors else neglect.urdf())
+    with progress_bars() as progress:
+        benchmark = run(progress=lambda done: progress('timing', done))
+        scores = derivatives.compare(progress=lambda done: progress('derivatives', done))
+    goals = [goal.row for goal in benchmark.goals]
+    show(
+        table('Time per call', COLUMNS, benchmark.rows),
+        table('Goals', GOAL_COLUMNS, goals),
+        table(derivatives.TITLE, derivatives.COLUMNS, [score.row for score in scores]),
+        table(neglect.TITLE, neglect.columns(costs), [cost.row for cost in costs]),
+    )
+    figures: dict[str, Any] = benchmark.as_dict()
+    figures['derivatives'] = derivatives.as_dict(scores)
+    figures['neglect'] = [cost.as_dict() for cost in costs]
+    if chosen.cycles > 0:
+        runs = _cycles(chosen.cycles, chosen.rate)
+        figures['cycles'], figures['cycles_with_deviations'] = runs
+        show(table('Cycles of the node', CYCLE_COLUMNS, list(map(_cycle_row, runs))))
+    files.write_json(chosen.json, figures)
+
+
+def _cycle_row(figures: dict[str, Any]) -> list[str]:
+    """Return how the cycles of the node went as text."""
+    *values, time, share = figures.values()
+    row = [f'{v:.1f}' if isinstance(v, float) else str(v) for v in values]
+    return [*row, '' if time is None else f'{time:.0f}', f'{share:.1%}' if time else '']
+
+
+def _cycles(duration: float, rate: float) -> list[dict[str, Any]]:
+    """
+    Compare what node and bare reader miss; what needs ROS is a process of its own.
+
+    First nobody asks for standard deviations, then, for half as long, somebody does.
+    """
+    from inertial_estimation.benchmark.robots import CONTACTS, ONE_IMU
+    from inertial_estimation.simulation.description import icub_urdf
+
+    contacts = [contact.name for contact in CONTACTS]
+    job = {
+        'urdf': icub_urdf(),
+        'parameters': {'imus': list(ONE_IMU), 'contacts': contacts},
+        'rate': rate,
+        'duration': duration,
+    }
+    done = subprocess.run(
+        [sys.executable, '-c', 'from inertial_estimation.ros.bench import main; exit(main())'],
+        input=json.dumps(job),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode == INTERRUPTED:
+        raise KeyboardInterrupt
+    if done.returncode:
+        raise ConfigError('missed cycles could not be compared, see above; this needs ROS')
+    return list(json.loads(done.stdout))

@@ -1,0 +1,41 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The verb ``demo``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from inertial_estimation.verbs.options import add_verb
+
+
+def add(verbs: Any) -> None:
+    """
+    Add the verb that pushes a simulated robot.
+
+    Parameters
+    ----------
+    verbs : object
+        Where argparse keeps the verbs.
+
+    """
+    verb = add_verb(
+        verbs, 'demo', 'a simulated iCub is pushed, estimated beside true forces',
+        '--duration 20 --json demo.json',
+    )  # fmt: skip
+    verb.add_argument(
+        '--duration', type=float, default=60.0, metavar='S',
+        help='whole run [s] (default: %(default)g)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--seed', type=int, default=0, help='of motion, pushes and noise (default: %(default)d)'
+    )
+    verb.set_defaults(run=_run)
+
+
+def _run(chosen: argparse.Namespace) -> int:
+    """Push a simulated robot."""
+    from inertial_estimation.demo.run import run
+
+    return run(chosen.duration, chosen.json, seed=chosen.seed)

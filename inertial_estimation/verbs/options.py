@@ -1,0 +1,59 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What all verbs have in common on the command line."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+INTERRUPTED, PIPE_BROKEN = 130, 141
+"""What a shell reports of a process that SIGINT or SIGPIPE ended."""
+EXTRAS = {'replay': 'bags', 'demo': 'demo', 'bench': 'demo,oracle'}
+"""What a verb needs beyond what every installation has."""
+
+
+def add_verb(verbs: Any, name: str, job: str, example: str) -> argparse.ArgumentParser:
+    """
+    Add a verb that may write JSON.
+
+    Parameters
+    ----------
+    verbs : object
+        Where argparse keeps the verbs.
+    name, job, example : str
+        The verb, what it is for, and what may follow it.
+
+    Returns
+    -------
+    argparse.ArgumentParser
+        For its options.
+
+    """
+    verb: argparse.ArgumentParser = verbs.add_parser(
+        name, help=job, description=job, epilog=f'example: inertial-estimation {name} {example}'
+    )
+    verb.add_argument(
+        '--json', type=Path, metavar='FILE',
+        help='also write what is found for a machine (default: no file)',
+    )  # fmt: skip
+    return verb
+
+
+def install_advice(verb: str) -> str:
+    """
+    Say how to get what a verb needs.
+
+    Parameters
+    ----------
+    verb : str
+        The verb.
+
+    Returns
+    -------
+    str
+
+    """
+    what = f"'.[{EXTRAS[verb]}]'" if verb in EXTRAS else '.'
+    return f'in the checkout, run pip install {what}'
