@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from inertial_estimation.sample import Array
 
+Mask = NDArray[np.bool_]
+
 MAX_LAG = 0.1
 LAG_STEP = 0.0025
 LONGEST_BRIDGE = 3.0
@@ -78,6 +80,27 @@ def compare(times: Array, estimate: Array, reference: Array) -> Comparison | Non
         correlation=_correlation(estimate[both], reference[both]),
         **_find_lag(times, estimate, reference)._asdict(),
     )
+
+
+def speaking(reference: Array) -> Mask:
+    """
+    Tell which joints have a torque of their own; a column that never changes is none.
+
+    Parameters
+    ----------
+    reference : ndarray, shape (n, n_joints)
+        Efforts of the joint states, NaN where there are none [Nm or N].
+
+    Returns
+    -------
+    ndarray of bool, shape (n_joints,)
+
+    """
+    finite = np.isfinite(reference)
+    low = np.where(finite, reference, np.inf).min(axis=0)
+    high = np.where(finite, reference, -np.inf).max(axis=0)
+    changing: Mask = high > low
+    return changing
 
 
 def _find_lag(times: Array, estimate: Array, reference: Array) -> _Lag:

@@ -16,7 +16,6 @@ ground, is found by nothing: it is taken for a part of the offsets.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -30,6 +29,8 @@ from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.logs.affine import affine
+from inertial_estimation.logs.comparison import speaking
 from inertial_estimation.logs.figures import SupportDoubt
 from inertial_estimation.logs.recording import Progress, Recording, TimeRange, no_progress
 from inertial_estimation.logs.replay import make_estimator
@@ -253,69 +254,3 @@ def _from_torques(
     return fit_offsets(
         samples.ft_readings, values, slopes, told, prior=prior, prior_assumed=prior_assumed
     )
-
-
-def speaking(reference: Array) -> Mask:
-    """
-    Tell which joints have a torque of their own; a column that never changes is none.
-
-    Parameters
-    ----------
-    reference : ndarray, shape (n, n_joints)
-        Efforts of the joint states, NaN where there are none [Nm or N].
-
-    Returns
-    -------
-    ndarray of bool, shape (n_joints,)
-
-    """
-    finite = np.isfinite(reference)
-    low = np.where(finite, reference, np.inf).min(axis=0)
-    high = np.where(finite, reference, -np.inf).max(axis=0)
-    changing: Mask = high > low
-    return changing
-
-
-def affine(
-    estimator: WrenchEstimator,
-    samples: SampleBatch,
-    pick: Callable[[WrenchEstimate], Array],
-    what: str = '',
-    progress: Progress = no_progress,
-) -> tuple[Array, Array]:
-    """
-    Return what an estimate holds with all readings zero, and its slopes by each of them.
-
-    Parameters
-    ----------
-    estimator : WrenchEstimator
-        Its results are affine in the readings.
-    samples : SampleBatch
-        Their own readings do not matter.
-    pick : callable
-        Picks numbers, shape (n, m), out of an estimate.
-    what : str
-        What is being done, for the progress.
-    progress : callable, optional
-        Called now and then.
-
-    Returns
-    -------
-    values : ndarray, shape (n, m)
-        With all readings zero.
-    slopes : ndarray, shape (n, m, n_fts, 6)
-        Their derivatives by the readings.
-
-    """
-    n_fts = samples.ft_readings.shape[1]
-    readings = np.zeros_like(samples.ft_readings)
-    zero = replace(samples, ft_readings=readings)
-    values = pick(estimator.batch(zero)).copy()
-    slopes = np.empty((*values.shape, n_fts, 6))
-    for k in range(n_fts):
-        for axis in range(6):
-            readings[:, k, axis] = 1.0
-            slopes[:, :, k, axis] = pick(estimator.batch(zero)) - values
-            readings[:, k, axis] = 0.0
-            progress(what, (6 * k + axis + 1) / (6 * n_fts))
-    return values, slopes

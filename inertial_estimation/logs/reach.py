@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from inertial_estimation.calibration.offset import DEFAULT_TOLERANCE, felt_shares
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.logs.offsets import Offsets, affine
+from inertial_estimation.logs.affine import affine
+from inertial_estimation.logs.offsets import Offsets
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import Array, SampleBatch
 

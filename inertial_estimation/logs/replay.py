@@ -145,4 +145,5 @@ def make_estimator(
         calibration=given.calibration if calibration is None else calibration,
         length_scale=settings.length_scale,
         rank_tolerance=settings.rank_tolerance,
+        acceleration_arrays=given.motion.arrays,
     )

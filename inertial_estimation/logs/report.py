@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.logs.causes import find_causes
-from inertial_estimation.logs.comparison import Comparison, compare
+from inertial_estimation.logs.comparison import Comparison, compare, speaking
 from inertial_estimation.logs.figures import (
     CHECK,
     DRIFT,
@@ -22,7 +22,7 @@ from inertial_estimation.logs.figures import (
     TorqueReport,
     WrenchReport,
 )
-from inertial_estimation.logs.offsets import Offsets, speaking
+from inertial_estimation.logs.offsets import Offsets
 from inertial_estimation.logs.reach import Reach, find_assumed_offsets
 from inertial_estimation.logs.replay import Replay, make_estimator
 from inertial_estimation.logs.summaries import (
