@@ -16,12 +16,11 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.body_motion import BodyMotion, MotionPlan
 from inertial_estimation.estimation.body_report import report_bodies
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.dynamics import serving_sources
-from inertial_estimation.estimation.forest import assign_owners
 from inertial_estimation.estimation.grounds import Grounds, find_grounds
 from inertial_estimation.findings import Action, Cell, Findings, Pose, key
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.inertia import inertia_complaint
+from inertial_estimation.model.motion_sources import assign_owners, serving_sources
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.table import Table
 

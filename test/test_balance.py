@@ -15,8 +15,8 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
 
 from inertial_estimation.estimation.balance import build_balance, subtrees
-from inertial_estimation.estimation.dynamics import serving_sources
 from inertial_estimation.estimation.forest import build_forest
+from inertial_estimation.model.motion_sources import serving_sources
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.submodels import decompose
 

@@ -13,16 +13,15 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.estimation.dynamics import Dynamics, serving_sources
+from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.forest import (
-    Source,
-    assign_owners,
     build_forest,
     build_geometry,
     joint_model,
     make_inertia,
     pose_view,
 )
+from inertial_estimation.model.motion_sources import Source, assign_owners, serving_sources
 from inertial_estimation.model.robot import Link, Robot
 
 # Chains of ten transforms of order one.

@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.forest import Forest, Source, build_forest
+from inertial_estimation.estimation.forest import Forest, build_forest
+from inertial_estimation.model.motion_sources import Source
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import Imu
 

@@ -10,13 +10,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.forest import (
-    Source,
-    assign_owners,
-    build_forest,
-    build_geometry,
-    pose_view,
-)
+from inertial_estimation.estimation.forest import build_forest, build_geometry, pose_view
+from inertial_estimation.model.motion_sources import serving_sources
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 
@@ -129,32 +124,3 @@ class Dynamics:
         """Call Pinocchio."""
         pin.rnea(self.forest.model, self.forest_data, q, v, a)
         pin.computeJointJacobians(self.geometry.model, self._geometry_data, positions)
-
-
-def serving_sources(robot: Robot, imus: Sequence[int]) -> tuple[NDArray[np.intp], list[Source]]:
-    """
-    Return the sources of motion that serve at least one link.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, IMUs and fixed frame.
-    imus : sequence of int
-        IMUs that work.
-
-    Returns
-    -------
-    imus : ndarray
-        Indices of the IMUs that serve; empty with a fixed link.
-    sources : list of Source
-
-    """
-    if robot.fixed_frame:
-        return np.empty(0, dtype=np.intp), [
-            Source(robot.fixed_frame, *robot.frame(robot.fixed_frame))
-        ]
-    candidates = [
-        Source(robot.imus[k].name, robot.imus[k].link, robot.imus[k].L_H_S) for k in imus
-    ]
-    serving = sorted(set(assign_owners(robot.links, candidates)))
-    return np.array([imus[s] for s in serving], dtype=np.intp), [candidates[s] for s in serving]

@@ -12,7 +12,6 @@ The *geometry* is rooted at the URDF root and tells where links and joint axes a
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from inertial_estimation.model.motion_sources import Source, assign_owners
 from inertial_estimation.model.pinocchio_model import joint_model, make_inertia
 from inertial_estimation.model.robot import Link, Robot
 from inertial_estimation.model.sensors import read_only
@@ -29,17 +29,6 @@ Indices = NDArray[np.intp]
 
 ROWS_PER_POSE = 12
 """Doubles of a pose in Pinocchio's memory: the rotation by columns, then the origin."""
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """A frame whose motion is known: an IMU or the fixed link."""
-
-    name: str
-    link: int
-    """Index of the link."""
-    L_H_S: Array
-    """Pose of the frame in the link, shape (4, 4) [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,51 +68,6 @@ class Forest:
     """For each joint the links beyond it, seen from the root of its tree; empty between trees."""
     path: tuple[frozenset[int], ...]
     """For each link the joints between it and the root of its tree."""
-
-
-def assign_owners(links: Sequence[Link], sources: Sequence[Source]) -> tuple[int, ...]:
-    """
-    Give each link to the source that is nearest in the tree.
-
-    The thesis leaves the choice open [T section 4.4.4]. Ties go to the side of the URDF root, and
-    then to the source listed first; no link is served across an FT sensor unless its submodel has
-    no source.
-
-    Parameters
-    ----------
-    links : sequence of Link
-        All links.
-    sources : sequence of Source
-        At least one; of several on one link the first serves.
-
-    Returns
-    -------
-    tuple of int
-        Index of the source of each link.
-
-    """
-    owner = [-1] * len(links)
-    distance = [0] * len(links)
-    neighbours: list[list[tuple[int, bool, bool]]] = [[] for _ in links]
-    for k, link in enumerate(links):
-        if link.parent >= 0:
-            across = link.ft_sensor >= 0
-            neighbours[link.parent].append((k, False, across))
-            neighbours[k].append((link.parent, True, across))
-    heap = [(0, False, source.link, s) for s, source in enumerate(sources)]
-    for across_sensors in (False, True):
-        heapq.heapify(heap)
-        while heap:
-            d, _, k, s = heapq.heappop(heap)
-            if owner[k] >= 0 and owner[k] != s:
-                continue
-            if owner[k] < 0:
-                owner[k], distance[k] = s, d
-            for other, upwards, across in neighbours[k]:
-                if owner[other] < 0 and (across_sensors or not across):
-                    heapq.heappush(heap, (d + 1, upwards, other, s))
-        heap = [(distance[k], False, k, s) for k, s in enumerate(owner) if s >= 0]
-    return tuple(owner)
 
 
 def build_forest(robot: Robot, sources: Sequence[Source]) -> Forest:

@@ -16,9 +16,9 @@ from inertial_estimation.estimation.bodies import with_ways
 from inertial_estimation.estimation.body_motion import BodyMotion
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import Rests, child_links, find_dependence
-from inertial_estimation.estimation.dynamics import serving_sources
 from inertial_estimation.estimation.forest import build_forest
 from inertial_estimation.estimation.sides import Side, border_sensors, find_sides
+from inertial_estimation.model.motion_sources import serving_sources
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.submodels import Submodel, decompose
 

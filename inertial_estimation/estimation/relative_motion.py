@@ -9,7 +9,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.balance import subtrees
-from inertial_estimation.estimation.forest import Source, assign_owners
+from inertial_estimation.model.motion_sources import Source, assign_owners
 from inertial_estimation.model.pinocchio_model import free_floating_model, supports
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import inverse_pose, motion_cross, motion_transform

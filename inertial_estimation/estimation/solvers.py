@@ -12,11 +12,12 @@ from inertial_estimation.estimation.balance import Balance, build_balance
 from inertial_estimation.estimation.bodies import with_ways
 from inertial_estimation.estimation.body_motion import BodyMotion
 from inertial_estimation.estimation.contacts import ContactSet
-from inertial_estimation.estimation.dynamics import Dynamics, serving_sources
+from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.faults import working_with
 from inertial_estimation.estimation.plan import Plan, build_plan
 from inertial_estimation.estimation.quality import Qualities, Working, find_qualities
 from inertial_estimation.estimation.solver import Solver
+from inertial_estimation.model.motion_sources import serving_sources
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.submodels import Submodel, decompose
 

@@ -1,0 +1,101 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which known motion serves which links: that of an IMU, or of the fixed link [T 4.4.4]."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.model.robot import Link, Robot
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A frame whose motion is known: an IMU or the fixed link."""
+
+    name: str
+    link: int
+    """Index of the link."""
+    L_H_S: Array
+    """Pose of the frame in the link, shape (4, 4) [m]."""
+
+
+def assign_owners(links: Sequence[Link], sources: Sequence[Source]) -> tuple[int, ...]:
+    """
+    Give each link to the source that is nearest in the tree.
+
+    The thesis leaves the choice open [T section 4.4.4]. Ties go to the side of the URDF root, and
+    then to the source listed first; no link is served across an FT sensor unless its submodel has
+    no source.
+
+    Parameters
+    ----------
+    links : sequence of Link
+        All links.
+    sources : sequence of Source
+        At least one; of several on one link the first serves.
+
+    Returns
+    -------
+    tuple of int
+        Index of the source of each link.
+
+    """
+    owner = [-1] * len(links)
+    distance = [0] * len(links)
+    neighbours: list[list[tuple[int, bool, bool]]] = [[] for _ in links]
+    for k, link in enumerate(links):
+        if link.parent >= 0:
+            across = link.ft_sensor >= 0
+            neighbours[link.parent].append((k, False, across))
+            neighbours[k].append((link.parent, True, across))
+    heap = [(0, False, source.link, s) for s, source in enumerate(sources)]
+    for across_sensors in (False, True):
+        heapq.heapify(heap)
+        while heap:
+            d, _, k, s = heapq.heappop(heap)
+            if owner[k] >= 0 and owner[k] != s:
+                continue
+            if owner[k] < 0:
+                owner[k], distance[k] = s, d
+            for other, upwards, across in neighbours[k]:
+                if owner[other] < 0 and (across_sensors or not across):
+                    heapq.heappush(heap, (d + 1, upwards, other, s))
+        heap = [(distance[k], False, k, s) for k, s in enumerate(owner) if s >= 0]
+    return tuple(owner)
+
+
+def serving_sources(robot: Robot, imus: Sequence[int]) -> tuple[NDArray[np.intp], list[Source]]:
+    """
+    Return the sources of motion that serve at least one link.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links, IMUs and fixed frame.
+    imus : sequence of int
+        IMUs that work.
+
+    Returns
+    -------
+    imus : ndarray
+        Indices of the IMUs that serve; empty with a fixed link.
+    sources : list of Source
+
+    """
+    if robot.fixed_frame:
+        return np.empty(0, dtype=np.intp), [
+            Source(robot.fixed_frame, *robot.frame(robot.fixed_frame))
+        ]
+    candidates = [
+        Source(robot.imus[k].name, robot.imus[k].link, robot.imus[k].L_H_S) for k in imus
+    ]
+    serving = sorted(set(assign_owners(robot.links, candidates)))
+    return np.array([imus[s] for s in serving], dtype=np.intp), [candidates[s] for s in serving]
