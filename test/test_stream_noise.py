@@ -44,11 +44,12 @@ STATED = {
     'imus': ['head'],
     'contacts': ['sole', 'hand', 'thigh', 'root'],
     'derivative_joint_noise': 2e-4,
-    'derivative_gyroscope_noise': 4e-3,
+    'derivative_gyroscope_noise': 9e-3,
     'joint_velocity_noise': 0.05,
     'assumed_position_noise': 0.02,
     'ft.leg_sensor.noise': FT_NOISE,
     'imu.head.accelerometer_noise': 0.07,
+    'imu.head.gyroscope_noise': 4e-3,
 }
 # The same products of the same weights.
 ROUND_OFF = 1e-12
@@ -80,7 +81,7 @@ def assert_rows(rows, wanted):
         np.testing.assert_allclose(row, wanted, rtol=ROUND_OFF)
 
 
-@pytest.mark.parametrize('kind', ['savitzky_golay', 'kalman', 'adaptive_window'])
+@pytest.mark.parametrize('kind', ['savitzky_golay', 'kalman'])
 @pytest.mark.parametrize('delay', [0.0, 0.02])
 def test_what_is_filtered_has_the_noise_of_its_filter_at_its_rate(kind, delay):
     settings = settings_of(
@@ -97,6 +98,58 @@ def test_what_is_filtered_has_the_noise_of_its_filter_at_its_rate(kind, delay):
     assert noise.joints.all()
     assert noise.imus.all()
     assert noise.fts.all()
+
+
+def test_a_window_that_adapts_has_no_noise_that_could_be_stated(rng):
+    adapts = {'derivative_filter': 'adaptive_window'}
+    noise = noise_of(settings_of(**adapts))
+    assert not noise.joints.any()
+    assert not noise.imus.any()
+    assert noise.fts.all()
+    # What does not go through the filter errs as ever.
+    settings = settings_of(**adapts, acceleration_source='zero')
+    assert noise_of(settings).joints.all()
+    settings = settings_of(**adapts, angular_acceleration_source='zero')
+    assert noise_of(settings).imus.all()
+
+
+@pytest.mark.parametrize('smooth', [False, True])
+def test_an_array_takes_nothing_from_the_derivative_of_a_gyroscope(smooth):
+    settings = settings_of(angular_acceleration_source='array', smooth_readings=smooth)
+    covariance = noise_of(settings).model.imus[0]
+    weights = filter_weights(smoother(settings), IMU_RATE, smooth=True)
+    size = np.linalg.norm(weights[0]) if smooth else 1.0
+    wanted = np.diag([(4e-3 * size) ** 2, (0.07 * size) ** 2, 0.0])
+    np.testing.assert_allclose(covariance, wanted, rtol=ROUND_OFF)
+
+
+def test_each_imu_has_its_own_noise_and_an_accelerometer_needs_no_filter_of_derivatives():
+    settings = settings_of(
+        imus=['head', 'hip'],
+        **{
+            'imu.hip.measures': 'accelerometer',
+            'imu.hip.accelerometer_noise': 0.2,
+            'imu.hip.gyroscope_noise': 0.5,
+        },
+    )
+    slow = 20.0
+    robot = robot_of(settings)
+    rates = rates_of(robot)._replace(imus=np.array([IMU_RATE, slow]))
+    noise = build_noise(settings, robot, rates)
+    weights = filter_weights(gyroscope_differentiator(settings), IMU_RATE)
+    assert_rows(noise.model.imus[:1], imu_covariance(4e-3, 0.07, weights))
+    assert_rows(noise.model.imus[1:, 1:, 1:], np.diag([0.04, 0.0]))
+    assert noise.imus.all()
+    filters = StreamFilters(settings)
+    assert [filters.learn_next(robot, rates) for _ in range(3)] == [True, True, False]
+
+
+@pytest.mark.parametrize(('delay', 'periods'), [(0.008, 2), (0.02, 4), (0.0201, 5)])
+def test_the_instant_that_is_estimated_is_that_of_a_joint_state(delay, periods):
+    rate = 200.0
+    settings = settings_of(filter_delay=delay, velocity_source='filter')
+    weights = filter_weights(joint_differentiator(settings, 1), rate, delay=periods / rate)
+    assert_rows(noise_of(settings, joint=rate).model.joints, joint_covariance(2e-4, weights))
 
 
 def test_velocities_of_messages_err_by_themselves():
@@ -155,6 +208,8 @@ def test_noise_is_stated_only_where_the_filter_works(rate, rng):
     assert not noise.covers(sample._replace(imu_states=fresh))
     # What is not used may be unknown.
     assert noise.covers(sample._replace(imu_states=np.full_like(fresh, SensorState.WARMING)))
+    # Half of it is used.
+    assert not noise.covers(sample._replace(imu_states=np.full_like(fresh, SensorState.PARTIAL)))
 
 
 def test_one_filter_at_a_time_is_learnt():
@@ -162,9 +217,9 @@ def test_one_filter_at_a_time_is_learnt():
     robot = robot_of(settings)
     filters = StreamFilters(settings)
     # Joint positions and the gyroscope; FT readings are not filtered.
-    assert [filters.learn_next(rates_of(robot)) for _ in range(3)] == [True, True, False]
-    assert not filters.learn_next(rates_of(robot, joint=1.01 * JOINT_RATE))
-    assert filters.learn_next(rates_of(robot, joint=1.1 * JOINT_RATE))
+    assert [filters.learn_next(robot, rates_of(robot)) for _ in range(3)] == [True, True, False]
+    assert not filters.learn_next(robot, rates_of(robot, joint=1.01 * JOINT_RATE))
+    assert filters.learn_next(robot, rates_of(robot, joint=1.1 * JOINT_RATE))
 
 
 def test_live_deviations_follow_the_rates(rng):

@@ -16,7 +16,7 @@ from inertial_estimation.sample import Sample
 from inertial_estimation.streams.stream import StreamRates
 from inertial_estimation.uncertainty.deviations import Deviations, Uncertainty
 from inertial_estimation.uncertainty.stream_noise import (
-    FRESH,
+    USED,
     StreamFilters,
     StreamNoise,
     stream_noise,
@@ -98,9 +98,10 @@ class LiveUncertainty:
         """Return the noise at these rates; None while filters are to be learnt."""
         usable = self._usable(sample, rates)
         if self._found is None or any(map(_differ, usable, self._rates)):
-            if self._filters.learn_next(usable):
+            robot = self._estimator.robot
+            if self._filters.learn_next(robot, usable):
                 return None
-            noise = stream_noise(self._settings, self._estimator.robot, usable, self._filters)
+            noise = stream_noise(self._settings, robot, usable, self._filters)
             self._found = noise, Uncertainty(self._estimator, noise.model)
             self._rates = usable
         self._looked_ns = sample.stamp_ns
@@ -111,7 +112,7 @@ class LiveUncertainty:
         states = sample.joint_states, sample.imu_states, sample.ft_states
         return StreamRates(
             *(
-                now if state is None else np.where(state == FRESH, now, before)
+                now if state is None else np.where(np.isin(state, USED), now, before)
                 for now, before, state in zip(rates, self._rates, states, strict=True)
             )
         )

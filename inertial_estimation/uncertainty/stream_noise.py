@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan
+from itertools import chain
+from math import ceil, isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from inertial_estimation.filters.derivatives import (
     smoother,
 )
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import Imu
 from inertial_estimation.sample import Sample, SensorState
 from inertial_estimation.streams.stream import StreamRates
 from inertial_estimation.uncertainty.filtered_noise import (
@@ -34,7 +36,10 @@ Mask = NDArray[np.bool_]
 
 ALIKE = 0.02
 """Rates that differ by less than this part share their weights: 1 % of a derivative's noise."""
-FRESH = np.uint8(SensorState.FRESH)
+ROUND_OFF = 0.01
+"""Part of a period by which a delay may exceed whole periods and count as them."""
+USED = np.array([SensorState.FRESH, SensorState.PARTIAL], dtype=np.uint8)
+"""States of readings that something is taken from."""
 UNFILTERED, JOINT, GYROSCOPE, READING = '', 'joint', 'gyroscope', 'reading'
 """Kinds of filters: of joint positions, of a gyroscope, and of whole readings."""
 NO_DERIVATIVES = np.array([[1.0], [0.0], [0.0]])
@@ -70,7 +75,7 @@ class StreamNoise:
         """
         states = sample.joint_states, sample.imu_states, sample.ft_states
         return bool(self.joints.any()) and not any(
-            (~known if state is None else (state == FRESH) & ~known).any()
+            (~known if state is None else np.isin(state, USED) & ~known).any()
             for known, state in zip((self.joints, self.imus, self.fts), states, strict=True)
         )
 
@@ -79,8 +84,8 @@ class StreamFilters:
     """
     Noise of what a sample holds, behind the filters of the settings.
 
-    What a filter makes of its samples takes milliseconds to find out, tens of them for a window
-    that adapts. It is kept.
+    What a filter makes of its samples takes milliseconds to find out. It is kept. A window that
+    adapts has no noise that could be stated: how long it is depends on the motion.
 
     Parameters
     ----------
@@ -91,13 +96,10 @@ class StreamFilters:
 
     def __init__(self, settings: EstimatorSettings) -> None:
         self._settings = settings
-        velocities = settings.velocity_source == 'filter'
-        smooth, derives = settings.smooth_readings, settings.angular_acceleration_source
-        filters_joints = velocities or settings.acceleration_source == 'filter'
-        reading = READING if smooth else UNFILTERED
-        self._joints = JOINT if filters_joints else UNFILTERED
-        self._imus = GYROSCOPE if derives == 'filter' and not smooth else reading
-        self._fts = reading
+        sources = settings.velocity_source, settings.acceleration_source
+        self._joints = JOINT if 'filter' in sources else UNFILTERED
+        self._readings = READING if settings.smooth_readings else UNFILTERED
+        self._derives = settings.angular_acceleration_source == 'filter'
         self._weights: dict[str, list[tuple[float, Array | None]]] = {}
 
     def joint(self, rate: float) -> Array | None:
@@ -126,14 +128,14 @@ class StreamFilters:
             neglects_acceleration=settings.acceleration_source == 'zero',
         )
 
-    def imu(self, name: str, rate: float) -> Array | None:
+    def imu(self, imu: Imu, rate: float) -> Array | None:
         """
         Return the noise of an IMU.
 
         Parameters
         ----------
-        name : str
-            Its name.
+        imu : Imu
+            Its name, and what it measures.
         rate : float
             Of its messages, NaN where it is not known [Hz].
 
@@ -141,16 +143,18 @@ class StreamFilters:
         -------
         ndarray, shape (3, 3), or None
             Covariance of angular velocity, proper acceleration and angular acceleration along an
-            axis; None: not known at this rate.
+            axis; None: not known at this rate. The angular acceleration has none unless it is
+            the gyroscope's derivative: that from an array is made of the accelerations.
 
         """
-        settings, weights = self._settings, self._at(self._imus, rate)
+        weights = self._at(self._kind_of(imu), rate)
         if weights is None:
             return None
-        if settings.angular_acceleration_source == 'zero':
+        if not self._derives:
             weights = weights * NO_DERIVATIVES
-        accelerometer = settings.imu_of(name).accelerometer_noise * _size(weights[0])
-        return imu_covariance(settings.derivative_gyroscope_noise, accelerometer, weights)
+        stated = self._settings.imu_of(imu.name)
+        accelerometer = stated.accelerometer_noise * _size(weights[0])
+        return imu_covariance(stated.gyroscope_noise, accelerometer, weights)
 
     def ft(self, name: str, rate: float) -> Array | None:
         """
@@ -169,19 +173,21 @@ class StreamFilters:
             Standard deviation of its readings before calibration; None: not known at this rate.
 
         """
-        weights = self._at(self._fts, rate)
+        weights = self._at(self._readings, rate)
         return (
             None
             if weights is None
             else _size(weights[0]) * np.array(self._settings.ft_of(name).noise)
         )
 
-    def learn_next(self, rates: StreamRates) -> bool:
+    def learn_next(self, robot: Robot, rates: StreamRates) -> bool:
         """
         Find out what one filter does that is not known yet at its rate, if there is one.
 
         Parameters
         ----------
+        robot : Robot
+            Its joints and sensors.
         rates : StreamRates
             Of all streams.
 
@@ -191,12 +197,21 @@ class StreamFilters:
             Whether there was one.
 
         """
-        for kind, own in zip((self._joints, self._imus, self._fts), rates, strict=True):
-            for rate in own.tolist():
-                if kind != UNFILTERED and not isnan(rate) and self._kept(kind, rate) is None:
-                    self._at(kind, rate)
-                    return True
+        kinds = (
+            [self._joints] * len(robot.joint_names),
+            [self._kind_of(imu) for imu in robot.imus],
+            [self._readings] * len(robot.ft_sensors),
+        )
+        for kind, rate in zip(chain(*kinds), chain(*(own.tolist() for own in rates)), strict=True):
+            if kind != UNFILTERED and not isnan(rate) and self._kept(kind, rate) is None:
+                self._at(kind, rate)
+                return True
         return False
+
+    def _kind_of(self, imu: Imu) -> str:
+        """Return the kind of filter that the readings of an IMU go through."""
+        derives = self._derives and imu.measures != 'accelerometer'
+        return GYROSCOPE if derives and self._readings == UNFILTERED else self._readings
 
     def _at(self, kind: str, rate: float) -> Array | None:
         """Return the weights of a kind of filter; None: there is no rate, or none it works at."""
@@ -218,6 +233,8 @@ class StreamFilters:
     def _learn(self, kind: str, rate: float) -> Array | None:
         """Return what a kind of filter makes of its samples; None: it does not work."""
         settings = self._settings
+        if settings.derivative_filter == 'adaptive_window':
+            return None
         differentiator: Differentiator
         if kind == JOINT:
             differentiator = joint_differentiator(settings, 1)
@@ -225,7 +242,9 @@ class StreamFilters:
             differentiator = gyroscope_differentiator(settings)
         else:
             differentiator = smoother(settings)
-        delay, smooth = settings.filter_delay, settings.smooth_readings
+        # The instant is that of a joint state, the first one that lies so far back.
+        delay = ceil(settings.filter_delay * rate - ROUND_OFF) / rate
+        smooth = settings.smooth_readings
         try:
             return filter_weights(differentiator, rate, delay=delay, smooth=smooth)
         except ConfigError:
@@ -256,7 +275,7 @@ def stream_noise(
 
     """
     joints = [filters.joint(rate) for rate in rates.joints.tolist()]
-    imus = [filters.imu(s.name, r) for s, r in zip(robot.imus, rates.imus.tolist(), strict=True)]
+    imus = [filters.imu(s, r) for s, r in zip(robot.imus, rates.imus.tolist(), strict=True)]
     fts = [
         filters.ft(s.name, r) for s, r in zip(robot.ft_sensors, rates.fts.tolist(), strict=True)
     ]
