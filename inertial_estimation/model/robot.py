@@ -11,17 +11,15 @@ is the row order of every array of the package.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from xml.etree.ElementTree import Element
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import FrameNotFound, ModelError, NameNotFound, ShapeError
+from inertial_estimation.errors import FrameNotFound, ModelError, ShapeError
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.inertial_sensors import InertialSensors, same_place
 from inertial_estimation.model.sensors import (
@@ -31,34 +29,24 @@ from inertial_estimation.model.sensors import (
     LinkSensor,
     LinkSensorSpec,
     check_lists,
-    check_unique,
     read_only,
 )
 from inertial_estimation.model.submodels import Submodel, decompose
+from inertial_estimation.model.tree import (
+    Link,
+    cut_model,
+    place_ft,
+    read_frames,
+    read_links,
+    select_ft_specs,
+)
 from inertial_estimation.model.urdf_numbers import check_numbers
 
 Array = NDArray[np.float64]
 
+__all__ = ['STANDARD_GRAVITY', 'Link', 'Robot']
+
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
-ROOT_JOINT = '/root'
-"""Pinocchio's name for the joint above the root link; no joint of a URDF is called so."""
-
-
-@dataclass(frozen=True, eq=False)
-class Link:
-    """A rigid body and the joint or FT sensor that ties it to its parent."""
-
-    name: str
-    parent: int
-    """Index of the parent link, -1 for the root."""
-    joint: int
-    """Index into ``joint_names``, -1 for the root and beyond an FT sensor."""
-    ft_sensor: int
-    """Index into ``ft_sensors`` of the sensor towards the root, -1 if a joint is there."""
-    P_H_L: Array
-    """Pose of this link in its parent at joint position zero, shape (4, 4) [m]."""
-    motion: Array
-    """Motion subspace of the joint in this link's frame, (6,) [linear; angular]; zero if none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,10 +148,10 @@ class Robot:
         text = urdf_text.load_text(urdf)
         root = urdf_text.parse(text)
         check_numbers(root)
-        specs = _select_ft_specs(root, ft_sensors)
-        model = _cut_model(root, specs, joints, locked_positions or {})
-        links, joint_names = _read_links(model, [spec.joint for spec in specs])
-        sensors = InertialSensors.read(root, _read_frames(model), accelerometers, gyroscopes)
+        specs = select_ft_specs(root, ft_sensors)
+        model = cut_model(root, specs, joints, locked_positions or {})
+        links, joint_names = read_links(model, [spec.joint for spec in specs])
+        sensors = InertialSensors.read(root, read_frames(model), accelerometers, gyroscopes)
         by_default = imus is None and not fixed_link
         robot = cls(
             name=root.get('name', ''),
@@ -172,7 +160,7 @@ class Robot:
             joint_names=joint_names,
             parameters=read_only([i.toDynamicParameters() for i in model.inertias[1:]]),
             frames=sensors.frames,
-            ft_sensors=tuple(_place_ft(spec, links, k) for k, spec in enumerate(specs)),
+            ft_sensors=tuple(place_ft(spec, links, k) for k, spec in enumerate(specs)),
             accelerometers=sensors.accelerometers,
             gyroscopes=sensors.gyroscopes,
             imus=sensors.pairs() if by_default else sensors.imus(imus or ()),
@@ -296,135 +284,3 @@ class Robot:
         if values.shape != self.parameters.shape:
             raise ShapeError('parameters', self.parameters.shape, values.shape)
         return replace(self, parameters=values)
-
-
-def _select_ft_specs(root: Element, chosen: Iterable[str | FtSpec] | None) -> list[FtSpec]:
-    """Return the sensors to cut at: given ones, named tags, or all tags."""
-    tags = urdf_text.ft_specs(root)
-    specs = []
-    for item in tags if chosen is None else chosen:
-        if isinstance(item, FtSpec):
-            specs.append(item)
-            continue
-        if item not in tags:
-            raise NameNotFound('FT sensor tag', item, tags)
-        found = tags[item]
-        if isinstance(found, ModelError):
-            raise found
-        specs.append(found)
-    check_unique('FT sensors', [spec.name for spec in specs])
-    return specs
-
-
-def _cut_model(
-    root: Element,
-    specs: list[FtSpec],
-    joints: Iterable[str] | None,
-    locked_positions: Mapping[str, float],
-) -> pin.Model:
-    """Return Pinocchio's model with a floating root, floating FT joints, unused joints locked."""
-    types = urdf_text.joint_types(root)
-    kept = set(urdf_text.check_joints(types, joints))
-    for name, position in locked_positions.items():
-        _check_locked(name, position, types, kept)
-    text = urdf_text.free_ft_joints(root, specs)
-    try:
-        model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer(), ROOT_JOINT)
-    except (ValueError, RuntimeError) as error:
-        raise ModelError(f'Pinocchio cannot read the robot description: {error}') from error
-    kept |= {ROOT_JOINT, *(spec.joint for spec in specs)}
-    locked = [k for k in range(1, model.njoints) if model.names[k] not in kept]
-    if not locked:
-        return model
-    q = pin.neutral(model)
-    for name, position in locked_positions.items():
-        _set_position(model, q, model.getJointId(name), position)
-    return pin.buildReducedModel(model, locked, q)
-
-
-def _check_locked(
-    name: str, position: float, types: Mapping[str, str], kept: Collection[str]
-) -> None:
-    """Raise unless a joint can be locked at a position."""
-    if name not in types:
-        raise NameNotFound('joint', name, types)
-    if types[name] == 'fixed' or name in kept:
-        raise ModelError(f"locked_positions names '{name}', which is not a locked joint")
-    if types[name] not in (*urdf_text.ONE_DOF, 'mimic'):
-        raise ModelError(
-            f"locked_positions names '{name}' of type '{types[name]}', which one number does not "
-            'place; it can stay at its zero only'
-        )
-    if not np.isfinite(position):
-        raise ModelError(f"locked_positions puts '{name}' at {position}")
-
-
-def _set_position(model: pin.Model, q: Array, joint: int, position: float) -> None:
-    """Write a joint position into a configuration; continuous joints have two entries."""
-    start, size = model.joints[joint].idx_q, model.joints[joint].nq
-    q[start : start + size] = position if size == 1 else (np.cos(position), np.sin(position))
-
-
-def _read_links(
-    model: pin.Model, ft_joints: list[str]
-) -> tuple[tuple[Link, ...], tuple[str, ...]]:
-    """Read links and joint names; Pinocchio's joint k + 1 moves link k."""
-    names: dict[int, str] = {}
-    for frame in model.frames:
-        if frame.type == pin.FrameType.BODY:
-            names.setdefault(frame.parentJoint, frame.name)
-    links: list[Link] = []
-    joint_names: list[str] = []
-    for k in range(1, model.njoints):
-        joint = ft_sensor = -1
-        motion = np.zeros(6)
-        if model.names[k] in ft_joints:
-            ft_sensor = ft_joints.index(model.names[k])
-        elif k > 1:
-            joint = len(joint_names)
-            joint_names.append(model.names[k])
-            motion = _motion_subspace(model.joints[k])
-        placement = model.jointPlacements[k].homogeneous if k > 1 else np.eye(4)
-        links.append(
-            Link(
-                name=names[k],
-                parent=model.parents[k] - 1 if k > 1 else -1,
-                joint=joint,
-                ft_sensor=ft_sensor,
-                P_H_L=read_only(placement),
-                motion=read_only(motion),
-            )
-        )
-    return tuple(links), tuple(joint_names)
-
-
-def _motion_subspace(joint: pin.JointModel) -> Array:
-    """Return the motion subspace of a joint with one degree of freedom, in its own frame."""
-    data = joint.createData()
-    joint.calc(data, np.array([0.0] if joint.nq == 1 else [1.0, 0.0]))
-    return np.asarray(data.S).reshape(6)
-
-
-def _read_frames(model: pin.Model) -> dict[str, tuple[int, Array]]:
-    """Return link and pose of every named frame; of equal names a link wins over a joint."""
-    frames: dict[str, tuple[int, Array]] = {}
-    for kinds in ((pin.FrameType.BODY,), (pin.FrameType.JOINT, pin.FrameType.FIXED_JOINT)):
-        for frame in model.frames:
-            if frame.type in kinds and frame.parentJoint > 0 and frame.name != ROOT_JOINT:
-                pose = read_only(frame.placement.homogeneous)
-                frames.setdefault(frame.name, (frame.parentJoint - 1, pose))
-    return frames
-
-
-def _place_ft(spec: FtSpec, links: Sequence[Link], index: int) -> FtSensor:
-    """Return the sensor with the links on its two sides."""
-    child = next(k for k, link in enumerate(links) if link.ft_sensor == index)
-    return FtSensor(
-        name=spec.name,
-        joint=spec.joint,
-        frame=spec.frame,
-        parent=links[child].parent,
-        child=child,
-        child_H_sensor=read_only(spec.pose),
-        direction=1 if spec.child_to_parent else -1,
-    )
