@@ -34,6 +34,7 @@ ARM, LEG, FOOT = range(3)
 STALE, ABSENT = SensorState.STALE, SensorState.ABSENT
 MOTION = ('positions', 'velocities', 'accelerations')
 IMU = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
+PARTS = (('angular_velocities', 'angular_accelerations'), ('proper_accelerations',))
 DOUBTFUL = np.uint8(Quality.ASSUMED | Quality.MERGED | Quality.UNDETERMINED)
 
 
@@ -172,6 +173,46 @@ def test_one_imu_of_two_costs_nothing_and_both_cost_all(rng):
     assert (head.n_samples, thigh.n_samples) == (4, 2)
 
 
+def leave_out(samples, rows, column, *quantities):
+    """Let an IMU leave a quantity out, as covariance[0] = -1 says."""
+    lose(samples, quantities, 'imu_states', rows, column, SensorState.PARTIAL)
+
+
+@pytest.mark.parametrize(
+    ('quantities', 'rest'),
+    [
+        (PARTS[0], 'acceleration'),
+        (PARTS[1], 'angular velocity'),
+    ],
+)
+def test_an_imu_that_leaves_a_quantity_out_has_not_failed(rng, quantities, rest):
+    robot, settings = setup()
+    samples = record(robot, rng)
+    leave_out(samples, slice(2, 6), 0, *quantities)
+    (cause,) = causes_of(samples, robot, settings)
+    assert cause.cause == f'IMU head partial: measures only the {rest}'
+    assert (cause.state, cause.n_samples) == (f'only_{rest.replace(" ", "_")}', 4)
+    assert cause.nan_contacts == cause.nan_torques == cause.doubtful_torques == ()
+
+
+def test_what_an_imu_is_declared_to_measure_is_no_cause(rng):
+    robot, settings = setup(**{'imu.head.measures': 'gyroscope'})
+    samples = record(robot, rng)
+    samples.proper_accelerations[:, 0] = np.nan
+    assert causes_of(samples, robot, settings) == ()
+
+
+def test_two_partial_imus_do_for_one_whole_one(rng):
+    robot, settings = setup()
+    samples = record(robot, rng)
+    leave_out(samples, slice(None), 0, 'proper_accelerations')
+    leave_out(samples, slice(None), 1, 'angular_velocities', 'angular_accelerations')
+    assert np.isfinite(replay_of(samples, robot, settings).clean.torques).all()
+    causes = causes_of(samples, robot, settings)
+    assert [cause.name for cause in causes] == ['head', 'thigh']
+    assert not any(cause.nan_contacts or cause.nan_torques for cause in causes)
+
+
 def test_contacts_that_are_not_told_apart_are_named_together(rng):
     robot, settings = setup(contacts=['root', 'thigh', 'shank', 'sole', 'hand'])
     causes = causes_of(record(robot, rng), robot, settings)
@@ -193,6 +234,8 @@ def test_causes_explain_all_that_the_estimate_flags_and_nothing_else(rng):
                 lose(samples, MOTION, 'joint_states', rows, column, STALE)
         for k in rng.choice(3, rng.integers(0, 4), replace=False):
             lose(samples, ['ft_readings'], 'ft_states', rng.random(N) < 0.5, k, STALE)
+        if trial % 2:
+            leave_out(samples, rng.random(N) < 0.5, 0, *PARTS[trial % 4 == 1])
         lose(samples, IMU, 'imu_states', rng.random(N) < 0.3, rng.integers(2), STALE)
         estimate = replay_of(samples, robot, settings).clean
         causes = causes_of(samples, robot, settings)

@@ -10,11 +10,10 @@ as the estimate's own `Quality`: what a failed FT sensor merges, what rests on w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.estimation.bodies import Bits, with_ways
 from inertial_estimation.estimation.body_motion import BodyMotion
 from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.dependence import JointDependence, joint_dependence
@@ -22,10 +21,10 @@ from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.faults import Used, alike, working_with
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.solvers import Solvers
+from inertial_estimation.logs.cause_entries import Entry, Key, cause_reports
 from inertial_estimation.logs.failures import (
     EARLY,
     STARTING,
-    STATES,
     TOUCHED,
     UNTOLD,
     Codes,
@@ -35,24 +34,11 @@ from inertial_estimation.logs.failures import (
 from inertial_estimation.logs.figures import CauseReport
 from inertial_estimation.logs.reach import Reach
 from inertial_estimation.logs.replay import Replay
-from inertial_estimation.logs.wording import describe
-from inertial_estimation.sample import Array, SensorState
+from inertial_estimation.sample import SensorState
 
 Mask = NDArray[np.bool_]
 
-KINDS = ('start', 'joint', 'imu', 'ft', 'touch', 'contact', 'offset')
-
-
-@dataclass
-class _Entry:
-    """What one cause reaches; names of contacts and joints."""
-
-    rows: Mask
-    nan_contacts: set[str] = field(default_factory=set)
-    nan_torques: set[str] = field(default_factory=set)
-    gave_way_to: set[str] = field(default_factory=set)
-    doubtful_contacts: set[str] = field(default_factory=set)
-    doubtful_torques: set[str] = field(default_factory=set)
+WELL = np.uint8(SensorState.FRESH)
 
 
 def find_causes(replay: Replay, offset_reach: Reach) -> tuple[CauseReport, ...]:
@@ -84,46 +70,47 @@ class _Causes:
         self.contacts = replay.clean.contacts[: len(settings.contacts)]
         self.defaults = ContactSet(self.contacts, (True,) * len(self.contacts))
         arrays = settings.angular_acceleration_source == 'array'
-        motion = BodyMotion(robot, arrays=arrays)
+        self.motion = motion = BodyMotion(robot, arrays=arrays)
         self.solvers = Solvers(robot, settings.length_scale, settings.rank_tolerance, motion)
-        self.whole = self._plan((True,) * len(robot.imus), (True,) * len(robot.ft_sensors))
-        self.entries: dict[tuple[str, str, int], _Entry] = {}
-        self.settled: frozenset[tuple[str, str, int]] = frozenset()
+        self.whole = self._plan(motion.bits, (True,) * len(robot.ft_sensors))
+        self.entries: dict[Key, Entry] = {}
+        self.settled: frozenset[Key] = frozenset()
 
     def find(self, offset_reach: Reach) -> tuple[CauseReport, ...]:
         """Go through sensors and joints, contacts, and offsets."""
         robot, recording = self.robot, self.replay.recording
         dynamics = self.whole.dynamics
-        failed = find_failures(recording, robot, Used.by(self.solvers.motion, dynamics))
+        failed = find_failures(recording, robot, Used.by(self.motion, dynamics))
         start = failed.starting(recording.times, self.replay.settings.derivative_window)
         self.start = start
         for part in (np.flatnonzero(~start), np.flatnonzero(start)):
-            for pattern, rows in alike(failed.sensors[part]):
+            for _, rows in alike(failed.patterns[part]):
                 if len(rows):
-                    chosen = np.isin(np.arange(len(start)), part[rows])
-                    self._add_pattern(pattern, failed, chosen)
+                    self._add_pattern(failed, np.isin(np.arange(len(start)), part[rows]))
             self.settled = frozenset(self.entries)
         self._add_touches()
         self._add_undetermined()
         self._add_offsets(offset_reach)
-        return self._reports()
+        return cause_reports(self.entries, self.replay)
 
-    def _add_pattern(self, pattern: Mask, failed: Failures, chosen: Mask) -> None:
-        """Add what the samples with a certain set of failed sensors tell."""
-        imus_fail, fts_fail = np.split(pattern, [len(self.robot.imus)])
-        plan = self._plan(tuple((~imus_fail).tolist()), tuple((~fts_fail).tolist()))
+    def _add_pattern(self, failed: Failures, chosen: Mask) -> None:
+        """Add what samples tell in which the same sensors failed."""
+        first = int(np.argmax(chosen))
+        imus_fail, fts_fail = failed.imus[first] != WELL, failed.fts[first] != WELL
+        bits = tuple(failed.delivered[first].tolist())
+        plan = self._plan(bits, tuple((~fts_fail).tolist()))
         self._add_fts(plan, fts_fail, failed.fts, chosen)
         self._add_imus(plan, imus_fail, failed.imus, chosen)
         self._add_joints(plan, failed.joints, chosen)
 
-    def _plan(self, imus: tuple[bool, ...], fts: tuple[bool, ...]) -> Plan:
-        """Return the plan for the sensors that work and all joints."""
+    def _plan(self, bits: Bits, fts: tuple[bool, ...]) -> Plan:
+        """Return the plan for what IMUs deliver, the FT sensors that work and all joints."""
         none = (False,) * len(self.robot.joint_names)
-        motion = self.solvers.motion
-        bits = tuple(b if works else 0 for b, works in zip(motion.bits, imus, strict=True))
-        return self.solvers.get(working_with(motion, bits, fts, none, none), self.defaults).plan
+        return self.solvers.get(
+            working_with(self.motion, bits, fts, none, none), self.defaults
+        ).plan
 
-    def _entry(self, kind: str, name: str, code: int, rows: Mask) -> _Entry:
+    def _entry(self, kind: str, name: str, code: int, rows: Mask) -> Entry:
         """
         Return what is known of a cause, for more samples now.
 
@@ -133,9 +120,9 @@ class _Causes:
         key = (kind, name, code)
         if self.start[rows].any() and code in EARLY and key not in self.settled:
             key = ('start', '', STARTING)
-        entry = self.entries.setdefault(key, _Entry(np.zeros_like(rows)))
+        entry = self.entries.setdefault(key, Entry(np.zeros_like(rows)))
         entry.rows |= rows
-        return _Entry(rows) if key in self.settled else entry
+        return Entry(rows) if key in self.settled else entry
 
     def _add_joints(self, plan: Plan, codes: Codes, chosen: Mask) -> None:
         depends = self._dependence(plan)
@@ -158,7 +145,9 @@ class _Causes:
 
     def _dependence(self, plan: Plan) -> JointDependence:
         unknowns = [self.contacts[c].unknowns for c in plan.active]
-        return joint_dependence(self.robot, plan.dynamics.forest, plan.balance, unknowns)
+        ways = plan.motion.layout.ways if plan.motion else {}
+        forest = with_ways(plan.dynamics.forest, ways)
+        return joint_dependence(self.robot, forest, plan.balance, unknowns)
 
     def _add_imus(self, plan: Plan, failed: Mask, codes: Codes, chosen: Mask) -> None:
         """Add failed IMUs; without any, everything that they would have served is NaN."""
@@ -201,8 +190,8 @@ class _Causes:
         """Return the torques that the loss of these sensors spoils."""
         works = np.ones(len(self.robot.ft_sensors), dtype=bool)
         works[lost] = False
-        every_imu = (True,) * len(self.robot.imus)
-        alone = plan if (plan.used_fts == works).all() else self._plan(every_imu, tuple(works))
+        all_else = self.motion.bits, tuple(works)
+        alone = plan if (plan.used_fts == works).all() else self._plan(*all_else)
         return self._joints(alone.quality.torques & np.uint8(Quality.MERGED) != 0)
 
     def _add_touches(self) -> None:
@@ -259,52 +248,3 @@ class _Causes:
 
     def _joints(self, flags: Mask) -> set[str]:
         return {self.robot.joint_names[j] for j in np.flatnonzero(flags)}
-
-    def _reports(self) -> tuple[CauseReport, ...]:
-        """Return the causes: by kind, in the order of the robot."""
-        robot, times = self.robot, self.replay.recording.times
-        contacts = [contact.name for contact in self.replay.clean.contacts]
-        fts = [sensor.name for sensor in robot.ft_sensors]
-        imus = [imu.name for imu in robot.imus]
-        orders = {'joint': list(robot.joint_names), 'imu': imus, 'ft': fts, 'offset': fts}
-
-        def place(key: tuple[str, str, int]) -> tuple[int, int, int]:
-            kind, name, code = key
-            names = orders.get(kind)
-            return KINDS.index(kind), names.index(name) if names else 0, code
-
-        return tuple(
-            _report(key, self.entries[key], times, contacts, orders['joint'])
-            for key in sorted(self.entries, key=place)
-        )
-
-
-def _report(
-    key: tuple[str, str, int],
-    entry: _Entry,
-    times: Array,
-    contacts: list[str],
-    joints: list[str],
-) -> CauseReport:
-    kind, name, code = key
-    rows = np.flatnonzero(entry.rows)
-    always = len(rows) == len(times)
-    return CauseReport(
-        cause=describe(kind, [name], STATES[code], always=always),
-        kind=kind,
-        name=name,
-        state=STATES[code],
-        n_samples=len(rows),
-        sample_share=len(rows) / len(times),
-        first_s=float(times[rows[0]]),
-        last_s=float(times[rows[-1]]),
-        nan_contacts=_ordered(entry.nan_contacts, contacts),
-        gave_way_to=_ordered(entry.gave_way_to, contacts),
-        nan_torques=_ordered(entry.nan_torques, joints),
-        doubtful_contacts=_ordered(entry.doubtful_contacts, contacts),
-        doubtful_torques=_ordered(entry.doubtful_torques, joints),
-    )
-
-
-def _ordered(names: set[str], order: list[str]) -> tuple[str, ...]:
-    return tuple(name for name in order if name in names)

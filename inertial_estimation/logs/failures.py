@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.faults import Used, find_faults
+from inertial_estimation.estimation.bodies import ACCELEROMETER, GYROSCOPE
+from inertial_estimation.estimation.faults import Used, delivered, find_faults
 from inertial_estimation.logs.recording import Recording
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, SampleBatch, SensorState
@@ -25,12 +26,18 @@ STARTING = NO_RATE + 2
 """Streams that come and filters that fill at the start of a log."""
 TOUCHED = NO_RATE + 3
 """Contacts that somebody felt."""
+ONLY_ACCELERATION = NO_RATE + 4
+"""An IMU that leaves the angular velocity out; the rest of it is used."""
+ONLY_ANGULAR_VELOCITY = NO_RATE + 5
+"""An IMU that leaves the acceleration out; the rest of it is used."""
 STATES = {
     **{int(state): state.name.lower() for state in SensorState},
     NO_RATE: 'no_velocity',
     UNTOLD: 'undetermined',
     STARTING: 'starting',
     TOUCHED: 'touched',
+    ONLY_ACCELERATION: 'only_acceleration',
+    ONLY_ANGULAR_VELOCITY: 'only_angular_velocity',
 }
 """Names of all codes."""
 EARLY = (int(SensorState.ABSENT), int(SensorState.WARMING))
@@ -48,11 +55,16 @@ class Failures(NamedTuple):
     fts: Codes
     """Shape (n, n_fts)."""
 
+    delivered: NDArray[np.intp]
+    """What each IMU delivers, shape (n, n_imus), see `bodies.Bits`."""
+
     @property
-    def sensors(self) -> Mask:
-        """Tell which IMUs, then FT sensors, failed, shape (n, n_imus + n_fts)."""
-        failed: Mask = np.concatenate([self.imus, self.fts], axis=1) != SensorState.FRESH
-        return failed
+    def patterns(self) -> Mask:
+        """Flags that agree where a plan does: what IMUs lack, which FT sensors failed."""
+        lacks = [self.delivered & kind == 0 for kind in (ACCELEROMETER, GYROSCOPE)]
+        states = [codes != SensorState.FRESH for codes in (self.imus, self.fts)]
+        pattern: Mask = np.concatenate([*lacks, *states], axis=1)
+        return pattern
 
     def starting(self, times: Array, window: float) -> Mask:
         """
@@ -73,7 +85,8 @@ class Failures(NamedTuple):
         ndarray of bool, shape (n,)
 
         """
-        early = np.isin(np.concatenate(self, axis=1), EARLY)
+        codes = np.concatenate([self.joints, self.imus, self.fts], axis=1)
+        early = np.isin(codes, EARLY)
         lasting = np.logical_and.reduce(early, axis=0)
         waiting = (early & ~lasting).any(axis=1)
         n = len(times) if waiting.all() else int(np.argmin(waiting))
@@ -106,7 +119,11 @@ def find_failures(recording: Recording, robot: Robot, used: Used) -> Failures:
     ft_codes = _codes(samples.ft_states, fts)
     changed = np.isnan(samples.ft_readings) & np.isfinite(recording.samples.ft_readings)
     ft_codes[np.logical_or.reduce(changed, axis=2)] = SensorState.FROZEN
-    return Failures(_joint_codes(samples, joints), _codes(samples.imu_states, imus), ft_codes)
+    bits = delivered(samples, used.motion)
+    imu_codes = _codes(samples.imu_states, imus)
+    imu_codes[imus & (bits == ACCELEROMETER)] = ONLY_ACCELERATION
+    imu_codes[imus & (bits == GYROSCOPE)] = ONLY_ANGULAR_VELOCITY
+    return Failures(_joint_codes(samples, joints), imu_codes, ft_codes, bits)
 
 
 def _joint_codes(samples: SampleBatch, failed: Mask) -> Codes:

@@ -17,7 +17,8 @@ STATES = {
     'frozen': 'frozen',
     'invalid': 'NaN or infinite',
     'warming': 'derivative filter not filled yet',
-    'partial': 'without angular velocity or without acceleration',
+    'only_acceleration': 'partial: measures only the acceleration',
+    'only_angular_velocity': 'partial: measures only the angular velocity',
     'no_velocity': 'without velocity (velocity_source: filter makes one)',
 }
 KINDS = {'joint': 'joint', 'imu': 'IMU', 'ft': 'FT'}
