@@ -1,0 +1,217 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Newton and Euler, linear in what the links weigh [T 7.2-7.5].
+
+The net wrench of a link is ``regressor(motion) @ parameters``. Summed over a submodel about its
+root it is the submodel regressor; projected on a joint's axis, over the links beyond the joint
+and before the next FT sensor, it is a row for the torque of that joint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.model.link_motions import (
+    Motion,
+    Poses,
+    cross,
+    link_motions,
+    poses_in_parents,
+    to_axes,
+)
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.spatial import hat
+from inertial_estimation.model.submodels import Submodel
+from inertial_estimation.sample import SampleBatch
+
+Array = NDArray[np.float64]
+
+
+def net_wrench_regressor(motion: Motion) -> Array:
+    """
+    Return the matrix that gives the net wrench of a link from its parameters [T 4.9, 7.2].
+
+    Parameters
+    ----------
+    motion : Motion
+        Of the link's origin, in its axes, at n instants.
+
+    Returns
+    -------
+    ndarray, shape (n, 6, 10)
+        Net wrench [force; torque] about the link's origin in its axes, over m, mc_x, mc_y, mc_z,
+        Ixx, Ixy, Iyy, Ixz, Iyz, Izz.
+
+    """
+    w, dw, a = motion
+    Y = np.zeros((len(a), 6, 10))
+    turning, squared = hat(w), hat(w) @ hat(w)
+    Y[:, :3, 0] = a
+    Y[:, :3, 1:4] = hat(dw) + squared
+    Y[:, 3:, 1:4] = -hat(a)
+    Y[:, 3:, 4:] = _inertia_times(dw) + turning @ _inertia_times(w)
+    return Y
+
+
+class SubmodelRegressor(NamedTuple):
+    """Rows of one submodel; columns are ten parameters for each of its links, in its order."""
+
+    wrench: Array
+    """
+    Sum of net wrenches about the submodel's root link, in its axes, (n, 6, 10 n_links) [T 7.4].
+    """
+    torques: Array
+    """Torque of each of its joints before sensors and contacts, (n, n_joints, 10 n_links)."""
+    joints: tuple[int, ...]
+    """Indices of these joints."""
+    root_poses: dict[int, Poses]
+    """Pose of each link of the submodel in its root link."""
+
+
+def submodel_regressors(
+    robot: Robot, samples: SampleBatch, submodels: Sequence[Submodel] | None = None
+) -> list[SubmodelRegressor]:
+    """
+    Return the rows of each submodel [T 7.2-7.5].
+
+    Parameters
+    ----------
+    robot : Robot
+        Links, joints, IMUs, fixed link; its parameters are not used.
+    samples : SampleBatch
+        Joints and IMUs; where they hold NaN, what rests on them does.
+    submodels : sequence of Submodel, optional
+        Default: all of the robot.
+
+    Returns
+    -------
+    list of SubmodelRegressor
+
+    """
+    poses = poses_in_parents(robot, samples.positions)
+    motions = link_motions(robot, samples, poses)
+    chosen = robot.submodels if submodels is None else submodels
+    return [_regressor(robot, submodel, poses, motions) for submodel in chosen]
+
+
+def poses_in_root(robot: Robot, submodel: Submodel, poses: Sequence[Poses]) -> dict[int, Poses]:
+    """
+    Return where the links of a submodel are in its root link.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links.
+    submodel : Submodel
+        Of that robot.
+    poses : sequence of Poses
+        Pose of each link in its parent.
+
+    Returns
+    -------
+    dict of int to Poses
+        By the index of the link.
+
+    """
+    n = len(poses[0].origins)
+    found = {submodel.root: Poses(np.broadcast_to(np.eye(3), (n, 3, 3)), np.zeros((n, 3)))}
+    for k in submodel.links:
+        if k != submodel.root:
+            above = found[robot.links[k].parent]
+            origins = above.origins + to_axes(above.rotations, poses[k].origins)
+            found[k] = Poses(above.rotations @ poses[k].rotations, origins)
+    return found
+
+
+def wrench_to_root(pose: Poses, wrenches: Array) -> Array:
+    """
+    Return wrenches about another origin and in other axes.
+
+    Parameters
+    ----------
+    pose : Poses
+        A_H_B.
+    wrenches : ndarray, shape (n, 6, ...)
+        [force; torque] about the origin of B in its axes.
+
+    Returns
+    -------
+    ndarray, shape (n, 6, ...)
+        About the origin of A in its axes.
+
+    """
+    forces = to_axes(pose.rotations, wrenches[:, :3])
+    moments = to_axes(pose.rotations, wrenches[:, 3:])
+    lever = to_axes(hat(pose.origins), forces)
+    return np.concatenate([forces, moments + lever], axis=1)
+
+
+def _regressor(
+    robot: Robot, submodel: Submodel, poses: Sequence[Poses], motions: Sequence[Motion]
+) -> SubmodelRegressor:
+    """Return the rows of one submodel."""
+    placed = poses_in_root(robot, submodel, poses)
+    n = len(poses[0].origins)
+    wrench = np.empty((n, 6, len(submodel.links), 10))
+    for column, k in enumerate(submodel.links):
+        wrench[:, :, column] = wrench_to_root(placed[k], net_wrench_regressor(motions[k]))
+    moved = [k for k in submodel.links if k != submodel.root and robot.links[k].joint >= 0]
+    torques = np.zeros((n, len(moved), len(submodel.links), 10))
+    for row, k in enumerate(moved):
+        beyond = _beyond(robot, submodel, k)
+        axis = joint_axis(placed[k], robot.links[k].motion)
+        torques[:, row, beyond] = np.einsum('ni,nikp->nkp', axis, wrench[:, :, beyond])
+    columns = 10 * len(submodel.links)
+    return SubmodelRegressor(
+        wrench.reshape(n, 6, columns),
+        torques.reshape(n, len(moved), columns),
+        tuple(robot.links[k].joint for k in moved),
+        placed,
+    )
+
+
+def joint_axis(pose: Poses, motion: Array) -> Array:
+    """
+    Return the motion subspace of a joint about another origin and in other axes.
+
+    Parameters
+    ----------
+    pose : Poses
+        A_H_L of the link that it moves.
+    motion : ndarray, shape (6,)
+        In that link's frame, [linear; angular].
+
+    Returns
+    -------
+    ndarray, shape (n, 6)
+        In frame A; its product with a wrench there is the joint's torque.
+
+    """
+    n = len(pose.origins)
+    angular = to_axes(pose.rotations, np.broadcast_to(motion[3:], (n, 3)))
+    linear = to_axes(pose.rotations, np.broadcast_to(motion[:3], (n, 3)))
+    return np.concatenate([linear + cross(pose.origins, angular), angular], axis=1)
+
+
+def _beyond(robot: Robot, submodel: Submodel, link: int) -> list[int]:
+    """Return the columns of the links of a submodel that a link carries, itself among them."""
+    carried = {link}
+    for k in submodel.links:
+        if robot.links[k].parent in carried:
+            carried.add(k)
+    return [column for column, k in enumerate(submodel.links) if k in carried]
+
+
+def _inertia_times(v: Array) -> Array:
+    """Return the matrices that give I v from Ixx, Ixy, Iyy, Ixz, Iyz, Izz, shape (n, 3, 6)."""
+    x, y, z = v[:, 0], v[:, 1], v[:, 2]
+    L = np.zeros((len(v), 3, 6))
+    L[:, 0, 0], L[:, 0, 1], L[:, 0, 3] = x, y, z
+    L[:, 1, 1], L[:, 1, 2], L[:, 1, 4] = x, y, z
+    L[:, 2, 3], L[:, 2, 4], L[:, 2, 5] = x, y, z
+    return L
