@@ -19,6 +19,7 @@ from inertial_estimation.errors import (
     ModelError,
     NameNotFound,
     ShapeError,
+    closest_names,
 )
 
 EXAMPLES = [
@@ -66,8 +67,43 @@ def test_the_message_has_no_quotes_around_it():
 
 
 def test_where_nothing_is_close_some_names_are_shown():
-    message = str(NameNotFound('joint', 'zzzz', ['aa', 'bb', 'cc', 'dd']))
-    assert message.endswith('closest: aa, bb, cc')
+    """As such: names that have nothing in common are not called close."""
+    known = ['aa', 'bb', 'cc', 'dd']
+    assert str(NameNotFound('joint', 'zzzz', known)).endswith('; there are aa, bb, cc and 1 more')
+    assert str(NameNotFound('joint', 'zzzz', known[:2])).endswith('; there are aa, bb')
+    assert str(NameNotFound('joint', 'zzzz', known[:1])).endswith('; there is aa')
+
+
+@pytest.mark.parametrize(
+    ('name', 'closest'),
+    [
+        ('left_foot', 'l_foot'),
+        ('foot_left', 'l_foot'),
+        ('L_SOLE', 'l_sole'),
+        ('LeftSole', 'l_sole'),
+        ('lsole', 'l_sole'),
+        ('l_knee_joint', 'l_knee'),
+        ('r_knee_link', 'r_knee'),
+        ('torso', 'torso_yaw'),
+        ('imu', 'imu_frame'),
+        ('imu_0', 'head_imu_0'),
+        ('upperarm', 'l_upper_arm'),
+        ('hip', 'l_hip_yaw'),
+    ],
+)
+def test_parts_of_names_count_in_any_order(name, closest):
+    """As people misremember them: sides written out, words swapped, cases, what it is behind."""
+    known = ['l_sole_skin_0_fixed_joint', 'r_foot', 'l_foot', 'l_foot_ft', 'l_sole', 'r_sole',
+             'r_knee', 'l_knee', 'torso_yaw', 'head_imu_0', 'imu_frame', 'l_upper_arm',
+             'l_hip_yaw', 'base_link_fixed_joint']  # fmt: skip
+    assert closest_names(name, known)[0] == closest
+
+
+def test_who_asked_and_what_helps_stand_around_it():
+    error = FrameNotFound('hed', ['head'], "'imus' names it", 'or do without')
+    assert (
+        str(error) == "'imus' names it, but no frame is named 'hed'; closest: head; or do without"
+    )
 
 
 def test_where_there_is_nothing_at_all():
@@ -84,6 +120,7 @@ def test_names_may_come_from_an_iterator():
         ShapeError('positions', (3,), (4,)),
         NameNotFound('joint', 'knee', ['l_knee', 'r_knee']),
         FrameNotFound('foot', ['l_foot']),
+        FrameNotFound('foot', ['l_foot'], 'it is named', 'or leave it out'),
     ],
 )
 def test_errors_travel_between_processes(error):
