@@ -172,8 +172,8 @@ class EstimatorSettings(Checked):
     )
     deviations_rate: float = setting(
         10.0,
-        'Highest rate of the standard deviations, while somebody subscribes; they take at most a '
-        'fifth of the time of the cycles; 0: none [Hz]',
+        'Highest rate of the standard deviations, while somebody subscribes to them or to the '
+        'markers; they take at most a fifth of the time of the cycles; 0: none [Hz]',
         range=(0.0, 1000.0),
     )
     queue_depth: int = setting(20, 'History depth of the subscriptions', range=(1, 1000))

@@ -50,11 +50,28 @@ class DependenceWatch:
             values[f'torque {joint}'] = ' '.join(fts) or 'no FT sensor'
         for group in informed.uninformed:
             values[f'remedy in submodel {group.submodel}'] = str(group)
-        if not informed.uninformed:
+        joints = ', '.join(self.uninformed_joints(estimate))
+        if not joints:
             return Task('dependence', OK, 'FT sensors inform every torque', values)
-        joints = ', '.join(joint for group in informed.uninformed for joint in group.joints)
         message = f'no FT sensor informs the torques of {joints}'
         return Task('dependence', WARN, message, values, repeats=False)
+
+    def uninformed_joints(self, estimate: WrenchEstimate) -> list[str]:
+        """
+        Return the joints whose torques no FT sensor informs.
+
+        Parameters
+        ----------
+        estimate : WrenchEstimate
+            The newest one.
+
+        Returns
+        -------
+        list of str
+            Their names.
+
+        """
+        return [joint for group in self._informed(estimate).uninformed for joint in group.joints]
 
     def _informed(self, estimate: WrenchEstimate) -> Informed:
         """Return what informs the torques, found anew for other links, unknowns and sensors."""

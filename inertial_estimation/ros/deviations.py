@@ -3,7 +3,8 @@
 """
 Publishers of standard deviations, at ``deviations_rate`` and only while somebody listens.
 
-However long one evaluation takes, all in all they take no more than a share of the cycles' time.
+Who watches the markers, which show them, counts as a listener. However long one evaluation takes,
+all in all they take no more than a share of the cycles' time.
 """
 
 from time import perf_counter
@@ -20,6 +21,7 @@ from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.messages import JointEffortEncoder, WrenchesEncoder
 from inertial_estimation.ros.conversions import NANOSECONDS
+from inertial_estimation.ros.markers import MarkerOutput
 from inertial_estimation.sample import Sample
 from inertial_estimation.streams.assembler import SampleAssembler
 from inertial_estimation.uncertainty.deviations import Deviations
@@ -61,9 +63,13 @@ class DeviationsOutput:
         Rate, and noise of the messages.
     assembler : SampleAssembler
         Knows the rates of the streams.
+    markers : MarkerOutput
+        Shows them too: while somebody watches it they are computed as well.
 
     Attributes
     ----------
+    newest : Deviations or None
+        Those computed last.
     count : int
         Instants that were published.
     seconds : float
@@ -77,9 +83,10 @@ class DeviationsOutput:
         estimator: WrenchEstimator,
         settings: EstimatorSettings,
         assembler: SampleAssembler,
+        markers: MarkerOutput,
     ) -> None:
         rate = settings.deviations_rate
-        self._node, self._assembler = node, assembler
+        self._node, self._assembler, self._markers = node, assembler, markers
         self._uncertainty = LiveUncertainty(estimator, settings)
         self._period_ns = round(NANOSECONDS / rate) if rate else 0
         self._last_ns = 0
@@ -92,6 +99,7 @@ class DeviationsOutput:
         self._laid_out: tuple[Contact, ...] | None = None
         self._torques = JointEffortEncoder(robot.joint_names)
         self._residuals = WrenchesEncoder([submodel.name for submodel in robot.submodels])
+        self.newest: Deviations | None = None
         self.count, self.seconds, self._lack = 0, 0.0, ''
         self._reported = 0, 0.0
 
@@ -118,7 +126,7 @@ class DeviationsOutput:
             return
         self._last_ns = stamp_ns
         self._lack = ''
-        if not any(publisher.get_subscription_count() for publisher in self._publishers):
+        if not (self._markers.is_watched or self._has_listeners()):
             return
         start = perf_counter()
         try:
@@ -127,6 +135,7 @@ class DeviationsOutput:
             self._lack, found = str(error), None
         else:
             self._lack = '' if found is not None else NOT_YET
+        self.newest = found
         if found is not None:
             self._send(found)
             self.count += 1
@@ -152,6 +161,10 @@ class DeviationsOutput:
         for publisher in self._publishers:
             self._node.destroy_lifecycle_publisher(publisher)
         self._publishers.clear()
+
+    def _has_listeners(self) -> bool:
+        """Tell whether somebody subscribes to one of the topics."""
+        return any(publisher.get_subscription_count() for publisher in self._publishers)
 
     def _send(self, found: Deviations) -> None:
         """Publish, with the names of the results."""

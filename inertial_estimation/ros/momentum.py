@@ -34,11 +34,17 @@ class MomentumWatch:
     assembler : SampleAssembler
         Knows the rates of the streams.
 
+    Attributes
+    ----------
+    warning : str
+        What the last `task` found wrong; empty: nothing.
+
     """
 
     def __init__(
         self, robot: Robot, settings: EstimatorSettings, assembler: SampleAssembler
     ) -> None:
+        self.warning = ''
         self._settings, self._assembler = settings, assembler
         self._filters = StreamFilters(settings)
         self._check = MomentumCheck(robot)
@@ -60,10 +66,14 @@ class MomentumWatch:
     def task(self) -> Task:
         """Return the state of the momentum over the last windows."""
         report = self._check.report()
+        self.warning = ''
         if report.windows < LEAST_WINDOWS:
             lack = 'needs some seconds, 20 samples in each, and an IMU that measures both'
             return Task('momentum', OK, f'not told yet: {lack}', {'windows': report.windows})
-        return momentum_task(report, self._deviation())
+        task = momentum_task(report, self._deviation())
+        if task.level != OK:
+            self.warning = task.message.partition(';')[0]
+        return task
 
     def _deviation(self) -> Array:
         """Return what noise leaves unexplained [N, Nm]; NaN while a rate is not known."""

@@ -4,6 +4,7 @@
 
 from collections.abc import Iterable
 from math import inf
+from typing import NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.lifecycle import LifecycleNode
@@ -39,6 +40,14 @@ LOG_EVERY = 10
 """Reports between two warnings that say the same."""
 LONGEST_LOG = 4
 """Tasks in one warning; /diagnostics has them all."""
+
+
+class Watches(NamedTuple):
+    """What is looked at beside the messages and the cycle."""
+
+    momentum: MomentumWatch
+    bodies: BodyWatch
+    dependence: DependenceWatch
 
 
 class SourceWatch:
@@ -115,10 +124,8 @@ class Monitor:
         Counts points that are felt.
     inputs : Inputs
         Counts what was wrong with them.
-    momentum : MomentumWatch
-        Is fed with every estimate.
-    bodies : BodyWatch
-        What the IMUs are for.
+    watches : Watches
+        Momentum, IMUs, and what torques rest on.
 
     Attributes
     ----------
@@ -138,8 +145,7 @@ class Monitor:
         assembler: SampleAssembler,
         contacts: ContactStream,
         inputs: Inputs,
-        momentum: MomentumWatch,
-        bodies: BodyWatch,
+        watches: Watches,
     ) -> None:
         self._node, self._robot = node, robot
         self._assembler, self._contacts, self._inputs = assembler, contacts, inputs
@@ -148,9 +154,7 @@ class Monitor:
         )
         self._watch = SourceWatch()
         self._reminder = Reminder()
-        self._dependence = DependenceWatch(robot)
-        self._momentum = momentum
-        self._bodies = bodies
+        self._watches = watches
         self.cycles = Cycles()
         self.failed = 0
         self._failure = ''
@@ -214,11 +218,11 @@ class Monitor:
             *self._source_tasks(statistics),
         ]
         if self.sample is not None:
-            tasks += self._bodies.tasks(self.sample)
+            tasks += self._watches.bodies.tasks(self.sample)
         if self.estimate is not None:
             tasks += submodel_tasks(self._robot, self.estimate)
-            tasks.append(self._dependence.task(self.estimate))
-            tasks.append(self._momentum.task())
+            tasks.append(self._watches.dependence.task(self.estimate))
+            tasks.append(self._watches.momentum.task())
         return tasks
 
     def _source_tasks(self, statistics: AssemblerStatistics) -> list[Task]:

@@ -26,7 +26,6 @@ from inertial_estimation.messages import (
     topic_names,
 )
 from inertial_estimation.ros.conversions import NANOSECONDS, wrench_to_message
-from inertial_estimation.ros.markers import MarkerOutput
 
 RELIABLE = QoSProfile(depth=1)
 MAX_LAYOUTS = 64
@@ -79,7 +78,6 @@ class Outputs:
             ),
             self._wrench_topics('residual', [(sm.name, sm.name) for sm in robot.submodels]),
         ]
-        self._markers = MarkerOutput(node, estimator)
         self._period_ns = round(NANOSECONDS / visualization_rate) if visualization_rate else 0
         self._shown_ns = 0
 
@@ -115,7 +113,6 @@ class Outputs:
         for publisher in self._publishers:
             self._node.destroy_lifecycle_publisher(publisher)
         self._publishers.clear()
-        self._markers.destroy()
 
     def _show(self, estimate: WrenchEstimate) -> None:
         """Publish what people look at; rviz blanks a display whose message holds NaN."""
@@ -123,7 +120,6 @@ class Outputs:
             for (publisher, encode), row in zip(topics, rows):
                 if publisher.get_subscription_count() and np.isfinite(row).all():
                     publisher.publish(encode(estimate.stamp_ns, row))
-        self._markers.publish(estimate)
 
     def _encoders_for(self, contacts: tuple[Contact, ...]) -> 'ContactEncoders':
         """Return what lays out the messages that name contacts; touches come and go."""

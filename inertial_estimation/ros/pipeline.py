@@ -19,11 +19,13 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.ros.bodies import BodyWatch
+from inertial_estimation.ros.dependence import DependenceWatch
 from inertial_estimation.ros.deviations import DeviationsOutput
 from inertial_estimation.ros.executors import has_events_executor
 from inertial_estimation.ros.inputs import Inputs
+from inertial_estimation.ros.markers import MarkerOutput
 from inertial_estimation.ros.momentum import MomentumWatch
-from inertial_estimation.ros.monitor import Monitor
+from inertial_estimation.ros.monitor import Monitor, Watches
 from inertial_estimation.ros.outputs import Outputs
 from inertial_estimation.sample import Sample
 
@@ -71,8 +73,16 @@ class Pipeline:
         self._contacts = build_contact_stream(settings, self.robot)
         self._touches: tuple[Contact, ...] = ()
         self._contact_set: ContactSet | None = None
+        self._watches = Watches(
+            MomentumWatch(self.robot, settings, self._assembler),
+            BodyWatch(self.robot, self._estimator.motion, settings.angular_acceleration_source),
+            DependenceWatch(self.robot),
+        )
         self._outputs = Outputs(node, self._estimator, settings.visualization_rate)
-        self.deviations = DeviationsOutput(node, self._estimator, settings, self._assembler)
+        self._markers = self._make_markers()
+        self.deviations = DeviationsOutput(
+            node, self._estimator, settings, self._assembler, self._markers
+        )
         try:
             self._inputs = Inputs(
                 node,
@@ -84,14 +94,10 @@ class Pipeline:
                 polled=settings.executor == 'single' or not has_events_executor(),
             )
         except InertialEstimationError:
-            self._outputs.destroy()
-            self.deviations.destroy()
+            self._destroy_outputs()
             raise
-        self._momentum = MomentumWatch(self.robot, settings, self._assembler)
-        source = settings.angular_acceleration_source
-        bodies = BodyWatch(self.robot, self._estimator.motion, source)
         self._monitor = Monitor(
-            node, self.robot, self._assembler, self._contacts, self._inputs, self._momentum, bodies
+            node, self.robot, self._assembler, self._contacts, self._inputs, self._watches
         )
         self.cycles = self._monitor.cycles
         # Steady: a simulation that stands still, or never comes, is to be reported.
@@ -116,8 +122,7 @@ class Pipeline:
         self._jump.unregister()
         self._node.destroy_timer(self._timer)
         self._inputs.destroy()
-        self._outputs.destroy()
-        self.deviations.destroy()
+        self._destroy_outputs()
         self._monitor.destroy()
 
     def _on_sample(self, sample: Sample) -> None:
@@ -140,8 +145,25 @@ class Pipeline:
         duration = perf_counter() - start
         self.cycles.add(sample.stamp_ns, duration)
         # When the results are out: they do not wait for these.
-        self._momentum.add(sample, estimate)
+        self._watches.momentum.add(sample, estimate)
         self.deviations.publish(sample, self._contact_set, duration)
+        self._markers.publish(sample, estimate, self.deviations.newest)
+
+    def _make_markers(self) -> MarkerOutput:
+        """Return the markers, which show what the watches find as well."""
+        return MarkerOutput(
+            self._node,
+            self.robot,
+            self._settings.visualization_rate,
+            self._watches.dependence.uninformed_joints,
+            lambda: self._watches.momentum.warning,
+        )
+
+    def _destroy_outputs(self) -> None:
+        """Give the publishers of results back."""
+        self._outputs.destroy()
+        self._markers.destroy()
+        self.deviations.destroy()
 
     def _forget(self) -> None:
         """Empty filters and buffers."""

@@ -27,7 +27,7 @@ from inertial_estimation.ros.conversions import (
     wrench_from_message,
     wrench_to_message,
 )
-from inertial_estimation.ros.markers import GREEN, ORANGE, RED, YELLOW, health_colour
+from inertial_estimation.ros.marker_colours import GREEN, ORANGE, RED, YELLOW, health_colour
 
 STAMP_NS = 1_457_614_036_659_765_005
 
