@@ -1,0 +1,230 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Coverage from noisy messages to results: through the streams, their filters, and the estimate.
+
+The same motion is told twice, without noise and with it, and both go the same way; so the lag of
+the filters, which is no noise, is in both. It repeats itself after a second, so that a few states
+stand for all draws. A draw is taken when nothing of the one before is left in the filters.
+
+Not covered: errors that stay, such as offsets, lag and wrong models; stamps that jitter; noise
+that is not white.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from robots import nested_humanoid_urdf
+
+from inertial_estimation.building import (
+    build_assembler,
+    build_estimator,
+    build_noise,
+    build_robot,
+)
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.sample import Sample, SampleBatch
+from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.uncertainty.deviations import Uncertainty
+
+RATE = 200
+"""Of all messages [Hz]."""
+WINDOW, ORDER = 0.03, 2
+"""Of the derivatives: seven samples [s]."""
+SPACING = 8
+"""
+Messages from draw to draw: one more than a window holds.
+
+Of a draw the Kalman filter below has forgotten all but exp(-5.6) by the next one.
+"""
+STATES = 20
+"""Draws after which the motion repeats itself."""
+DRAWS = 3000
+COVERAGE = (0.93, 0.97)
+"""
+Of two standard deviations, for each component of each result.
+
+A normal distribution has 95.45 %. The count of 3000 independent draws has a standard deviation of
+0.38 %: the nearer bound is four of these away.
+"""
+STILL = 1e-9
+"""Deviations [N, Nm] up to which a component cannot err."""
+ROUND_OFF = 1e-6
+"""By how much it does [N, Nm]."""
+KINDS = ('wrenches', 'torques', 'external_torques', 'residuals')
+FT_NOISE = (0.3, 0.4, 0.5, 0.02, 0.03, 0.01)
+NO_EFFORTS = np.empty(0)
+
+FORCES = {
+    'contacts': ['root', 'hand', 'upper_arm', 'thigh', 'foot'],
+    'contact.hand.kind': 'force',
+    'contact.hand.point': [0.0, 0.1, -0.2],
+    'contact.upper_arm.kind': 'force',
+    'contact.upper_arm.point': [0.05, 0.0, 0.1],
+}
+"""Two forces in one submodel: along the line through their points they are not told apart."""
+SEVERAL: dict[str, Any] = {
+    'imus': ['h1', 'h2', 'h3', 'c', 'f1', 'f2', 'f3'],
+    'imu.h1.frame': 'head',
+    'imu.h1.pose': [0.1, 0.0, 0.05, 0.3, 0.2, 0.1],
+    'imu.h2.frame': 'head',
+    'imu.h2.pose': [0.0, 0.1, 0.0, -0.4, 0.1, 0.2],
+    'imu.h2.accelerometer_noise': 0.1,
+    'imu.h3.frame': 'head',
+    'imu.h3.pose': [-0.1, 0.0, 0.0, 0.0, 0.5, 0.0],
+    'imu.h3.measures': 'accelerometer',
+    'imu.c.frame': 'chest',
+    'imu.c.pose': [0.2, 0.1, 0.0, 0.1, 0.0, 0.9],
+    'imu.c.measures': 'accelerometer',
+    'imu.f1.frame': 'foot',
+    'imu.f1.pose': [0.1, 0.02, 0.0, 0.0, 0.0, 0.4],
+    'imu.f1.measures': 'gyroscope',
+    'imu.f2.frame': 'foot',
+    'imu.f2.pose': [-0.1, 0.02, 0.0, 0.2, 0.0, 0.0],
+    'imu.f3.frame': 'shank',
+    'imu.f3.pose': [0.0, -0.05, 0.03, 0.0, 0.3, 0.0],
+    'imu.f3.measures': 'gyroscope',
+}
+"""Three accelerometers and two gyroscopes on the head, a pair on the foot, and parts alone."""
+CASES: dict[str, dict[str, Any]] = {
+    'savitzky_golay, forces that are not told apart': {'velocity_source': 'filter', **FORCES},
+    'kalman, an FT sensor lost': {
+        'derivative_filter': 'kalman',
+        'velocity_source': 'filter',
+        'derivative_joint_jerk': 30.0,
+        'derivative_gyroscope_jerk': 3000.0,
+        'lost': 'foot_sensor',
+    },
+    'fused sensors, delay and smoothing': {
+        'velocity_source': 'filter',
+        'filter_delay': 0.013,
+        'smooth_readings': True,
+        **SEVERAL,
+    },
+    'fused sensors and arrays, velocities of messages': {
+        'angular_acceleration_source': 'array',
+        **SEVERAL,
+    },
+}
+
+
+def settings_of(**given: Any) -> EstimatorSettings:
+    """Return settings; what the filters assume is not the noise of the gyroscopes."""
+    stated: dict[str, Any] = {
+        'ft_sensors': ['arm_sensor', 'leg_sensor', 'foot_sensor'],
+        'imus': ['head'],
+        'contacts': ['root', 'hand', 'thigh', 'foot'],
+        'derivative_window': WINDOW,
+        'derivative_order': ORDER,
+        'derivative_joint_noise': 2e-5,
+        'derivative_gyroscope_noise': 2e-3,
+        'joint_velocity_noise': 0.02,
+    } | given
+    stated |= {f'ft.{name}.noise': list(FT_NOISE) for name in stated['ft_sensors']}
+    stated |= {f'imu.{stated["imus"][0]}.gyroscope_noise': 8e-3}
+    return EstimatorSettings.from_dict(stated)
+
+
+class Messages:
+    """
+    A motion that repeats itself, as the messages of all streams tell it.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        With the noise of each sensor.
+
+    """
+
+    def __init__(self, settings: EstimatorSettings) -> None:
+        self.settings = settings
+        self.robot = robot = build_robot(settings, nested_humanoid_urdf())
+        n, n_imus, n_fts = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
+        imus = [settings.imu_of(imu.name) for imu in robot.imus]
+        triple = np.ones(3)
+        # One row a sensor signal: mean, amplitude and noise of each of its axes.
+        mean = [np.zeros(2 * n), np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 9.81], n_imus)]
+        size = [np.full(n, 0.3), np.full(n, 2.0), np.tile([1.0] * 3 + [3.0] * 3, n_imus)]
+        noise = [
+            np.full(n, settings.derivative_joint_noise),
+            np.full(n, settings.joint_velocity_noise),
+            *(np.r_[i.gyroscope_noise * triple, i.accelerometer_noise * triple] for i in imus),
+            *(np.array(settings.ft_of(sensor.name).noise) for sensor in robot.ft_sensors),
+        ]
+        size.append(np.tile([30.0] * 3 + [3.0] * 3, n_fts))
+        self.noise = np.concatenate(noise)
+        phases = np.random.default_rng(7).uniform(0.0, 2.0 * np.pi, len(self.noise))
+        turns = 2.0 * np.pi * np.arange(STATES * SPACING)[:, None] / (STATES * SPACING)
+        self.truth = np.concatenate(size) * np.sin(turns + phases)
+        self.truth[:, : 2 * n + 6 * n_imus] += np.concatenate(mean)
+
+    def samples(
+        self, draws: int, lost: str, rng: np.random.Generator | None = None
+    ) -> tuple[list[Sample], StreamRates]:
+        """
+        Send the messages, with noise if there is a generator; one FT sensor may be lost.
+
+        Returns the sample of each draw, and the rates of the streams.
+        """
+        assembler = build_assembler(self.settings, self.robot)
+        rows = np.tile(self.truth, (draws // STATES + 1, 1))
+        if rng is not None:
+            rows += self.noise * rng.standard_normal(rows.shape)
+        n, n_imus = len(self.robot.joint_names), len(self.robot.imus)
+        turns, starts = range(2 * n, 2 * n + 6 * n_imus, 6), 2 * n + 6 * n_imus
+        fts = [
+            (i, slice(starts + 6 * i, starts + 6 * i + 6))
+            for i, sensor in enumerate(self.robot.ft_sensors)
+            if sensor.name != lost
+        ]
+        found: list[Sample] = []
+        for k, row in enumerate(rows):
+            stamp = 1_000_000_000 + k * round(1e9 / RATE)
+            for i, columns in fts:
+                assembler.push_ft(i, stamp, row[columns])
+            for i, column in enumerate(turns):
+                assembler.push_imu(
+                    i, stamp, row[column : column + 3], row[column + 3 : column + 6]
+                )
+            sample = assembler.push_joints(
+                0, stamp, self.robot.joint_names, row[:n], row[n : 2 * n], NO_EFFORTS
+            )
+            # The first round fills the filters.
+            if k >= STATES * SPACING and k % SPACING == 0:
+                assert sample is not None
+                found.append(sample)
+        return found, assembler.rates()
+
+
+def answers(estimator, samples: list[Sample]) -> WrenchEstimate:
+    """Return the estimates of all samples."""
+    return estimator.batch(SampleBatch.stack(samples))
+
+
+@pytest.mark.parametrize('case', CASES)
+def test_coverage_from_messages_to_results(case):
+    given = dict(CASES[case])
+    lost = given.pop('lost', '')
+    settings = settings_of(**given)
+    messages = Messages(settings)
+    exact, rates = messages.samples(STATES, lost)
+    noisy, _ = messages.samples(DRAWS, lost, np.random.default_rng(0))
+    noise = build_noise(settings, messages.robot, rates)
+    assert all(noise.covers(sample) for sample in exact)
+    estimator = build_estimator(settings, messages.robot)
+    deviations = Uncertainty(estimator, noise.model).of_batch(SampleBatch.stack(exact))
+    truth, found = answers(estimator, exact), answers(estimator, noisy)
+    states = np.arange(DRAWS) % STATES
+    counted = 0
+    for kind in KINDS:
+        deviation = getattr(deviations, kind)[states]
+        error = np.abs(getattr(found, kind) - getattr(truth, kind)[states])
+        sure = np.isfinite(deviation).all(axis=0) & (deviation > STILL).all(axis=0)
+        still = (deviation <= STILL).all(axis=0)
+        assert error[:, still].max(initial=0.0) < ROUND_OFF, kind
+        within = (error < 2.0 * deviation)[:, sure].mean(axis=0)
+        counted += len(within)
+        assert ((within > COVERAGE[0]) & (within < COVERAGE[1])).all(), (kind, within)
+    assert counted > 2 * len(messages.robot.joint_names)
