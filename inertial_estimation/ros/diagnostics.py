@@ -23,6 +23,12 @@ OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.E
 SKEW_LIMIT = 1.0
 """A clock that is further off than this is set wrong, not late [s]."""
 
+ALONE = {
+    'accelerometer': ', measures the acceleration only',
+    'gyroscope': ', measures the angular velocity only',
+}
+"""What is said of an IMU that is known to measure one quantity."""
+
 Values = Mapping[str, object]
 
 
@@ -100,6 +106,7 @@ def sensor_task(
     rate: float,
     state: SensorState | None,
     new_problems: Mapping[str, int],
+    delivers: str = 'both',
 ) -> Task:
     """
     Return the state of an FT sensor or IMU.
@@ -116,13 +123,15 @@ def sensor_task(
         In the last sample; None: there was none lately.
     new_problems : mapping of str to int
         What was wrong with its messages since the last time.
+    delivers : str, optional
+        What an IMU has in the last sample, one of `sensors.MEASURES`.
 
     Returns
     -------
     Task
 
     """
-    level, message, cause = OK, 'fresh', ''
+    level, message, cause = OK, f'fresh{ALONE.get(delivers, "")}', ''
     if state is None:
         message = 'received; there was no joint state to use it with'
     if not source.problems and not statistics.received:
@@ -130,8 +139,8 @@ def sensor_task(
     elif state is None and np.isnan(rate):
         level, message = ERROR, f'nothing received lately on {source.topic}'
     elif state == SensorState.PARTIAL:
-        cause = f'partial on {source.topic}'
-        level, message = WARN, f'{cause}: one quantity is absent there, the other one is used'
+        level, cause = WARN, f'partial on {source.topic}'
+        message = _partial_message(source, delivers)
     elif state is not None and state != SensorState.FRESH:
         level, cause = ERROR, f'not used: {state.name.lower()} (topic {source.topic})'
         warming = state == SensorState.WARMING and statistics.filter_lack
@@ -374,6 +383,16 @@ def _stream(source: Source, statistics: StreamStatistics, rate: float) -> dict[s
         'decode fallbacks': source.fallbacks,
         **{f'problem: {text}': count for text, count in source.problems.items()},
     }
+
+
+def _partial_message(source: Source, delivers: str) -> str:
+    """Say what an IMU leaves out, what is used, and how to say that it is meant so."""
+    quantities = ['the angular velocity', 'the acceleration']
+    absent, used = quantities if delivers == 'accelerometer' else reversed(quantities)
+    return (
+        f'partial on {source.topic}: {absent} is absent there, {used} is used; if it never comes, '
+        f'set imu.{source.name}.measures: {delivers}'
+    )
 
 
 def _skew_message(source: Source) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from math import inf
 from typing import NamedTuple
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import QoSProfile
@@ -247,8 +248,19 @@ class Monitor:
             stream = streams[source.name]
             rate = self._watch.rate(f'{source.kind} {source.name}', stream)
             state = states.get((source.kind, source.name))
-            tasks.append(sensor_task(source, stream, rate, state, problems))
+            given = self._delivers(source) if source.kind == 'imu' else 'both'
+            tasks.append(sensor_task(source, stream, rate, state, problems, given))
         return tasks
+
+    def _delivers(self, source: Source) -> str:
+        """Return what an IMU had in the last sample, else what it is known to measure."""
+        names = [imu.name for imu in self._robot.imus]
+        row = names.index(source.name)
+        states = None if self.sample is None else self.sample.imu_states
+        if states is None or states[row] != SensorState.PARTIAL:
+            return self._robot.imus[row].measures
+        turns = np.isfinite(self.sample.angular_velocities[row]).all()
+        return 'gyroscope' if turns else 'accelerometer'
 
     def _states(self) -> dict[tuple[str, str], SensorState]:
         """Return how the sensors were found in the last sample."""

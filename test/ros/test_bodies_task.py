@@ -9,6 +9,7 @@ from robots import nested_humanoid_urdf, random_sample
 from inertial_estimation.estimation.body_motion import BodyMotion
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import LinkSensorSpec
+from inertial_estimation.sample import SensorState
 
 pytest.importorskip('rclpy')
 from inertial_estimation.ros.bodies import BodyWatch
@@ -55,3 +56,18 @@ def test_a_change_is_warned_of(robot, rng):
 def test_a_fixed_robot_has_none(rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), fixed_link='foot')
     assert BodyWatch(robot, BodyMotion(robot), 'filter').tasks(random_sample(robot, rng)) == []
+
+
+def test_an_imu_that_delivers_a_part_is_not_warned_of_twice(robot, rng):
+    """Its own task warns of it; what else is missing still shows."""
+    watch = BodyWatch(robot, BodyMotion(robot), 'filter')
+    sample = random_sample(robot, rng)
+    rates = sample.angular_velocities.copy()
+    rates[1] = np.nan
+    states = np.array([SensorState.FRESH, SensorState.PARTIAL, SensorState.FRESH], dtype=np.uint8)
+    sample = sample._replace(angular_velocities=rates, imu_states=states)
+    (task,) = watch.tasks(sample)
+    assert (task.level, task.message) == (OK, 'by what IMUs deliver, of shank a part')
+    assert 'angular velocity: head' in task.values['shank']
+    (task,) = watch.tasks(without(sample, 2))
+    assert (task.level, task.message) == (WARN, 'without some of foot')

@@ -182,6 +182,48 @@ def test_a_skew_that_grows_is_no_other_cause():
     assert [bool(messages) for messages in warned(at(2.0), at(3.1))] == [True, False]
 
 
+def test_an_imu_that_leaves_out_one_quantity_names_the_remedy():
+    source = Source('imu', 'foot', 'imu/foot')
+    task = sensor_task(source, streamed(), 100.0, SensorState.PARTIAL, {}, 'accelerometer')
+    assert task.level == WARN
+    assert 'the angular velocity is absent there, the acceleration is used' in task.message
+    assert task.message.endswith('set imu.foot.measures: accelerometer')
+    task = sensor_task(source, streamed(), 100.0, SensorState.PARTIAL, {}, 'gyroscope')
+    assert 'the acceleration is absent there' in task.message
+    task = sensor_task(source, streamed(), 100.0, SensorState.FRESH, {}, 'gyroscope')
+    assert (task.level, task.message) == (OK, 'fresh, measures the angular velocity only')
+
+
+@pytest.mark.parametrize(
+    ('given', 'said'),
+    [
+        ({}, {'imu shank'}),
+        ({'imu.shank.measures': 'accelerometer'}, set()),
+    ],
+)
+def test_an_accelerometer_alone_is_one_warning_at_most(context, rng, given, said):
+    parameters = {'imus': ['head', 'shank'], 'contacts': ['sole', 'hand', 'head']}
+    robot = BenchRobot(context, HUMANOID | parameters | given)
+    try:
+        wrenches = robot.listen_to_wrenches()
+        robot.listen_to_diagnostics()
+        for k in range(12):
+            stamp = START_NS + k * PERIOD_NS
+            robot.send_imu('shank', stamp, [np.nan] * 3, rng.standard_normal(3))
+            robot.send_all(stamp, rng)
+            robot.wait_for_stamp(wrenches, stamp)
+        task = robot.status('imu shank')
+        report = robot._report.values()
+        # The bench stamps its messages with a clock of its own.
+        bad = {s.name for s in report if s.level != OK and 'behind the clock' not in s.message}
+        assert {name.removeprefix('wrench_estimator: ') for name in bad} == said
+        assert ('imu.shank.measures: accelerometer' in task.message) == bool(said)
+        if not said:
+            assert 'behind the clock' in task.message
+    finally:
+        robot.close()
+
+
 def test_a_filling_filter_is_one_cause_and_its_problem_another():
     source = Source('imu', 'head', 'imu/head')
 
