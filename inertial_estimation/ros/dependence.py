@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which FT sensors inform which torques, said again when contacts or working sensors change."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import compress
 
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
@@ -12,6 +12,9 @@ from inertial_estimation.ros.diagnostics import OK, WARN, Task
 
 KEPT = 16
 """Sets of contacts and sensors that are remembered: a skin is touched here and there."""
+NAMED = 4
+"""Torques in one sentence; the values of the task have all."""
+NO_FT = 'no FT sensor'
 
 
 class DependenceWatch:
@@ -23,12 +26,20 @@ class DependenceWatch:
     robot : Robot
         Links, joints and sensors.
 
+    Attributes
+    ----------
+    news : str
+        What the last `task` found changed, unless it was said before; empty: nothing.
+
     """
 
     def __init__(self, robot: Robot) -> None:
+        self.news = ''
         self._robot = robot
         self._base = base_text(robot)
         self._known: dict[Hashable, Informed] = {}
+        self._last: Informed | None = None
+        self._said: dict[str, None] = {}
 
     def task(self, estimate: WrenchEstimate) -> Task:
         """
@@ -45,9 +56,10 @@ class DependenceWatch:
 
         """
         informed = self._informed(estimate)
+        self.news = self._new(informed)
         values: dict[str, object] = {'external joint torques about': self._base}
         for joint, fts in informed.fts.items():
-            values[f'torque {joint}'] = ' '.join(fts) or 'no FT sensor'
+            values[f'torque {joint}'] = ' '.join(fts) or NO_FT
         for group in informed.uninformed:
             values[f'remedy in submodel {group.submodel}'] = str(group)
         joints = ', '.join(self.uninformed_joints(estimate))
@@ -55,6 +67,17 @@ class DependenceWatch:
             return Task('dependence', OK, 'FT sensors inform every torque', values)
         message = f'no FT sensor informs the torques of {joints}'
         return Task('dependence', WARN, message, values, repeats=False)
+
+    def _new(self, informed: Informed) -> str:
+        """Return what is different from the time before, once for each difference."""
+        before, self._last = self._last or informed, informed
+        text = change_text(before.fts, informed.fts)
+        if not text or text in self._said:
+            return ''
+        if len(self._said) >= KEPT:
+            del self._said[next(iter(self._said))]
+        self._said[text] = None
+        return text
 
     def uninformed_joints(self, estimate: WrenchEstimate) -> list[str]:
         """
@@ -84,6 +107,32 @@ class DependenceWatch:
                 del self._known[next(iter(self._known))]
             self._known[key] = find_informed(self._robot, contacts, fts)
         return self._known[key]
+
+
+def change_text(before: Mapping[str, Sequence[str]], now: Mapping[str, Sequence[str]]) -> str:
+    """
+    Say which torques rest on other FT sensors than before.
+
+    Parameters
+    ----------
+    before, now : mapping of str to sequence of str
+        FT sensors by joint.
+
+    Returns
+    -------
+    str
+        Empty if none does.
+
+    """
+    changed = [joint for joint in now if now[joint] != before[joint]]
+    if not changed:
+        return ''
+    named = ', '.join(
+        f'{joint} on {" ".join(now[joint]) or NO_FT} (before: {" ".join(before[joint]) or NO_FT})'
+        for joint in changed[:NAMED]
+    )
+    more = f', and {len(changed) - NAMED} more' if len(changed) > NAMED else ''
+    return f'contacts or sensors have changed; torques rest: {named}{more}'
 
 
 def base_text(robot: Robot) -> str:

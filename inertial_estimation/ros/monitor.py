@@ -86,6 +86,9 @@ class Reminder:
         """
         Return the tasks to warn about: what is new, and most again every `LOG_EVERY` reports.
 
+        What is not to be repeated is not new when it comes back either: a hand that touches here
+        and there brings the same warning with every touch.
+
         Parameters
         ----------
         tasks : iterable of Task
@@ -104,7 +107,7 @@ class Reminder:
         self._waiting = {
             (name, cause): reports - 1
             for (name, cause), reports in self._waiting.items()
-            if name in names and reports > 1
+            if reports > 1 and (name in names or reports == inf)
         } | {task.complaint: LOG_EVERY - 1 if task.repeats else inf for task in due}
         return due
 
@@ -277,9 +280,11 @@ class Monitor:
         }
 
     def _log(self, tasks: list[Task]) -> None:
-        """Warn in one line about tasks that turned bad, or are bad for another cause."""
+        """Warn in one line about tasks that turned bad, or bad for another cause; say news."""
         due = self._reminder.due(tasks)
         if due:
             said = '; '.join(f'{task.name}: {task.message}' for task in due[:LONGEST_LOG])
             more = f'; and {len(due) - LONGEST_LOG} more' if len(due) > LONGEST_LOG else ''
             self._node.get_logger().warning(said + more)
+        if self.estimate is not None and (news := self._watches.dependence.news):
+            self._node.get_logger().info(news)

@@ -131,6 +131,31 @@ def test_what_lasts_by_nature_is_said_once():
     assert [k for k, messages in enumerate(said) if messages] == [0, 2 * LOG_EVERY]
 
 
+def test_what_lasts_by_nature_is_not_said_with_every_touch():
+    lasts = Task('dependence', WARN, 'no FT sensor', {}, repeats=False)
+    well = Task('dependence', OK, 'FT sensors inform every torque', {})
+    other = Task('dependence', WARN, 'no FT sensor here either', {}, repeats=False)
+    said = warned(lasts, well, lasts, well, other, lasts)
+    assert [bool(messages) for messages in said] == [True, False, False, False, True, False]
+
+
+def test_a_changed_dependence_is_news_once_and_no_warning(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    estimator = WrenchEstimator(robot)
+    sample = random_sample(robot, rng)
+    watch = DependenceWatch(robot)
+    defaults = [Contact(name) for name in ('head', 'hand', 'foot')]
+    touched = [Contact('head'), Contact('upper_arm'), Contact('foot')]
+    news = []
+    for contacts in (defaults, defaults, touched, touched, defaults, touched):
+        task = watch.task(estimator.update(sample, tuple(contacts)))
+        news.append(watch.news)
+    assert [bool(text) for text in news] == [False, False, True, False, True, False]
+    assert 'elbow on no FT sensor (before: arm_sensor)' in news[2]
+    assert 'elbow on arm_sensor (before: no FT sensor)' in news[4]
+    assert (task.level, task.message) == (WARN, 'no FT sensor informs the torques of elbow')
+
+
 def test_the_dependence_is_on_the_topic(context, rng):
     robot = BenchRobot(context, HUMANOID | {'autostart': True})
     try:
