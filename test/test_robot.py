@@ -19,7 +19,13 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.errors import FrameNotFound, ModelError, NameNotFound, ShapeError
+from inertial_estimation.errors import (
+    FrameNotFound,
+    InertialEstimationError,
+    ModelError,
+    NameNotFound,
+    ShapeError,
+)
 from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSpec, LinkSensorSpec
@@ -480,7 +486,11 @@ def test_other_parameters(nested_humanoid, rng):
         ({'joints': ['lift'], 'locked_positions': {'elbw': 1.0}}, NameNotFound, "'elbw'.*elbow"),
         ({'locked_positions': {'elbow': 1.0}}, ModelError, "'elbow'.*not a locked joint"),
         ({'locked_positions': {'tip_joint': 1.0}}, ModelError, "'tip_joint'.*not a locked"),
-        ({'joints': [], 'locked_positions': {'elbow': np.inf}}, ModelError, "'elbow' at inf"),
+        (
+            {'joints': [], 'locked_positions': {'elbow': np.inf}},
+            ModelError,
+            "'elbow'.* inf, which is not finite",
+        ),
     ],
 )
 def test_what_cannot_be_is_named(options, error, complaint):
@@ -571,3 +581,87 @@ def test_a_lone_kind_of_tag_stands_for_a_whole_imu():
 def test_an_imu_that_cannot_be_is_refused(given, message):
     with pytest.raises(ModelError, match=message):
         LinkSensorSpec('a', **given)
+
+
+NOT_A_PLACE = 'write the name of a sensor'
+
+
+@pytest.mark.parametrize(
+    ('options', 'said'),
+    [
+        ({'imus': ['tup']}, ("'imus' names 'tup', but no frame", NOT_A_PLACE, "'imu.tup.frame'")),
+        (
+            {'accelerometers': ['tup']},
+            ("'accelerometers' names 'tup'", NOT_A_PLACE, "'accelerometer.tup.frame'"),
+        ),
+        ({'gyroscopes': ['tup']}, ("'gyroscopes' names 'tup'", "'gyroscope.tup.frame'")),
+        ({'imus': [('a', 'tup')]}, ("IMU 'a' sits at 'tup' (imu.a.frame), but no frame",)),
+        (
+            {'gyroscopes': [LinkSensorSpec('a', 'tup')]},
+            ("gyroscope 'a' sits at 'tup' (gyroscope.a.frame)",),
+        ),
+        ({'ft_sensors': ['wrist']}, ("'ft_sensors' names 'wrist'", "'ft.wrist.joint'")),
+        ({'ft_sensors': [FtSpec('a', 'wrst')]}, ("FT sensor 'a' sits on joint 'wrst'",)),
+        ({'joints': ['elbw']}, ("'joints' names 'elbw'",)),
+        ({'joints': ['lift'], 'locked_positions': {'elbw': 1.0}}, ("'locked_positions' names",)),
+        ({'fixed_link': 'bse'}, ("'fixed_link' is 'bse', but no frame",)),
+        ({'external_torque_base': 'bse'}, ("'external_torque_base' is 'bse'",)),
+    ],
+)
+def test_a_name_that_is_not_known_comes_with_who_named_it(options, said):
+    """The list or parameter, the name, the closest ones and the remedy."""
+    with pytest.raises(NameNotFound) as error:
+        Robot.from_urdf(arm_with_wrist_sensor_urdf(), **options)
+    for part in said:
+        assert part in str(error.value)
+
+
+@pytest.mark.parametrize(
+    'options',
+    [
+        {'joints': 3},
+        {'ft_sensors': [None]},
+        {'ft_sensors': 3},
+        {'imus': [None]},
+        {'imus': [('a', 'tip', 'tool')]},
+        {'imus': [('a', 3)]},
+        {'imus': 3.0},
+        {'accelerometers': [3]},
+        {'gravity': None},
+        {'gravity': 'down'},
+        {'gravity': 9.81},
+        {'locked_positions': ['elbow']},
+        {'joints': [], 'locked_positions': {'elbow': 'up'}},
+        {'joints': [], 'locked_positions': {'elbow': None}},
+        {'joints': [None]},
+        {'fixed_link': ['base']},
+        {'external_torque_base': 3},
+    ],
+)
+def test_arguments_that_are_something_else_are_refused(options):
+    """Never with an error of Python alone; the argument is named."""
+    with pytest.raises(InertialEstimationError, match=list(options)[-1]):
+        Robot.from_urdf(arm_with_wrist_sensor_urdf(), **options)
+
+
+def test_what_an_imu_is_taken_to_measure_without_a_tag_is_kept():
+    """One tag may stand for a whole IMU, which is for the user to know."""
+    urdf = with_tags(
+        two_link_urdf(),
+        ACC.format('a', 'arm', ''),
+        GYRO.format('g', 'body', ''),
+        ACC.format('both', 'body', ''),
+    )
+
+    def presumed(*imus) -> list[tuple[str, str]]:
+        robot = Robot.from_urdf(urdf, imus=imus)
+        return [(imu.measures, imu.presumed) for imu in robot.imus]
+
+    assert presumed('a') == [('both', 'gyroscope')]
+    assert presumed('both') == presumed('g') == presumed('elbow') == [('both', '')]
+    assert presumed(LinkSensorSpec('a', measures='both')) == [('both', '')]
+    assert presumed(LinkSensorSpec('a', measures='accelerometer')) == [('accelerometer', '')]
+    assert presumed('a', 'g') == [('accelerometer', ''), ('both', '')]
+    lone = with_tags(two_link_urdf(), GYRO.format('g', 'body', ''))
+    (imu,) = Robot.from_urdf(lone, imus=['g']).imus
+    assert (imu.measures, imu.presumed) == ('both', 'accelerometer')

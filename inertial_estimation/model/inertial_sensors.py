@@ -26,6 +26,8 @@ Place = tuple[int, Array]
 """Index of a link, and a pose in it of shape (4, 4) [m]."""
 
 KINDS = ('accelerometer', 'gyroscope')
+LISTS = {'accelerometer': 'accelerometers', 'gyroscope': 'gyroscopes', 'IMU': 'imus'}
+"""The list that names the sensors of a kind."""
 SAME_FRAME = 1e-6
 """Rotations closer than this are the same; URDF exporters print six digits or more [rad]."""
 SAME_PLACE = 1e-4
@@ -155,7 +157,7 @@ class InertialSensors:
 
         """
         specs = [
-            LinkSensorSpec(*given) if isinstance(given, tuple) else _described(given)
+            _named_at(given) if isinstance(given, tuple) else _described('IMU', given)
             for given in chosen
         ]
         named = {spec.frame or spec.name for spec in specs if spec.pose is None}
@@ -177,14 +179,16 @@ class InertialSensors:
     def _imu(self, spec: LinkSensorSpec, named: set[str]) -> Imu:
         """Return the IMU of a description, one of several at frames that are named."""
         frame, link, L_H_S = self._imu_place(spec)
+        measures, presumed = (spec.measures, '') if spec.measures else self._kind_at(frame, named)
         return Imu(
             spec.name,
             frame,
             link,
             L_H_S,
-            spec.measures or self._kind_at(frame, named),
+            measures,
             spec.accelerometer_noise,
             spec.gyroscope_noise,
+            presumed,
         )
 
     def _imu_place(self, spec: LinkSensorSpec) -> tuple[str, int, Array]:
@@ -197,30 +201,35 @@ class InertialSensors:
             # Many descriptions have one tag only for an IMU; a configuration has no such excuse.
             acc = self._accelerometer_of(spec.name, self._by_name[frame])
             return frame, acc.link, acc.L_H_S
-        return frame, *_place(f"IMU '{spec.name}'", spec, self.bodies, self._by_name)
+        return frame, *_place('IMU', spec, self.bodies, self._by_name)
 
-    def _kind_at(self, frame: str, named: set[str]) -> str:
+    def _kind_at(self, frame: str, named: set[str]) -> tuple[str, str]:
         """
-        Return what an IMU at a frame measures.
+        Return what an IMU at a frame measures, and which of it no tag shows.
 
         A tag says it where tags of both kinds are named: many descriptions have one tag for a
         whole IMU. A tag of the other kind there makes it whole, unless it is named itself.
         """
         sensor = self._by_name.get(frame)
         if sensor is None or not sensor.has_tag:
-            return 'both'
-        if not all(named & set(tags) for tags in self.tags.values()):
-            return 'both'
+            return 'both', ''
+        if all(named & set(tags) for tags in self.tags.values()):
+            found = self._kinds_at(frame, sensor, named)
+            return (found[0] if len(found) == 1 else 'both'), ''
+        found = self._kinds_at(frame, sensor, set())
+        return 'both', '' if len(found) == 2 else next(k for k in KINDS if k not in found)
+
+    def _kinds_at(self, frame: str, sensor: LinkSensor, taken: set[str]) -> list[str]:
+        """Return the kinds of which a sensor is at a frame, or beside it and not taken."""
         groups = zip(KINDS, (self.accelerometers, self.gyroscopes), strict=True)
-        found = [
+        return [
             kind
             for kind, used in groups
             if any(
-                other.name == frame or not (other.name in named or _apart(sensor, other))
+                other.name == frame or not (other.name in taken or _apart(sensor, other))
                 for other in (*self.tags[kind].values(), *used)
             )
         ]
-        return found[0] if len(found) == 1 else 'both'
 
     def _accelerometer_of(self, imu: str, sensor: LinkSensor) -> LinkSensor:
         """Return the accelerometer of the pair that a described sensor belongs to."""
@@ -258,23 +267,52 @@ def _choose(
     if chosen is None:
         return tuple(tags.values())
     sensors = []
-    for spec in map(_described, chosen):
+    for spec in (_described(kind, given) for given in chosen):
         if spec.pose is None and not spec.frame and spec.name in tags:
             sensors.append(tags[spec.name])
             continue
-        place = _place(f"{kind} '{spec.name}'", spec, bodies, {**others, **tags})
+        place = _place(kind, spec, bodies, {**others, **tags})
         sensors.append(LinkSensor(spec.name, *place, has_tag=False))
     check_unique(f'{kind}s', [sensor.name for sensor in sensors])
     return tuple(sensors)
 
 
-def _described(given: str | LinkSensorSpec) -> LinkSensorSpec:
+def _described(kind: str, given: object) -> LinkSensorSpec:
     """Return a description, also of a name alone."""
-    return LinkSensorSpec(given) if isinstance(given, str) else given
+    if isinstance(given, str):
+        return LinkSensorSpec(given)
+    if isinstance(given, LinkSensorSpec):
+        return given
+    raise ModelError(
+        f"'{LISTS[kind]}' holds {given!r}: write the name of a sensor, or LinkSensorSpec(...)"
+    )
+
+
+def _named_at(given: tuple[str, ...]) -> LinkSensorSpec:
+    """Return the description of an IMU by name and frame."""
+    if len(given) != 2 or not all(isinstance(item, str) for item in given):
+        raise ModelError(f"'imus' holds {given!r}: write (name, frame), or LinkSensorSpec(...)")
+    return LinkSensorSpec(*given)
+
+
+def _missing(kind: str, spec: LinkSensorSpec, known: Iterable[str]) -> FrameNotFound:
+    """Return that a sensor is where the robot has no frame."""
+    setting = f'{kind.lower()}.{spec.name}.frame'
+    if spec.frame:
+        return FrameNotFound(
+            spec.frame, known, f"{kind} '{spec.name}' sits at '{spec.frame}' ({setting})"
+        )
+    return FrameNotFound(
+        spec.name,
+        known,
+        f"'{LISTS[kind]}' names '{spec.name}'",
+        f"write the name of a sensor's tag, of a link or of a joint, or say in '{setting}' where "
+        'it sits (in Python: LinkSensorSpec)',
+    )
 
 
 def _place(
-    owner: str,
+    kind: str,
     spec: LinkSensorSpec,
     bodies: Mapping[str, Place],
     sensors: Mapping[str, LinkSensor],
@@ -285,15 +323,15 @@ def _place(
     if frame in sensors and spec.pose is None:
         return sensors[frame].link, sensors[frame].L_H_S
     if frame not in bodies and frame not in sensors:
-        raise FrameNotFound(frame, {**bodies, **sensors})
+        raise _missing(kind, spec, {**bodies, **sensors})
     if spec.pose is None:
         return bodies[frame]
     if frame in sensors:
         place = sensors[frame].link, sensors[frame].L_H_S
         if frame not in bodies or not same_place(place, bodies[frame]):
             raise ModelError(
-                f"{owner} has a pose in '{frame}', which is a sensor with a place of its own: "
-                'give the pose in a link or joint frame, or leave it out'
+                f"{kind} '{spec.name}' has a pose in '{frame}', which is a sensor with a place "
+                'of its own: give the pose in a link or joint frame, or leave it out'
             )
     link, L_H_F = bodies[frame]
     return link, read_only(L_H_F @ spec.pose)

@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import FrameNotFound, ModelError, ShapeError
+from inertial_estimation.errors import FrameNotFound
 from inertial_estimation.model import urdf as urdf_text
+from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.inertial_sensors import InertialSensors, same_place
 from inertial_estimation.model.sensors import (
     FtSensor,
@@ -165,15 +166,13 @@ class Robot:
             gyroscopes=sensors.gyroscopes,
             imus=sensors.pairs() if by_default else sensors.imus(imus or ()),
             fixed_frame=fixed_link,
-            gravity=read_only(gravity),
+            gravity=numbers('gravity', gravity, (3,)),
             external_torque_base=external_torque_base,
         )
-        if robot.gravity.shape != (3,):
-            raise ShapeError('gravity', (3,), robot.gravity.shape)
-        if not np.isfinite(robot.gravity).all():
-            raise ModelError(f'gravity {gravity} is not finite')
-        for frame in filter(None, (fixed_link, external_torque_base)):
-            robot.frame(frame)
+        at_rest = {'fixed_link': fixed_link, 'external_torque_base': external_torque_base}
+        for argument, frame in at_rest.items():
+            if frame:
+                robot.frame(frame, f"'{argument}' is {frame!r}")
         return robot
 
     def __repr__(self) -> str:
@@ -216,7 +215,7 @@ class Robot:
         frame = self.external_torque_base or self.fixed_frame
         return self.frame(frame)[0] if frame else 0
 
-    def frame(self, name: str) -> tuple[int, Array]:
+    def frame(self, name: str, where: str = '', remedy: str = '') -> tuple[int, Array]:
         """
         Return the link that carries a frame, and the frame's pose in it.
 
@@ -224,6 +223,8 @@ class Robot:
         ----------
         name : str
             URDF link, joint or sensor tag.
+        where, remedy : str, optional
+            For the error, as in `errors.NameNotFound`.
 
         Returns
         -------
@@ -240,8 +241,8 @@ class Robot:
         """
         try:
             return self.frames[name]
-        except KeyError:
-            raise FrameNotFound(name, self.frames) from None
+        except (KeyError, TypeError):
+            raise FrameNotFound(name, self.frames, where, remedy) from None
 
     def frames_at(self, link: int, L_H_S: Array) -> set[str]:
         """
@@ -276,11 +277,11 @@ class Robot:
 
         Raises
         ------
+        ModelError
+            If they are no numbers.
         ShapeError
             If the shape is another.
 
         """
-        values = read_only(parameters)
-        if values.shape != self.parameters.shape:
-            raise ShapeError('parameters', self.parameters.shape, values.shape)
+        values = numbers('parameters', parameters, self.parameters.shape, finite=False)
         return replace(self, parameters=values)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.model.arguments import numbers
 
 Array = NDArray[np.float64]
 
@@ -81,15 +82,13 @@ def check_lists(**given: object) -> None:
             raise ModelError(f"'{name}' is {value!r}, expected a list: write [{value!r}]")
         if isinstance(value, (FtSpec, LinkSensorSpec)):
             raise ModelError(f"'{name}' is one {type(value).__name__}: put it into a list")
+        if not (value is None or isinstance(value, Iterable)):
+            raise ModelError(f"'{name}' is {value!r}, expected a list of names")
 
 
 def _check_pose(owner: str, pose: Array) -> None:
     """Check shape and numbers of a sensor's pose."""
-    shape = np.shape(pose)
-    if shape != (4, 4):
-        raise ShapeError(f'pose of {owner}', (4, 4), shape)
-    if not np.isfinite(pose).all():
-        raise ModelError(f'{owner}: its pose is not finite')
+    numbers(f'pose of {owner}', pose, (4, 4))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,6 +234,11 @@ class Imu:
     """Standard deviation, of which ratios within a body count; 0: exact [m/s^2]."""
     gyroscope_noise: float = 1.0
     """The same of the angular velocity [rad/s]."""
+    presumed: str = ''
+    """
+    ``accelerometer`` or ``gyroscope``: what it is taken to measure only because many descriptions
+    have one tag for a whole IMU; its own tag is of the other kind. Empty: nothing is presumed.
+    """
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.model import urdf as urdf_text
+from inertial_estimation.model.arguments import entries, numbers
 from inertial_estimation.model.sensors import FtSensor, FtSpec, check_unique, read_only
 
 Array = NDArray[np.float64]
@@ -68,8 +69,16 @@ def select_ft_specs(root: Element, chosen: Iterable[str | FtSpec] | None) -> lis
         if isinstance(item, FtSpec):
             specs.append(item)
             continue
+        if not isinstance(item, str):
+            raise ModelError(f"'ft_sensors' holds {item!r}: write a sensor's name, or FtSpec(...)")
         if item not in tags:
-            raise NameNotFound('FT sensor tag', item, tags)
+            raise NameNotFound(
+                'FT sensor tag',
+                item,
+                tags,
+                f"'ft_sensors' names {item!r}",
+                f"or describe the sensor, in 'ft.{item}.joint' (in Python: FtSpec)",
+            )
         found = tags[item]
         if isinstance(found, ModelError):
             raise found
@@ -112,7 +121,7 @@ def cut_model(
     """
     types = urdf_text.joint_types(root)
     kept = set(urdf_text.check_joints(types, joints))
-    for name, position in locked_positions.items():
+    for name, position in entries('locked_positions', locked_positions).items():
         _check_locked(name, position, types, kept)
     text = urdf_text.free_ft_joints(root, specs)
     try:
@@ -130,11 +139,11 @@ def cut_model(
 
 
 def _check_locked(
-    name: str, position: float, types: Mapping[str, str], kept: Collection[str]
+    name: str, position: object, types: Mapping[str, str], kept: Collection[str]
 ) -> None:
     """Raise unless a joint can be locked at a position."""
     if name not in types:
-        raise NameNotFound('joint', name, types)
+        raise NameNotFound('joint', name, types, f"'locked_positions' names {name!r}")
     if types[name] == 'fixed' or name in kept:
         raise ModelError(f"locked_positions names '{name}', which is not a locked joint")
     if types[name] not in (*urdf_text.ONE_DOF, 'mimic'):
@@ -142,8 +151,7 @@ def _check_locked(
             f"locked_positions names '{name}' of type '{types[name]}', which one number does not "
             'place; it can stay at its zero only'
         )
-    if not np.isfinite(position):
-        raise ModelError(f"locked_positions puts '{name}' at {position}")
+    numbers(f'locked_positions[{name!r}]', position, ())
 
 
 def _set_position(model: pin.Model, q: Array, joint: int, position: float) -> None:

@@ -218,7 +218,7 @@ def check_joints(types: dict[str, str], selected: Iterable[str] | None) -> list[
     chosen = [n for n, t in types.items() if t != 'fixed'] if selected is None else list(selected)
     for name in chosen:
         if name not in types:
-            raise NameNotFound('joint', name, types)
+            raise NameNotFound('joint', name, types, f"'joints' names {name!r}")
         kind = types[name]
         if kind == 'fixed':
             raise ModelError(f"joint '{name}' is fixed; leave it out of the joints")
@@ -257,7 +257,8 @@ def free_ft_joints(root: Element, specs: Iterable[FtSpec]) -> str:
     cut: dict[str, str] = {}
     for spec in specs:
         if spec.joint not in joints:
-            raise NameNotFound('joint', spec.joint, joints)
+            where = f"FT sensor '{spec.name}' sits on joint '{spec.joint}'"
+            raise NameNotFound('joint', spec.joint, joints, where)
         joint = joints[spec.joint]
         kind = joint.get('type')
         if spec.joint in cut:
