@@ -80,10 +80,9 @@ def test_sums_and_projections_are_those_of_the_net_wrenches(robot, samples):
             for k in submodel.links
         }
         np.testing.assert_allclose(rows.wrench @ parameters, sum(net.values()), atol=ROUND_OFF)
-        for row, joint in enumerate(rows.joints):
-            child = next(k for k in submodel.links if robot.links[k].joint == joint)
-            axis = joint_axis(rows.root_poses[child], robot.links[child].motion)
-            carried = sum(net[k] for k in submodel.links if k in beyond[child])
+        for row, side in enumerate(rows.sides):
+            axis = joint_axis(rows.root_poses[side.child], robot.links[side.child].motion)
+            carried = sum(net[k] for k in submodel.links if k in beyond[side.child])
             np.testing.assert_allclose(
                 rows.torques[:, row] @ parameters, (axis * carried).sum(axis=1), atol=ROUND_OFF
             )

@@ -58,6 +58,19 @@ def net_wrench_regressor(motion: Motion) -> Array:
     return Y
 
 
+class FreeSide(NamedTuple):
+    """The links of a submodel on one side of one of its joints."""
+
+    joint: int
+    """Index of the joint."""
+    child: int
+    """Link that the joint moves."""
+    links: tuple[int, ...]
+    """Indices of the links on this side."""
+    sign: float
+    """+1: the links away from the root of the robot, -1: the other ones, which push back."""
+
+
 class SubmodelRegressor(NamedTuple):
     """Rows of one submodel; columns are ten parameters for each of its links, in its order."""
 
@@ -67,14 +80,17 @@ class SubmodelRegressor(NamedTuple):
     """
     torques: Array
     """Torque of each of its joints before sensors and contacts, (n, n_joints, 10 n_links)."""
-    joints: tuple[int, ...]
-    """Indices of these joints."""
+    sides: tuple[FreeSide, ...]
+    """For each of these joints the links that its torque moves."""
     root_poses: dict[int, Poses]
     """Pose of each link of the submodel in its root link."""
 
 
 def submodel_regressors(
-    robot: Robot, samples: SampleBatch, submodels: Sequence[Submodel] | None = None
+    robot: Robot,
+    samples: SampleBatch,
+    submodels: Sequence[Submodel] | None = None,
+    ground: int = -1,
 ) -> list[SubmodelRegressor]:
     """
     Return the rows of each submodel [T 7.2-7.5].
@@ -87,16 +103,23 @@ def submodel_regressors(
         Joints and IMUs; where they hold NaN, what rests on them does.
     submodels : sequence of Submodel, optional
         Default: all of the robot.
+    ground : int
+        Link that is held by something unknown, as in `free_sides`; -1 for none.
 
     Returns
     -------
     list of SubmodelRegressor
 
+    Raises
+    ------
+    ModelError
+        If there is neither an IMU nor a fixed link.
+
     """
     poses = poses_in_parents(robot, samples.positions)
     motions = link_motions(robot, samples, poses)
     chosen = robot.submodels if submodels is None else submodels
-    return [_regressor(robot, submodel, poses, motions) for submodel in chosen]
+    return [_regressor(robot, submodel, poses, motions, ground) for submodel in chosen]
 
 
 def poses_in_root(robot: Robot, submodel: Submodel, poses: Sequence[Poses]) -> dict[int, Poses]:
@@ -152,7 +175,11 @@ def wrench_to_root(pose: Poses, wrenches: Array) -> Array:
 
 
 def _regressor(
-    robot: Robot, submodel: Submodel, poses: Sequence[Poses], motions: Sequence[Motion]
+    robot: Robot,
+    submodel: Submodel,
+    poses: Sequence[Poses],
+    motions: Sequence[Motion],
+    ground: int,
 ) -> SubmodelRegressor:
     """Return the rows of one submodel."""
     placed = poses_in_root(robot, submodel, poses)
@@ -160,19 +187,50 @@ def _regressor(
     wrench = np.empty((n, 6, len(submodel.links), 10))
     for column, k in enumerate(submodel.links):
         wrench[:, :, column] = wrench_to_root(placed[k], net_wrench_regressor(motions[k]))
-    moved = [k for k in submodel.links if k != submodel.root and robot.links[k].joint >= 0]
-    torques = np.zeros((n, len(moved), len(submodel.links), 10))
-    for row, k in enumerate(moved):
-        beyond = _beyond(robot, submodel, k)
-        axis = joint_axis(placed[k], robot.links[k].motion)
-        torques[:, row, beyond] = np.einsum('ni,nikp->nkp', axis, wrench[:, :, beyond])
-    columns = 10 * len(submodel.links)
+    sides = free_sides(robot, submodel, ground)
+    torques = np.zeros((n, len(sides), len(submodel.links), 10))
+    for row, side in enumerate(sides):
+        columns = [submodel.links.index(k) for k in side.links]
+        axis = side.sign * joint_axis(placed[side.child], robot.links[side.child].motion)
+        torques[:, row, columns] = np.einsum('ni,nikp->nkp', axis, wrench[:, :, columns])
+    n_columns = 10 * len(submodel.links)
     return SubmodelRegressor(
-        wrench.reshape(n, 6, columns),
-        torques.reshape(n, len(moved), columns),
-        tuple(robot.links[k].joint for k in moved),
-        placed,
+        wrench.reshape(n, 6, n_columns), torques.reshape(n, len(sides), n_columns), sides, placed
     )
+
+
+def free_sides(robot: Robot, submodel: Submodel, ground: int = -1) -> tuple[FreeSide, ...]:
+    """
+    Return the side of each joint of a submodel that tells its torque [T 4.25].
+
+    Parameters
+    ----------
+    robot : Robot
+        Links.
+    submodel : Submodel
+        Of that robot.
+    ground : int
+        Link that is held by something unknown, -1 for none. The torque of a joint is told by the
+        side without it; without one in the submodel, by the side away from the root.
+
+    Returns
+    -------
+    tuple of FreeSide
+
+    """
+    found = []
+    for child in submodel.links:
+        joint = robot.links[child].joint
+        if child == submodel.root or joint < 0:
+            continue
+        carried = {child}
+        for k in submodel.links:
+            if robot.links[k].parent in carried:
+                carried.add(k)
+        outwards = ground not in carried
+        links = tuple(k for k in submodel.links if (k in carried) == outwards)
+        found.append(FreeSide(joint, child, links, 1.0 if outwards else -1.0))
+    return tuple(found)
 
 
 def joint_axis(pose: Poses, motion: Array) -> Array:
@@ -196,15 +254,6 @@ def joint_axis(pose: Poses, motion: Array) -> Array:
     angular = to_axes(pose.rotations, np.broadcast_to(motion[3:], (n, 3)))
     linear = to_axes(pose.rotations, np.broadcast_to(motion[:3], (n, 3)))
     return np.concatenate([linear + cross(pose.origins, angular), angular], axis=1)
-
-
-def _beyond(robot: Robot, submodel: Submodel, link: int) -> list[int]:
-    """Return the columns of the links of a submodel that a link carries, itself among them."""
-    carried = {link}
-    for k in submodel.links:
-        if robot.links[k].parent in carried:
-            carried.add(k)
-    return [column for column, k in enumerate(submodel.links) if k in carried]
 
 
 def _inertia_times(v: Array) -> Array:
