@@ -21,6 +21,7 @@ from inertial_estimation.config import (
     settings_of,
 )
 from inertial_estimation.config.groups import GROUPS
+from inertial_estimation.config.unused import name_unused, split_unused
 from inertial_estimation.errors import ConfigError, NameNotFound
 
 CONFIG = Path(__file__).parents[1] / 'config'
@@ -291,3 +292,20 @@ def test_shipped_files_document_every_parameter(name):
     for group in (EstimatorSettings, *GROUPS.values()):
         missing = [item.name for item in settings_of(group) if f'{item.name}:' not in words]
         assert not missing
+
+
+def test_groups_that_no_list_names_are_told_apart():
+    values = {'imus': ['chest'], 'imu.chest.topic': 'a', 'imu.head.topic': 'b', 'touch_spacing': 1}
+    values |= {'ft.arm.topic': 'c'}
+    used, unused = split_unused(values)
+    assert unused == {'imu.head.topic': 'b'}
+    assert used == {name: value for name, value in values.items() if name not in unused}
+    _, unused = split_unused(values | {'ft_sensors': ['leg']})
+    assert set(unused) == {'imu.head.topic', 'ft.arm.topic'}
+
+
+def test_an_unused_group_must_be_called_like_something_of_the_robot():
+    unused = {'imu.head.topic': 'b', 'imu.board.frame': 'head', 'imu.board.topic': 'c'}
+    assert name_unused(unused, {'head', 'chest'}) == ['imu.head', 'imu.board']
+    with pytest.raises(NameNotFound, match=r"'imu.haed.\*' is given .* closest: head"):
+        name_unused({'imu.haed.topic': 'b'}, {'head', 'chest'})

@@ -19,7 +19,8 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from inertial_estimation.config.settings import NODE_NAME
-from inertial_estimation.errors import ConfigError, InertialEstimationError
+from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.executors import spin, take_priority
 from inertial_estimation.ros.parameters import Parameters
 from inertial_estimation.ros.pipeline import Pipeline
@@ -86,8 +87,9 @@ class EstimatorNode(LifecycleNode):
         """Read the parameters, build the robot, fill the filters."""
         self.settings = self._declared.collect()
         self.pipeline = Pipeline(self, self.settings, self._find_urdf())
-        self._declared.locked = True
         robot = self.pipeline.robot
+        self._report_unused(robot)
+        self._declared.locked = True
         self.get_logger().info(
             f"robot '{robot.name}': {robot.mass:.2f} kg, {len(robot.joint_names)} joints, "
             f'{len(robot.ft_sensors)} FT sensors, {len(robot.imus)} IMUs, '
@@ -130,6 +132,18 @@ class EstimatorNode(LifecycleNode):
         """Go back to where one may configure again."""
         self._take_apart()
         return super().on_error(state)
+
+    def _report_unused(self, robot: Robot) -> None:
+        """Name the groups of parameters that are not used; give all back if one is mistyped."""
+        try:
+            unused = self._declared.unused_groups(robot)
+        except NameNotFound:
+            self._take_apart()
+            raise
+        if unused:
+            self.get_logger().warning(
+                f'parameters that are not used, as no list names them: {", ".join(unused)}'
+            )
 
     def _start(self) -> None:
         """Configure and activate, as soon as there is a robot description."""

@@ -17,9 +17,10 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from inertial_estimation.config import EstimatorSettings, settings_of
-from inertial_estimation.config.checks import LISTS
 from inertial_estimation.config.files import ROS_OWN
 from inertial_estimation.config.groups import GROUPS
+from inertial_estimation.config.unused import name_unused, split_unused
+from inertial_estimation.model.robot import Robot
 
 READ_AT_START = ('autostart', 'executor', 'fifo_priority', 'cpu_affinity')
 ARRAY_TYPES = {
@@ -61,7 +62,8 @@ class Parameters:
             for name, override in node._parameter_overrides.items()
             if name.split('.')[0] not in ROS_OWN
         }
-        self._declare(EstimatorSettings.from_dict(given))
+        used, self._spare = split_unused(given)
+        self._declare(EstimatorSettings.from_dict(used))
         node.add_on_set_parameters_callback(self._check_change)
 
     def collect(self) -> EstimatorSettings:
@@ -79,16 +81,44 @@ class Parameters:
             If values do not fit together.
 
         """
-        values = {
+        declared = {
             name: _plain(parameter.value)
             for name, parameter in self._node.get_parameters_by_prefix('').items()
             if name.split('.')[0] in _TOP or name.split('.')[0] in GROUPS
         }
         # Groups whose names were taken off a list stay declared.
-        used = {name: v for name, v in values.items() if not _left_over(name, values)}
+        used, _ = split_unused(self._spare | declared)
         settings = EstimatorSettings.from_dict(used)
         self._declare(settings)
+        self._spare = {
+            name: value
+            for name, value in self._spare.items()
+            if not self._node.has_parameter(name)
+        }
         return settings
+
+    def unused_groups(self, robot: Robot) -> list[str]:
+        """
+        Return the groups of parameters that were given and that no list names.
+
+        Parameters
+        ----------
+        robot : Robot
+            Their names must be those of something on it.
+
+        Returns
+        -------
+        list of str
+            Such as ``imu.chest``.
+
+        Raises
+        ------
+        NameNotFound
+            If one belongs to nothing on the robot.
+
+        """
+        sensors = (*robot.ft_sensors, *robot.imus)
+        return name_unused(self._spare, set(robot.frames) | {sensor.name for sensor in sensors})
 
     def _declare(self, settings: EstimatorSettings) -> None:
         """Declare what is not declared yet, with the values of the settings."""
@@ -171,11 +201,3 @@ def _given(name: str, value):
 def _plain(value):
     """Return an array as a list."""
     return value if isinstance(value, (bool, int, float, str)) or value is None else list(value)
-
-
-def _left_over(name: str, values: dict) -> bool:
-    """Tell whether a parameter belongs to a group that is no longer listed."""
-    kind, _, rest = name.partition('.')
-    listed = values.get(LISTS.get(kind, ''), ())
-    unlisted_ok = kind == 'ft' and not listed
-    return bool(rest) and not unlisted_ok and rest.rpartition('.')[0] not in listed

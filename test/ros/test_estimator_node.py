@@ -403,6 +403,52 @@ def test_a_robot_that_does_not_fit_leaves_the_node_unconfigured(bench):
     assert robot.estimator.trigger_configure() == SUCCESS
 
 
+def test_groups_that_a_command_line_leaves_behind_are_named_and_not_used(bench, monkeypatch):
+    said = []
+    monkeypatch.setattr(
+        EstimatorNode,
+        'get_logger',
+        lambda node, real=EstimatorNode.get_logger: Listened(real(node), said),
+    )
+    left = {'imu.hand.topic': 'imu/left_behind', 'imu.board.frame': 'neck'}
+    robot = bench(autostart=False, **left)
+    estimator = robot.estimator
+    assert estimator.trigger_configure() == SUCCESS
+    assert said == ['parameters that are not used, as no list names them: imu.hand, imu.board']
+    assert not estimator.has_parameter('imu.hand.topic')
+    # Named again, the group is the one that was given.
+    assert estimator.trigger_cleanup() == SUCCESS
+    estimator.set_parameters([Parameter('imus', value=['hand'])])
+    assert estimator.trigger_configure() == SUCCESS
+    assert estimator.settings.imu_of('hand').topic == 'imu/left_behind'
+    assert said[-1] == 'parameters that are not used, as no list names them: imu.board'
+
+
+def test_a_group_that_belongs_to_nothing_is_refused(bench, monkeypatch):
+    said = []
+    monkeypatch.setattr(
+        EstimatorNode,
+        'get_logger',
+        lambda node, real=EstimatorNode.get_logger: Listened(real(node), said),
+    )
+    robot = bench(autostart=False, **{'imu.haed.topic': 'imu/head'})
+    assert robot.estimator.trigger_configure() == TransitionCallbackReturn.FAILURE
+    (sentence,) = said
+    assert "'imu.haed.*' is given and 'imus' does not name it" in sentence
+    assert sentence.endswith('closest: hand, head')
+    assert not robot.node.count_subscribers('/joint_states')
+
+
+class Listened:
+    """A logger whose warnings and errors are kept."""
+
+    def __init__(self, logger, said):
+        self._logger, self.warning, self.error = logger, said.append, said.append
+
+    def __getattr__(self, name):
+        return getattr(self._logger, name)
+
+
 def test_topics_that_ros_refuses(bench):
     robot = bench(**{'ft.arm_sensor.topic': 'not a topic', 'autostart': False})
     assert robot.estimator.trigger_configure() == TransitionCallbackReturn.FAILURE
