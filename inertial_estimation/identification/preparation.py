@@ -1,0 +1,248 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+From a recorded log to samples that rows are made of: filtered without delay, differentiated.
+
+A log need not be causal: all signals go through the same zero-phase low pass, so that what meets
+in an equation was filtered alike, and derivatives are central differences of what it leaves. Such
+a filter swings at the edges of what it sees, so they are cut off at each gap of the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.sample import SampleBatch
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+NANOSECONDS = 1e-9
+JITTER = 0.01
+"""Share of a period by which stamps may be off a grid before signals are moved onto it."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """
+    How a log is filtered.
+
+    Raises
+    ------
+    ConfigError
+        If a number makes no sense.
+
+    """
+
+    cutoff: float = 10.0
+    """Of the low pass that all signals go through [Hz]; 0: none."""
+    order: int = 4
+    """Of the Butterworth filter, which runs forwards and backwards."""
+    edges: float = 0.2
+    """What is cut off at the start, the end and each gap, where the filter swings [s]."""
+    largest_gap: float = 0.1
+    """Longer gaps between stamps are not bridged [s]."""
+    every: int = 1
+    """Keep one instant in so many: what the low pass leaves is worth no more."""
+    measured_velocities: bool = False
+    """Take joint velocities from the log instead of its positions."""
+
+    def __post_init__(self) -> None:
+        """Raise unless the numbers make sense."""
+        for name in ('cutoff', 'edges'):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value >= 0):
+                raise ConfigError(f'{name} is {value}, expected zero or more')
+        if not (np.isfinite(self.largest_gap) and self.largest_gap > 0):
+            raise ConfigError(f'largest_gap is {self.largest_gap}, expected more than zero')
+        for name, least in (('order', 1), ('every', 1)):
+            if getattr(self, name) < least:
+                raise ConfigError(f'{name} is {getattr(self, name)}, expected at least {least}')
+
+
+class Prepared(NamedTuple):
+    """What is left of a log."""
+
+    samples: SampleBatch
+    """Filtered, with derivatives."""
+    stretches: int
+    """Parts between gaps that were long enough."""
+    discarded: int
+    """Recorded instants at edges and in parts that were too short."""
+
+
+def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
+    """
+    Filter a log and take its derivatives.
+
+    Parameters
+    ----------
+    samples : SampleBatch
+        As recorded, in the order of stamps. Velocities may be NaN; accelerations and angular
+        accelerations are not read. A sensor that fails is NaN, and the filtered signal is too
+        within `edges` of that.
+    how : Preparation
+        The filter.
+
+    Returns
+    -------
+    Prepared
+
+    Raises
+    ------
+    LogError
+        If stamps do not grow, or nothing long enough is left.
+    ConfigError
+        If the log is too slow for the low pass.
+
+    """
+    t = samples.stamp_ns * NANOSECONDS
+    if len(t) < 2 or not (np.diff(samples.stamp_ns) > 0).all():
+        raise LogError(f'the log has {len(t)} instants whose stamps must grow; sort them')
+    period = float(np.median(np.diff(t)))
+    if how.cutoff and how.cutoff >= 0.5 / period:
+        raise ConfigError(
+            f'cutoff is {how.cutoff:g} Hz, but a log of {1 / period:.0f} Hz holds nothing above '
+            f'{0.5 / period:.0f} Hz: choose a lower one, or 0 for no filter'
+        )
+    cuts = np.flatnonzero(np.diff(t) > how.largest_gap) + 1
+    bounds = [0, *cuts.tolist(), len(t)]
+    found = []
+    for start, stop in pairwise(bounds):
+        if t[stop - 1] - t[start] > 2 * how.edges + _least(period, how):
+            part = _evenly(samples.take(slice(start, stop)), period)
+            found.append(_filtered(part, period, how))
+    if not found:
+        raise LogError(
+            f'no part of the log between gaps of more than {how.largest_gap:g} s is longer than '
+            f'{2 * how.edges + _least(period, how):.2g} s, which the filter takes'
+        )
+    kept = sum(_covered(samples.stamp_ns, part.stamp_ns) for part in found)
+    return Prepared(_joined(found), len(found), len(t) - kept)
+
+
+def _covered(stamps: NDArray[np.int64], kept: NDArray[np.int64]) -> int:
+    """Return how many recorded instants lie within a stretch that is left."""
+    return int(((stamps >= kept[0]) & (stamps <= kept[-1])).sum())
+
+
+def _least(period: float, how: Preparation) -> float:
+    """Return the time that a filter needs before it says anything [s]."""
+    return period * (6 * how.order + 4)
+
+
+def _evenly(part: SampleBatch, period: float) -> SampleBatch:
+    """Return a part of a log with stamps that are evenly spaced."""
+    t: Array = part.stamp_ns * NANOSECONDS
+    n = round((t[-1] - t[0]) / period) + 1
+    grid: Array = t[0] + (t[-1] - t[0]) / (n - 1) * np.arange(n)
+    if n == len(t) and np.abs(grid - t).max() < JITTER * period:
+        return part
+
+    def moved(values: Array | None) -> Array | None:
+        return None if values is None else _interpolate(grid, t, values)
+
+    fields = {name: moved(getattr(part, name)) for name in SIGNALS}
+    empty = np.full((n, *part.accelerations.shape[1:]), np.nan)
+    turning = np.full((n, *part.angular_accelerations.shape[1:]), np.nan)
+    return SampleBatch(
+        stamp_ns=np.round(grid / NANOSECONDS).astype(np.int64),
+        accelerations=empty,
+        angular_accelerations=turning,
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+SIGNALS = (
+    'positions',
+    'velocities',
+    'angular_velocities',
+    'proper_accelerations',
+    'ft_readings',
+    'efforts',
+)
+
+
+def _interpolate(grid: Array, t: Array, values: Array) -> Array:
+    """Return values on a grid; NaN between two instants of which one is missing."""
+    columns = values.reshape(len(t), -1)
+    moved = [np.interp(grid, t, column) for column in columns.T]
+    return (
+        np.array(moved)
+        .reshape(columns.shape[1], len(grid))
+        .T.reshape(len(grid), *values.shape[1:])
+    )
+
+
+def _filtered(part: SampleBatch, period: float, how: Preparation) -> SampleBatch:
+    """Return one part, filtered, without its edges."""
+    smooth = {name: _low_pass(getattr(part, name), period, how) for name in SIGNALS}
+    assert smooth['positions'] is not None and smooth['angular_velocities'] is not None
+    velocities = smooth['velocities']
+    if not how.measured_velocities or velocities is None:
+        velocities = _rate(smooth['positions'], period)
+    whole = replace(
+        part,
+        **smooth | {'velocities': velocities},  # type: ignore[arg-type]
+        accelerations=_rate(velocities, period),
+        angular_accelerations=_rate(smooth['angular_velocities'], period),
+    )
+    edge = max(1, round(how.edges / period))
+    return whole.take(slice(edge, len(whole) - edge, how.every))
+
+
+def _rate(values: Array, period: float) -> Array:
+    """Return central differences."""
+    if not values.size:
+        return values
+    return np.asarray(np.gradient(values, period, axis=0))
+
+
+def _low_pass(values: Array | None, period: float, how: Preparation) -> Array | None:
+    """Return values without what is fast; near missing ones there are none."""
+    if values is None or not values.size or not how.cutoff:
+        return values
+    from scipy.signal import butter, sosfiltfilt
+
+    sections = butter(how.order, how.cutoff, fs=1 / period, output='sos')
+    columns = values.reshape(len(values), -1)
+    missing = ~np.isfinite(columns)
+    filled = _filled(columns, missing)
+    smooth = np.asarray(sosfiltfilt(sections, filled, axis=0))
+    smooth[_near(missing, max(1, round(how.edges / period)))] = np.nan
+    return smooth.reshape(values.shape)
+
+
+def _filled(columns: Array, missing: Mask) -> Array:
+    """Return columns with a straight line where values are missing, for the filter only."""
+    filled = columns.copy()
+    rows = np.arange(len(columns))
+    for k in np.flatnonzero(missing.any(axis=0)):
+        there = ~missing[:, k]
+        filled[:, k] = np.interp(rows, rows[there], columns[there, k]) if there.any() else 0.0
+    return filled
+
+
+def _near(missing: Mask, reach: int) -> Mask:
+    """Tell which instants are within reach of a missing one."""
+    if not missing.any():
+        return missing
+    from scipy.ndimage import binary_dilation
+
+    return np.asarray(binary_dilation(missing, np.ones((2 * reach + 1, 1), dtype=bool)))
+
+
+def _joined(parts: Sequence[SampleBatch]) -> SampleBatch:
+    """Return parts one behind the other."""
+    columns: dict[str, Any] = {}
+    for name in ('stamp_ns', 'accelerations', 'angular_accelerations', *SIGNALS):
+        values = [getattr(part, name) for part in parts]
+        columns[name] = None if any(v is None for v in values) else np.concatenate(values)
+    return SampleBatch(**columns)

@@ -1,0 +1,113 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The zero-phase preparation of logs, on signals whose derivatives are known.
+
+Not covered: which cut-off is best for a log; that is for the user to judge by held-out errors.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.identification.preparation import Preparation, prepare
+from inertial_estimation.sample import SampleBatch
+
+RATE = 500.0
+# Central differences at 500 Hz of 1 Hz: (2 pi / 500)^2 / 6 of the value, and the low pass as much.
+SMALL = 1e-3
+
+
+def log(t, n_joints=2, n_imus=1, n_fts=1):
+    """Return a log of sines of 1 Hz."""
+    phase = 2 * np.pi * t[:, None] + np.arange(n_joints)
+    nothing = np.full((len(t), n_joints), np.nan)
+    turning = 2 * np.pi * t[:, None] + np.arange(3 * n_imus)
+    return SampleBatch(
+        stamp_ns=np.round(t * 1e9).astype(np.int64) + 10**9,
+        positions=np.sin(phase),
+        velocities=nothing,
+        accelerations=nothing,
+        angular_velocities=np.sin(turning).reshape(len(t), n_imus, 3),
+        proper_accelerations=np.cos(turning).reshape(len(t), n_imus, 3),
+        angular_accelerations=np.full((len(t), n_imus, 3), np.nan),
+        ft_readings=np.tile(np.sin(phase[:, :1, None]), (1, n_fts, 6)),
+        efforts=np.cos(phase),
+    )
+
+
+def check(found):
+    """Hold prepared samples against the sines."""
+    t = found.stamp_ns * 1e-9 - 1
+    phase = 2 * np.pi * t[:, None] + np.arange(2)
+    w = 2 * np.pi
+    for ours, true, scale in (
+        (found.positions, np.sin(phase), 1),
+        (found.velocities, w * np.cos(phase), w),
+        (found.accelerations, -(w**2) * np.sin(phase), w**2),
+        (found.efforts, np.cos(phase), 1),
+        (found.angular_accelerations[:, 0], w * np.cos(w * t[:, None] + np.arange(3)), w),
+    ):
+        np.testing.assert_allclose(ours / scale, true / scale, rtol=0, atol=SMALL)
+
+
+@pytest.mark.parametrize('jitter', [0.0, 0.3])
+def test_signals_and_their_derivatives_have_no_delay(jitter, rng):
+    t = (np.arange(2000) + jitter * rng.uniform(-1, 1, 2000)) / RATE
+    found = prepare(log(t), Preparation(cutoff=20.0))
+    check(found.samples)
+    assert found.stretches == 1
+    # The stamps of the last instant that is kept may fall on either side of a recorded one.
+    assert abs(found.discarded - 2 * 0.2 * RATE) <= 2
+
+
+def test_a_gap_is_an_edge_and_short_rests_go(rng):
+    t = np.arange(3000) / RATE
+    t = np.delete(t, np.s_[1500:1700])
+    t = np.delete(t, np.s_[-120:-80])
+    found = prepare(log(t), Preparation(cutoff=20.0, largest_gap=0.05))
+    check(found.samples)
+    assert found.stretches == 2
+    late = found.samples.stamp_ns * 1e-9 - 1
+    assert not ((late > 3.0 - 0.2) & (late < 3.4 + 0.19)).any()
+
+
+def test_what_is_missing_spoils_its_surroundings_only(rng):
+    raw = log(np.arange(2000) / RATE)
+    raw.ft_readings[1000, 0, 2] = np.nan
+    found = prepare(raw, Preparation(cutoff=20.0)).samples
+    t = found.stamp_ns * 1e-9 - 1
+    near = np.abs(t - 2.0) <= 0.2 + 1e-9
+    assert (np.isnan(found.ft_readings[:, 0, 2]) == near).all()
+    assert np.isfinite(found.ft_readings[:, 0, :2]).all()
+    check(found)
+
+
+def test_fewer_instants_are_the_same_instants(rng):
+    raw = log(np.arange(2000) / RATE)
+    every = prepare(raw, Preparation(every=7)).samples
+    np.testing.assert_array_equal(
+        every.accelerations, prepare(raw, Preparation()).samples.accelerations[::7]
+    )
+
+
+def test_measured_velocities_serve_if_asked_for():
+    raw = log(np.arange(2000) / RATE)
+    raw = replace(raw, velocities=2 * raw.positions)
+    found = prepare(raw, Preparation(cutoff=20.0, measured_velocities=True)).samples
+    np.testing.assert_allclose(found.velocities, 2 * found.positions, atol=1e-12)
+
+
+def test_logs_that_cannot_be_filtered_are_refused():
+    raw = log(np.arange(2000) / RATE)
+    with pytest.raises(ConfigError, match='250 Hz'):
+        prepare(raw, Preparation(cutoff=300.0))
+    with pytest.raises(LogError, match='longer than'):
+        prepare(raw.take(slice(0, 100)), Preparation())
+    with pytest.raises(LogError, match='must grow'):
+        prepare(raw.take(np.array([3, 2, 1])), Preparation())
+    for bad in ({'cutoff': -1.0}, {'every': 0}, {'largest_gap': 0.0}, {'edges': np.nan}):
+        with pytest.raises(ConfigError, match=next(iter(bad))):
+            Preparation(**bad)
