@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Coverage of the standard deviations where links have several sensors, or parts of an IMU.
+Standard deviations where links have several sensors, or parts of an IMU: coverage, derivatives.
 
 Not covered: the motions themselves (test_bodies.py), and robots with whole IMUs
 (test_uncertainty.py).
@@ -9,17 +9,26 @@ Not covered: the motions themselves (test_bodies.py), and robots with whole IMUs
 
 import numpy as np
 import pytest
-from noisy_robots import at_roots, usual_noise
+from noisy_robots import at_roots, repeated, usual_noise
 from robots import nested_humanoid_urdf, random_sample
-from test_bodies import nested, spec
-from test_uncertainty import check_coverage
+from test_bodies import nested, sensorised, spec
+from test_uncertainty import IMU_FIELDS, JOINT_FIELDS, check_coverage
 
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+from inertial_estimation.uncertainty.body_noise import BodyNoise
 from inertial_estimation.uncertainty.deviations import Uncertainty
+from inertial_estimation.uncertainty.sensor_noise import triangular_root
 
 # Two IMUs that are averaged err by half the variance; first differences at a thousandth.
 AVERAGED = 1e-3
+# Parts of a standard deviation by which readings are moved, and what first differences then err by
+# where motions bend, in parts of a motion's whole deviation.
+STEP = 1e-4
+DIFFERED = 2e-5
+ROUND_OFF = 1e-9
+PARTS = ('gyroscope', 'accelerometer')
 
 
 @pytest.mark.parametrize('arrays', [False, True])
@@ -28,6 +37,62 @@ def test_coverage_with_parts_of_imus(arrays, rng):
     sample = random_sample(robot, rng)
     noise = usual_noise(robot)
     check_coverage(robot, at_roots(robot), sample, noise, rng, acceleration_arrays=arrays)
+
+
+def moved_readings(robot, sample, roots, used):
+    """Return a sample with each reading moved by little, and one that is not moved."""
+    n_joints, n_imus = len(robot.joint_names), len(robot.imus)
+    n = 3 * n_joints + 9 * n_imus
+    columns = repeated(sample, n + 1)
+    for k, name in enumerate(JOINT_FIELDS):
+        for j in range(n_joints):
+            columns[name][3 * j : 3 * j + 3, j] += STEP * roots[0][j, k]
+    for k, name in enumerate(IMU_FIELDS):
+        for i in range(n_imus):
+            for axis in range(3):
+                start = 3 * n_joints + 9 * i + 3 * axis
+                columns[name][start : start + 3, i, axis] += STEP * roots[1][i, k] * used[k, i]
+    return SampleBatch(**columns)
+
+
+@pytest.mark.parametrize('arrays', [False, True])
+@pytest.mark.parametrize('make_robot', [nested, sensorised])
+def test_changes_are_those_of_the_motions_of_the_bodies(make_robot, arrays, rng):
+    """By first differences of what completes a sample, reading by reading."""
+    robot = make_robot()
+    sample, noise = random_sample(robot, rng), usual_noise(robot)
+    plan = WrenchEstimator(robot, at_roots(robot), acceleration_arrays=arrays).motion.nominal
+    roots = triangular_root(noise.joints), triangular_root(noise.imus)
+    kinds = [imu.measures for imu in robot.imus]
+    turns, shakes = (np.array([k in ('both', kind) for k in kinds]) for kind in PARTS)
+    whole = plan.complete(moved_readings(robot, sample, roots, np.array([turns, shakes, turns])))
+    serving = np.flatnonzero(plan.serving)
+    motions = np.stack([getattr(whole, name)[:, serving] for name in IMU_FIELDS], axis=-1)
+    expected = (motions[:-1] - motions[-1]).reshape(len(motions) - 1, -1, 3) / STEP
+    completed = plan.complete(sample)
+    noises = [
+        BodyNoise(robot, plan, arrays, roots[1], combined=combined) for combined in (False, True)
+    ]
+    got, combined = (x.changes(completed, serving, roots[0]) for x in noises)
+    size = np.sqrt((expected**2).sum(axis=0))
+    assert (size > 0.0).all()
+    np.testing.assert_allclose(got.reshape(expected.shape) / size, expected / size, atol=DIFFERED)
+    # Combined sources are others, with the same covariances.
+    products = [np.einsum('abij,abkl->ijkl', x, x) for x in (got, combined)]
+    scale = size[:, :, None, None] * size
+    np.testing.assert_allclose(products[1] / scale, products[0] / scale, atol=ROUND_OFF)
+    assert len(combined) < len(got)
+
+
+def test_disturbances_of_single_imus_add_up_to_the_deviations(rng):
+    robot = nested()
+    sample = random_sample(robot, rng)
+    uncertainty = Uncertainty(WrenchEstimator(robot, at_roots(robot)), usual_noise(robot))
+    found = uncertainty.disturbances(sample)
+    assert found.motion.shape[1] == len(robot.joint_names) + 3 * len(robot.imus)
+    deviations = uncertainty.of(sample)
+    n = len(robot.joint_names)
+    np.testing.assert_allclose(found.deviations[-2 * n : -n], deviations.torques, rtol=ROUND_OFF)
 
 
 @pytest.mark.parametrize('lost', ['h4', 'c', 'a'])

@@ -9,93 +9,196 @@ of one reading reaches several bodies, and that of a joint too.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.estimation.bodies import Body
+from inertial_estimation.estimation.body_averages import array_of, mean_of
 from inertial_estimation.estimation.body_motion import MotionPlan
-from inertial_estimation.estimation.faults import ABSURD
-from inertial_estimation.sample import Sample, SampleBatch
+from inertial_estimation.estimation.walks import Motions
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.spatial import hat
+from inertial_estimation.sample import Sample
+from inertial_estimation.uncertainty.products import product
+from inertial_estimation.uncertainty.walk_derivatives import WalkDerivatives
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-STEP = 1e-3
-"""
-Part of a standard deviation by which readings are moved.
-
-The motions are of second degree in the readings: errors of first differences go down with it.
-"""
-JOINT_FIELDS = ('positions', 'velocities', 'accelerations')
+TURN, SHIFT, SPIN = (slice(k, k + 3) for k in (0, 3, 6))
+"""Signals of an IMU and of a body, in the order of their covariances."""
 IMU_FIELDS = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
 
 
-def body_changes(
-    plan: MotionPlan, sample: Sample, serving: Indices, joint_roots: Array, imu_roots: Array
-) -> Array:
+class BodyNoise:
     """
-    Return what noise of joints and IMUs does to the motions of bodies, by first differences.
+    What noise of joints and IMUs does to the motions of the bodies of one plan.
 
     Parameters
     ----------
+    robot : Robot
+        Links, joints and IMUs.
     plan : MotionPlan
         How the motions come from the readings; it is not plain.
-    sample : Sample
-        As measured; what the plan does not use may be missing.
-    serving : ndarray of int
-        Rows of the completed sample that hold the bodies asked for.
-    joint_roots : ndarray, shape (n_joints, 3, 3)
-        Triangular roots of the covariances of position, velocity and acceleration.
+    arrays : bool
+        Whether angular accelerations come from arrays of accelerometers.
     imu_roots : ndarray, shape (n_imus, 3, 3)
-        Likewise of angular velocity, proper acceleration and angular acceleration.
-
-    Returns
-    -------
-    ndarray, shape (n_joints + 3 n_imus, 3, 3 n_serving, 3)
-        One standard deviation of each of the three independent sources of a joint or of an axis
-        of an IMU changes each axis of a body: angular velocity, proper and angular acceleration.
+        Triangular roots of the covariances of angular velocity, proper acceleration and angular
+        acceleration.
+    combined : bool
+        Sources stand for all IMUs of a body together, whose means they disturb as much; else
+        for each IMU. There may be five times as many of those.
 
     """
-    n_joints, n_imus = len(joint_roots), len(imu_roots)
-    on_ways = np.isin(np.arange(n_joints), list(plan.joints))
-    joint_roots = joint_roots * on_ways[:, None, None]
-    imu_roots = imu_roots * _used(plan, n_imus)[:, :, None]
-    # Sources of a joint or IMU that move something that is used.
-    joints, of_joints = np.nonzero(joint_roots.any(axis=1))
-    imus, of_imus = np.nonzero(imu_roots.any(axis=1))
-    n = len(joints) + 3 * len(imus)
-    moved = _repeated(sample, n + 1)
-    rows = 1 + np.arange(n)
-    by_joint, by_axis = rows[: len(joints)], rows[len(joints) :].reshape(-1, 3)
-    axes = np.arange(3)
-    for k, name in enumerate(JOINT_FIELDS):
-        moved[name][by_joint, joints] += STEP * joint_roots[joints, k, of_joints]
-    for k, name in enumerate(IMU_FIELDS):
-        moved[name][by_axis, imus[:, None], axes] += STEP * imu_roots[imus, k, of_imus, None]
-    whole = plan.complete(SampleBatch(**moved))
-    motions = np.stack([getattr(whole, name)[:, serving] for name in IMU_FIELDS], axis=-1)
-    found = ((motions - motions[0]) / STEP).reshape(n + 1, 3 * len(serving), 3)
-    changes = np.zeros((n_joints + 3 * n_imus, 3, 3 * len(serving), 3))
-    changes[joints, of_joints] = found[by_joint]
-    changes[n_joints + 3 * imus[:, None] + axes, of_imus[:, None]] = found[by_axis]
-    return changes
+
+    def __init__(
+        self, robot: Robot, plan: MotionPlan, arrays: bool, imu_roots: Array, *, combined: bool
+    ) -> None:
+        bodies = plan.layout.bodies
+        self._leads = np.array([body.lead for body in bodies])
+        self._joints = np.array(sorted(plan.joints), dtype=np.intp)
+        self._sources = _sources(robot, bodies, arrays, imu_roots, combined)
+        self._shaken = np.flatnonzero([bool(body.accelerometers) for body in bodies])
+        self._levers = _Points(
+            [mean_of(bodies[b], robot, 'accelerometer')[1] for b in self._shaken]
+        )
+        self._spun = np.flatnonzero([arrays and body.is_array for body in bodies])
+        self._array_levers = np.array(
+            [array_of(bodies[b], robot)[1].reshape(3, 3, 3) for b in self._spun]
+        )
+        measured = (
+            [bool(body.gyroscopes) for body in bodies],
+            [body.is_array for body in bodies],
+            [bool(body.accelerometers) for body in bodies],
+        )
+        self._walks = [
+            None
+            if forest is None
+            else WalkDerivatives(robot, bodies, forest, np.flatnonzero(known))
+            for forest, known in zip(plan.layout.forests, measured, strict=True)
+        ]
+        # Origins of the frames from those of the links, in the axes of the frames.
+        origins = [body.L_H_B[:3, :3].T @ body.L_H_B[:3, 3] for body in bodies]
+        last = self._walks[2]
+        self._origins = None if last is None else _Points([origins[b] for b in last.to])
+        self._arrays = arrays
+
+    def changes(self, sample: Sample, serving: Indices, joint_roots: Array) -> Array:
+        """
+        Return what one standard deviation of each source does to the motions of bodies.
+
+        Parameters
+        ----------
+        sample : Sample
+            Completed by the plan.
+        serving : ndarray of int
+            Rows of the sample that hold the bodies asked for.
+        joint_roots : ndarray, shape (n_joints, 3, 3)
+            Triangular roots of the covariances of position, velocity and acceleration.
+
+        Returns
+        -------
+        ndarray, shape (n_joints + n, 3, 3 n_serving, 3)
+            First three sources for each joint, then for each axis of each IMU, or of each body;
+            axes of the bodies; angular velocity, proper and angular acceleration.
+
+        """
+        n, m = len(self._sources[0]), len(self._joints)
+        own = np.zeros((m, 3, m, 3))
+        own[np.arange(m), :, np.arange(m)] = joint_roots[self._joints].swapaxes(1, 2)
+        moved = np.concatenate([np.zeros((len(self._leads), 3 * m, 9)), self._sources], axis=1)
+        self._spread(sample, own.reshape(3 * m, m, 3), moved)
+        at = [self._leads.tolist().index(row) for row in serving.tolist()]
+        asked = moved[at].reshape(len(at), -1, 3, 3, 3).transpose(1, 2, 0, 4, 3)
+        changes = np.zeros((len(joint_roots) + n // 3, 3, len(at), 3, 3))
+        changes[self._joints], changes[len(joint_roots) :] = asked[:m], asked[m:]
+        return changes.reshape(-1, 3, 3 * len(at), 3)
+
+    def _spread(self, sample: Sample, joints: Array, moved: Array) -> None:
+        """Carry changes of the means of the bodies' sensors, and of joints, to all motions."""
+        leads, shaken, walk = self._leads, self._shaken, self._walks[2]
+        turn, shift, spin = (getattr(sample, name)[leads] for name in IMU_FIELDS)
+        motion = Motions(turn, spin, shift)
+        self._carry(0, (TURN,) if self._arrays else (TURN, SPIN), sample, motion, joints, moved)
+        if self._arrays:
+            by_turn = _swings(self._array_levers, turn[self._spun])
+            moved[self._spun, :, SPIN] -= moved[self._spun, :, TURN] @ by_turn.swapaxes(1, 2)
+            self._carry(1, (SPIN,), sample, motion, joints, moved)
+        moved[shaken, :, SHIFT] -= self._levers.leap(turn[shaken], moved[shaken])
+        self._carry(2, (SHIFT,), sample, motion, joints, moved)
+        if walk is not None and self._origins is not None:
+            to = walk.to
+            moved[to, :, SHIFT] += self._origins.leap(turn[to], moved[to])
+
+    def _carry(
+        self, number: int, signals: tuple[slice, ...],
+        sample: Sample, motion: Motions, joints: Array, moved: Array,
+    ) -> None:  # fmt: skip
+        """Carry changes of some signals through the joints of a walk."""
+        walk = self._walks[number]
+        if walk is None:
+            return
+        by_bodies, by_joints = walk.differentiate(sample, motion)
+        given = moved[walk.sources].swapaxes(0, 1).reshape(moved.shape[1], -1)
+        reached = product(given, by_bodies.reshape(len(by_bodies), -1))
+        inside = np.searchsorted(self._joints, walk.inside)
+        given = joints[:, inside].reshape(len(joints), -1)
+        reached[: len(joints)] += product(given, by_joints.reshape(len(by_joints), -1))
+        found = reached.reshape(len(reached), -1, 9).swapaxes(0, 1)
+        for signal in signals:
+            moved[walk.to, :, signal] = found[..., signal]
 
 
-def _used(plan: MotionPlan, n_imus: int) -> NDArray[np.bool_]:
-    """Tell which signals of each IMU are used, shape (n_imus, 3)."""
-    used = np.zeros((n_imus, 3), dtype=bool)
-    for body in plan.layout.bodies:
-        used[list(body.gyroscopes), 0] = used[list(body.gyroscopes), 2] = True
-        used[list(body.accelerometers), 1] = True
-    return used
+class _Points:
+    """One point of each of some bodies, from the origin, in the axes of its frame [m]."""
+
+    def __init__(self, positions: Sequence[Array]) -> None:
+        self._positions = np.array(positions)
+        self._by_signals = np.zeros((len(positions), 9, 3))
+        self._by_signals[:, SPIN] = hat(self._positions)
+
+    def leap(self, turn: Array, moved: Array) -> Array:
+        """Return the change of ``dw x r + w x (w x r)`` with both motions, (n_bodies, n, 3)."""
+        outer = turn[:, :, None] * self._positions[:, None]
+        along = np.einsum('bii->b', outer)[:, None, None] * np.eye(3)
+        self._by_signals[:, TURN] = along + outer.swapaxes(1, 2) - 2.0 * outer
+        found: Array = moved @ self._by_signals
+        return found
 
 
-def _repeated(sample: Sample, n: int) -> dict[str, Any]:
-    """Return the readings n times, zero where they are missing or absurd."""
-    columns: dict[str, Any] = {'stamp_ns': np.full(n, sample.stamp_ns)}
-    for name in (*JOINT_FIELDS, *IMU_FIELDS, 'ft_readings'):
-        values = getattr(sample, name)
-        known = np.where(np.abs(values) < ABSURD, values, 0.0)
-        columns[name] = np.repeat(known[None], n, axis=0)
-    return columns
+def _sources(
+    robot: Robot, bodies: tuple[Body, ...], arrays: bool, roots: Array, combined: bool
+) -> Array:
+    """Return what sources do to the means of the bodies' sensors, shape (n_bodies, n, 9)."""
+    n_imus, n_bodies = len(robot.imus), len(bodies)
+    # Body; IMU, axis of it, source; signal and axis of the body.
+    found = np.zeros((n_bodies, n_imus, 3, 3, 9))
+    for b, body in enumerate(bodies):
+        parts = [(TURN, 0, 'gyroscope'), (SHIFT, 1, 'accelerometer')]
+        if not arrays:
+            parts.append((SPIN, 2, 'gyroscope'))
+        elif body.is_array:
+            parts.append((SPIN, 1, 'array'))
+        for signal, of, kind in parts:
+            rows = list(body.gyroscopes if kind == 'gyroscope' else body.accelerometers)
+            if rows:
+                mean = array_of(body, robot) if kind == 'array' else mean_of(body, robot, kind)
+                blocks = np.einsum('kia,kc->kaci', mean[0], roots[rows, of])
+                found[b, rows, :, :, signal] += blocks
+    if not combined:
+        return found.reshape(n_bodies, 9 * n_imus, 9)
+    alike = np.zeros((n_bodies, n_bodies, 9, 9))
+    for b, own in enumerate(found):
+        alike[b, b] = np.linalg.qr(own.reshape(-1, 9), mode='r')
+    return alike.reshape(n_bodies, 9 * n_bodies, 9)
+
+
+def _swings(levers: Array, turn: Array) -> Array:
+    """Return the derivative of ``lever : w x w x`` by w, (n, 3, 3, 3) and (n, 3)."""
+    w = turn[:, None, None]
+    ahead, behind = (levers * w).sum(axis=3), (levers * w.swapaxes(2, 3)).sum(axis=2)
+    traces = np.trace(levers, axis1=2, axis2=3)
+    by_turn: Array = ahead + behind - 2.0 * traces[:, :, None] * turn[:, None]
+    return by_turn

@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
+from inertial_estimation.estimation.body_motion import MotionPlan
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.plan import LOST, Plan
 from inertial_estimation.estimation.solver import Solver
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
-from inertial_estimation.uncertainty.body_noise import body_changes
+from inertial_estimation.uncertainty.body_noise import BodyNoise
 from inertial_estimation.uncertainty.sensitivities import Disturbances, Roots, Sensitivities
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
 
@@ -84,6 +85,7 @@ class Uncertainty:
         directions = np.array([sensor.direction for sensor in robot.ft_sensors]).reshape(-1, 1, 1)
         self._fts = directions * estimator.calibration.matrices * noise.fts[:, None, :]
         self._kept: WeakKeyDictionary[Plan, Sensitivities] = WeakKeyDictionary()
+        self._bodies: WeakKeyDictionary[MotionPlan, dict[bool, BodyNoise]] = WeakKeyDictionary()
 
     def of(
         self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
@@ -108,7 +110,7 @@ class Uncertainty:
             As `WrenchEstimator.update` does.
 
         """
-        solver, disturbances = self._evaluate(sample, contacts)
+        solver, disturbances = self._evaluate(sample, contacts, combined=True)
         residual_rows = self._sensitivities(solver.plan).loads.residual_rows
         return _sorted(sample.stamp_ns, solver, residual_rows, disturbances.deviations)
 
@@ -131,7 +133,7 @@ class Uncertainty:
         Disturbances
 
         """
-        return self._evaluate(sample, contacts)[1]
+        return self._evaluate(sample, contacts, combined=False)[1]
 
     def of_batch(
         self, samples: SampleBatch, contacts: Iterable[Contact] | ContactSet | None = None
@@ -161,25 +163,44 @@ class Uncertainty:
         )
 
     def _evaluate(
-        self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None
+        self,
+        sample: Sample,
+        contacts: Iterable[Contact] | ContactSet | None,
+        *,
+        combined: bool,
     ) -> tuple[Solver, Disturbances]:
         """Return the solver that a sample goes to and what noise does to its results."""
-        measured = sample
         solver, sample = self._estimator.prepare(sample, contacts)
-        plan = solver.plan
-        joints = self._joints
-        if sample.joint_states is not None:
-            assumed = sample.joint_states == SensorState.ASSUMED
-            if assumed.any():
-                joints = joints * ~assumed[:, None, None]
-                joints[assumed, 0, 0] = self._noise.assumed_positions[assumed]
+        plan, joints = solver.plan, self._joint_roots(sample)
         serving, changes = plan.dynamics.imus, None
         if plan.motion is not None:
-            changes = body_changes(plan.motion, measured, serving, joints, self._imus)
+            bodies = self._body_noise(plan.motion, combined)
+            changes = bodies.changes(sample, serving, joints)
         roots = Roots(joints, self._imus[serving], self._fts, changes)
         readings = self._estimator.calibration.apply(sample.ft_readings)
         sensitivities = self._sensitivities(plan)
         return solver, sensitivities.evaluate(plan.dynamics, solver.columns, readings, roots)
+
+    def _joint_roots(self, sample: Sample) -> Array:
+        """Return the roots of the joints' covariances; assumed positions err by themselves."""
+        if sample.joint_states is None:
+            return self._joints
+        assumed = sample.joint_states == SensorState.ASSUMED
+        if not assumed.any():
+            return self._joints
+        joints: Array = self._joints * ~assumed[:, None, None]
+        joints[assumed, 0, 0] = self._noise.assumed_positions[assumed]
+        return joints
+
+    def _body_noise(self, motion: MotionPlan, combined: bool) -> BodyNoise:
+        """Return what was laid out for a plan of motions; it goes when the plan does."""
+        kept = self._bodies.setdefault(motion, {})
+        if combined not in kept:
+            estimator = self._estimator
+            kept[combined] = BodyNoise(
+                estimator.robot, motion, estimator.motion.arrays, self._imus, combined=combined
+            )
+        return kept[combined]
 
     def _sensitivities(self, plan: Plan) -> Sensitivities:
         """Return what was laid out for a plan; it goes when the plan does."""

@@ -68,7 +68,7 @@ class MotionDerivatives:
             Likewise of angular velocity, proper acceleration and angular acceleration of the IMUs
             that serve.
         body_changes : ndarray, shape (n_joints + 3 n_imus, 3, 3 n_serving, 3), optional
-            From `body_noise.body_changes`, where a body does not have just one whole IMU;
+            From `body_noise.BodyNoise.changes`, where a body does not have just one whole IMU;
             `imu_roots` is not used then.
 
         Returns

@@ -39,7 +39,7 @@ class Roots(NamedTuple):
     fts: Array
     """What the readings' noise does to the wrenches child on parent, shape (n_fts, 6, 6)."""
     body_changes: Array | None = None
-    """From `body_noise.body_changes`, where a body does not have just one whole IMU."""
+    """From `body_noise.BodyNoise.changes`, where a body does not have just one whole IMU."""
 
 
 class Disturbances(NamedTuple):
