@@ -5,7 +5,8 @@ What rows of an equation say about its unknowns, in a size that does not grow wi
 
 Rows ``Y x = y`` are kept as the triangle of [Y y], which is all that any least squares of them
 needs: ``|Y x - y|^2 = |R x - rho|^2 + energy``. Triangles are made by orthogonal transforms and
-never by Y' Y, which would square the condition number [S 64-73; Golub & Van Loan 5.2].
+never by Y' Y, which would square the condition number [S 64-73; Golub & Van Loan 5.2]. Rows are
+worked into the triangle that is there, which costs less than to reduce both anew.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ Array = NDArray[np.float64]
 
 ROWS_AT_ONCE = 2048
 """Rows that are reduced together: enough to be fast, few enough to stay small in memory."""
+BLOCK = 32
+"""Columns that LAPACK reflects together."""
+EXCITED = 1e-6
+"""
+Share of the strongest direction of new rows from which a weaker one counts as excited by them.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +92,7 @@ class Information:
         """Number of unknowns."""
         return len(self.rho)
 
-    def add(self, Y: Array, y: Array) -> Information:
+    def add(self, Y: Array, y: Array, weights: Array | None = None) -> Information:
         """
         Return this together with further rows.
 
@@ -95,6 +102,9 @@ class Information:
             Rows of the regressor.
         y : ndarray, shape (m,)
             What they should give.
+        weights : ndarray, shape (m,), optional
+            How much each row counts, from 0 to 1; its square is multiplied by it, as in
+            `reweighting.robust_weights`. Default: 1.
 
         Returns
         -------
@@ -105,7 +115,8 @@ class Information:
         ShapeError
             If the shapes do not belong together.
         InertialEstimationError
-            If a number is not finite: one NaN would spoil all that is known.
+            If a number is not finite: one NaN would spoil all that is known; or a weight is
+            out of range.
 
         """
         if Y.ndim != 2 or Y.shape[1] != self.n:
@@ -114,14 +125,16 @@ class Information:
             raise ShapeError('y', (len(Y),), y.shape, 'one value for each row of Y')
         if not (np.isfinite(Y).all() and np.isfinite(y).all()):
             raise InertialEstimationError('rows hold NaN or infinity: leave these rows out')
-        triangle, energy = self._stacked(), self.energy
+        roots = None if weights is None else _roots(weights, len(Y))
+        triangle, energy = self._triangle(), self.energy
         for start in range(0, len(Y), ROWS_AT_ONCE):
             rows = slice(start, start + ROWS_AT_ONCE)
-            triangle, excess = _reduce([triangle, np.column_stack([Y[rows], y[rows]])], self.n)
-            energy += excess
-        return Information(
-            triangle[:, :-1], triangle[:, -1].copy(), energy, self.count + float(len(Y))
-        )
+            block = np.column_stack([Y[rows], y[rows]])
+            if roots is not None:
+                block *= roots[rows, None]
+            triangle = _absorb(triangle, block)
+        counted = float(len(Y) if weights is None else weights.sum())
+        return self._of_triangle(triangle, energy, self.count + counted)
 
     def merge(self, *others: Information) -> Information:
         """
@@ -145,14 +158,93 @@ class Information:
         for other in others:
             if other.n != self.n:
                 raise ShapeError('R', (self.n, self.n), other.R.shape, 'the same unknowns')
-        everyone = (self, *others)
-        triangle, excess = _reduce([one._stacked() for one in everyone], self.n)
-        return Information(
-            triangle[:, :-1],
-            triangle[:, -1].copy(),
-            excess + sum(one.energy for one in everyone),
-            sum(one.count for one in everyone),
-        )
+        triangle, energy, count = self._triangle(), self.energy, self.count
+        for other in others:
+            # The corner is kept apart: energies add up without a root and a square.
+            triangle = _absorb(triangle, other._triangle()[:-1], triangular=True)
+            energy += other.energy
+            count += other.count
+        return self._of_triangle(triangle, energy, count)
+
+    def forget(self, factor: float, toward: Information | None = None) -> Information:
+        """
+        Return what is left when all rows fade alike: R'R is multiplied by the factor.
+
+        Parameters
+        ----------
+        factor : float
+            Forgetting factor, above 0 and up to 1: ``0.5 ** (dt / half_life)``.
+        toward : Information, optional
+            What is known beforehand and does not fade: ``(1 - factor)`` of it comes in, so
+            that it is all that is left in directions that rows no longer excite. Default: none,
+            and these directions fade to nothing.
+
+        Returns
+        -------
+        Information
+
+        Raises
+        ------
+        InertialEstimationError
+            If the factor is out of range.
+        ShapeError
+            If the number of unknowns differs.
+
+        """
+        _require_factor(factor)
+        left = self.scaled(float(np.sqrt(factor)))
+        left = replace(left, count=factor * self.count)
+        if toward is None:
+            return left
+        share = 1.0 - factor
+        coming = toward.scaled(float(np.sqrt(share)))
+        return left.merge(replace(coming, count=share * toward.count))
+
+    def forget_along(self, Y: Array, factor: float, excited: float = EXCITED) -> Information:
+        """
+        Return what is left when only that fades which new rows tell anew.
+
+        With the orthonormal V of the directions that the rows excite, ``R'R`` loses
+        ``(1 - factor) R'R V (V'R'R V)^-1 V'R'R``: the most that can fade along V while nothing
+        is lost of what was known across it [Cao & Schwartz 2000]. The solution stays where it
+        is. A standing robot does not forget what it learned while it moved.
+
+        Parameters
+        ----------
+        Y : ndarray, shape (m, n)
+            Rows that are about to be added, in the units of those that are here.
+        factor : float
+            Forgetting factor along their directions, above 0 and up to 1.
+        excited : float
+            Singular values of Y below this share of the largest do not count as excitation.
+
+        Returns
+        -------
+        Information
+            Energy and count fade by the share of directions that did.
+
+        Raises
+        ------
+        ShapeError
+            If Y has another number of columns.
+        InertialEstimationError
+            If a number is not finite or the factor is out of range.
+
+        """
+        if Y.ndim != 2 or Y.shape[1] != self.n:
+            raise ShapeError('Y', ('m', self.n), Y.shape, 'one column for each unknown')
+        if not np.isfinite(Y).all():
+            raise InertialEstimationError('rows hold NaN or infinity: leave these rows out')
+        _require_factor(factor)
+        along = self._along(Y, excited)
+        lost = 1.0 - float(np.sqrt(factor))
+        faded = self._triangle()[:-1]
+        faded -= lost * along @ (along.T @ faded)
+        known = int(np.count_nonzero(np.abs(np.diag(self.R)) > 0.0))
+        share = 1.0 - (1.0 - factor) * along.shape[1] / max(known, 1)
+        fresh = np.zeros((self.n + 1, self.n + 1), order='F')
+        triangle = _absorb(fresh, faded)
+        return self._of_triangle(triangle, share * self.energy, share * self.count)
 
     def scaled(self, weight: float) -> Information:
         """
@@ -190,9 +282,28 @@ class Information:
         """
         return float(np.sum((self.R @ x - self.rho) ** 2) + self.energy)
 
-    def _stacked(self) -> Array:
-        """Return [R rho], shape (n, n + 1)."""
-        return np.column_stack([self.R, self.rho])
+    def _triangle(self) -> Array:
+        """Return [[R, rho], [0, 0]] in the order of LAPACK, shape (n + 1, n + 1)."""
+        triangle = np.zeros((self.n + 1, self.n + 1), order='F')
+        triangle[:-1, :-1], triangle[:-1, -1] = self.R, self.rho
+        return triangle
+
+    def _of_triangle(self, triangle: Array, energy: float, count: float) -> Information:
+        """Return the information of a triangle, whose corner is a residual."""
+        R, rho = np.triu(triangle[:-1, :-1]), triangle[:-1, -1]
+        # One sign for each row, so that the same rows give the same triangle in any order.
+        signs = np.where(np.diag(R) < 0.0, -1.0, 1.0)
+        energy += float(triangle[-1, -1]) ** 2
+        return Information(signs[:, None] * R, signs * rho, energy, count)
+
+    def _along(self, Y: Array, excited: float) -> Array:
+        """Return an orthonormal basis of R V, shape (n, k), where V are the rows' directions."""
+        _, strengths, directions = np.linalg.svd(Y, full_matrices=False)
+        strong = strengths > excited * max(strengths.max(initial=0.0), np.finfo(float).tiny)
+        image = self.R @ directions[strong].T
+        basis, sizes, _ = np.linalg.svd(image, full_matrices=False)
+        negligible = self.n * np.finfo(float).eps * np.linalg.norm(self.R)
+        return np.asarray(basis[:, sizes > negligible], dtype=np.float64)
 
 
 def weighted_sum(parts: Iterable[Information], weights: Iterable[float]) -> Information:
@@ -215,15 +326,33 @@ def weighted_sum(parts: Iterable[Information], weights: Iterable[float]) -> Info
     return first.merge(*others)
 
 
-def _reduce(blocks: list[Array], n: int) -> tuple[Array, float]:
-    """Return the first n rows of the triangle of stacked rows, and what is left as energy."""
-    from scipy.linalg import get_lapack_funcs
+def _absorb(triangle: Array, rows: Array, triangular: bool = False) -> Array:
+    """Return the triangle of a triangle and rows below it, shape (n + 1, n + 1)."""
+    from scipy.linalg.lapack import dtpqrt
 
-    stacked = np.asfortranarray(np.vstack(blocks))
-    (geqrf,) = get_lapack_funcs(('geqrf',), (stacked,))
-    triangle, _, _, _ = geqrf(stacked, overwrite_a=True)
-    excess = float(triangle[n, n] ** 2) if len(triangle) > n else 0.0
-    top = np.zeros((n, n + 1))
-    rows = min(n, len(triangle))
-    top[:rows] = np.triu(triangle[:rows])
-    return top, excess
+    if not len(rows):
+        return triangle
+    below = np.asfortranarray(rows)
+    size = len(triangle)
+    height = len(below) if triangular else 0
+    reduced, _, _, status = dtpqrt(height, min(BLOCK, size), triangle, below)
+    if status:
+        raise InertialEstimationError(f'LAPACK refuses to reduce the rows (dtpqrt: {status})')
+    return np.asarray(reduced)
+
+
+def _roots(weights: Array, rows: int) -> Array:
+    """Return the square roots of weights."""
+    if weights.shape != (rows,):
+        raise ShapeError('weights', (rows,), weights.shape, 'one for each row of Y')
+    if not ((weights >= 0.0) & (weights <= 1.0)).all():
+        raise InertialEstimationError('the weight of a row must be between 0 and 1')
+    return np.sqrt(weights)
+
+
+def _require_factor(factor: float) -> None:
+    """Raise unless a forgetting factor is one."""
+    if not 0.0 < factor <= 1.0:
+        raise InertialEstimationError(
+            f'a forgetting factor must be above 0 and at most 1, not {factor:g}'
+        )

@@ -1,0 +1,297 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Rows that are reduced, merged and forgotten, against exact arithmetic and all rows at once.
+
+Where the rows come from is not tested here; nor is how long a reduction takes.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from inertial_estimation.errors import InertialEstimationError, ShapeError
+from inertial_estimation.identification.information import (
+    ROWS_AT_ONCE,
+    Information,
+    weighted_sum,
+)
+
+ROUND_OFF = 1e-12
+"""Orthogonal transforms of numbers of about one, a few thousand of them."""
+ILL = 1e-9
+"""Error over the largest unknown at condition 1e7; normal equations lose to 1e-2 there."""
+
+
+@pytest.fixture
+def rows(rng):
+    """Return rows of 7 unknowns and their right-hand sides, with noise."""
+    Y = rng.normal(size=(60, 7))
+    return Y, Y @ rng.normal(size=7) + 0.1 * rng.normal(size=60)
+
+
+def same(one: Information, other: Information, tolerance: float = ROUND_OFF) -> None:
+    """Compare what two triangles say."""
+    np.testing.assert_allclose(one.R.T @ one.R, other.R.T @ other.R, atol=tolerance, rtol=1e-11)
+    np.testing.assert_allclose(
+        one.R.T @ one.rho, other.R.T @ other.rho, atol=tolerance, rtol=1e-11
+    )
+    np.testing.assert_allclose(
+        [one.energy, one.count], [other.energy, other.count], rtol=1e-10, atol=1e-12
+    )
+
+
+def solution(information: Information) -> np.ndarray:
+    """Return the least squares of a triangle of full rank."""
+    return np.linalg.solve(information.R, information.rho)
+
+
+def test_squared_residual_is_that_of_the_rows(rows, rng):
+    Y, y = rows
+    x = rng.normal(size=7)
+    information = Information.of(Y, y)
+    assert information.squared_residual(x) == pytest.approx(np.sum((Y @ x - y) ** 2), rel=1e-12)
+    assert information.count == len(Y)
+
+
+def test_triangle_is_one(rows):
+    R = Information.of(*rows).R
+    np.testing.assert_array_equal(R, np.triu(R))
+    assert (np.diag(R) > 0.0).all()
+
+
+@pytest.mark.parametrize('first', [0, 1, 3, 59])
+def test_rows_may_come_one_after_the_other(rows, first):
+    Y, y = rows
+    together = Information.of(Y, y)
+    same(Information.of(Y[:first], y[:first]).add(Y[first:], y[first:]), together)
+
+
+def test_more_rows_than_are_reduced_at_once(rng):
+    m = 2 * ROWS_AT_ONCE + 17
+    Y, y = rng.normal(size=(m, 4)), rng.normal(size=m)
+    information = Information.of(Y, y)
+    expected, energy, *_ = np.linalg.lstsq(Y, y, rcond=None)
+    np.testing.assert_allclose(solution(information), expected, atol=ROUND_OFF)
+    np.testing.assert_allclose(information.energy, energy[0], rtol=1e-12)
+
+
+def test_order_of_rows_does_not_matter(rows, rng):
+    Y, y = rows
+    order = rng.permutation(len(Y))
+    one, other = Information.of(Y, y), Information.of(Y[order], y[order])
+    same(one, other)
+    np.testing.assert_allclose(one.R, other.R, atol=ROUND_OFF)
+
+
+def test_merging_is_commutative_and_associative(rows):
+    Y, y = rows
+    a, b, c = (Information.of(Y[k : k + 20], y[k : k + 20]) for k in (0, 20, 40))
+    together = Information.of(Y, y)
+    for merged in (a.merge(b).merge(c), a.merge(b.merge(c)), c.merge(a, b), b.merge(c, a)):
+        same(merged, together)
+        np.testing.assert_allclose(merged.R, together.R, atol=ROUND_OFF)
+
+
+def test_merging_with_nothing_changes_nothing(rows):
+    one = Information.of(*rows)
+    same(one.merge(Information.empty(7)), one)
+    same(Information.empty(7).merge(one), one)
+
+
+def test_merging_leaves_the_parts_as_they_are(rows):
+    one = Information.of(*rows)
+    before = one.R.copy()
+    one.merge(one)
+    np.testing.assert_array_equal(one.R, before)
+
+
+def test_fewer_rows_than_unknowns(rng):
+    Y, y = rng.normal(size=(3, 7)), rng.normal(size=3)
+    information = Information.of(Y, y)
+    assert information.energy == pytest.approx(0.0, abs=ROUND_OFF)
+    x = rng.normal(size=7)
+    assert information.squared_residual(x) == pytest.approx(np.sum((Y @ x - y) ** 2))
+
+
+def nearly_dependent_rows() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return integer rows of condition about 1e7, exact right-hand sides, and the solution."""
+    rng = np.random.default_rng(7)
+    base = rng.integers(-(2**23), 2**23, size=(400, 5))
+    faint = rng.integers(-1, 2, size=(400, 5))
+    # Every number is an integer below 2^53: the rows are exact.
+    Y = np.hstack([base, base + faint]).astype(float)
+    x = rng.integers(-9, 10, size=10).astype(float)
+    return Y, Y @ x, x
+
+
+def test_ill_conditioned_rows_keep_their_solution():
+    Y, y, x = nearly_dependent_rows()
+    information = Information.empty(10)
+    for k in range(0, 400, 8):
+        information = information.add(Y[k : k + 8], y[k : k + 8])
+    assert np.linalg.cond(Y) > 1e7
+    np.testing.assert_allclose(solution(information), x, rtol=0, atol=ILL * np.abs(x).max())
+
+
+def test_ill_conditioned_rows_with_noise_against_exact_arithmetic():
+    Y, y, _ = nearly_dependent_rows()
+    y = y + np.random.default_rng(8).integers(-3, 4, size=len(y))
+    information = Information.of(Y[:150], y[:150]).merge(Information.of(Y[150:], y[150:]))
+    expected = np.array([float(value) for value in exact_least_squares(Y, y)])
+    np.testing.assert_allclose(solution(information), expected, atol=ILL * np.abs(expected).max())
+
+
+def exact_least_squares(Y: np.ndarray, y: np.ndarray) -> list[Fraction]:
+    """Return the least squares of integer rows, in fractions."""
+    whole = np.column_stack([Y, y]).astype(int).astype(object)
+    rows = [[Fraction(int(v)) for v in row] for row in whole[:, :-1].T @ whole]
+    n = len(rows)
+    for k in range(n):
+        for i in range(n):
+            if i != k:
+                share = rows[i][k] / rows[k][k]
+                rows[i] = [a - share * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return [rows[k][n] / rows[k][k] for k in range(n)]
+
+
+def test_weighted_sum_is_that_of_weighted_rows(rows):
+    Y, y = rows
+    parts = [Information.of(Y[:25], y[:25]), Information.of(Y[25:], y[25:])]
+    weights = np.repeat([3.0, 0.5], [25, 35])
+    same(weighted_sum(parts, [3.0, 0.5]), Information.of(weights[:, None] * Y, weights * y))
+
+
+def test_weights_of_rows(rows, rng):
+    Y, y = rows
+    weights = rng.uniform(size=60)
+    weights[:5] = 0.0
+    found = Information.of(Y, y * 0).add(Y, y, weights)
+    root = np.sqrt(weights)
+    expected = Information.of(np.vstack([Y, root[:, None] * Y]), np.r_[0 * y, root * y])
+    same(found, Information(expected.R, expected.rho, expected.energy, 60 + weights.sum()))
+
+
+def test_forgetting_fades_all_rows_alike(rows):
+    Y, y = rows
+    faded = Information.of(Y, y).forget(0.25)
+    expected = Information.of(0.5 * Y, 0.5 * y)
+    same(faded, Information(expected.R, expected.rho, expected.energy, 15.0))
+
+
+def test_forgetting_sample_by_sample_weighs_by_age(rows):
+    Y, y = rows
+    information = Information.empty(7)
+    for row, value in zip(Y, y, strict=True):
+        information = information.forget(0.9).add(row[None], np.array([value]))
+    root = np.sqrt(0.9 ** np.arange(59, -1, -1))
+    expected = Information.of(root[:, None] * Y, root * y)
+    same(information, Information(expected.R, expected.rho, expected.energy, np.sum(root**2)))
+
+
+def test_forgetting_toward_something_ends_there(rows, rng):
+    prior = Information.of(rng.normal(size=(9, 7)), rng.normal(size=9))
+    information = Information.of(*rows)
+    for _ in range(600):
+        information = information.forget(0.9, prior)
+    same(information, prior)
+
+
+def test_forgetting_toward_something_leaves_it_where_it_is(rows):
+    information = Information.of(*rows)
+    same(information.forget(0.3, information), information)
+
+
+def test_directional_forgetting_keeps_what_rows_do_not_tell(rows, rng):
+    information = Information.of(*rows)
+    directions = np.zeros((2, 7))
+    directions[0, 1], directions[1, 4] = 2.0, -3.0
+    faded = information.forget_along(directions, 0.5)
+    before, after = information.R.T @ information.R, faded.R.T @ faded.R
+    # What is known of each direction beside the others' is the inverse of a covariance.
+    known = np.linalg.inv(after)[np.ix_([1, 4], [1, 4])]
+    np.testing.assert_allclose(
+        known - np.linalg.inv(before)[np.ix_([1, 4], [1, 4])],
+        np.linalg.inv(before[np.ix_([1, 4], [1, 4])]),
+        rtol=1e-9,
+    )
+    np.testing.assert_allclose(after[np.ix_([1, 4], [1, 4])],
+                               0.5 * before[np.ix_([1, 4], [1, 4])], rtol=1e-10)  # fmt: skip
+    lost = np.linalg.eigvalsh(before - after)
+    assert np.count_nonzero(lost > 1e-9) == 2 and lost.min() > -1e-9
+    np.testing.assert_allclose(solution(faded), solution(information), atol=1e-11)
+
+
+def test_directional_forgetting_of_all_directions_is_exponential(rows, rng):
+    information = Information.of(*rows)
+    same(information.forget_along(rng.normal(size=(20, 7)), 0.6), information.forget(0.6))
+
+
+def test_a_standing_robot_does_not_forget(rows):
+    information = Information.of(*rows)
+    standing = np.zeros((1, 7))
+    standing[0, 0] = 9.81
+    value = 9.81 * solution(information)[:1]
+    later = information
+    for _ in range(400):
+        later = later.forget_along(standing, 0.9).add(standing, value)
+    before, after = (np.linalg.inv(one.R.T @ one.R) for one in (information, later))
+    # Across what is repeated no variance grows without bound; exponential forgetting would
+    # have lost a factor of 1e18.
+    ratio = np.diag(after)[1:] / np.diag(before)[1:]
+    assert ratio.max() < 3.0
+    np.testing.assert_allclose(solution(later), solution(information), rtol=1e-6)
+
+
+def test_forgetting_along_directions_that_nothing_is_known_of():
+    information = Information.of(np.array([[1.0, 0.0, 0.0]]), np.array([2.0]))
+    same(information.forget_along(np.array([[0.0, 1.0, 0.0]]), 0.5), information)
+    same(information.forget_along(np.zeros((1, 3)), 0.5), information)
+    same(Information.empty(3).forget_along(np.ones((1, 3)), 0.5), Information.empty(3))
+
+
+@pytest.mark.parametrize('factor', [0.0, -1.0, 1.5, np.nan])
+def test_factors_out_of_range_are_refused(rows, factor):
+    information = Information.of(*rows)
+    with pytest.raises(InertialEstimationError, match='forgetting factor'):
+        information.forget(factor)
+    with pytest.raises(InertialEstimationError, match='forgetting factor'):
+        information.forget_along(np.ones((1, 7)), factor)
+
+
+@pytest.mark.parametrize('bad', [np.nan, np.inf])
+def test_numbers_that_are_none_are_refused(rows, bad):
+    Y, y = (array.copy() for array in rows)
+    y[3] = bad
+    with pytest.raises(InertialEstimationError, match='NaN or infinity'):
+        Information.of(Y, y)
+    Y[2, 1] = bad
+    with pytest.raises(InertialEstimationError, match='NaN or infinity'):
+        Information.of(*rows).forget_along(Y, 0.5)
+
+
+def test_shapes_that_do_not_belong_together_are_refused(rows):
+    Y, y = rows
+    information = Information.of(Y, y)
+    for wrong in (
+        lambda: information.add(Y[:, :3], y),
+        lambda: information.add(Y, y[:3]),
+        lambda: information.add(Y, y, np.ones(3)),
+        lambda: information.merge(Information.empty(3)),
+        lambda: information.forget_along(Y[:, :3], 0.5),
+        lambda: information.forget(0.5, Information.empty(3)),
+    ):
+        with pytest.raises(ShapeError):
+            wrong()
+
+
+@pytest.mark.parametrize('bad', [-0.1, 1.1, np.nan])
+def test_weights_out_of_range_are_refused(rows, bad):
+    Y, y = rows
+    weights = np.ones(60)
+    weights[7] = bad
+    with pytest.raises(InertialEstimationError, match='weight'):
+        Information.empty(7).add(Y, y, weights)
