@@ -54,6 +54,8 @@ class Identification:
     """Seconds."""
     residuals: dict[str, float] = field(default_factory=dict)
     """Root mean square residual of each kind of row, in the unit of the row."""
+    notes: tuple[str, ...] = ()
+    """What to know of the answer beside its grade: links on a boundary, say."""
 
     @property
     def parameters(self) -> Array:
