@@ -251,6 +251,7 @@ def test_progress_is_told_and_ends(tmp_path, settings, bag):
     stages = list(dict.fromkeys(what for what, _ in told))
     assert stages == [
         'reading', 'offsets from the model', 'estimating', 'standard deviations', 'writing',
+        'cross-checks',
     ]  # fmt: skip
     for stage in stages:
         shares = [done for what, done in told if what == stage]
@@ -477,6 +478,9 @@ def test_the_report_is_json_and_tables(fitted):
     assert json.loads(text)['offsets'][0]['assumed']
     tables = {table.title: table for table in make_tables(fitted)}
     assert set(tables) == {
+        'Warnings',
+        'Does the momentum change as the wrenches say, at fifty instants a second',
+        'What the torques rest on',
         'Streams',
         'Frozen',
         'Offsets, subtracted',

@@ -121,8 +121,7 @@ def test_a_filter_that_cannot_work_is_warned_of(bag):
     settings = settings_of(derivative_window=0.02)
     report = replay_bag(bag, nested_humanoid_urdf(), settings)
     assert np.isnan(report.wrenches[0].standard_deviation).all()
-    (warning,) = report.warnings
-    assert warning.startswith('no standard deviations')
+    (warning,) = (w for w in report.warnings if w.startswith('no standard deviations'))
     assert 'filter' in warning
 
 

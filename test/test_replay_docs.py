@@ -62,26 +62,31 @@ def replay(tmp_path, settings, joints=tuple(JOINTS), neck=None):
     return replay_bag(bag, nested_humanoid_urdf(), settings, out=tmp_path / 'out')
 
 
+def reported(report):
+    """Return the warnings of assumed joints that are reported."""
+    return [warning for warning in report.warnings if warning.startswith('assumed, yet')]
+
+
 def test_the_configuration_of_the_page_works(tmp_path, settings):
     report = replay(tmp_path, settings)
     assert [wrench.contact for wrench in report.wrenches] == ['root', 'thigh', 'sole', 'hand']
     assert all(wrench.n_samples > 40 for wrench in report.wrenches)
-    assert report.warnings == ()
+    assert not reported(report)
     assert {c.state for c in report.causes} == {'assumed', 'starting'}
 
 
 def test_an_assumed_joint_that_is_reported_is_a_warning_with_its_remedy(tmp_path, settings):
     report = replay(tmp_path, settings, neck=0.25)
-    (warning,) = report.warnings
+    (warning,) = reported(report)
     assert 'neck (60 messages, up to 0.25 rad or m from the assumed 0)' in warning
     assert 'out of assumed_joints' in warning
-    assert report.as_dict()['warnings'] == [warning]
+    assert report.as_dict()['warnings'][0] == warning
     table = next(table for table in make_tables(report) if table.title == 'Warnings')
-    assert table.rows == ((warning,),)
+    assert table.rows[0] == (warning,)
 
 
 def test_a_name_without_a_position_is_no_report(tmp_path, settings):
-    assert replay(tmp_path, settings, neck=np.nan).warnings == ()
+    assert not reported(replay(tmp_path, settings, neck=np.nan))
 
 
 def test_a_joint_that_never_came_is_named(tmp_path, settings):

@@ -145,7 +145,7 @@ def test_points_that_cannot_be_used_are_warned_of(tmp_path, messages, settings):
     messages = sorted([*messages, touch(130, 'nowhere', (0.0,) * 3)], key=lambda m: m[2])
     bag = write_bag(tmp_path / 'other', messages)
     report = replay_bag(bag, nested_humanoid_urdf(), settings)
-    (warning,) = report.warnings
+    (warning,) = (w for w in report.warnings if 'contacts topic' in w)
     assert "'nowhere', which is no frame of the robot (1 messages)" in warning
 
 

@@ -43,7 +43,7 @@ def cause_table(report: ReplayReport) -> Table:
 def _row(group: Sequence[CauseReport], report: ReplayReport) -> Row:
     first = group[0]
     always = first.n_samples == report.n_samples
-    names = _cut([cause.name for cause in group])
+    names = cut([cause.name for cause in group])
     lost = _results(first.nan_contacts, [t for c in group for t in c.nan_torques], report)
     if first.gave_way_to and first.kind == 'ft':
         lost += f' (gave way to {", ".join(first.gave_way_to)})'
@@ -65,15 +65,29 @@ def _results(contacts: Sequence[str], torques: Sequence[str], report: ReplayRepo
     parts = []
     if contacts:
         every = 1 < len(report.wrenches) == len(contacts)
-        parts.append('all contacts' if every else ', '.join(_cut(contacts)))
+        parts.append('all contacts' if every else ', '.join(cut(contacts)))
     if joints:
         every = 1 < len(order) == len(joints)
-        named = f'torque{"s" if len(joints) > 1 else ""} of {", ".join(_cut(joints))}'
+        named = f'torque{"s" if len(joints) > 1 else ""} of {", ".join(cut(joints))}'
         parts.append('all torques' if every else named)
     return '; '.join(parts)
 
 
-def _cut(names: Sequence[str]) -> list[str]:
+def cut(names: Sequence[str]) -> list[str]:
+    """
+    Return the first of many names, and how many more there are.
+
+    Parameters
+    ----------
+    names : sequence of str
+        All of them.
+
+    Returns
+    -------
+    list of str
+        At most `MOST_NAMES`.
+
+    """
     if len(names) <= MOST_NAMES:
         return list(names)
     return [*names[: MOST_NAMES - 1], f'{len(names) - MOST_NAMES + 1} more']

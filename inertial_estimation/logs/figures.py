@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from inertial_estimation.logs.check_figures import CrossChecks
 
 DRIFT = 'drift of offsets that presume this weight, no check of it'
 CHECK = 'check of the weight, unless the configured offsets presume it'
@@ -234,6 +236,8 @@ class ReplayReport:
     """Why results are NaN or in doubt; none if everything is measured."""
     offset_doubts: tuple[SupportDoubt, ...] = ()
     """What speaks against the presumed support."""
+    checks: CrossChecks = field(default_factory=CrossChecks)
+    """Momentum, sensors against each other, what results rest on, wrenches through joints."""
     warnings: tuple[str, ...] = ()
     """What the configuration should be changed for."""
 

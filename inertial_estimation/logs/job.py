@@ -7,17 +7,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from inertial_estimation.building import build_estimator, build_robot
+from inertial_estimation.building import build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
-from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.logs.deviations import rows_at_rate, some_rows
 from inertial_estimation.logs.figures import ReplayReport
 from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
 from inertial_estimation.logs.recording import Progress, TimeRange, no_progress, read_samples
-from inertial_estimation.logs.replay import run, with_deviations
+from inertial_estimation.logs.replay import run, with_deviations, with_through
 from inertial_estimation.logs.report import make_report
 from inertial_estimation.logs.results import write_results
+from inertial_estimation.logs.through import check_joints
 
 
 def replay_bag(
@@ -49,7 +49,7 @@ def replay_bag(
     out : str or Path, optional
         Folder of a new bag with wrenches and torques.
     through : sequence of str, optional
-        Joints whose whole wrench goes into that bag.
+        Joints whose whole wrench is told, and goes into that bag.
     progress : callable, optional
         Called with what is being done and how much of it is done, from 0 to 1.
 
@@ -66,9 +66,8 @@ def replay_bag(
     if out is not None and Path(out).exists():
         raise LogError(f"'{out}' exists already; results are written to a new folder")
     robot = build_robot(settings, str(urdf))
-    if through:
-        # What cannot be asked for is said before the work.
-        InternalWrenches(build_estimator(settings, robot)).frames(through)
+    # What cannot be asked for is said before the work.
+    check_joints(through, robot, settings)
     recording = read_samples(bag, robot, settings, progress)
     request = OffsetRequest() if offsets is None else offsets
     computed = compute_offsets(request, recording, robot, settings, progress)
@@ -78,6 +77,7 @@ def replay_bag(
     if rate:
         rows = some_rows(len(stamps)) if out is None else rows_at_rate(stamps, rate)
         replay = with_deviations(replay, rows, progress)
+    replay = with_through(replay, through, progress)
     if out is not None:
-        write_results(out, replay, progress, through=through)
-    return make_report(replay, computed)
+        write_results(out, replay, progress)
+    return make_report(replay, computed, progress)

@@ -22,6 +22,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.logs.assumed import AssumedWatch, ReportedJoint
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.feed import Feed, resolve
+from inertial_estimation.logs.touch_rhythm import TouchRhythm
 from inertial_estimation.logs.touches import Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, Sample, SampleBatch
@@ -201,7 +202,7 @@ def read_samples(
     contacts = build_contact_stream(settings, robot)
     samples: list[Sample] = []
     felt: list[tuple[Contact, ...]] = []
-    watch = AssumedWatch(settings)
+    watch, rhythm = AssumedWatch(settings), TouchRhythm(settings.contact_timeout)
 
     def push(
         source: int, stamp_ns: int, names: tuple[str, ...], positions: Array, *rates: Array
@@ -213,9 +214,13 @@ def read_samples(
         samples.append(sample)
         felt.append(contacts.at(sample.stamp_ns))
 
+    def touch(stamp_ns: int, frame: str, point: Array) -> None:
+        rhythm.note(stamp_ns, frame)
+        contacts.push(stamp_ns, frame, point)
+
     with BagReader(bag) as reader:
         feed = Feed(reader, robot, settings, assembler.push_ft, assembler.push_imu)
-        feed.add_contacts(resolve(CONTACTS), contacts.push)
+        feed.add_contacts(resolve(CONTACTS), touch)
         for index, topic in enumerate(settings.joint_topics):
             feed.add_joints(resolve(topic), index, push, keep)
         total = feed.n_messages
@@ -231,6 +236,9 @@ def read_samples(
             'none of them names a joint that is estimated and not assumed: no sample was made'
         )
     origin_ns = feed.origin_ns or samples[0].stamp_ns
-    touches = Touches.of(felt, contacts.problems)
+    problems = dict(contacts.problems)
+    if dropped := contacts.statistics().dropped:
+        problems['one contact too many at a time'] = dropped
+    touches = Touches.of(felt, problems, rhythm.lapses)
     batch, rates = SampleBatch.stack(samples), assembler.rates()
     return Recording(batch, origin_ns, statistics, watch.found, touches, rates)

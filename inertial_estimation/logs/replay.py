@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +15,24 @@ from inertial_estimation.building import build_estimator, build_noise
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.deviations import LogDeviations, log_deviations
 from inertial_estimation.logs.recording import Progress, Recording, no_progress
 from inertial_estimation.logs.touches import estimate_log
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.sample import Array
+
+
+class Through(NamedTuple):
+    """What the parent links of some joints do to their child links [T 4.23]."""
+
+    joints: tuple[str, ...]
+    frames: tuple[str, ...]
+    """Names of the child links."""
+    wrenches: Array
+    """In and about these frames, shape (n, n_joints, 6) [N, Nm]; NaN: not known."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +50,8 @@ class Replay:
     calibration: FtCalibration
     deviations: LogDeviations | None = None
     """Standard deviations of the estimate at some of the samples; None: nobody asked."""
+    through: Through | None = None
+    """Wrenches through joints; None: nobody asked."""
 
 
 def run(
@@ -110,6 +126,42 @@ def with_deviations(
         lambda done: progress('standard deviations', done),
     )
     return replace(replay, deviations=found)
+
+
+def with_through(
+    replay: Replay, joints: Sequence[str], progress: Progress = no_progress
+) -> Replay:
+    """
+    Return a replay with the whole wrenches through joints.
+
+    Parameters
+    ----------
+    replay : Replay
+        Its ``estimate`` is asked, as it is what the node would have published.
+    joints : sequence of str
+        Joints that move, or that hold an FT sensor.
+    progress : callable, optional
+        Called now and then.
+
+    Returns
+    -------
+    Replay
+
+    Raises
+    ------
+    NameNotFound, ModelError
+        If there is no wrench through a joint.
+
+    """
+    if not joints:
+        return replay
+    progress('wrenches through joints', 0.0)
+    estimator = make_estimator(replay.robot, replay.settings, calibration=replay.calibration)
+    internal = InternalWrenches(estimator)
+    found = internal.of(replay.recording.samples, replay.estimate, joints)
+    progress('wrenches through joints', 1.0)
+    through = Through(tuple(joints), tuple(internal.frames(joints)), found)
+    return replace(replay, through=through)
 
 
 def make_estimator(

@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.logs.causes import find_causes
+from inertial_estimation.logs.check_figures import CrossChecks
+from inertial_estimation.logs.check_warnings import check_warnings
 from inertial_estimation.logs.comparison import Comparison, compare, speaking
+from inertial_estimation.logs.cross_checks import cross_checks
 from inertial_estimation.logs.figures import (
     CHECK,
     DRIFT,
@@ -24,6 +27,7 @@ from inertial_estimation.logs.figures import (
 )
 from inertial_estimation.logs.offsets import Offsets
 from inertial_estimation.logs.reach import Reach, find_assumed_offsets
+from inertial_estimation.logs.recording import Progress, no_progress
 from inertial_estimation.logs.replay import Replay, make_estimator
 from inertial_estimation.logs.summaries import (
     UNFIT,
@@ -33,8 +37,11 @@ from inertial_estimation.logs.summaries import (
     wrench_reports,
 )
 from inertial_estimation.logs.wording import (
+    lack_of_reference,
     warn_of_deviations,
     warn_of_doubts,
+    warn_of_lapses,
+    warn_of_nothing_judged,
     warn_of_reported,
     warn_of_support,
     warn_of_touches,
@@ -47,7 +54,9 @@ Mask = NDArray[np.bool_]
 DOWN = 1e-9
 
 
-def make_report(replay: Replay, offsets: Offsets) -> ReplayReport:
+def make_report(
+    replay: Replay, offsets: Offsets, progress: Progress = no_progress
+) -> ReplayReport:
     """
     Sum up a replay.
 
@@ -57,6 +66,8 @@ def make_report(replay: Replay, offsets: Offsets) -> ReplayReport:
         What the estimator said.
     offsets : Offsets
         Where its offsets come from.
+    progress : callable, optional
+        Called now and then.
 
     Returns
     -------
@@ -76,6 +87,11 @@ def make_report(replay: Replay, offsets: Offsets) -> ReplayReport:
     range_ = offsets.request.time_range
     wrenches = wrench_reports(replay, judged, assumed.wrenches)
     support = _support(replay, judged, offsets, wrenches)
+    torques = _torques(replay, judged, assumed.torques)
+    compared = [torque.joint for torque in torques]
+    progress('cross-checks', 0.0)
+    checks = cross_checks(replay, judged)
+    progress('cross-checks', 1.0)
     return ReplayReport(
         robot=robot.name,
         n_samples=len(times),
@@ -99,24 +115,40 @@ def make_report(replay: Replay, offsets: Offsets) -> ReplayReport:
         assumed_joints=tuple(replay.settings.assumed_joints),
         ignored_joints=tuple(statistics.ignored_joints),
         wrenches=wrenches,
-        torques=_torques(replay, judged, assumed.torques),
+        torques=torques,
         support=support,
         estimated_torques=estimated_torque_reports(replay, judged, assumed.torques),
         residuals=residual_reports(replay, judged),
         causes=find_causes(replay, reach),
         offset_doubts=offsets.doubts,
-        warnings=tuple(
-            text
-            for text in (
-                warn_of_reported(recording.reported_assumed),
-                warn_of_doubts(offsets.doubts, offsets.support),
-                warn_of_support(support),
-                warn_of_touches(recording.touches.problems if recording.touches else {}),
-                warn_of_deviations(replay.deviations.lack if replay.deviations else ''),
-            )
-            if text
-        ),
+        checks=checks,
+        warnings=_warnings(replay, offsets, judged, compared, support, checks),
     )
+
+
+def _warnings(
+    replay: Replay,
+    offsets: Offsets,
+    judged: Mask,
+    compared: Sequence[str],
+    support: SupportReport | None,
+    checks: CrossChecks,
+) -> tuple[str, ...]:
+    """Return all warnings."""
+    recording = replay.recording
+    touches = recording.touches
+    reference = lack_of_reference(recording.samples.efforts)
+    texts = (
+        warn_of_reported(recording.reported_assumed),
+        warn_of_nothing_judged(judged, compared, reference),
+        warn_of_doubts(offsets.doubts, offsets.support),
+        warn_of_support(support),
+        warn_of_touches(touches.problems if touches else {}),
+        warn_of_lapses(touches.lapses if touches else ()),
+        warn_of_deviations(replay.deviations.lack if replay.deviations else ''),
+        *check_warnings(checks),
+    )
+    return tuple(text for text in texts if text)
 
 
 def _reach(replay: Replay, offsets: Offsets) -> Reach:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,10 +12,9 @@ from numpy.typing import NDArray
 
 from inertial_estimation.estimation.contacts import row_names
 from inertial_estimation.estimation.estimate import Quality, result_names
-from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.logs.bag import JOINT_STATE, MULTI_DOF_JOINT_STATE, WRENCH, BagWriter
 from inertial_estimation.logs.recording import Progress, no_progress
-from inertial_estimation.logs.replay import Replay, make_estimator
+from inertial_estimation.logs.replay import Replay
 from inertial_estimation.messages import (
     JointEffortEncoder,
     WrenchEncoder,
@@ -34,8 +32,6 @@ def write_results(
     path: str | Path,
     replay: Replay,
     progress: Progress = no_progress,
-    *,
-    through: Sequence[str] = (),
 ) -> None:
     """
     Write wrenches, torques, their quality, standard deviations and offsets as a bag.
@@ -49,15 +45,11 @@ def write_results(
         own is left out where it is NaN.
     progress : callable, optional
         Called now and then.
-    through : sequence of str, optional
-        Joints whose whole wrench is written besides.
 
     Raises
     ------
     LogError
         If the folder exists or cannot be made.
-    NameNotFound, ModelError
-        If there is no wrench through a joint.
 
     """
     estimate = replay.estimate
@@ -65,7 +57,7 @@ def write_results(
     base = replay.robot.links[replay.robot.base].name
     external = JointEffortEncoder(replay.robot.joint_names, frame_id=base)
     layouts = _layouts(replay)
-    single = [*_single_wrenches(replay), *_internal_wrenches(replay, through)]
+    single = [*_single_wrenches(replay), *_internal_wrenches(replay)]
     stamps = replay.recording.samples.stamp_ns.tolist()
     deviations = _DeviationsTopics(replay)
     with BagWriter(path) as writer:
@@ -100,19 +92,15 @@ def _single_wrenches(replay: Replay) -> list[tuple[str, WrenchEncoder, Array]]:
     ]
 
 
-def _internal_wrenches(
-    replay: Replay, joints: Sequence[str]
-) -> list[tuple[str, WrenchEncoder, Array]]:
+def _internal_wrenches(replay: Replay) -> list[tuple[str, WrenchEncoder, Array]]:
     """Return topic, encoder and wrenches of each joint [T 4.23]."""
-    if not joints:
+    found = replay.through
+    if found is None:
         return []
-    robot, settings = replay.robot, replay.settings
-    internal = InternalWrenches(make_estimator(robot, settings, calibration=replay.calibration))
-    found = internal.of(replay.recording.samples, replay.estimate, joints)
     return [
         (f'{NAMESPACE}/internal_wrench/{name}', WrenchEncoder(frame), rows)
         for name, frame, rows in zip(
-            topic_names(joints), internal.frames(joints), np.moveaxis(found, 1, 0)
+            topic_names(found.joints), found.frames, np.moveaxis(found.wrenches, 1, 0)
         )
     ]
 

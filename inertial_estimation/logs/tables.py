@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from math import isnan
 
 from inertial_estimation.logs.cause_table import cause_table
+from inertial_estimation.logs.check_tables import check_tables
 from inertial_estimation.logs.figures import (
     EstimatedTorqueReport,
     OffsetReport,
@@ -51,6 +52,7 @@ def make_tables(report: ReplayReport) -> tuple[Table, ...]:
         _estimated_table(
             [t for t in report.estimated_torques if t.joint not in compared and t.n_samples]
         ),
+        *check_tables(report.checks),
         cause_table(report),
     ]
     if report.support is not None:

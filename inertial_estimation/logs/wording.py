@@ -4,10 +4,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from inertial_estimation.logs.assumed import ReportedJoint
+from inertial_estimation.logs.comparison import speaking
 from inertial_estimation.logs.figures import SupportDoubt, SupportReport
+from inertial_estimation.logs.touch_rhythm import Lapse
+from inertial_estimation.sample import Array
+
+Mask = NDArray[np.bool_]
 
 FAR_FROM_WEIGHT = 0.05
 """Share of the weight; the masses of a CAD model are rarely as wrong."""
@@ -157,6 +165,34 @@ def warn_of_touches(problems: Mapping[str, int]) -> str:
     return f'points of the contacts topic that are not used: {listed}'
 
 
+def warn_of_lapses(lapses: Sequence[Lapse]) -> str:
+    """
+    Say that senders of touches are slower than the timeout.
+
+    Parameters
+    ----------
+    lapses : sequence of Lapse
+        From a `TouchRhythm`.
+
+    Returns
+    -------
+    str
+        Empty if there are none.
+
+    """
+    found = [
+        f'{lapse.frame} ({lapse.n_gaps} times, every {lapse.period_s:.3g} s)' for lapse in lapses
+    ]
+    if not found:
+        return ''
+    timeout = max(lapse.timeout_s for lapse in lapses)
+    return (
+        f'touches lapse and come back at the period of their sender: {", ".join(found)}; in '
+        f'between the default contacts stand. Set contact_timeout ({timeout:.3g} s) above that '
+        'period, or let the sender be faster'
+    )
+
+
 def warn_of_deviations(lack: str) -> str:
     """
     Say that standard deviations are not known.
@@ -173,3 +209,55 @@ def warn_of_deviations(lack: str) -> str:
 
     """
     return f'no standard deviations in some of the samples: {lack}' if lack else ''
+
+
+def warn_of_nothing_judged(judged: Mask, compared: Collection[str], reference: str) -> str:
+    """
+    Say that no figure of the report judges the estimate.
+
+    Parameters
+    ----------
+    judged : ndarray of bool, shape (n,)
+        Samples that were not used for the offsets.
+    compared : collection of str
+        Joints whose torque was compared with the robot's own.
+    reference : str
+        What is wrong with the robot's own torques; empty: there are some.
+
+    Returns
+    -------
+    str
+        Empty if something is judged.
+
+    """
+    if not judged.any():
+        return (
+            'nothing is judged: all samples of the range lie inside the range that the offsets '
+            'come from, so that wrenches, torques and support are left out; choose a --range '
+            'that reaches beyond --offset-range'
+        )
+    if not compared:
+        return f'no torque is judged: {reference or "no joint has one that can be compared"}'
+    return ''
+
+
+def lack_of_reference(efforts: Array | None) -> str:
+    """
+    Say why there are no torques to compare with.
+
+    Parameters
+    ----------
+    efforts : ndarray, shape (n, n_joints), or None
+        Those of the joint states, NaN where there are none [Nm or N].
+
+    Returns
+    -------
+    str
+        Empty if there are some.
+
+    """
+    if efforts is None or not np.isfinite(efforts).any():
+        return 'the joint states hold no efforts, so the robot reports no torques of its own'
+    if not speaking(efforts).any():
+        return 'the efforts of the joint states never change, so they are no measured torques'
+    return ''

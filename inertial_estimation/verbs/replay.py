@@ -59,8 +59,8 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     verb.add_argument(
         '--through', nargs='+', default=[], metavar='JOINT',
-        help='joints whose whole wrench, what the parent link does to the child link, goes into '
-        'that bag (default: none)',
+        help='joints whose whole wrench, what the parent link does to the child link, is told, '
+        'and goes into that bag if there is one (default: none)',
     )  # fmt: skip
     verb.set_defaults(run=_run)
 
@@ -75,8 +75,6 @@ def _run(chosen: argparse.Namespace) -> None:
 
     if chosen.offsets_from == 'settings' and (chosen.support or chosen.offset_range[0] > -inf):
         raise ConfigError('--support and --offset-range need --offsets-from model or torques')
-    if chosen.through and chosen.out is None:
-        raise ConfigError('--through writes wrenches into a bag: name its folder with --out')
     if chosen.json and chosen.out not in chosen.json.parents:
         files.check_writable(chosen.json)
     urdf = files.load_urdf(chosen.robot)

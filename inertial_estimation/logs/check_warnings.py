@@ -1,0 +1,91 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Warnings of what a replay says about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from inertial_estimation.estimation.grounds import Uninformed
+from inertial_estimation.logs.cause_table import cut
+from inertial_estimation.logs.check_figures import (
+    CrossChecks,
+    MomentumFigures,
+    SensorResidualReport,
+    SituationReport,
+)
+
+MOST_GROUPS = 4
+"""Groups of torques that are named in warnings."""
+MOST_STRETCHES = 3
+ALWAYS = 0.995
+"""Of the samples: what is rounded to 100 %."""
+
+
+def check_warnings(checks: CrossChecks) -> tuple[str, ...]:
+    """
+    Say what speaks against the estimate.
+
+    Parameters
+    ----------
+    checks : CrossChecks
+        What was found.
+
+    Returns
+    -------
+    tuple of str
+
+    """
+    return (
+        *_of_momentum(checks.momentum),
+        *_of_sensors(checks.sensor_residuals),
+        *_of_uninformed(checks.situations),
+    )
+
+
+def _of_momentum(found: MomentumFigures | None) -> Iterator[str]:
+    """Say that accelerations are not those of the velocities."""
+    if found is None or not found.doubtful_s:
+        return
+    stretches = [f'{start:.1f} s to {stop:.1f} s' for start, stop in found.doubtful_s]
+    more = len(stretches) - MOST_STRETCHES
+    listed = ', '.join(stretches[:MOST_STRETCHES]) + (f' and {more} more' if more > 0 else '')
+    yield (
+        f'the momentum does not change as the wrenches say from {listed}: accelerations are not '
+        f'those of the velocities ({found.unexplained_force_n:.2f} N and '
+        f'{found.unexplained_moment_nm:.3f} Nm of a momentum that changes by '
+        f'{found.change_of_linear_momentum_n:.2f} N and '
+        f'{found.change_of_angular_momentum_nm:.3f} Nm); check derivative_filter, its window and '
+        'filter_delay, velocity_source, acceleration_source, stamps and places of the IMUs'
+    )
+
+
+def _of_sensors(found: Sequence[SensorResidualReport]) -> Iterator[str]:
+    """Say that sensors contradict each other."""
+    for r in found:
+        if not r.doubtful:
+            continue
+        quantity = r.quantity.replace('_', ' ')
+        said = f'by all other sensors, {quantity} of {r.sensor} should be {r.rms:.3g} {r.unit} '
+        said += f'(rms) from its readings of {r.rms_reading:.3g} {r.unit}: '
+        if r.kind == 'imu':
+            yield said + 'its place, its axes or its stamps are wrong, or those of another IMU'
+        else:
+            yield said + 'its offset or its scale is wrong, or something touches the robot there'
+
+
+def _of_uninformed(situations: Sequence[SituationReport]) -> Iterator[str]:
+    """Say which torques no FT sensor informs, and how often."""
+    shares: dict[Uninformed, float] = {}
+    for situation in situations:
+        for group in situation.uninformed:
+            shares[group] = shares.get(group, 0.0) + situation.sample_share
+    ordered = sorted(shares.items(), key=lambda item: -item[1])
+    for group, share in ordered[:MOST_GROUPS]:
+        when = '' if share >= ALWAYS else f'in {share:.0%} of the samples '
+        yield when + str(replace(group, joints=tuple(cut(group.joints))))
+    left = ordered[MOST_GROUPS:]
+    if left:
+        joints = dict.fromkeys(joint for group, _ in left for joint in group.joints)
+        yield f'in some samples no FT sensor informs the torques of {", ".join(cut(list(joints)))}'

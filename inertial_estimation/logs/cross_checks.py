@@ -1,0 +1,46 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Everything that a replay says about itself: momentum, dependence, sensors, internal wrenches."""
+
+from __future__ import annotations
+
+from inertial_estimation.logs.check_figures import CrossChecks
+from inertial_estimation.logs.groundwork import situation_reports
+from inertial_estimation.logs.momentum import momentum_figures
+from inertial_estimation.logs.recording import Mask
+from inertial_estimation.logs.replay import Replay, make_estimator
+from inertial_estimation.logs.sensor_checks import residual_reports
+from inertial_estimation.logs.situations import find_situations
+from inertial_estimation.logs.through import through_reports
+
+
+def cross_checks(replay: Replay, judged: Mask) -> CrossChecks:
+    """
+    Look at an estimate from other sides.
+
+    Parameters
+    ----------
+    replay : Replay
+        What the estimator said.
+    judged : ndarray of bool, shape (n,)
+        Samples that were not used for the offsets.
+
+    Returns
+    -------
+    CrossChecks
+
+    """
+    estimator = make_estimator(replay.robot, replay.settings, calibration=replay.calibration)
+    touches = replay.recording.touches
+    situations = find_situations(estimator, replay.clean, touches)
+    reports = situation_reports(replay, situations)
+    residuals, n_instants = residual_reports(replay, situations, judged)
+    live = find_situations(estimator, replay.estimate, touches) if replay.through else ()
+    return CrossChecks(
+        momentum=momentum_figures(replay),
+        situations=reports,
+        situations_left_out=len(situations) - len(reports),
+        sensor_residuals=residuals,
+        residual_instants=n_instants,
+        through=through_reports(replay, live),
+    )

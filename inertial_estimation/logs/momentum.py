@@ -1,0 +1,146 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether the momentum of a logged robot changes as the estimated wrenches say [T 2.84, 2.85]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.momentum_check import (
+    PERIOD_NS,
+    WINDOWS,
+    MomentumCheck,
+    MomentumReport,
+)
+from inertial_estimation.logs.check_figures import MomentumFigures
+from inertial_estimation.logs.deviations import rows_at_rate
+from inertial_estimation.logs.replay import Replay
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Array
+from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.uncertainty.stream_noise import StreamFilters
+
+LEAST_WINDOWS = 4
+"""With fewer of them, two seconds, one event would decide."""
+NOISE_FACTOR = 4.0
+"""Of the standard deviation: the root mean square of four windows gets there by no chance."""
+PART = 0.25
+"""Of the change of momentum: right filters leave an eighth of it in the noise of the demo."""
+
+
+class _Stretch(NamedTuple):
+    """What the check says about up to `WINDOWS` windows."""
+
+    first_s: float
+    last_s: float
+    report: MomentumReport
+    noise: Array
+    """Force [N] and moment [Nm], shape (2,); NaN: not known."""
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether more is unexplained than noise, and a right filter, leave."""
+        found, limit = self.report, NOISE_FACTOR * self.noise
+        far = (found.unexplained > limit) & (found.unexplained > PART * found.change)
+        return found.windows >= LEAST_WINDOWS and bool(far.any())
+
+
+def momentum_figures(replay: Replay) -> MomentumFigures | None:
+    """
+    Compare the change of momentum with the wrenches, as the node does.
+
+    Parameters
+    ----------
+    replay : Replay
+        Its estimate is looked at fifty times a second, as by the node.
+
+    Returns
+    -------
+    MomentumFigures or None
+        None if no window tells: it takes half a second of at least twenty samples per second.
+
+    """
+    stretches = list(_stretches(replay))
+    if not stretches:
+        return None
+    counts = np.array([s.report.windows for s in stretches], dtype=float)
+
+    def rms(values: list[Array]) -> list[float]:
+        squares = np.array(values) ** 2
+        return list(np.sqrt(counts @ squares / counts.sum()).tolist())
+
+    unexplained = rms([s.report.unexplained for s in stretches])
+    change = rms([s.report.change for s in stretches])
+    noise = rms([s.noise for s in stretches])
+    return MomentumFigures(
+        windows=int(counts.sum()),
+        unexplained_force_n=unexplained[0],
+        unexplained_moment_nm=unexplained[1],
+        change_of_linear_momentum_n=change[0],
+        change_of_angular_momentum_nm=change[1],
+        noise_force_n=noise[0],
+        noise_moment_nm=noise[1],
+        doubtful_s=tuple((s.first_s, s.last_s) for s in stretches if s.is_doubtful),
+    )
+
+
+def velocity_noise(settings: EstimatorSettings, robot: Robot, rates: StreamRates | None) -> Array:
+    """
+    Return what noise makes of joint velocities.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Noise and filters of the joints.
+    robot : Robot
+        Its joints.
+    rates : StreamRates or None
+        Of their streams [Hz]; None: not known.
+
+    Returns
+    -------
+    ndarray, shape (n_joints,)
+        Standard deviations [rad/s or m/s]; NaN: not known.
+
+    """
+    filters, found = StreamFilters(settings), np.full(len(robot.joint_names), np.nan)
+    if rates is not None:
+        for j, rate in enumerate(rates.joints.tolist()):
+            covariance = filters.joint(rate)
+            found[j] = np.nan if covariance is None else np.sqrt(covariance[1, 1])
+    # An assumed joint stands still.
+    found[np.isin(robot.joint_names, settings.assumed_joints)] = 0.0
+    return found
+
+
+def _stretches(replay: Replay) -> Iterator[_Stretch]:
+    """Yield what the check says, about ten seconds at a time."""
+    recording, robot = replay.recording, replay.robot
+    samples, times = recording.samples, recording.times
+    gyroscope = replay.settings.derivative_gyroscope_noise
+    velocities = velocity_noise(replay.settings, robot, recording.rates)
+    check, first = MomentumCheck(robot), 0.0
+    for row in rows_at_rate(samples.stamp_ns, 1e9 / PERIOD_NS).tolist():
+        before = check.report().windows
+        first = first if before else float(times[row])
+        check.add(samples[row], _at(replay.estimate, row))
+        if check.report().windows == WINDOWS:
+            noise = check.deviation(gyroscope, velocities)
+            yield _Stretch(first, float(times[row]), check.report(), noise)
+            check = MomentumCheck(robot)
+    if check.report().windows:
+        noise = check.deviation(gyroscope, velocities)
+        yield _Stretch(first, float(times[-1]), check.report(), noise)
+
+
+def _at(estimate: WrenchEstimate, row: int) -> WrenchEstimate:
+    """Return one instant of a batch."""
+    fields: dict[str, Any] = {
+        name: getattr(estimate, name)[row] for name in WrenchEstimate._fields if name != 'contacts'
+    }
+    return WrenchEstimate(contacts=estimate.contacts, **fields)

@@ -1,0 +1,130 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The whole wrench through named joints over a log [T 4.23], and how it was obtained."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from inertial_estimation.building import build_estimator
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.estimation.internal_wrenches import InternalWrenches
+from inertial_estimation.estimation.sides import find_sides
+from inertial_estimation.logs.check_figures import ThroughReport
+from inertial_estimation.logs.replay import Replay, Through
+from inertial_estimation.logs.situations import Situation
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.submodels import decompose
+from inertial_estimation.sample import Array
+
+
+def check_joints(joints: Sequence[str], robot: Robot, settings: EstimatorSettings) -> None:
+    """
+    Refuse what cannot be asked for.
+
+    Parameters
+    ----------
+    joints : sequence of str
+        Names.
+    robot : Robot
+        Its joints and FT sensors.
+    settings : EstimatorSettings
+        Of the estimator.
+
+    Raises
+    ------
+    NameNotFound, ModelError
+        If there is no wrench through a joint.
+    ConfigError
+        If a joint is named twice.
+
+    """
+    twice = [joint for joint, n in Counter(joints).items() if n > 1]
+    if twice:
+        raise ConfigError(
+            f'the wrench through {", ".join(twice)} is asked for more than once: name each '
+            'joint once'
+        )
+    if joints:
+        InternalWrenches(build_estimator(settings, robot)).frames(joints)
+
+
+def through_reports(replay: Replay, situations: Sequence[Situation]) -> tuple[ThroughReport, ...]:
+    """
+    Sum up the wrenches through joints.
+
+    Parameters
+    ----------
+    replay : Replay
+        From `with_through`, else nothing is summed up.
+    situations : sequence of Situation
+        Of its estimate.
+
+    Returns
+    -------
+    tuple of ThroughReport
+
+    """
+    found = replay.through
+    if found is None:
+        return ()
+    ways = _ways(replay.robot, found, situations, len(replay.recording.samples))
+    return tuple(
+        _report(found, column, tuple(ways[joint])) for column, joint in enumerate(found.joints)
+    )
+
+
+def _report(found: Through, column: int, obtained: tuple[str, ...]) -> ThroughReport:
+    values = found.wrenches[:, column]
+    known = values[np.isfinite(values).all(axis=1)]
+    force, moment = (np.linalg.norm(known[:, axes], axis=1) for axes in (slice(3), slice(3, 6)))
+    return ThroughReport(
+        joint=found.joints[column],
+        frame=found.frames[column],
+        n_samples=len(known),
+        nan_share=1.0 - len(known) / len(values),
+        rms_force_n=_rms(force),
+        max_force_n=float(force.max(initial=-np.inf)) if len(known) else np.nan,
+        rms_moment_nm=_rms(moment),
+        max_moment_nm=float(moment.max(initial=-np.inf)) if len(known) else np.nan,
+        obtained=obtained,
+    )
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2))) if len(values) else float('nan')
+
+
+def _ways(
+    robot: Robot, found: Through, situations: Sequence[Situation], n: int
+) -> dict[str, list[str]]:
+    """Return how each joint's wrench was obtained, most frequent first."""
+    counts: dict[str, Counter[str]] = {joint: Counter() for joint in found.joints}
+    links = {link.name: k for k, link in enumerate(robot.links)}
+    for situation in situations:
+        contacts, fts = situation.parts.contacts, situation.parts.fts
+        submodels = decompose(robot.links, robot.ft_sensors, fts)
+        places = [robot.frame(contact.frame)[0] for contact in contacts]
+        sides = find_sides(robot, submodels, places, [contact.unknowns for contact in contacts])
+        measured = {robot.ft_sensors[k].child: robot.ft_sensors[k].name for k in fts}
+        for joint, frame in zip(found.joints, found.frames):
+            k = links[frame]
+            if k in measured:
+                way = f'measured by FT {measured[k]}'
+            else:
+                side = sides[k]
+                where = 'away from' if side.away else 'towards'
+                sensors = ', '.join(robot.ft_sensors[s].name for s in side.sensors)
+                way = (
+                    f'sum over {len(side.links)} links {where} the root, '
+                    f'{f"FT {sensors}" if sensors else "no FT sensor"}'
+                )
+            counts[joint][way] += len(situation.rows)
+    return {
+        joint: [f'{way} ({count / n:.0%})' for way, count in ways.most_common()]
+        for joint, ways in counts.items()
+    }
