@@ -140,7 +140,7 @@ def _least(period: float, how: Preparation) -> float:
 
 def _evenly(part: SampleBatch, period: float) -> SampleBatch:
     """Return a part of a log with stamps that are evenly spaced."""
-    t: Array = part.stamp_ns * NANOSECONDS
+    t = np.asarray(part.stamp_ns * NANOSECONDS, dtype=np.float64)
     n = round((t[-1] - t[0]) / period) + 1
     grid: Array = t[0] + (t[-1] - t[0]) / (n - 1) * np.arange(n)
     if n == len(t) and np.abs(grid - t).max() < JITTER * period:
