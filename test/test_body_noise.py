@@ -39,6 +39,15 @@ def test_coverage_with_parts_of_imus(arrays, rng):
     check_coverage(robot, at_roots(robot), sample, noise, rng, acceleration_arrays=arrays)
 
 
+def beside_a_joint_that_is_fixed():
+    """Return a robot whose sensors lie on both sides of an FT sensor, with no joint between."""
+    specs = [
+        spec(f'f{k}', 'foot', (0.1 * k, 0.02 * k**2, 0.0), 'accelerometer', (0.05, 1.0))
+        for k in range(-1, 2)
+    ]
+    return Robot.from_urdf(nested_humanoid_urdf(), imus=[*specs, spec('s', 'shank')])
+
+
 def moved_readings(robot, sample, roots, used):
     """Return a sample with each reading moved by little, and one that is not moved."""
     n_joints, n_imus = len(robot.joint_names), len(robot.imus)
@@ -56,7 +65,7 @@ def moved_readings(robot, sample, roots, used):
 
 
 @pytest.mark.parametrize('arrays', [False, True])
-@pytest.mark.parametrize('make_robot', [nested, sensorised])
+@pytest.mark.parametrize('make_robot', [nested, sensorised, beside_a_joint_that_is_fixed])
 def test_changes_are_those_of_the_motions_of_the_bodies(make_robot, arrays, rng):
     """By first differences of what completes a sample, reading by reading."""
     robot = make_robot()

@@ -140,13 +140,13 @@ class BodyNoise:
         walk = self._walks[number]
         if walk is None:
             return
-        by_bodies, by_joints = walk.differentiate(sample, motion)
-        given = moved[walk.sources].swapaxes(0, 1).reshape(moved.shape[1], -1)
-        reached = product(given, by_bodies.reshape(len(by_bodies), -1))
+        n_to, (by_bodies, by_joints) = len(walk.to), walk.differentiate(sample, motion)
+        given = moved[walk.sources].swapaxes(0, 1).reshape(moved.shape[1], len(by_bodies))
+        reached = product(given, by_bodies.reshape(len(by_bodies), 9 * n_to))
         inside = np.searchsorted(self._joints, walk.inside)
-        given = joints[:, inside].reshape(len(joints), -1)
-        reached[: len(joints)] += product(given, by_joints.reshape(len(by_joints), -1))
-        found = reached.reshape(len(reached), -1, 9).swapaxes(0, 1)
+        given = joints[:, inside].reshape(len(joints), len(by_joints))
+        reached[: len(joints)] += product(given, by_joints.reshape(len(by_joints), 9 * n_to))
+        found = reached.reshape(len(reached), n_to, 9).swapaxes(0, 1)
         for signal in signals:
             moved[walk.to, :, signal] = found[..., signal]
 
