@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What goes to /diagnostics once a second, and the warnings that follow from it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +15,14 @@ from inertial_estimation.ros.conversions import ns_to_stamp
 from inertial_estimation.ros.cycles import CycleReport
 from inertial_estimation.ros.deviations import DeviationsReport
 from inertial_estimation.ros.sources import Source
+from inertial_estimation.ros.touch_rhythm import SlowSender
 from inertial_estimation.sample import Sample, SensorState
 from inertial_estimation.streams.assembler import AssemblerStatistics
 from inertial_estimation.streams.stream import StreamStatistics
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
+MARGIN = 2.0
+"""Of a timeout over the period: a message may be lost."""
 SKEW_LIMIT = 1.0
 """A clock that is further off than this is set wrong, not late [s]."""
 
@@ -199,7 +202,11 @@ def joints_task(
 
 
 def contacts_task(
-    source: Source, statistics: ContactStatistics, new_problems: Mapping[str, int]
+    source: Source,
+    statistics: ContactStatistics,
+    new_problems: Mapping[str, int],
+    slow: Sequence[SlowSender] = (),
+    timeout: float = float('nan'),
 ) -> Task:
     """
     Return the state of the topic of the points that are felt; nobody has to use it.
@@ -212,15 +219,23 @@ def contacts_task(
         What came in.
     new_problems : mapping of str to int
         What was wrong with its messages since the last time.
+    slow : sequence of SlowSender, optional
+        Frames whose touches lapse between one message and the next.
+    timeout : float, optional
+        After which a touch is over [s].
 
     Returns
     -------
     Task
 
     """
-    level, message = OK, f'{statistics.live} live' if statistics.received else 'nobody reports any'
+    level, cause = OK, ''
+    message = f'{statistics.live} live' if statistics.received else 'nobody reports any'
     if new_problems:
         level, message = WARN, next(iter(new_problems))
+    elif slow:
+        level, message = WARN, _slow_message(slow, timeout)
+        cause = f'slower than contact_timeout: {" ".join(sender.frame for sender in slow)}'
     elif source.skew is not None and abs(source.skew) > SKEW_LIMIT:
         level, message = WARN, _skew_message(source)
     values = {
@@ -229,9 +244,10 @@ def contacts_task(
         'received': statistics.received,
         'dropped': statistics.dropped,
         'decode fallbacks': source.fallbacks,
+        **{f'period of {sender.frame} [ms]': _ms(sender.period) for sender in slow},
         **{f'problem: {text}': count for text, count in source.problems.items()},
     }
-    return Task('contacts', level, message, values)
+    return Task('contacts', level, message, values, cause)
 
 
 def known_joints_task(
@@ -392,6 +408,16 @@ def _partial_message(source: Source, delivers: str) -> str:
     return (
         f'partial on {source.topic}: {absent} is absent there, {used} is used; if it never comes, '
         f'set imu.{source.name}.measures: {delivers}'
+    )
+
+
+def _slow_message(slow: Sequence[SlowSender], timeout: float) -> str:
+    """Say that touches lapse between one message and the next, and the remedy."""
+    said = ', '.join(f'of {sender.frame} every {sender.period:.2f} s' for sender in slow)
+    enough = MARGIN * max(sender.period for sender in slow)
+    return (
+        f'touches {said}, but each is over after {timeout:g} s: it ends and begins again and '
+        f'again; send more often, or set contact_timeout: {enough:.2g}'
     )
 
 

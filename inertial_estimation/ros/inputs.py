@@ -23,6 +23,7 @@ from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.executors import PolledGroup
 from inertial_estimation.ros.sources import Source
+from inertial_estimation.ros.touch_rhythm import TouchRhythm
 from inertial_estimation.sample import Sample
 from inertial_estimation.streams.assembler import SampleAssembler
 
@@ -53,6 +54,13 @@ class Inputs:
     polled : bool
         Only the first joint topic wakes the node; the others are polled when it does.
 
+    Attributes
+    ----------
+    sources : list of Source
+        What is subscribed to, and what was wrong with it.
+    touch_rhythm : TouchRhythm
+        How often which frame is reported to be touched.
+
     """
 
     def __init__(
@@ -72,6 +80,7 @@ class Inputs:
         self._drained: list[tuple[Subscription, Callable[[Any], None]]] = []
         self._subscriptions: list[Subscription] = []
         self.sources: list[Source] = []
+        self.touch_rhythm = TouchRhythm(settings.contact_timeout)
         try:
             self._subscribe_all(robot)
         except ConfigError:
@@ -166,6 +175,7 @@ class Inputs:
             return
         if source.skew_due and reading.stamp_ns > 0:
             self._measure_skew(source, reading.stamp_ns)
+        self.touch_rhythm.note(reading.stamp_ns, reading.frame_id)
         self._contacts.push(*reading)
 
     def _on_joints(self, source: Source, index: int, data: Any) -> None:

@@ -236,7 +236,7 @@ class Monitor:
         for source in self._inputs.sources:
             problems = self._watch.new_problems(source)
             if source.kind == 'contacts':
-                tasks.append(contacts_task(source, self._contacts.statistics(), problems))
+                tasks.append(self._contacts_task(source, problems))
                 continue
             if source.kind == 'joints':
                 parts = {
@@ -254,6 +254,12 @@ class Monitor:
             given = self._delivers(source) if source.kind == 'imu' else 'both'
             tasks.append(sensor_task(source, stream, rate, state, problems, given))
         return tasks
+
+    def _contacts_task(self, source: Source, problems: dict[str, int]) -> Task:
+        """Return the state of the topic of the points that are felt."""
+        rhythm = self._inputs.touch_rhythm
+        slow = [] if self.sample is None else rhythm.slow_senders(self.sample.stamp_ns)
+        return contacts_task(source, self._contacts.statistics(), problems, slow, rhythm.timeout)
 
     def _delivers(self, source: Source) -> str:
         """Return what an IMU had in the last sample, else what it is known to measure."""

@@ -438,7 +438,14 @@ class SampleAssembler:
         return readings, np.frombuffer(bytearray(codes), dtype=np.uint8)
 
     def _angular_accelerations(self, states: States, rates: Array) -> Array:
-        """Return the angular acceleration of each IMU in its axes; mark those that warm up."""
+        """
+        Return the angular acceleration of each IMU in its axes; mark those that warm up.
+
+        One that warms up counts as missing, its acceleration too. That could be used with the
+        rotation that a neighbour tells through the joints; but the neighbour alone serves the
+        link as well for the tenth of a second that a window takes to fill, and what is used of
+        the link would change twice more after every gap.
+        """
         accelerations = np.empty((len(self._imus), 3))
         for k, (imu, state) in enumerate(zip(self._imus, states.tolist())):
             accelerations[k] = imu.angular_acceleration if state in USED else np.nan
