@@ -69,7 +69,7 @@ def build_robot(settings: EstimatorSettings, urdf: str) -> Robot:
     known = [sensor.name for sensor in robot.ft_sensors]
     for name in settings.ft:
         if name not in known:
-            raise NameNotFound('FT sensor', name, known)
+            raise NameNotFound('FT sensor', name, known, f"'ft.{name}.*' is about '{name}'")
     return robot
 
 
@@ -162,7 +162,7 @@ def build_contact_stream(settings: EstimatorSettings, robot: Robot) -> ContactSt
 
     """
     for frame in settings.touch_frames:
-        robot.frame(frame)
+        robot.frame(frame, f"'touch_frames' names '{frame}'")
     return ContactStream(robot, settings)
 
 
@@ -181,6 +181,13 @@ def build_estimator(settings: EstimatorSettings, robot: Robot) -> WrenchEstimato
     -------
     WrenchEstimator
 
+    Raises
+    ------
+    FrameNotFound
+        If a contact is at a frame that the robot does not have.
+    ModelError
+        If nothing tells how the robot moves, or a link's inertial parameters cannot be used.
+
     """
     sensors = [settings.ft_of(sensor.name) for sensor in robot.ft_sensors]
     matrices = [s.matrix or tuple(np.eye(6).ravel()) for s in sensors]
@@ -188,9 +195,12 @@ def build_estimator(settings: EstimatorSettings, robot: Robot) -> WrenchEstimato
     calibration = FtCalibration(
         np.array(matrices).reshape(-1, 6, 6), np.array(offsets).reshape(-1, 6)
     )
+    contacts = build_contacts(settings)
+    for contact in contacts:
+        _check_frame(robot, contact)
     return WrenchEstimator(
         robot,
-        build_contacts(settings),
+        contacts,
         calibration=calibration,
         length_scale=settings.length_scale,
         rank_tolerance=settings.rank_tolerance,
@@ -242,6 +252,15 @@ def build_contacts(settings: EstimatorSettings) -> list[Contact]:
             Contact(given.frame, given.kind, given.point, given.direction, given.wrench, name)
         )
     return contacts
+
+
+def _check_frame(robot: Robot, contact: Contact) -> None:
+    """Refuse a contact at a frame that the robot does not have, with its setting."""
+    setting = f'contact.{contact.name}.frame'
+    if contact.frame == contact.name:
+        where = f"'contacts' names '{contact.name}'"
+        robot.frame(contact.frame, where, f"or say in '{setting}' where it is")
+    robot.frame(contact.frame, f"'{setting}' is '{contact.frame}'")
 
 
 def _ft_spec(name: str, settings: FtSettings) -> str | FtSpec:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -12,6 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.table import Table
+
+FEW = 3
+"""So many neighbours are all named."""
+TO = '…'
+"""Stands for the names in between."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,48 @@ class Action:
         return f'{self.acting_link} on {self.on_link}'
 
 
-Cell = str | float | tuple[str, ...] | Pose | Action | None
+@dataclass(frozen=True)
+class Names:
+    """Names that a person reads cut short: ``a … d`` stands for all from a to d in an order."""
+
+    names: tuple[str, ...]
+    order: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, names: object, order: Sequence[str] = ()) -> Names:
+        """
+        Return names, in an order if there is one.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The names.
+        order : sequence of str, optional
+            All names in the order in which neighbours may be cut short; default: none are.
+
+        Returns
+        -------
+        Names
+
+        """
+        return cls(tuple(names) if isinstance(names, Iterable) else (), tuple(order))
+
+    def __str__(self) -> str:
+        """Return it for a person."""
+        runs: list[list[str]] = []
+        rows = {name: k for k, name in enumerate(self.order)}
+        for name in self.names:
+            last = rows.get(runs[-1][-1]) if runs else None
+            if last is not None and rows.get(name) == last + 1:
+                runs[-1].append(name)
+            else:
+                runs.append([name])
+        return ', '.join(
+            f'{run[0]} {TO} {run[-1]}' if len(run) > FEW else ', '.join(run) for run in runs
+        )
+
+
+Cell = str | float | tuple[str, ...] | Pose | Action | Names | None
 
 
 class Findings(NamedTuple):
@@ -80,6 +127,24 @@ class Findings(NamedTuple):
         """The same as text."""
         rows = tuple(tuple(map(self._text, row)) for row in self.rows)
         return Table(self.title, self.columns, rows)
+
+    def only(self, *columns: str) -> Findings:
+        """
+        Return some of the columns.
+
+        Parameters
+        ----------
+        *columns : str
+            Their names.
+
+        Returns
+        -------
+        Findings
+
+        """
+        kept = [self.columns.index(column) for column in columns]
+        rows = tuple(tuple(row[k] for k in kept) for row in self.rows)
+        return self._replace(columns=columns, rows=rows)
 
     def records(self) -> list[dict[str, Any]]:
         """
@@ -99,8 +164,8 @@ class Findings(NamedTuple):
         """Return a value for a person."""
         if isinstance(cell, float):
             return f'{cell:.3f}'
-        if isinstance(cell, tuple):
-            return ', '.join(cell) or self.nothing
+        if isinstance(cell, (tuple, Names)):
+            return str(cell if isinstance(cell, Names) else Names(cell)) or self.nothing
         return '-' if cell is None else str(cell)
 
 
@@ -127,4 +192,6 @@ def _plain(cell: Cell) -> Any:
     if isinstance(cell, (Pose, Action)):
         parts: dict[str, Any] = asdict(cell)
         return {name: list(v) if isinstance(v, tuple) else v for name, v in parts.items()}
+    if isinstance(cell, Names):
+        return list(cell.names)
     return list(cell) if isinstance(cell, tuple) else cell

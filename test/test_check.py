@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
 
-from inertial_estimation.check import Check, check_urdf
+from inertial_estimation.building import build_estimator, build_robot
+from inertial_estimation.check import Check, check_settings, check_urdf
 from inertial_estimation.cli import main
-from inertial_estimation.errors import ModelError
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.findings import key
+from inertial_estimation.findings import Names, key
 from inertial_estimation.model.robot import Robot
 
 
@@ -77,7 +79,7 @@ def test_the_robot_is_there_for_a_machine() -> None:
     assert (robot['links'][0], len(robot['joints'])) == ('root', 6)
 
 
-def test_what_cannot_be_used_is_a_warning() -> None:
+def test_what_cannot_be_used_is_said() -> None:
     """Mimic joints, bad sensor frames, empty links and a missing IMU are said, not raised."""
     urdf = (
         arm_with_wrist_sensor_urdf()
@@ -85,9 +87,10 @@ def test_what_cannot_be_used_is_a_warning() -> None:
         .replace('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><mimic joint="shoulder"/>')
         .replace('<mass value="2.0"/>', '<mass value="-2.0"/>')
     )
-    warnings = ' | '.join(check_urdf(urdf).warnings)
+    check = check_urdf(urdf)
+    warnings = ' | '.join((*check.warnings, *check.refusals))
     for part in ("'wrist_sensor' reports in frame 'parent'", "'elbow' is of type 'mimic'",
-                 "link 'upper'", 'nothing tells how the robot moves'):  # fmt: skip
+                 "link 'upper'", 'nothing tells how robot'):  # fmt: skip
         assert part in warnings
 
 
@@ -149,16 +152,16 @@ def test_what_node_and_library_refuse_is_said_with_the_remedy() -> None:
     urdf = arm_with_wrist_sensor_urdf()
     mimic = urdf.replace('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><mimic joint="lift"/>')
     assert mimic != urdf
-    (warning,) = check_urdf(mimic, fixed_link='base').warnings
-    assert "node and library refuse the robot until 'joints' names all joints" in warning
+    (refusal,) = check_urdf(mimic, fixed_link='base').refusals
+    assert "node and library refuse the robot until 'joints' names all joints" in refusal
     with pytest.raises(ModelError, match='mimic'):
         Robot.from_urdf(mimic)
     Robot.from_urdf(mimic, joints=['lift'])
     moving = urdf.replace('joint="wrist_sensor_joint"', 'joint="elbow"')
     assert moving != urdf
-    (warning,) = check_urdf(moving, fixed_link='base').warnings
-    assert "of type 'revolute'; only a fixed joint can be cut. Node and library refuse" in warning
-    assert "'ft_sensors' names the others" in warning
+    (refusal,) = check_urdf(moving, fixed_link='base').refusals
+    assert "of type 'revolute'; only a fixed joint can be cut. Node and library refuse" in refusal
+    assert "'ft_sensors' names the others" in refusal
     with pytest.raises(ModelError, match='only a fixed joint'):
         Robot.from_urdf(moving)
     Robot.from_urdf(moving, ft_sensors=[])
@@ -179,19 +182,22 @@ TORQUES, WRENCHES = 'what_joint_torques_rest_on', 'what_external_wrenches_rest_o
 
 
 def test_contacts_tell_what_everything_rests_on() -> None:
-    """Names where they are few, numbers where they are many, everything for a machine."""
+    """Every name, those that follow each other cut short unless all are asked for."""
     contacts = [Contact(name) for name in ('chest', 'upper_arm', 'thigh', 'foot')]
     check = check_urdf(nested_humanoid_urdf(), imus=['head'], contacts=contacts)
-    tables = {key(table.title): table for table in check.tables}
+    tables = {key(table.title): table for table in check.dependence_tables()}
     shown = {row[0]: row[1:] for row in tables[TORQUES].rows}
-    assert shown['knee'] == ('foot_sensor', 'head', '4', 'shank')
+    assert check.robot.joint_names[:4] == ('hip_joint', 'knee', 'waist', 'neck')
+    assert shown['knee'] == ('foot_sensor', 'head', 'hip_joint … neck', 'shank')
+    (whole, _) = check.dependence_tables(whole=True)
+    assert {row[0]: row for row in whole.rows}['knee'][3] == 'hip_joint, knee, waist, neck'
     assert shown['elbow'] == ('none', 'head', 'neck, shoulder_joint, elbow', 'hand')
     assert [row[0] for row in tables[WRENCHES].rows] == ['chest', 'upper_arm', 'thigh', 'foot']
     rows = {row['joint']: row for row in check.as_dict()[TORQUES]}
     assert rows['knee']['ft_sensors'] == ('foot_sensor',)
     assert set(rows['knee']['joints']) == {'waist', 'neck', 'hip_joint', 'knee'}
     assert len(rows) == len(tables[TORQUES].rows)
-    arm = next(text for text in check.warnings if 'elbow' in text)
+    arm = next(text for text in check.as_dict()['warnings'] if 'elbow' in text)
     assert "submodel 'upper_arm', for example 'hand'" in arm
 
 
@@ -222,3 +228,132 @@ def test_command_takes_contacts(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert of_file[WRENCHES] == by_hand[WRENCHES]
     assert main([*given, '--imu', 'head', '--contacts', 'foott']) == 1
     assert "no frame is named 'foott'; closest: foot" in capsys.readouterr().err
+
+
+ACC = '<sensor name="{}" type="accelerometer"><parent link="{}"/></sensor></robot>'
+GYRO = '<sensor name="{}" type="gyroscope"><parent link="{}"/></sensor></robot>'
+
+
+def test_an_imu_with_a_tag_of_one_kind_is_a_warning_with_its_remedy() -> None:
+    """It counts as whole, which nobody asked for; naming what it measures ends that."""
+    urdf = two_link_urdf().replace('</robot>', ACC.format('a', 'arm'))
+    (warning,) = check_urdf(urdf, imus=['a']).warnings
+    assert 'shows accelerometers only at the IMUs a: they are taken to measure angular' in warning
+    assert "set 'imu.<name>.measures' to 'accelerometer'" in warning
+    gyro = two_link_urdf().replace('</robot>', GYRO.format('g', 'arm'))
+    (warning,) = check_urdf(gyro, imus=['g']).warnings
+    assert 'shows gyroscopes only at the IMUs g: they are taken to measure accelerat' in warning
+    for measures in ('both', 'accelerometer'):
+        settings = {'imus': ['a', 'body'], 'imu.a.measures': measures}
+        assert check_settings(EstimatorSettings.from_dict(settings), urdf).warnings == ()
+
+
+def test_an_imu_that_measures_half_is_called_so() -> None:
+    """Where tags of both kinds are named, each counts as what its tag says."""
+    urdf = two_link_urdf().replace('</robot>', ACC.format('a', 'arm'))
+    urdf = urdf.replace('</robot>', GYRO.format('g', 'body'))
+    check = check_urdf(urdf, imus=['a', 'g'])
+    kinds = [row['kind'] for row in _rows(check, 'inertial_sensors')]
+    assert kinds[2:] == ['IMU, accelerometer only', 'IMU, gyroscope only']
+
+
+@pytest.mark.parametrize(
+    ('given', 'said'),
+    [
+        ({}, 'nothing tells how'),
+        ({'imus': ['heda']}, "'imus' names 'heda', but no frame"),
+        ({'accelerometers': ['heda'], 'imus': ['head']}, "'accelerometers' names 'heda'"),
+        ({'imus': ['head'], 'contacts': ['foott']}, "'contacts' names 'foott', but no frame"),
+        (
+            {'imus': ['head'], 'contacts': ['a'], 'contact.a.frame': 'foott'},
+            "'contact.a.frame' is 'foott'",
+        ),
+        ({'imus': ['head'], 'touch_frames': ['foott']}, "'touch_frames' names 'foott'"),
+        (
+            {'imus': ['head'], 'assumed_joints': ['kne'], 'assumed_positions': [0.0]},
+            "no assumed joint is named 'kne'",
+        ),
+        ({'imus': ['head'], 'imu.head.measures': 'accelerometer'}, 'gyroscope'),
+        (
+            {'imus': ['sole'], 'imu.sole': {'frame': 'hand', 'pose': [0.1, 0.0, 0.0] * 2}},
+            "'imu.sole.frame_id' is empty",
+        ),
+        ({'imus': ['head'], 'ft_sensors': ['knee_ft']}, "'ft_sensors' names 'knee_ft'"),
+        ({'imus': ['head'], 'joints': ['kne']}, "'joints' names 'kne'"),
+    ],
+)
+def test_a_configuration_that_the_node_refuses_fails(
+    given: dict[str, Any], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One sentence and exit code 1, whatever else can be printed."""
+    pytest.importorskip('yaml', reason='needs PyYAML')
+    urdf, config = tmp_path / 'robot.urdf', tmp_path / 'robot.yaml'
+    urdf.write_text(nested_humanoid_urdf())
+    config.write_text(json.dumps({'/**': {'ros__parameters': given}}))
+    assert main(['check', str(urdf), '--config', str(config)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith('inertial-estimation check: ')
+    assert said in line
+
+
+def test_what_only_the_estimator_refuses_comes_with_the_tables(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The robot can be read; what its IMUs measure does not tell how it moves."""
+    pytest.importorskip('yaml', reason='needs PyYAML')
+    urdf, config, out = (tmp_path / name for name in ('robot.urdf', 'robot.yaml', 'out.json'))
+    urdf.write_text(nested_humanoid_urdf())
+    given = {'imus': ['head'], 'imu.head.measures': 'accelerometer', 'contacts': ['foot']}
+    config.write_text(json.dumps({'/**': {'ros__parameters': given}}))
+    settings = EstimatorSettings.from_dict(given)
+    with pytest.raises(InertialEstimationError) as refused:
+        build_estimator(settings, build_robot(settings, urdf.read_text()))
+    assert main(['check', str(urdf), '--config', str(config), '--json', str(out)]) == 1
+    said = capsys.readouterr()
+    assert said.err == f"inertial-estimation check: '{urdf}': {refused.value}\n"
+    assert 'leg_sensor' in said.out
+    assert json.loads(out.read_text())['refusals'] == [str(refused.value)]
+
+
+def test_without_imu_or_fixed_link_the_exit_code_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The tables that can be made are there all the same."""
+    urdf = tmp_path / 'robot.urdf'
+    urdf.write_text(nested_humanoid_urdf())
+    assert main(['check', str(urdf)]) == 1
+    said = capsys.readouterr()
+    assert 'give it a fixed_link or an IMU' in said.err
+    assert 'leg_sensor' in said.out
+
+
+def test_many_sensors_take_few_lines(
+    shared_models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """77 tags: by link, unless all are asked for; and what was asked for comes last."""
+    call = ['check', str(shared_models / 'icub_v2_5.urdf')]
+    assert main(call) == 0
+    short = capsys.readouterr().out
+    assert len(short.splitlines()) < 70
+    assert main([*call, '--all']) == 0
+    whole = capsys.readouterr().out
+    assert 'r_upper_leg_mtb_acc_11b5' in whole
+    assert 'r_upper_leg_mtb_acc_11b5' not in short
+    assert main([*call, '--contacts', 'l_sole', 'r_sole', 'chest']) == 0
+    with_contacts = capsys.readouterr().out
+    assert with_contacts.startswith(short)
+    answer = with_contacts[len(short) :].strip()
+    assert answer.startswith('If only these are touched: l_sole, r_sole, chest\n')
+    assert 'no FT sensor informs the torques of l_elbow' in answer
+    assert '…' in answer
+
+
+def test_names_that_follow_each_other_are_cut_short() -> None:
+    """Four or more; what is in between is there exactly once."""
+    order = tuple('abcdefg')
+    assert str(Names.of('abcd', order)) == 'a … d'
+    assert str(Names.of('abc', order)) == 'a, b, c'
+    assert str(Names.of('abdefg', order)) == 'a, b, d … g'
+    assert str(Names.of('dcba', order)) == 'd, c, b, a'
+    assert str(Names.of('abcd')) == 'a, b, c, d'
+    assert str(Names.of('', order)) == ''

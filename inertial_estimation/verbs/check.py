@@ -5,12 +5,17 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import ConfigError, ModelError
+from inertial_estimation.findings import TO
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, show, table
+
+if TYPE_CHECKING:
+    from inertial_estimation.check import Check
 
 
 def add(verbs: Any) -> None:
@@ -27,6 +32,10 @@ def add(verbs: Any) -> None:
         verbs, 'check', 'what the package makes of a robot description',
         'robot.urdf --imu torso_imu --contacts l_foot r_foot',
     )  # fmt: skip
+    verb.description = (
+        'what the package makes of a robot description. Exit code: 0 the node would start with '
+        'it, 1 it would refuse it and the last line says why, 2 the call was wrong'
+    )
     verb.add_argument('urdf', metavar='URDF', help='robot description file')
     verb.add_argument(
         '--imu', action='append', metavar='FRAME',
@@ -42,35 +51,61 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     verb.add_argument(
         '--contacts', nargs='+', default=[], metavar='FRAME',
-        help='where the environment may touch the robot, a full wrench each: tells what every '
-        "torque and external wrench rests on (default: the parameter file's, if there is one)",
+        help='where the environment may touch the robot, a full wrench each: says at the end what '
+        "every torque and external wrench rests on (default: the parameter file's, if there is "
+        'one)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--all', action='store_true',
+        help='print every sensor with its pose and every name (default: counts, and of names that '
+        'follow each other the first and the last)',
     )  # fmt: skip
     verb.set_defaults(run=_run)
 
 
-def _run(chosen: argparse.Namespace) -> None:
-    """Describe a robot."""
-    from inertial_estimation.building import build_contacts, build_robot
-    from inertial_estimation.check import check_robot, check_urdf
-    from inertial_estimation.config import EstimatorSettings
-    from inertial_estimation.estimation.contacts import Contact
-
+def _run(chosen: argparse.Namespace) -> int:
+    """Describe a robot; return the exit code."""
     if bool(chosen.config) + bool(chosen.fixed_link) + bool(chosen.imu) > 1:
         raise ConfigError('give one of --imu, --fixed-link, --config: they exclude each other')
     files.check_writable(chosen.json)
     urdf = files.load_urdf(chosen.urdf)
-    contacts = [Contact(frame) for frame in chosen.contacts]
     with files.naming(chosen.urdf):
-        if chosen.config:
-            settings = EstimatorSettings.from_yaml(chosen.config)
-            contacts = contacts or build_contacts(settings)
-            source = settings.angular_acceleration_source
-            check = check_robot(build_robot(settings, urdf), (), contacts, source)
-        else:
-            check = check_urdf(
-                urdf, imus=chosen.imu, fixed_link=chosen.fixed_link, contacts=contacts
-            )
+        check = _check(chosen, urdf)
     files.write_json(chosen.json, check.as_dict())
-    warnings = [f'[yellow]warning:[/] {escape(warning)}' for warning in check.warnings]
-    tables = [table(*found) for found in check.tables]
-    show(escape(check.summary), *tables, *warnings)
+    tables = check.tables if chosen.all else check.main_tables
+    show(escape(check.summary), *(table(*found) for found in tables), *_warnings(check.warnings))
+    if check.dependence:
+        _show_dependence(check, whole=chosen.all)
+    if not check.refusals:
+        return 0
+    with files.naming(chosen.urdf):
+        raise ModelError('; besides, '.join(check.refusals))
+
+
+def _check(chosen: argparse.Namespace, urdf: str) -> Check:
+    """Return what is found."""
+    from inertial_estimation.check import check_settings, check_urdf
+    from inertial_estimation.config import EstimatorSettings
+    from inertial_estimation.estimation.contacts import Contact
+
+    contacts = [Contact(frame) for frame in chosen.contacts]
+    if chosen.config:
+        return check_settings(EstimatorSettings.from_yaml(chosen.config), urdf, contacts)
+    return check_urdf(urdf, imus=chosen.imu, fixed_link=chosen.fixed_link, contacts=contacts)
+
+
+def _show_dependence(check: Check, *, whole: bool) -> None:
+    """Print what results rest on, under a heading of its own."""
+    tables = check.dependence_tables(whole=whole)
+    said = [f'\n[bold]If only these are touched: {escape(", ".join(check.contacts))}[/]']
+    if any(f' {TO} ' in cell for found in tables for row in found.rows for cell in row):
+        said.append(
+            f'a {TO} d: all from a to d, in the order in which --json lists sensors, joints and '
+            'links; --all prints every name'
+        )
+    show(*said, *(table(*found) for found in tables), *_warnings(check.uninformed))
+
+
+def _warnings(said: Iterable[str]) -> list[str]:
+    """Return warnings as text with markup."""
+    return [f'[yellow]warning:[/] {escape(warning)}' for warning in said]

@@ -1,0 +1,227 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a robot, its description or settings to what is found about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from inertial_estimation.building import (
+    accepted_frame_ids,
+    build_assembler,
+    build_contact_stream,
+    build_contacts,
+    build_estimator,
+    build_robot,
+)
+from inertial_estimation.check.descriptions import hidden_sensors, usable_joints, usable_sensors
+from inertial_estimation.check.overview import find_main
+from inertial_estimation.check.report import Check, Dependence
+from inertial_estimation.check.tables import find_all
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import InertialEstimationError, ModelError
+from inertial_estimation.estimation.body_motion import BodyMotion, MotionPlan
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.grounds import find_grounds
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model import urdf as urdf_text
+from inertial_estimation.model.inertia import inertia_complaint
+from inertial_estimation.model.inertial_sensors import KINDS
+from inertial_estimation.model.robot import Robot
+
+QUANTITIES = {'accelerometer': 'accelerations', 'gyroscope': 'angular velocities'}
+
+
+def check_urdf(
+    urdf: str | Path,
+    *,
+    imus: Iterable[str] | None = None,
+    fixed_link: str = '',
+    contacts: Sequence[Contact] = (),
+) -> Check:
+    """
+    Read a robot description and tell what cannot be used instead of failing on it.
+
+    Parameters
+    ----------
+    urdf : str or Path
+        Text or path.
+    imus : iterable of str, optional
+        IMUs in use; default: all that the tags show.
+    fixed_link : str, optional
+        Frame at rest, instead of IMUs.
+    contacts : sequence of Contact, optional
+        Where the environment is taken to touch the robot: tells what every result rests on.
+
+    Returns
+    -------
+    Check
+        Its refusals say what node and library would fail on.
+
+    Raises
+    ------
+    ModelError
+        If the description cannot be read at all.
+    NameNotFound
+        If an IMU, the fixed link or the frame of a contact does not exist.
+
+    """
+    root = urdf_text.parse(urdf_text.load_text(urdf))
+    joints, joint_refusals = usable_joints(urdf_text.joint_types(root))
+    sensors, sensor_refusals = usable_sensors(root, joints, urdf)
+    robot = Robot.from_urdf(
+        urdf, joints=joints, ft_sensors=sensors, imus=imus, fixed_link=fixed_link
+    )
+    refusals = (*joint_refusals, *sensor_refusals)
+    return check_robot(robot, hidden_sensors(root), contacts, refusals=refusals)
+
+
+def check_settings(
+    settings: EstimatorSettings, urdf: str, contacts: Sequence[Contact] = ()
+) -> Check:
+    """
+    Check a robot as the node would build it.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Of the node.
+    urdf : str
+        Robot description.
+    contacts : sequence of Contact, optional
+        Default: those of the settings.
+
+    Returns
+    -------
+    Check
+        Its refusals say what the node would fail on.
+
+    Raises
+    ------
+    InertialEstimationError
+        If the node could not even read the robot.
+
+    """
+    robot = build_robot(settings, urdf)
+    builders: list[Callable[[], object]] = [
+        partial(build_estimator, settings, robot),
+        partial(build_assembler, settings, robot),
+        partial(build_contact_stream, settings, robot),
+        *(partial(accepted_frame_ids, settings, robot, s) for s in robot.ft_sensors),
+        *(partial(accepted_frame_ids, settings, robot, s) for s in robot.imus),
+    ]
+    refusals = [said for build in builders if (said := _refusal(build))]
+    given = contacts or ([] if refusals else build_contacts(settings))
+    source = settings.angular_acceleration_source
+    return check_robot(robot, (), given, source, refusals)
+
+
+def check_robot(
+    robot: Robot,
+    warnings: Iterable[str] = (),
+    contacts: Sequence[Contact] = (),
+    angular_acceleration_source: str = 'filter',
+    refusals: Iterable[str] = (),
+) -> Check:
+    """
+    Describe a robot.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    warnings : iterable of str, optional
+        What is known to be wrong already.
+    contacts : sequence of Contact, optional
+        As in `check_urdf`.
+    angular_acceleration_source : str, optional
+        As in the settings.
+    refusals : iterable of str, optional
+        What is known already that node or library would fail on.
+
+    Returns
+    -------
+    Check
+
+    Raises
+    ------
+    FrameNotFound
+        If a contact names a frame that the robot does not have.
+
+    """
+    for contact in contacts:
+        robot.frame(contact.frame, f"contact '{contact.name}' is at '{contact.frame}'")
+    source = angular_acceleration_source
+    arrays = source == 'array'
+    refused = _refusal(lambda: WrenchEstimator(robot, contacts, acceleration_arrays=arrays))
+    plan = _motion_plan(robot, arrays)
+    findings = find_all(robot, plan, source)
+    check = Check(
+        robot,
+        findings,
+        find_main(robot, plan, source, findings),
+        (*warnings, *_inertia_warnings(robot), *_presumed_warnings(robot)),
+        tuple(dict.fromkeys((*refusals, *([refused] if refused else ())))),
+    )
+    return check if plan is None or not contacts else _with_grounds(check, contacts, arrays)
+
+
+def _with_grounds(check: Check, contacts: Sequence[Contact], arrays: bool) -> Check:
+    """Return a check that says what everything rests on."""
+    found = find_grounds(check.robot, contacts, acceleration_arrays=arrays)
+    things = ('FT sensors', 'IMUs', 'joints', 'links')
+    return replace(
+        check,
+        contacts=tuple(contact.name for contact in contacts),
+        dependence=(
+            Dependence('What joint torques rest on', ('joint', *things), found.torques),
+            Dependence('What external wrenches rest on', ('contact', *things), found.wrenches),
+        ),
+        uninformed=tuple(map(str, found.uninformed)),
+    )
+
+
+def _refusal(build: Callable[[], object]) -> str:
+    """Return why something cannot be built; empty: it can."""
+    try:
+        build()
+    except InertialEstimationError as error:
+        return str(error)
+    return ''
+
+
+def _motion_plan(robot: Robot, arrays: bool) -> MotionPlan | None:
+    """Return how the motions of links come about, if they do."""
+    if not robot.imus and not robot.fixed_frame:
+        return None
+    try:
+        return BodyMotion(robot, arrays=arrays).nominal
+    except ModelError:
+        return None
+
+
+def _inertia_warnings(robot: Robot) -> list[str]:
+    """Return which links cannot be bodies."""
+    return [
+        f"link '{name}' {complaint}"
+        for name, parameters in zip(robot.link_names, robot.parameters, strict=True)
+        if (complaint := inertia_complaint(parameters))
+    ]
+
+
+def _presumed_warnings(robot: Robot) -> list[str]:
+    """Return which IMUs have tags of one kind only, and count as whole all the same."""
+    warnings = []
+    for kind, presumed in (KINDS, tuple(reversed(KINDS))):
+        names = [imu.name for imu in robot.imus if imu.presumed == presumed]
+        if names:
+            warnings.append(
+                f'the description shows {kind}s only at the IMUs {", ".join(names)}: they are '
+                f'taken to measure {QUANTITIES[presumed]} as well, as many descriptions have one '
+                f"tag for a whole IMU; set 'imu.<name>.measures' to '{kind}' for those that do "
+                "not, and to 'both' for those that do"
+            )
+    return warnings
