@@ -261,7 +261,33 @@ class EmbeddedRobot(Node):
     def _declare(self, name: str, default, descriptor: ParameterDescriptor):
         """Declare a parameter that is read once and return its value."""
         descriptor.read_only = True
-        return self.declare_parameter(name, default, descriptor).value
+        given = self._parameter_overrides.get(name)
+        value = None if given is None else as_type_of(default, given.value)
+        if value is None:
+            return self.declare_parameter(name, default, descriptor).value
+        return self.declare_parameter(name, value, descriptor, ignore_override=True).value
+
+
+def as_type_of(default: object, value: object) -> int | float | None:
+    """
+    Return a number as the other type of number, where that changes nothing.
+
+    Parameters
+    ----------
+    default : object
+        Of the type that is wanted.
+    value : object
+        What a command line or file gave; for ROS 500 and 500.0 are of different types.
+
+    Returns
+    -------
+    int, float or None
+        None: leave it to ROS.
+
+    """
+    if type(default) is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return float(value) if type(default) is float and type(value) is int else None
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -236,6 +236,19 @@ def test_a_parameter_that_does_not_fit_is_named(start, parameters, error, words)
         start(**parameters)
 
 
+def test_a_number_may_be_written_with_or_without_its_dot(start):
+    robot, _ = start(rate=float(RATE), duration=20, noise=0)
+    values = [robot.get_parameter(name).value for name in ('rate', 'duration', 'noise')]
+    assert values == [RATE, 20.0, 0.0]
+    assert [type(value) for value in values] == [int, float, float]
+
+
+def test_every_parameter_is_described(start):
+    robot, _ = start()
+    for name in ('scene', 'rate', 'seed', 'duration', 'noise', 'audience', 'imus'):
+        assert robot.describe_parameter(name).description
+
+
 def launch(*parameters):
     """Start the robot as a process."""
     arguments = [text for parameter in parameters for text in ('-p', parameter)]
