@@ -1,0 +1,200 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+A robot description with other inertial parameters, every other byte as it was.
+
+A link of the robot may be several of the URDF, lumped at fixed joints. The topmost one takes the
+difference. Where no body could be that difference, it takes the whole and the others lose theirs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+from xml.parsers import expat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.model import urdf as urdf_text
+from inertial_estimation.model.inertia import consistency_margin, inertia_complaint
+from inertial_estimation.model.rigid_body import (
+    inertia_seen_from,
+    parameters_of,
+    spatial_inertia,
+)
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.urdf_numbers import three_numbers
+
+Array = NDArray[np.float64]
+
+
+class _Place(NamedTuple):
+    """Where a link stands in a text, in bytes."""
+
+    opening: tuple[int, int]
+    """Of its first tag."""
+    inertial: tuple[int, int] | None
+    """Of its inertial, if it has one."""
+
+
+def export_urdf(robot: Robot, parameters: Array) -> str:
+    """
+    Return the description of a robot with other inertial parameters.
+
+    Parameters
+    ----------
+    robot : Robot
+        As it was read.
+    parameters : ndarray, shape (n_links, 10)
+        As in `model.inertia`. Links whose parameters are bit-equal to the robot's are left alone.
+
+    Returns
+    -------
+    str
+        The text that it was read from, with new ``<inertial>`` tags.
+
+    Raises
+    ------
+    ModelError
+        If a link's new parameters are not strictly fully physically consistent.
+
+    """
+    new = robot.with_parameters(parameters).parameters
+    wanted: dict[str, Array | None] = {}
+    for k, name in enumerate(robot.link_names):
+        if np.array_equal(new[k], robot.parameters[k]):
+            continue
+        complaint = inertia_complaint(new[k])
+        if complaint:
+            raise ModelError(f"'{name}' {complaint}: nothing is exported")
+        wanted |= _of_lump(robot, k, new[k])
+    return _rewritten(robot.urdf, wanted)
+
+
+def inertial_of(link: Element) -> Array:
+    """
+    Return the inertial parameters of one ``<link>`` by itself.
+
+    Parameters
+    ----------
+    link : Element
+        The tag.
+
+    Returns
+    -------
+    ndarray, shape (10,)
+        About the link's origin in its axes, as in `model.inertia`; zero where it has none.
+
+    """
+    inertial = link.find('inertial')
+    if inertial is None:
+        return np.zeros(10)
+    mass, inertia = inertial.find('mass'), inertial.find('inertia')
+    if mass is None or inertia is None:
+        return np.zeros(10)
+    xx, xy, yy, xz, yz, zz = (float(inertia.get(key, '0')) for key in MOMENTS)
+    central = np.array([float(mass.get('value', '0')), 0, 0, 0, xx, xy, yy, xz, yz, zz])
+    origin = inertial.find('origin')
+    pose = np.eye(4)
+    if origin is not None:
+        owner = f"link '{link.get('name')}'"
+        xyz, rpy = (three_numbers(origin, key, owner) for key in ('xyz', 'rpy'))
+        pose = urdf_text.pose_from_xyz_rpy(xyz, rpy)
+    return parameters_of(inertia_seen_from(spatial_inertia(central), pose))
+
+
+MOMENTS = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
+
+
+def _of_lump(robot: Robot, index: int, new: Array) -> dict[str, Array | None]:
+    """Return the parameters of the URDF links of one link; None: to be taken away."""
+    tags = {tag.get('name', ''): tag for tag in urdf_text.parse(robot.urdf).iter('link')}
+    top = robot.link_names[index]
+    others = [name for name in tags if name != top and robot.frames[name][0] == index]
+    own = new - (robot.parameters[index] - inertial_of(tags[top]))
+    if consistency_margin(own) > 0:
+        return {top: own}
+    return {top: new} | dict.fromkeys(
+        (name for name in others if tags[name].find('inertial') is not None), None
+    )
+
+
+def _rewritten(text: str, wanted: dict[str, Array | None]) -> str:
+    """Return a text with some inertials replaced."""
+    data = text.encode()
+    places = _places(data)
+    edits: list[tuple[int, int, bytes]] = []
+    for name, parameters in wanted.items():
+        opening, inertial = places[name]
+        tag = b'' if parameters is None else _tag(parameters).encode()
+        if inertial is not None:
+            edits.append((*inertial, tag))
+        elif data[opening[1] - 2 : opening[1]] == b'/>':
+            edits.append((opening[1] - 2, opening[1], b'>' + tag + b'</link>'))
+        else:
+            edits.append((opening[1], opening[1], tag))
+    for start, stop, tag in sorted(edits, reverse=True):
+        data = data[:start] + tag + data[stop:]
+    return data.decode()
+
+
+def _tag(parameters: Array) -> str:
+    """Return an inertial about the centre of mass in the axes of the link, to every digit."""
+    center = np.eye(4)
+    center[:3, 3] = -parameters[1:4] / parameters[0]
+    central = parameters_of(inertia_seen_from(spatial_inertia(parameters), center))
+    xyz = ' '.join(repr(float(-value)) for value in center[:3, 3])
+    moments = ' '.join(
+        f'{key}="{float(value)!r}"' for key, value in zip(MOMENTS, central[4:], strict=True)
+    )
+    return (
+        f'<inertial><origin xyz="{xyz}" rpy="0 0 0"/><mass value="{float(parameters[0])!r}"/>'
+        f'<inertia {moments}/></inertial>'
+    )
+
+
+def _places(data: bytes) -> dict[str, _Place]:
+    """Return where each link and its inertial stand."""
+    parser = expat.ParserCreate('utf-8')
+    path: list[str] = []
+    found: dict[str, _Place] = {}
+    current = ''
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal current
+        path.append(tag)
+        at = parser.CurrentByteIndex
+        if path == ['robot', 'link']:
+            current = attributes.get('name', '')
+            found[current] = _Place((at, _tag_end(data, at)), None)
+        elif path == ['robot', 'link', 'inertial']:
+            found[current] = found[current]._replace(inertial=(at, _tag_end(data, at)))
+
+    def end(tag: str) -> None:
+        if path == ['robot', 'link', 'inertial']:
+            begin = found[current].inertial
+            assert begin is not None
+            if data[begin[1] - 2 : begin[1]] != b'/>':
+                stop = _tag_end(data, parser.CurrentByteIndex)
+                found[current] = found[current]._replace(inertial=(begin[0], stop))
+        path.pop()
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.Parse(data, True)
+    return found
+
+
+def _tag_end(data: bytes, start: int) -> int:
+    """Return the position behind the tag that starts at a position."""
+    quote = 0
+    for k in range(start, len(data)):
+        byte = data[k]
+        if quote:
+            quote = 0 if byte == quote else quote
+        elif byte in b'"\'':
+            quote = byte
+        elif byte == ord('>'):
+            return k + 1
+    return len(data)
