@@ -28,6 +28,8 @@ RICCATI_ROUND_OFF = 1e-6
 DENSE_ROUND_OFF = 1e-3
 # Relative, of an rms over about 5000 independent values.
 SAMPLING = 0.05
+# The same sums in another order; derivatives are by so much larger than values at this rate.
+SUMS = 1e-9
 
 
 def irregular_stamps(n, rng, period_ns=5_000_000):
@@ -123,6 +125,31 @@ def test_an_instant_in_the_past_is_the_conditional_mean_given_the_later_samples(
     wanted = conditional_mean(stamps, values, instant)
     for got, row in zip(filter_.evaluate_at(instant), wanted):
         np.testing.assert_allclose(got, row, rtol=0.0, atol=DENSE_ROUND_OFF * np.abs(row).max())
+
+
+@pytest.mark.parametrize('irregular', [0, 4])
+def test_weights_of_later_samples_do_what_the_sweep_through_them_does(irregular):
+    """Where the interval changed, an instant lies before the gains were steady again."""
+    rng = np.random.default_rng(5)
+    stamps = START_NS + 2_000_000 * np.arange(400)
+    stamps[190 : 190 + irregular] += 300_000
+    values = simulate(stamps, 3, rng)[1]
+    values[150, 1] = np.nan
+    filter_ = KalmanFilter(3, NOISE, JERK, delay=0.2)
+    for stamp, row in zip(stamps.tolist(), values):
+        filter_.append(stamp, row)
+    steady = filter_._steady_steps
+    assert steady < 190 if irregular else steady > 190
+    instants = [
+        int(stamps[-1 - lag]) + offset for lag in (0, 1, 7, 90, 190) for offset in (-700_000, 0)
+    ]
+    quick = [filter_.evaluate_at(instant) for instant in instants]
+    filter_._steady_steps = 0
+    for instant, got in zip(instants, quick):
+        wanted = filter_.evaluate_at(instant)
+        assert np.isfinite(wanted[:, ::2]).all()
+        size = np.abs(values[-1]).max() * np.array([[1.0], [1e2], [1e4]])
+        np.testing.assert_allclose(got / size, wanted / size, rtol=0.0, atol=SUMS)
 
 
 def test_a_regular_stream_comes_to_the_steady_gain_and_back():

@@ -11,7 +11,9 @@ carried along with the true intervals: that is the optimal gain for any stamps, 
 gain of each single interval would give a sample that follows soon after another too little weight
 and one after a gap too much. The covariance then converges to the steady one by itself.
 
-For an instant in the past the later samples are used as well (Rauch, Tung and Striebel).
+For an instant in the past the later samples are used as well (Rauch, Tung and Striebel). While the
+gains were steady all the way, what the later samples change is one product: their innovations
+times weights that only depend on how much later they came.
 """
 
 from __future__ import annotations
@@ -26,11 +28,12 @@ from inertial_estimation.filters.kalman_gains import (
     UNIT,
     Gains,
     gains_of_step,
+    lag_weights,
     model,
     smoother_gain,
     steady_gains,
 )
-from inertial_estimation.filters.windows import REGULAR_TOLERANCE
+from inertial_estimation.filters.windows import REGULAR_TOLERANCE, Rings
 from inertial_estimation.sample import Array
 
 SETTLING = 14.0
@@ -102,6 +105,8 @@ class KalmanFilter:
         self._covariance = np.eye(3)
         self._steady: Gains | None = None
         self._steps: deque[_Step] = deque()
+        self._steady_steps = 0
+        self._innovations = Rings(self.n_channels)
 
     @property
     def ready(self) -> bool:
@@ -226,12 +231,22 @@ class KalmanFilter:
             gains = gains_of_step(before, 1e-9 * interval, self._density)
             self._covariance = gains.covariance
         predicted = gains.transition @ self._state
-        self._state = predicted + gains.gain * (values - predicted[0])
+        innovation = values - predicted[0]
+        self._state = predicted + gains.gain * innovation
         if self._kept_ns:
             back = gains.back if gains.back is not None else smoother_gain(before, gains)
-            self._steps.append(_Step(stamp_ns, self._state, predicted, gains, back))
-            while self._steps[0].stamp_ns < stamp_ns - self._kept_ns:
-                self._steps.popleft()
+            self._keep(_Step(stamp_ns, self._state, predicted, gains, back), innovation)
+
+    def _keep(self, step: _Step, innovation: Array) -> None:
+        """Keep what the smoother needs, and forget what it does not need any more."""
+        steps = self._steps
+        steps.append(step)
+        while steps[0].stamp_ns < step.stamp_ns - self._kept_ns:
+            steps.popleft()
+        self._steady_steps = self._steady_steps + 1 if step.gains is self._steady else 0
+        if len(steps) > self._innovations.capacity:
+            self._innovations = self._innovations.doubled()
+        self._innovations.push(step.stamp_ns, innovation)
 
     def _steady_for(self, interval: int) -> Gains | None:
         """Return the steady gains once the covariance has come to them."""
@@ -268,18 +283,42 @@ class KalmanFilter:
 
     def _smoothed(self, stamp_ns: int) -> Array:
         """Return the states at an instant before the newest sample."""
+        steps = self._steps
+        # Steps from the newest one back to the first at the instant or after it.
+        lag = (
+            next((k for k, step in enumerate(reversed(steps)) if step.stamp_ns < stamp_ns), 0) - 1
+        )
+        if lag < 0:
+            first = steps[0] if steps else None
+            if first is None or first.stamp_ns != stamp_ns:
+                return np.full_like(self._state, np.nan)
+            lag = len(steps) - 1
+        later = steps[-1 - lag]
+        smoothed = self._news(lag) if lag <= self._steady_steps else self._swept(lag)
+        if later.stamp_ns == stamp_ns:
+            return smoothed
+        return self._between(steps[-2 - lag], later, smoothed, stamp_ns)
+
+    def _news(self, lag: int) -> Array:
+        """Return the states so many samples ago, since when all gains were steady."""
+        state = self._steps[-1 - lag].state
+        if not lag:
+            return state.copy()
+        longest = 1 << (lag - 1).bit_length()
+        weights = _lag_weights(self._interval, self._density, longest)[:, :lag]
+        smoothed: Array = state + weights @ self._innovations.newest(lag)[1]
+        return smoothed
+
+    def _swept(self, lag: int) -> Array:
+        """Return the states so many samples ago, step by step from the newest."""
         steps = reversed(self._steps)
-        later = next(steps, None)
-        if later is not None:
-            smoothed = later.state
-            for step in steps:
-                if step.stamp_ns < stamp_ns:
-                    return self._between(step, later, smoothed, stamp_ns)
-                smoothed = step.state + later.back @ (smoothed - later.predicted)
-                later = step
-                if step.stamp_ns == stamp_ns:
-                    return smoothed.copy()
-        return np.full_like(self._state, np.nan)
+        later = next(steps)
+        smoothed = later.state.copy()
+        for _ in range(lag):
+            step = next(steps)
+            smoothed = step.state + later.back @ (smoothed - later.predicted)
+            later = step
+        return smoothed
 
     def _between(self, step: _Step, later: _Step, smoothed: Array, stamp_ns: int) -> Array:
         """Return the states at an instant between two samples, those at the later one given."""
@@ -296,6 +335,11 @@ class KalmanFilter:
 @lru_cache(maxsize=64)
 def _steady(interval_ns: int, density: float) -> Gains:
     return steady_gains(1e-9 * interval_ns, density)
+
+
+@lru_cache(maxsize=64)
+def _lag_weights(interval_ns: int, density: float, count: int) -> Array:
+    return lag_weights(_steady(interval_ns, density), count)
 
 
 def _is_finite(values: Array) -> bool:

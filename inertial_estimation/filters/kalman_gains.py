@@ -135,3 +135,28 @@ def smoother_gain(covariance: Array, gains: Gains) -> Array:
     """
     back = np.linalg.solve(gains.predicted_covariance, gains.transition @ covariance)
     return np.asarray(back.T, np.float64)
+
+
+def lag_weights(gains: Gains, count: int) -> Array:
+    """
+    Return what the innovations of later samples do to a state, while the gains are steady.
+
+    Parameters
+    ----------
+    gains : Gains
+        From `steady_gains`.
+    count : int
+        Number of later samples.
+
+    Returns
+    -------
+    ndarray, shape (3, count)
+        A column for each of them, the next one first. They fade.
+
+    """
+    weights = np.empty((count, 3))
+    back, news = smoother_gain(gains.covariance, gains), gains.gain
+    for k in range(count):
+        news = back @ news
+        weights[k] = news[:, 0]
+    return weights.T
