@@ -12,8 +12,6 @@ from inertial_estimation.ros.diagnostics import OK, WARN, Task
 
 KEPT = 16
 """Sets of contacts and sensors that are remembered: a skin is touched here and there."""
-NAMED = 4
-"""Torques in one sentence; the values of the task have all."""
 NO_FT = 'no FT sensor'
 
 
@@ -124,15 +122,17 @@ def change_text(before: Mapping[str, Sequence[str]], now: Mapping[str, Sequence[
         Empty if none does.
 
     """
-    changed = [joint for joint in now if now[joint] != before[joint]]
-    if not changed:
+    groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for joint, fts in now.items():
+        if fts != before[joint]:
+            groups.setdefault((tuple(fts), tuple(before[joint])), []).append(joint)
+    if not groups:
         return ''
-    named = ', '.join(
-        f'{joint} on {" ".join(now[joint]) or NO_FT} (before: {" ".join(before[joint]) or NO_FT})'
-        for joint in changed[:NAMED]
-    )
-    more = f', and {len(changed) - NAMED} more' if len(changed) > NAMED else ''
-    return f'contacts or sensors have changed; torques rest: {named}{more}'
+    said = [
+        f'{" ".join(joints)} on {" ".join(new) or NO_FT} (before: {" ".join(old) or NO_FT})'
+        for (new, old), joints in groups.items()
+    ]
+    return f'contacts or sensors have changed; torques rest: {", ".join(said)}'
 
 
 def base_text(robot: Robot) -> str:

@@ -21,6 +21,8 @@ SHORTEST = 0.005
 """Shorter arrows are left out [m]."""
 SIGMAS = 2.0
 """Standard deviations from the tip of a force to the surface of its ellipsoid."""
+THINNEST = 0.001
+"""Least diameter of an ellipsoid [m]."""
 LIFETIME_NS = NANOSECONDS // 2
 LIFETIME = Duration(nanosec=LIFETIME_NS)
 
@@ -123,8 +125,10 @@ def ellipsoid(sigma: np.ndarray) -> list[float] | None:
         draw: no estimate, a force that is not told apart from others, or a known one.
 
     """
-    drawn = np.isfinite(sigma).all() and sigma.any()
-    return (2.0 * SIGMAS * FORCE_SCALE * sigma).tolist() if drawn else None
+    if not np.isfinite(sigma).all() or not sigma.any():
+        return None
+    # A force of known direction errs along it only, and rviz draws nothing that is flat.
+    return np.maximum(2.0 * SIGMAS * FORCE_SCALE * sigma, THINNEST).tolist()
 
 
 def force_deviations(estimate: WrenchEstimate, deviations: Deviations | None) -> np.ndarray:

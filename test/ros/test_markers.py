@@ -38,7 +38,13 @@ from inertial_estimation.ros.state_markers import (
     sensor_markers,
     uninformed_markers,
 )
-from inertial_estimation.ros.wrench_markers import FORCE_SCALE, LIFETIME_NS, WrenchMarkers
+from inertial_estimation.ros.wrench_markers import (
+    FORCE_SCALE,
+    LIFETIME_NS,
+    THINNEST,
+    WrenchMarkers,
+    ellipsoid,
+)
 from inertial_estimation.sample import SensorState
 from inertial_estimation.uncertainty.deviations import Deviations
 
@@ -85,14 +91,14 @@ def diameters(marker):
 def test_an_ellipsoid_of_two_deviations_is_at_the_tip_of_each_force(estimate):
     rows = np.arange(1.0, 19.0).reshape(3, 6)
     found = by_kind(WrenchMarkers().of(estimate, deviations_of(estimate, rows)))
-    for arrow, ellipsoid, sigma in zip(found['force'], found['force_deviation'], rows):
-        assert ellipsoid.type == Marker.SPHERE
-        assert ellipsoid.header.frame_id == arrow.header.frame_id
-        tip = corner(ellipsoid.pose.position)
+    for arrow, surface, sigma in zip(found['force'], found['force_deviation'], rows):
+        assert surface.type == Marker.SPHERE
+        assert surface.header.frame_id == arrow.header.frame_id
+        tip = corner(surface.pose.position)
         np.testing.assert_allclose(tip, corner(arrow.points[1]), atol=ROUND_OFF)
         # Two deviations on either side, as long as an arrow of that force.
         wanted = 4.0 * FORCE_SCALE * sigma[:3]
-        np.testing.assert_allclose(diameters(ellipsoid), wanted, atol=ROUND_OFF)
+        np.testing.assert_allclose(diameters(surface), wanted, atol=ROUND_OFF)
     hand = found['force'][1]
     np.testing.assert_allclose(corner(hand.points[0]), POINT, atol=ROUND_OFF)
     length = np.linalg.norm(corner(hand.points[1]) - POINT)
@@ -106,6 +112,11 @@ def test_what_is_not_known_has_no_ellipsoid(estimate):
     markers = WrenchMarkers()
     assert 'force_deviation' not in by_kind(markers.of(estimate, deviations_of(estimate, rows)))
     assert 'force_deviation' not in by_kind(markers.of(estimate, None))
+
+
+def test_what_errs_along_one_direction_is_still_drawn():
+    np.testing.assert_array_equal(ellipsoid(np.array([0.0, 0.0, 2.0])),
+                                  [THINNEST, THINNEST, 8.0 * FORCE_SCALE])  # fmt: skip
 
 
 def test_deviations_of_long_ago_or_of_other_contacts_are_not_shown(estimate):
