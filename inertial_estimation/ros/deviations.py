@@ -17,7 +17,7 @@ from sensor_msgs.msg import JointState, MultiDOFJointState
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.estimation.contacts import Contact, ContactSet
+from inertial_estimation.estimation.contacts import Contact, ContactSet, row_names
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.messages import JointEffortEncoder, WrenchesEncoder
 from inertial_estimation.ros.conversions import NANOSECONDS
@@ -170,7 +170,7 @@ class DeviationsOutput:
         """Publish, with the names of the results."""
         if found.contacts is not self._laid_out:
             self._laid_out = found.contacts
-            self._wrenches = WrenchesEncoder([contact.frame for contact in found.contacts])
+            self._wrenches = WrenchesEncoder(row_names(found.contacts))
         encoders = self._wrenches, self._torques, self._torques, self._residuals
         for publisher, encoder, rows in zip(self._publishers, encoders, found[2:], strict=True):
             if publisher.get_subscription_count():

@@ -172,6 +172,19 @@ def test_they_are_decimated_and_follow_the_contacts(bench, rng):
     assert np.isfinite(wanted.wrenches[-1]).all()
 
 
+def test_several_touches_of_a_frame_have_the_names_of_the_wrenches(bench, rng):
+    robot = bench(deviations_rate=1000.0, touch_kind='force', **NO_FILTERS)
+    heard = listen(robot)['external_wrench_deviations']
+    touches = robot.publisher(PointStamped, 'contacts')
+    for k in range(2):
+        touches.publish(point_to_message(START_NS, 'shank', (0.0, 0.1, 0.2 * k)))
+    robot.spin_for(SETTLE)
+    send(robot, [START_NS], rng)
+    names = robot.wait_for_stamp(heard, START_NS).joint_names
+    assert names == robot.listen_to_wrenches()[-1].joint_names
+    assert len(set(names)) == len(names) == len(HUMANOID['contacts']) + 2
+
+
 def test_nobody_who_listens_means_no_work(bench, rng):
     robot = bench(deviations_rate=1000.0, **NO_FILTERS)
     robot.listen_to_diagnostics()
