@@ -254,7 +254,7 @@ other_node:
     ('text', 'said'),
     [
         ('a: [', 'is not YAML'),
-        ('just text', 'no sections'),
+        ('just text', 'no names and values'),
         ('raw: true', "'/**'"),
         ('my_node: {ros__parameters: {raw: true}}', 'sections: /my_node'),
     ],

@@ -43,6 +43,43 @@ def flatten(data: Mapping[str, Any], prefix: str = '') -> Iterator[tuple[str, An
             yield f'{prefix}{key}', value
 
 
+def load_mapping(path: Path) -> Mapping[str, Any]:
+    """
+    Read names and values from YAML, the way the parser of ROS does.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    mapping
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be read, or holds something else.
+
+    """
+    import yaml
+
+    loader: Any = type('Loader', (yaml.SafeLoader,), {})
+    loader.add_implicit_resolver('tag:yaml.org,2002:float', EXPONENT, list('-+0123456789'))
+    try:
+        data = yaml.load(path.read_text(encoding='utf-8'), loader)
+    except OSError as error:
+        raise ConfigError(f'{path}: {error.strerror}') from error
+    except yaml.MarkedYAMLError as error:
+        line = f' in line {error.problem_mark.line + 1}' if error.problem_mark else ''
+        raise ConfigError(f'{path} is not YAML: {error.problem}{line}') from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f'{path} is not YAML: {error}') from error
+    if not isinstance(data, Mapping):
+        raise ConfigError(f'{path} holds no names and values')
+    return data
+
+
 def load_parameters(path: str | Path, node: str) -> dict[str, Any]:
     """
     Return the parameters that a file gives to a node, later sections over earlier ones.
@@ -65,7 +102,7 @@ def load_parameters(path: str | Path, node: str) -> dict[str, Any]:
         If the file cannot be read, is no parameter file, or has no section for the node.
 
     """
-    sections = list(_sections(_load(Path(path)), ''))
+    sections = list(_sections(load_mapping(Path(path)), ''))
     found = [dict(flatten(body)) for name, body in sections if _is_for(name, node)]
     if not found:
         others = ', '.join(name for name, _ in sections) or 'none'
@@ -75,26 +112,6 @@ def load_parameters(path: str | Path, node: str) -> dict[str, Any]:
         )
     merged = {name: value for body in found for name, value in body.items()}
     return {name: v for name, v in merged.items() if name.split('.')[0] not in ROS_OWN}
-
-
-def _load(path: Path) -> Mapping[str, Any]:
-    """Read YAML the way the parser of ROS does."""
-    import yaml
-
-    loader: Any = type('Loader', (yaml.SafeLoader,), {})
-    loader.add_implicit_resolver('tag:yaml.org,2002:float', EXPONENT, list('-+0123456789'))
-    try:
-        data = yaml.load(path.read_text(encoding='utf-8'), loader)
-    except OSError as error:
-        raise ConfigError(f'{path}: {error.strerror}') from error
-    except yaml.MarkedYAMLError as error:
-        line = f' in line {error.problem_mark.line + 1}' if error.problem_mark else ''
-        raise ConfigError(f'{path} is not YAML: {error.problem}{line}') from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f'{path} is not YAML: {error}') from error
-    if not isinstance(data, Mapping):
-        raise ConfigError(f'{path} is not a ROS parameter file: it holds no sections')
-    return data
 
 
 def _sections(data: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -1,0 +1,179 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The file that says how logs become rows.
+
+    robot: {fixed_link: base}            # as Robot.from_urdf takes it; for tables of numbers
+    log: {time: t, joints: [...], ...}   # the columns of an npz or csv, see `columns`
+    parameters: robot.yaml               # the node's parameter file, for bags, instead of both
+    preparation: {cutoff: 10.0}          # see `Preparation`
+    rows: {efforts: all, friction: [viscous, coulomb]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from inertial_estimation.config.files import load_mapping
+from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.identification.friction import JointModel
+from inertial_estimation.identification.preparation import Preparation
+from inertial_estimation.identification.rows import RowChoice
+from inertial_estimation.identification.unknowns import Term
+from inertial_estimation.logs.columns import Layout
+from inertial_estimation.model.robot import Robot
+
+ROBOT = ('joints', 'locked_positions', 'ft_sensors', 'imus', 'fixed_link', 'gravity')
+ROWS = ('wrenches', 'efforts', 'friction', 'sign_width', 'dead_zone', 'gains', 'offsets')
+ALL = 'all'
+
+
+@dataclass(frozen=True, eq=False)
+class IdentifySettings:
+    """What such a file holds."""
+
+    robot: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of `Robot.from_urdf`."""
+    layout: Layout | None = None
+    """Columns of tables of numbers; None: the logs are bags."""
+    parameters: Path | None = None
+    """The node's parameter file, for bags."""
+    preparation: Preparation = field(default_factory=Preparation)
+    rows: Mapping[str, Any] = field(default_factory=dict)
+    """What stands under ``rows``."""
+
+    @classmethod
+    def from_yaml(cls, path: str | Path) -> IdentifySettings:
+        """
+        Read a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            YAML.
+
+        Returns
+        -------
+        IdentifySettings
+
+        Raises
+        ------
+        ConfigError, NameNotFound
+            If something is unknown, missing or impossible; the message names file and setting.
+
+        """
+        path = Path(path)
+        said = load_mapping(path)
+        try:
+            return cls._of(said, path.parent)
+        except NameNotFound as error:
+            raise ConfigError(f'{path}: {error}') from error
+        except ConfigError as error:
+            raise ConfigError(f'{path}: {error}') from error
+
+    @classmethod
+    def _of(cls, said: Mapping[str, Any], folder: Path) -> IdentifySettings:
+        """Return the settings of a mapping."""
+        _check(said, ('robot', 'log', 'parameters', 'preparation', 'rows'), 'the file')
+        if ('log' in said) == ('parameters' in said):
+            raise ConfigError(
+                "name either 'log', the columns of tables of numbers, or 'parameters', the "
+                "node's parameter file for bags"
+            )
+        if 'parameters' in said and 'robot' in said:
+            raise ConfigError("'robot' is said by 'parameters' already: leave it out")
+        groups = {key: said.get(key) or {} for key in ('robot', 'preparation', 'rows')}
+        for key, known in (
+            ('robot', ROBOT),
+            ('preparation', [f.name for f in fields(Preparation)]),
+            ('rows', ROWS),
+        ):
+            _check(groups[key], known, f"'{key}'")
+        return cls(
+            robot=groups['robot'],
+            layout=Layout.read(said['log']) if 'log' in said else None,
+            parameters=folder / str(said['parameters']) if 'parameters' in said else None,
+            preparation=_read(Preparation, groups['preparation'], 'preparation'),
+            rows=groups['rows'],
+        )
+
+    def choice(self, robot: Robot) -> RowChoice:
+        """
+        Return which rows to build.
+
+        Parameters
+        ----------
+        robot : Robot
+            Whose joints and sensors ``all`` means.
+
+        Returns
+        -------
+        RowChoice
+
+        Raises
+        ------
+        ConfigError
+            If a value is impossible.
+
+        """
+        said = dict(self.rows)
+        sensors = [sensor.name for sensor in robot.ft_sensors]
+        model: dict[str, Any] = {k: said[k] for k in ('sign_width', 'dead_zone') if k in said}
+        terms = _list(said.get('friction', ()), 'rows.friction', [t.value for t in Term])
+        model['terms'] = tuple(Term(term) for term in terms)
+        return RowChoice(
+            wrenches=_flag(said.get('wrenches', True), 'rows.wrenches'),
+            efforts=_list(said.get('efforts', ()), 'rows.efforts', robot.joint_names),
+            joint=_read(JointModel, model, 'rows'),
+            gains=_list(said.get('gains', ()), 'rows.gains', robot.joint_names),
+            offsets=_list(said.get('offsets', ()), 'rows.offsets', sensors),
+        )
+
+
+def _check(said: object, known: Sequence[str], where: str) -> None:
+    """Raise unless a mapping has known keys only."""
+    if not isinstance(said, Mapping):
+        raise ConfigError(f'{where} is {said!r}, expected names and values')
+    for key in said:
+        if key not in known:
+            raise NameNotFound(f'setting of {where}', str(key), known)
+
+
+def _read(kind: Any, said: Mapping[str, Any], where: str) -> Any:
+    """Return a dataclass with values of the types of its defaults."""
+    values = {}
+    for key, value in said.items():
+        default = next(f.default for f in fields(kind) if f.name == key)
+        wanted = type(default)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if wanted is float and is_number:
+            values[key] = float(value)
+        elif wanted in (int, bool) and type(value) is not wanted:
+            raise ConfigError(f"'{where}.{key}' is {value!r}, expected such as {default!r}")
+        elif wanted is float:
+            raise ConfigError(f"'{where}.{key}' is {value!r}, expected a number")
+        else:
+            values[key] = value
+    return kind(**values)
+
+
+def _flag(value: object, name: str) -> bool:
+    """Return what must be true or false."""
+    if not isinstance(value, bool):
+        raise ConfigError(f"'{name}' is {value!r}, expected true or false")
+    return value
+
+
+def _list(value: object, name: str, everything: Sequence[str]) -> tuple[str, ...]:
+    """Return a list of names; ``all`` means every one."""
+    if value == ALL:
+        return tuple(everything)
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ConfigError(f"'{name}' is {value!r}, expected a list of names, or {ALL}")
+    for one in value:
+        if one not in everything:
+            raise NameNotFound(f'entry of {name}', str(one), everything)
+    return tuple(value)

@@ -1,0 +1,74 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The file that says how logs become rows: what it may hold, and what it may not."""
+
+import pytest
+from robots import arm_with_wrist_sensor_urdf
+
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.identification.unknowns import Term
+from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.model.robot import Robot
+
+LOG = 'log: {time: t, joints: [elbow], positions: q}\n'
+
+
+def read(tmp_path, text):
+    path = tmp_path / 'identify.yaml'
+    path.write_text(text)
+    return IdentifySettings.from_yaml(path)
+
+
+def test_a_file_with_all_it_may_hold(tmp_path):
+    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
+    found = read(
+        tmp_path,
+        LOG + 'robot: {fixed_link: base}\npreparation: {cutoff: 5, every: 2}\n'
+        'rows: {efforts: all, friction: [viscous], dead_zone: 0.01, gains: [elbow]}\n',
+    )
+    assert found.preparation.cutoff == 5.0
+    assert isinstance(found.preparation.cutoff, float)
+    choice = found.choice(robot)
+    assert choice.efforts == robot.joint_names
+    assert choice.joint.terms == (Term.VISCOUS,)
+    assert (choice.joint.dead_zone, choice.gains) == (0.01, ('elbow',))
+    assert read(tmp_path, 'parameters: robot.yaml').parameters == tmp_path / 'robot.yaml'
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        ('rows: {}\n', "either 'log'"),
+        (LOG + 'parameters: x.yaml\n', "either 'log'"),
+        ('parameters: x.yaml\nrobot: {fixed_link: a}\n', 'leave it out'),
+        (LOG + 'rws: {}\n', "'rws'; closest: rows"),
+        (LOG + 'preparation: {cutof: 3.0}\n', "'cutof'"),
+        (LOG + 'preparation: {cutoff: fast}\n', 'a number'),
+        (LOG + 'preparation: {every: 1.5}\n', 'every'),
+        (LOG + 'preparation: {every: 0}\n', 'at least 1'),
+        (LOG + 'rows: [efforts]\n', 'names and values'),
+        ('- 3\n', 'names and values'),
+        (LOG.replace('q', '{columns: q, unit: inch}'), 'inch'),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused_with_its_name(tmp_path, text, said):
+    with pytest.raises(ConfigError, match=rf'identify.yaml.*{said}'):
+        read(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ('rows', 'said'),
+    [
+        ('{efforts: elbow}', 'list'),
+        ('{efforts: [elbw]}', 'elbw'),
+        ('{friction: [sticky]}', 'sticky'),
+        ('{friction: [force_x]}', 'force_x'),
+        ('{wrenches: 1}', 'true or false'),
+        ('{dead_zone: -1.0}', 'dead_zone'),
+    ],
+)
+def test_rows_that_cannot_be_built_are_refused(tmp_path, rows, said):
+    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
+    settings = read(tmp_path, LOG + f'rows: {rows}\n')
+    with pytest.raises((ConfigError, KeyError), match=said):
+        settings.choice(robot)
