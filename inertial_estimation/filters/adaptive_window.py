@@ -16,29 +16,22 @@ construction not distinguishable from noise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dposv
 
+from inertial_estimation.filters.growing_windows import (
+    LINE,
+    PARABOLA,
+    Stack,
+    regular_stacks,
+    stacks,
+)
 from inertial_estimation.filters.windows import Rings, WindowClock
 from inertial_estimation.sample import Array
 
 Flags = NDArray[np.bool_]
-
-GROWTH = 1.4
-"""
-Ratio of one window's length to the next.
-
-Sample by sample would cost several times more and gain a sixth of a window on average.
-"""
-LINE, PARABOLA = 1, 2
-SPARE = {LINE: 1, PARABOLA: 2}
-"""Samples of the shortest window beyond those that fix the polynomial."""
-FACTORIALS = np.array([1.0, 1.0, 2.0])
 
 
 class AdaptiveWindowFilter:
@@ -181,78 +174,32 @@ class AdaptiveWindowFilter:
             values = np.where(known, values, 0.0)
         for degree in self._degrees:
             if clock.regular:
-                windows: Iterable[_Window] = _regular(clock.count, clock.span, lag, degree)
+                windows: Iterable[Stack] = regular_stacks(clock.count, clock.span, lag, degree)
             else:
-                windows = _windows(_seconds(stamps - (clock.newest - lag)), degree)
-            found, lengths[degree - 1] = self._grow(windows, values, known, degree)
+                windows = stacks(stamps - (clock.newest - lag), degree)
+            found, lengths[degree - 1] = self._grow(windows, values, known)
             if degree == LINE:
                 fits[:2] = found
             else:
                 fits[2] = found[2]
         return fits, lengths
 
-    def _grow(
-        self, windows: Iterable[_Window], values: Array, known: Flags, degree: int
-    ) -> tuple[Array, Array]:
+    def _grow(self, windows: Iterable[Stack], values: Array, known: Flags) -> tuple[Array, Array]:
         """Return the fit of each channel in its longest window, and the length of that."""
-        tried, fits, fitting = [], [], []
+        tried, found = [], []
+        grown = np.zeros(self.n_channels, dtype=np.intp)
         growing = known
-        for window in windows:
-            inside = values[window.samples]
-            fit = window.rows @ inside
-            residual = window.basis @ fit
-            residual -= inside
-            growing = growing & (np.abs(residual, out=residual).max(axis=0) <= self._band)
-            tried.append(window.length)
-            fits.append(fit)
-            fitting.append(growing)
+        for stack in windows:
+            fits, errors = stack.fit(values)
+            tried.append(stack.lengths)
+            found.append(fits)
+            fitting = np.logical_and.accumulate(errors <= self._band, axis=0) & growing
+            grown += fitting.sum(axis=0)
+            growing = fitting[-1]
             if not growing.any():
                 break
         # The shortest window is taken as it is: there is none that would be better.
-        last = np.maximum(np.add.reduce(fitting, axis=0, dtype=np.intp) - 1, 0)
-        best = np.array(fits)[last, :, np.arange(self.n_channels)].T
+        last = np.maximum(grown - 1, 0)
+        best = np.concatenate(found)[last, :, np.arange(self.n_channels)].T
         best[:, ~known] = np.nan
-        return best, np.where(known, np.array(tried)[last], np.nan)
-
-
-class _Window(NamedTuple):
-    """Some of the samples, and how a polynomial is fitted to them."""
-
-    samples: slice
-    length: float
-    rows: Array
-    """Gives the derivatives at the instant, from the 0th, times the samples, (degree + 1, n)."""
-    basis: Array
-    """Gives the polynomial at the samples, times those derivatives, (n, degree + 1)."""
-
-
-@lru_cache(maxsize=256)
-def _regular(count: int, span_ns: int, lag_ns: int, degree: int) -> tuple[_Window, ...]:
-    return tuple(_windows(_seconds(np.linspace(lag_ns - span_ns, lag_ns, count)), degree))
-
-
-def _seconds(nanoseconds: NDArray[Any]) -> Array:
-    return np.asarray(nanoseconds * 1e-9, np.float64)
-
-
-def _windows(times: Array, degree: int) -> Iterator[_Window]:
-    """Yield windows of the samples nearest to the instant, ever longer; times from there [s]."""
-    nearest = np.argsort(np.abs(times), kind='stable')
-    firsts, lasts = np.minimum.accumulate(nearest), np.maximum.accumulate(nearest)
-    size = degree + 1 + SPARE[degree]
-    while True:
-        size = min(size, len(times))
-        samples = slice(int(firsts[size - 1]), int(lasts[size - 1]) + 1)
-        yield _window(samples, times[samples], degree)
-        if size == len(times):
-            return
-        size = max(size + 1, int(GROWTH * size))
-
-
-def _window(samples: slice, times: Array, degree: int) -> _Window:
-    """Return how to fit a polynomial to samples at some times from the instant [s]."""
-    length = float(times[-1] - times[0])
-    powers = np.vander(times / length, degree + 1, increasing=True).T
-    rows = dposv(powers @ powers.T, powers)[1]
-    units = FACTORIALS[: degree + 1] / length ** np.arange(degree + 1.0)
-    return _Window(samples, length, units[:, None] * rows, (powers / units[:, None]).T)
+        return best, np.where(known, np.concatenate(tried)[last], np.nan)
