@@ -9,7 +9,7 @@ from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
 
-BODY = np.array([2.0, 0.2, 0.0, -0.1, 0.03, 0.001, 0.04, 0.0, 0.0, 0.03])
+BODY = np.array([2.0, 0.2, 0.0, -0.1, 0.06, 0.001, 0.08, 0.0, 0.0, 0.06])
 
 
 def masses_at(points, mass=0.5):
