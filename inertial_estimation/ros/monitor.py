@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from math import inf
 from typing import NamedTuple
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import QoSProfile
@@ -18,24 +17,18 @@ from inertial_estimation.ros.bodies import BodyWatch
 from inertial_estimation.ros.cycles import Cycles
 from inertial_estimation.ros.dependence import DependenceWatch
 from inertial_estimation.ros.deviations import DeviationsReport
-from inertial_estimation.ros.diagnostics import (
-    OK,
-    Task,
-    contacts_task,
+from inertial_estimation.ros.diagnostics import OK, Task, to_message
+from inertial_estimation.ros.estimate_tasks import (
     cycle_task,
     deviations_task,
-    joints_task,
     known_joints_task,
-    sensor_task,
     submodel_tasks,
-    to_message,
 )
 from inertial_estimation.ros.inputs import Inputs
 from inertial_estimation.ros.momentum import MomentumWatch
-from inertial_estimation.ros.sources import Source
-from inertial_estimation.sample import Sample, SensorState
+from inertial_estimation.ros.source_reports import SourceReports
+from inertial_estimation.sample import Sample
 from inertial_estimation.streams.assembler import AssemblerStatistics, SampleAssembler
-from inertial_estimation.streams.stream import StreamStatistics
 
 LOG_EVERY = 10
 """Reports between two warnings that say the same."""
@@ -49,31 +42,6 @@ class Watches(NamedTuple):
     momentum: MomentumWatch
     bodies: BodyWatch
     dependence: DependenceWatch
-
-
-class SourceWatch:
-    """What a source has delivered since the report before."""
-
-    def __init__(self) -> None:
-        self._before: dict[str, StreamStatistics] = {}
-        self._problems: dict[int, dict[str, int]] = {}
-
-    def new_problems(self, source: Source) -> dict[str, int]:
-        """Return how often each problem of a source came up since the last call."""
-        before = self._problems.get(id(source), {})
-        now = dict(source.problems)
-        self._problems[id(source)] = now
-        counts = {text: count - before.get(text, 0) for text, count in now.items()}
-        return {text: count for text, count in counts.items() if count}
-
-    def rate(self, name: str, now: StreamStatistics) -> float:
-        """Return the rate of the stamps since the last call [Hz]; NaN before there are two."""
-        before = self._before.get(name)
-        self._before[name] = now
-        if before is None or not before.last_stamp_ns:
-            return now.rate
-        span = 1e-9 * (now.last_stamp_ns - before.last_stamp_ns)
-        return (now.received - before.received) / span if span > 0.0 else float('nan')
 
 
 class Reminder:
@@ -152,11 +120,11 @@ class Monitor:
         watches: Watches,
     ) -> None:
         self._node, self._robot = node, robot
-        self._assembler, self._contacts, self._inputs = assembler, contacts, inputs
+        self._assembler, self._inputs = assembler, inputs
         self._publisher = node.create_publisher(
             DiagnosticArray, '/diagnostics', QoSProfile(depth=1)
         )
-        self._watch = SourceWatch()
+        self._reports = SourceReports(robot, contacts, inputs)
         self._reminder = Reminder()
         self._watches = watches
         self.cycles = Cycles()
@@ -219,7 +187,7 @@ class Monitor:
                 failure=failure,
             ),
             known_joints_task(self._robot, self.sample, statistics),
-            *self._source_tasks(statistics),
+            *self._reports.tasks(statistics, self.sample),
         ]
         if self.sample is not None:
             tasks += self._watches.bodies.tasks(self.sample)
@@ -228,62 +196,6 @@ class Monitor:
             tasks.append(self._watches.dependence.task(self.estimate))
             tasks.append(self._watches.momentum.task())
         return tasks
-
-    def _source_tasks(self, statistics: AssemblerStatistics) -> list[Task]:
-        """Return the state of each topic."""
-        tasks = []
-        states = self._states()
-        for source in self._inputs.sources:
-            problems = self._watch.new_problems(source)
-            if source.kind == 'contacts':
-                tasks.append(self._contacts_task(source, problems))
-                continue
-            if source.kind == 'joints':
-                parts = {
-                    name: part
-                    for name, part in statistics.joints.items()
-                    if name.startswith(f'{source.index}: ')
-                }
-                rates = {name: self._watch.rate(name, part) for name, part in parts.items()}
-                tasks.append(joints_task(source, parts, rates, problems))
-                continue
-            streams = statistics.fts if source.kind == 'ft' else statistics.imus
-            stream = streams[source.name]
-            rate = self._watch.rate(f'{source.kind} {source.name}', stream)
-            state = states.get((source.kind, source.name))
-            given = self._delivers(source) if source.kind == 'imu' else 'both'
-            tasks.append(sensor_task(source, stream, rate, state, problems, given))
-        return tasks
-
-    def _contacts_task(self, source: Source, problems: dict[str, int]) -> Task:
-        """Return the state of the topic of the points that are felt."""
-        rhythm = self._inputs.touch_rhythm
-        slow = [] if self.sample is None else rhythm.slow_senders(self.sample.stamp_ns)
-        return contacts_task(source, self._contacts.statistics(), problems, slow, rhythm.timeout)
-
-    def _delivers(self, source: Source) -> str:
-        """Return what an IMU had in the last sample, else what it is known to measure."""
-        names = [imu.name for imu in self._robot.imus]
-        row = names.index(source.name)
-        states = None if self.sample is None else self.sample.imu_states
-        if states is None or states[row] != SensorState.PARTIAL:
-            return self._robot.imus[row].measures
-        turns = np.isfinite(self.sample.angular_velocities[row]).all()
-        return 'gyroscope' if turns else 'accelerometer'
-
-    def _states(self) -> dict[tuple[str, str], SensorState]:
-        """Return how the sensors were found in the last sample."""
-        if self.sample is None:
-            return {}
-        rows = (
-            ('ft', self._robot.ft_sensors, self.sample.ft_states),
-            ('imu', self._robot.imus, self.sample.imu_states),
-        )
-        return {
-            (kind, sensor.name): SensorState(int(state))
-            for kind, sensors, states in rows
-            for sensor, state in zip(sensors, states if states is not None else ())
-        }
 
     def _log(self, tasks: list[Task]) -> None:
         """Warn in one line about tasks that turned bad, or bad for another cause; say news."""

@@ -21,16 +21,10 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.cycles import CycleReport
 from inertial_estimation.ros.dependence import DependenceWatch
-from inertial_estimation.ros.diagnostics import (
-    ERROR,
-    OK,
-    WARN,
-    Task,
-    cycle_task,
-    known_joints_task,
-    sensor_task,
-)
+from inertial_estimation.ros.diagnostics import ERROR, OK, WARN, Task
+from inertial_estimation.ros.estimate_tasks import cycle_task, known_joints_task
 from inertial_estimation.ros.monitor import LOG_EVERY, Reminder
+from inertial_estimation.ros.source_tasks import sensor_task
 from inertial_estimation.ros.sources import Source
 from inertial_estimation.sample import SensorState
 from inertial_estimation.streams.assembler import SampleAssembler
