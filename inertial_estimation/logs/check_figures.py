@@ -106,7 +106,7 @@ class CrossChecks:
     momentum: MomentumFigures | None = None
     """None: no window of the log tells."""
     situations: tuple[SituationReport, ...] = ()
-    """Most frequent first."""
+    """The usual one first, then the most frequent."""
     situations_left_out: int = 0
     """Rare ones that are not looked into."""
     sensor_residuals: tuple[SensorResidualReport, ...] = ()

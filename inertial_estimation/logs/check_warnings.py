@@ -20,7 +20,7 @@ MOST_GROUPS = 4
 """Groups of torques that are named in warnings."""
 MOST_STRETCHES = 3
 ALWAYS = 0.995
-"""Of the samples: what is rounded to 100 %."""
+"""Of the samples in which anything is known: what is rounded to 100 %."""
 
 
 def check_warnings(checks: CrossChecks) -> tuple[str, ...]:
@@ -81,9 +81,10 @@ def _of_uninformed(situations: Sequence[SituationReport]) -> Iterator[str]:
     for situation in situations:
         for group in situation.uninformed:
             shares[group] = shares.get(group, 0.0) + situation.sample_share
+    known = sum(situation.sample_share for situation in situations)
     ordered = sorted(shares.items(), key=lambda item: -item[1])
     for group, share in ordered[:MOST_GROUPS]:
-        when = '' if share >= ALWAYS else f'in {share:.0%} of the samples '
+        when = '' if share >= ALWAYS * known else f'in {share:.0%} of the samples '
         yield when + str(replace(group, joints=tuple(cut(group.joints))))
     left = ordered[MOST_GROUPS:]
     if left:

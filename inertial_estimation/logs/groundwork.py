@@ -26,7 +26,7 @@ def situation_reports(
     replay : Replay
         Robot and times.
     situations : sequence of Situation
-        Most frequent first; `MOST_SITUATIONS` of them are looked into.
+        From `find_situations`; `MOST_SITUATIONS` of them are looked into.
 
     Returns
     -------

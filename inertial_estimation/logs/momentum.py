@@ -12,13 +12,12 @@ import numpy as np
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.momentum_check import (
-    PERIOD_NS,
+    WINDOW_NS,
     WINDOWS,
     MomentumCheck,
     MomentumReport,
 )
 from inertial_estimation.logs.check_figures import MomentumFigures
-from inertial_estimation.logs.deviations import rows_at_rate
 from inertial_estimation.logs.replay import Replay
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array
@@ -57,7 +56,7 @@ def momentum_figures(replay: Replay) -> MomentumFigures | None:
     Parameters
     ----------
     replay : Replay
-        Its estimate is looked at fifty times a second, as by the node.
+        Its estimate is what the node would have published; it is looked at fifty times a second.
 
     Returns
     -------
@@ -124,18 +123,20 @@ def _stretches(replay: Replay) -> Iterator[_Stretch]:
     samples, times = recording.samples, recording.times
     gyroscope = replay.settings.derivative_gyroscope_noise
     velocities = velocity_noise(replay.settings, robot, recording.rates)
-    check, first = MomentumCheck(robot), 0.0
-    for row in rows_at_rate(samples.stamp_ns, 1e9 / PERIOD_NS).tolist():
-        before = check.report().windows
-        first = first if before else float(times[row])
+    check, first, looked_ns = MomentumCheck(robot), 0, 0
+    for row, stamp_ns in enumerate(samples.stamp_ns.tolist()):
         check.add(samples[row], _at(replay.estimate, row))
+        # Often enough that no window is forgotten.
+        if 0 <= stamp_ns - looked_ns < WINDOW_NS // 2:
+            continue
+        looked_ns = stamp_ns
         if check.report().windows == WINDOWS:
             noise = check.deviation(gyroscope, velocities)
-            yield _Stretch(first, float(times[row]), check.report(), noise)
-            check = MomentumCheck(robot)
+            yield _Stretch(float(times[first]), float(times[row]), check.report(), noise)
+            check, first = MomentumCheck(robot), row + 1
     if check.report().windows:
         noise = check.deviation(gyroscope, velocities)
-        yield _Stretch(first, float(times[-1]), check.report(), noise)
+        yield _Stretch(float(times[first]), float(times[-1]), check.report(), noise)
 
 
 def _at(estimate: WrenchEstimate, row: int) -> WrenchEstimate:

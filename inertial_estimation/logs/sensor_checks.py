@@ -35,7 +35,7 @@ def residual_reports(
     replay : Replay
         Its readings, without those of frozen intervals.
     situations : sequence of Situation
-        Which contacts are there when, most frequent first.
+        Which contacts are there when, from `find_situations`.
     judged : ndarray of bool, shape (n,)
         Samples that count; if none does, all do.
 

@@ -26,6 +26,9 @@ GONE = np.uint8(Quality.DROPPED | Quality.ABSENT)
 """A contact with one of these takes no part."""
 
 
+USUAL = 'default contacts, all sensors'
+
+
 class Parts(NamedTuple):
     """What takes part; points do not matter here."""
 
@@ -65,7 +68,7 @@ class Situation:
         said += [f'without FT {", ".join(lost)}'] if lost else []
         if silent and not robot.fixed_frame:
             said.append(f'without IMU {", ".join(silent)}')
-        return '; '.join(said) or 'default contacts, all sensors'
+        return '; '.join(said) or USUAL
 
 
 def find_situations(
@@ -86,14 +89,21 @@ def find_situations(
     Returns
     -------
     tuple of Situation
-        Most frequent first. Samples in which nothing tells how the robot moves are in none.
+        All sensors with the default contacts first, if they ever take part together, then the most
+        frequent. Samples in which nothing tells how the robot moves are in none.
 
     """
     found: dict[Parts, list[Indices]] = {}
     for parts, rows in _parts(estimator, estimate, touches):
         found.setdefault(parts, []).append(rows)
     situations = [Situation(p, np.sort(np.concatenate(rows))) for p, rows in found.items()]
-    return tuple(sorted(situations, key=lambda s: (-len(s.rows), s.rows[0])))
+    robot = estimator.robot
+
+    def place(situation: Situation) -> tuple[bool, int, int]:
+        unusual = situation.label(robot) != USUAL
+        return unusual, -len(situation.rows), int(situation.rows[0])
+
+    return tuple(sorted(situations, key=place))
 
 
 def _parts(
