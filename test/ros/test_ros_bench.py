@@ -13,7 +13,8 @@ from rclpy.serialization import deserialize_message
 from inertial_estimation.building import accepted_frame_ids, build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.ros.bench import _compare, _topics, measure_cycle_loss
+from inertial_estimation.ros.bench import _compare, measure_cycle_loss
+from inertial_estimation.ros.bench_processes import topics_of
 from inertial_estimation.simulation.description import icub_urdf
 
 RATE, DURATION = 100.0, 2.0
@@ -42,7 +43,7 @@ def test_messages_carry_frames_that_the_node_accepts():
     # Some of its sensors are named like a frame elsewhere.
     settings, urdf = EstimatorSettings.from_dict({'imus': ['root_link']}), icub_urdf()
     robot = build_robot(settings, urdf)
-    *topics, _ = _topics(settings, urdf)
+    *topics, _ = topics_of(settings, urdf)
     sensors = (*robot.ft_sensors, *robot.imus)
     assert len(topics) == len(sensors) == 7
     for topic, sensor in zip(topics, sensors):
