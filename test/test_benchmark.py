@@ -26,7 +26,8 @@ from inertial_estimation.benchmark.robots import (
     random_sample,
     synthetic_urdf,
 )
-from inertial_estimation.benchmark.run import COLUMNS, GOAL_COLUMNS, Goal, run
+from inertial_estimation.benchmark.run import COLUMNS, GOAL_COLUMNS, ONE, Goal, run
+from inertial_estimation.benchmark.switched_on import DEVIATIONS, SHARED, TOUCHED, steps
 from inertial_estimation.benchmark.timing import Timed, interleave, ratio
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -70,6 +71,22 @@ def test_calls_do_the_job_that_their_names_promise(icub: Robot, rng: np.random.G
     assert used.all() and used.size == 12
 
 
+def test_what_is_switched_on_is_really_on(icub: Robot, rng: np.random.Generator) -> None:
+    found = steps(icub)
+    sample = random_sample(icub, rng)
+    plain = WrenchEstimator(icub, CONTACTS).update(sample)
+    touched = found[TOUCHED][1](sample)
+    assert touched.contacts[-1].kind == 'force'
+    assert plain.contacts[-1].kind == 'wrench'
+    deviations = found[DEVIATIONS][1](sample)
+    assert (deviations.torques > 0.0).all()
+    names = [name for name in found if 'sensors' in name]
+    assert [name.split(',')[0] for name in names] == ['update', 'deviations']
+    sensors = {len(found[name][0].imus) for name in names}
+    assert len(sensors) == 1 and min(sensors) > 60
+    assert all(f' {min(sensors)} ' in name for name in names)
+
+
 @pytest.mark.parametrize('scale', [1, 4])
 def test_synthetic_robots_grow_in_joints_only(scale: int) -> None:
     robot = Robot.from_urdf(synthetic_urdf(scale))
@@ -110,5 +127,10 @@ def test_a_short_run_fills_the_report() -> None:
     report = benchmark.as_dict()
     assert report['median_us'].keys() == {row[0] for row in benchmark.rows}
     assert len(report['goals']) == 5
+    # Against the plain update: what a reader may switch on, and what that costs.
+    ratios = {row[0]: float(row[-1]) for row in benchmark.rows}
+    assert COLUMNS[-1] == f'/ {ONE}'
+    assert ratios[ONE] == 1.0
+    assert {SHARED, TOUCHED, DEVIATIONS} < ratios.keys()
     for figures in report.values():
         assert all(np.isfinite(value) and value > 0.0 for value in figures.values())

@@ -161,6 +161,42 @@ def urdf() -> str:
     return icub_urdf(MODEL)
 
 
+def with_all_sensors(description: str) -> Robot:
+    """
+    Return a robot that uses each accelerometer and gyroscope of its description by itself.
+
+    Parameters
+    ----------
+    description : str
+        URDF.
+
+    Returns
+    -------
+    Robot
+
+    Raises
+    ------
+    ModelError
+        If it cannot be read.
+
+    """
+    plain, levels = Robot.from_urdf(description, imus=[]), NoiseLevels()
+    kinds = (('accelerometer', plain.accelerometers), ('gyroscope', plain.gyroscopes))
+    specs = [
+        LinkSensorSpec(
+            f'{sensor.name} ({kind})',
+            plain.link_names[sensor.link],
+            sensor.L_H_S,
+            kind,
+            levels.accelerometer,
+            levels.gyroscope,
+        )
+        for kind, sensors in kinds
+        for sensor in sensors
+    ]
+    return Robot.from_urdf(description, imus=specs)
+
+
 def measure(
     description: str, choices: Sequence[Choice] = CHOICES, seed: int = 0, imu: str = IMU
 ) -> tuple[Cost, ...]:
@@ -244,19 +280,11 @@ class Recording:
         Recording
 
         """
-        plain = Robot.from_urdf(description, imus=[])
         one = Robot.from_urdf(description, imus=[imu])
-        kinds = (('accelerometer', plain.accelerometers), ('gyroscope', plain.gyroscopes))
         levels, rng = NoiseLevels(), np.random.default_rng(seed)
-        specs = [
-            LinkSensorSpec(f'{sensor.name} ({kind})', plain.link_names[sensor.link], sensor.L_H_S,
-                           kind, levels.accelerometer, levels.gyroscope)
-            for kind, sensors in kinds
-            for sensor in sensors
-        ]  # fmt: skip
-        robots = {ONE: one, ALL: Robot.from_urdf(description, imus=specs)}
+        robots = {ONE: one, ALL: with_all_sensors(description)}
         times = np.arange(round(DURATION * RATE)) / RATE
-        n_joints = len(plain.joint_names)
+        n_joints = len(one.joint_names)
         joints = _waves(times, np.full(n_joints, JOINT_ACCELERATION), rng)
         turns = _waves(times, np.full(3, TURNING), rng, order=1)
         shakes = _waves(times, np.full(3, SHAKING), rng, order=0)[0] + [0.0, 0.0, 9.81]
