@@ -7,6 +7,8 @@ Not covered: the wrenches themselves (test_internal_wrenches.py), and the bag th
 (test_replay_touches.py).
 """
 
+import json
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,7 @@ from robots import nested_humanoid_urdf
 from test_replay import SETTINGS, humanoid_messages
 
 from inertial_estimation.building import build_estimator, build_robot
+from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
@@ -93,3 +96,12 @@ def test_what_is_written_is_what_is_told(tmp_path, bag, settings):
     with BagReader(out) as reader:
         topic = reader.topics['/wrench_estimator/internal_wrench/knee']
     assert topic.n_messages == report.checks.through[0].n_samples
+
+
+def test_no_bag_has_to_be_written_for_them(tmp_path, bag, capsys):
+    urdf, config = tmp_path / 'robot.urdf', tmp_path / 'config.yaml'
+    urdf.write_text(nested_humanoid_urdf(), encoding='utf-8')
+    config.write_text(json.dumps({'/**': {'ros__parameters': SETTINGS}}), encoding='utf-8')
+    arguments = ['--robot', str(urdf), '--config', str(config), '--through', 'knee']
+    assert not main(['replay', str(bag), *arguments])
+    assert 'Wrenches through joints' in capsys.readouterr().out
