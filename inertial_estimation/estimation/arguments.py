@@ -4,14 +4,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from inertial_estimation.errors import InertialEstimationError, ModelError, ShapeError
-from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.model.arguments import check_kind
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
+
+NUMBERS = (
+    'positions',
+    'velocities',
+    'accelerations',
+    'angular_velocities',
+    'proper_accelerations',
+    'angular_accelerations',
+    'ft_readings',
+)
 
 
 class SampleShapes:
@@ -61,17 +69,22 @@ class SampleShapes:
         ShapeError
             With the robot's numbers of joints and sensors.
         ModelError
-            If it is no array.
+            If it is no array, or the sample is something else.
 
         """
-        for name, shape in self._needed:
-            array = getattr(sample, name)
-            if getattr(array, 'shape', None) != lead + shape:
-                raise self._misfit(name, lead + shape, array)
-        for name, shape in self._optional:
-            array = getattr(sample, name)
-            if array is not None and getattr(array, 'shape', None) != lead + shape:
-                raise self._misfit(name, lead + shape, array)
+        try:
+            for name, shape in self._needed:
+                array = getattr(sample, name)
+                if getattr(array, 'shape', None) != lead + shape:
+                    check_sample(sample, lead)
+                    raise self._misfit(name, lead + shape, array)
+            for name, shape in self._optional:
+                array = getattr(sample, name)
+                if array is not None and getattr(array, 'shape', None) != lead + shape:
+                    raise self._misfit(name, lead + shape, array)
+        except AttributeError:
+            check_sample(sample, lead)
+            raise
 
     def _misfit(self, name: str, shape: tuple[int, ...], given: object) -> InertialEstimationError:
         """Return what is wrong with an array."""
@@ -83,32 +96,48 @@ class SampleShapes:
         return ModelError(f"'{name}' is a {kind}, expected a NumPy array: make it np.array(...)")
 
 
-def check_contacts(given: Iterable[Contact]) -> tuple[Contact, ...]:
+def check_sample(given: object, lead: tuple[int, ...] = ()) -> None:
     """
-    Return contacts as a tuple.
+    Refuse what is no sample, or many where one is wanted.
 
     Parameters
     ----------
-    given : iterable of Contact
+    given : object
         What a caller gave.
-
-    Returns
-    -------
-    tuple of Contact
+    lead : tuple of int, optional
+        Leading axes: none, or the number of instants.
 
     Raises
     ------
     ModelError
-        If one of them is something else.
+        With what it is instead.
 
     """
-    if isinstance(given, (str, Contact)):
-        raise ModelError(f"'contacts' is {given!r}, expected a list of Contact: put it into one")
-    contacts = tuple(given)
-    for contact in contacts:
-        if not isinstance(contact, Contact):
-            raise ModelError(f"'contacts' holds {contact!r}: write Contact({contact!r})")
-    return contacts
+    if lead:
+        check_kind('samples', given, SampleBatch, 'SampleBatch.stack([...]) makes one of samples')
+    else:
+        check_kind('sample', given, Sample, 'take one instant; `batch` estimates many')
+
+
+def check_numbers(sample: Sample | SampleBatch) -> None:
+    """
+    Refuse arrays of anything but numbers.
+
+    Parameters
+    ----------
+    sample : Sample or SampleBatch
+        Of the right shapes.
+
+    Raises
+    ------
+    ModelError
+        With the first such array.
+
+    """
+    for name in NUMBERS:
+        array = getattr(sample, name)
+        if array.dtype.kind not in 'biuf':
+            raise ModelError(f"'{name}' is an array of {array.dtype}, expected numbers")
 
 
 def check_parameters(robot: Robot) -> None:

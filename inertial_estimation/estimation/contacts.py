@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.model.arguments import check_text
 
 Array = NDArray[np.float64]
 
@@ -63,6 +64,8 @@ class Contact:
 
     def __post_init__(self) -> None:
         """Check the numbers once, so that nothing has to be checked in the loop."""
+        for key in ('frame', 'kind', 'name'):
+            check_text(f'{key} of a contact', getattr(self, key))
         if self.kind not in UNKNOWNS:
             raise ModelError(
                 f"contact '{self.frame}': kind '{self.kind}' is none of {', '.join(UNKNOWNS)}"
@@ -125,6 +128,36 @@ class Contact:
         return np.vstack([forces, lever @ forces])
 
 
+def check_contacts(given: object) -> tuple[Contact, ...]:
+    """
+    Return contacts as a tuple.
+
+    Parameters
+    ----------
+    given : object
+        What a caller gave: contacts.
+
+    Returns
+    -------
+    tuple of Contact
+
+    Raises
+    ------
+    ModelError
+        If it is something else.
+
+    """
+    if not isinstance(given, Iterable) or isinstance(given, str):
+        raise ModelError(
+            f"'contacts' is {given!r}, expected a list of Contact: write [Contact(...)]"
+        )
+    contacts = tuple(given)
+    for contact in contacts:
+        if not isinstance(contact, Contact):
+            raise ModelError(f"'contacts' holds {contact!r}: write Contact({contact!r})")
+    return contacts
+
+
 @dataclass(frozen=True)
 class ContactSet:
     """
@@ -138,6 +171,13 @@ class ContactSet:
         Which of them are defaults that nobody feels: they give way to a contact that is felt in
         their submodel, and where submodels merge to the first of them.
 
+    Raises
+    ------
+    ModelError
+        If one of the contacts is something else.
+    ShapeError
+        If there are more or fewer of the one than of the other.
+
     """
 
     contacts: tuple[Contact, ...]
@@ -145,7 +185,17 @@ class ContactSet:
     _hash: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
-        """Compute the hash once."""
+        """Check what it holds, and compute the hash once."""
+        contacts, assumed = self.contacts, self.assumed
+        if not (type(contacts) is tuple and type(assumed) is tuple):
+            contacts, assumed = check_contacts(contacts), tuple(assumed)
+            object.__setattr__(self, 'contacts', contacts)
+            object.__setattr__(self, 'assumed', assumed)
+        if len(contacts) != len(assumed):
+            raise ShapeError('assumed', (len(contacts),), (len(assumed),), 'one for each contact')
+        for contact in contacts:
+            if type(contact) is not Contact:
+                check_contacts(contacts)
         object.__setattr__(self, '_hash', hash((self.contacts, self.assumed)))
 
     def __hash__(self) -> int:
@@ -167,7 +217,7 @@ class ContactSet:
         ContactSet
 
         """
-        given = tuple(contacts)
+        given = check_contacts(contacts)
         return cls(given, (False,) * len(given))
 
     @cached_property

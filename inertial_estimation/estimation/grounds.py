@@ -11,13 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.balance import build_balance, subtrees
 from inertial_estimation.estimation.bodies import with_ways
 from inertial_estimation.estimation.body_motion import BodyMotion
-from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.contacts import Contact, check_contacts
 from inertial_estimation.estimation.dependence import Rests, child_links, find_dependence
 from inertial_estimation.estimation.forest import build_forest
 from inertial_estimation.estimation.sides import Side, border_sensors, find_sides
+from inertial_estimation.model.arguments import check_kind, rows
 from inertial_estimation.model.motion_sources import serving_sources
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.submodels import Submodel, decompose
@@ -81,8 +83,8 @@ def find_grounds(
     robot: Robot,
     contacts: Sequence[Contact],
     *,
-    imus: Iterable[int] | None = None,
-    fts: Iterable[int] | None = None,
+    imus: Iterable[str | int] | None = None,
+    fts: Iterable[str | int] | None = None,
     acceleration_arrays: bool = False,
 ) -> GroundsTable:
     """
@@ -95,8 +97,8 @@ def find_grounds(
     contacts : sequence of Contact
         Those that take part. Where several with unknowns share a submodel, what is named is at
         most too much; elsewhere it is exact.
-    imus, fts : iterable of int, optional
-        Sensors that work; default: all.
+    imus, fts : iterable of str or int, optional
+        Sensors that work, by name or row; default: all.
     acceleration_arrays : bool, optional
         As of the estimator.
 
@@ -106,16 +108,17 @@ def find_grounds(
 
     Raises
     ------
-    FrameNotFound
-        If a contact names a frame that the robot does not have.
+    NameNotFound
+        If a contact names a frame, or one of the lists a sensor, that the robot does not have.
     ModelError
-        If the IMUs do not tell how any link moves.
+        If the IMUs do not tell how any link moves, or what is given is something else.
 
     """
+    check_kind('robot', robot, Robot, 'Robot.from_urdf(...) makes one')
+    contacts, used = check_contacts(contacts), _fts(robot, fts)
     motion = BodyMotion(robot, arrays=acceleration_arrays)
-    working = frozenset(range(len(robot.imus)) if imus is None else imus)
+    working = _imus(robot, imus)
     plan = motion.plan(tuple(b if k in working else 0 for k, b in enumerate(motion.bits)))
-    used = sorted(range(len(robot.ft_sensors)) if fts is None else fts)
     _, sources = serving_sources(robot, np.flatnonzero(plan.serving).tolist())
     forest = with_ways(build_forest(robot, sources), plan.layout.ways)
     submodels = decompose(robot.links, robot.ft_sensors, used)
@@ -152,7 +155,7 @@ class Informed(NamedTuple):
     uninformed: tuple[Uninformed, ...]
 
 
-def find_informed(robot: Robot, contacts: Sequence[Contact], fts: Iterable[int]) -> Informed:
+def find_informed(robot: Robot, contacts: Sequence[Contact], fts: Iterable[str | int]) -> Informed:
     """
     Find the FT sensors that inform torques, and nothing else: quick enough beside a loop.
 
@@ -162,8 +165,8 @@ def find_informed(robot: Robot, contacts: Sequence[Contact], fts: Iterable[int])
         Links, joints and sensors.
     contacts : sequence of Contact
         Those that take part.
-    fts : iterable of int
-        Sensors in use.
+    fts : iterable of str or int
+        Sensors in use, by name or row.
 
     Returns
     -------
@@ -171,11 +174,14 @@ def find_informed(robot: Robot, contacts: Sequence[Contact], fts: Iterable[int])
 
     Raises
     ------
-    FrameNotFound
-        If a contact names a frame that the robot does not have.
+    NameNotFound
+        If a contact names a frame, or the list a sensor, that the robot does not have.
+    ModelError
+        If what is given is something else.
 
     """
-    submodels = decompose(robot.links, robot.ft_sensors, sorted(fts))
+    contacts = check_contacts(contacts)
+    submodels = decompose(robot.links, robot.ft_sensors, _fts(robot, fts))
     links = [robot.frame(contact.frame)[0] for contact in contacts]
     sides = find_sides(robot, submodels, links, [contact.unknowns for contact in contacts])
     sensors = {
@@ -183,6 +189,25 @@ def find_informed(robot: Robot, contacts: Sequence[Contact], fts: Iterable[int])
         for joint, k in zip(robot.joint_names, child_links(robot), strict=True)
     }
     return Informed(sensors, _uninformed(robot, submodels, sides))
+
+
+def _fts(robot: Robot, given: Iterable[str | int] | None) -> list[int]:
+    """Return the rows of FT sensors."""
+    known = [sensor.name for sensor in robot.ft_sensors]
+    return sorted(
+        set(range(len(known)) if given is None else rows('fts', given, 'FT sensor', known))
+    )
+
+
+def _imus(robot: Robot, given: Iterable[str | int] | None) -> frozenset[int]:
+    """Return the rows of IMUs; some are needed unless a link is fixed."""
+    known = [imu.name for imu in robot.imus]
+    chosen = frozenset(range(len(known)) if given is None else rows('imus', given, 'IMU', known))
+    if not (chosen or robot.fixed_frame):
+        raise ModelError(
+            f"nothing tells how robot '{robot.name}' moves: give it a fixed_link, or name an IMU"
+        )
+    return chosen
 
 
 def _named(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
+from inertial_estimation.estimation.arguments import SampleShapes, check_numbers
 from inertial_estimation.estimation.bodies import ACCELEROMETER, GYROSCOPE
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
@@ -19,6 +20,7 @@ from inertial_estimation.estimation.faults import ABSURD, alike, delivered
 from inertial_estimation.estimation.internal_sums import InternalSums
 from inertial_estimation.estimation.net_wrenches import NetWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.arguments import check_kind, names
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import joint_types, parse
 from inertial_estimation.sample import Sample, SampleBatch
@@ -65,7 +67,9 @@ class InternalWrenches:
     """
 
     def __init__(self, estimator: WrenchEstimator) -> None:
+        check_kind('estimator', estimator, WrenchEstimator, 'WrenchEstimator(robot) makes one')
         self._robot = robot = estimator.robot
+        self._check_shapes = SampleShapes(robot).check
         self._calibration = estimator.calibration
         self._motion = estimator.motion
         self._models: dict[bytes, NetWrenches] = {}
@@ -74,7 +78,7 @@ class InternalWrenches:
         self._cuts |= {sensor.joint: sensor.child for sensor in robot.ft_sensors}
 
     def of(
-        self, sample: Sample | SampleBatch, estimate: WrenchEstimate, joints: Iterable[str]
+        self, sample: Sample | SampleBatch, estimate: WrenchEstimate, joints: Iterable[str] | str
     ) -> Array:
         """
         Return the wrench through joints in the local form [T 4.23, 4.25].
@@ -85,8 +89,9 @@ class InternalWrenches:
             What was estimated from.
         estimate : WrenchEstimate
             What came of it.
-        joints : iterable of str
-            Joints of the robot, and fixed joints that hold an FT sensor.
+        joints : iterable of str, or str
+            Joints of the robot, and fixed joints that hold an FT sensor; one alone is a list of
+            one.
 
         Returns
         -------
@@ -102,9 +107,9 @@ class InternalWrenches:
             If there is no such joint.
         ModelError
             If a joint is rigid and holds no FT sensor, so that both sides are one link; if the
-            estimate is of another sample.
+            estimate is of another sample; if one of the arguments is something else.
         ShapeError
-            If the estimate is of another robot or of another number of samples.
+            If the sample or the estimate is of another robot, or one of them of more instants.
 
         """
         cuts = self._cut_at(joints)
@@ -115,7 +120,7 @@ class InternalWrenches:
         return _like(sample, found)
 
     def both_sums(
-        self, sample: Sample | SampleBatch, estimate: WrenchEstimate, joints: Iterable[str]
+        self, sample: Sample | SampleBatch, estimate: WrenchEstimate, joints: Iterable[str] | str
     ) -> BothSums:
         """
         Return the same by inverse dynamics of the whole robot: a check of the local form.
@@ -169,7 +174,7 @@ class InternalWrenches:
             found[rows] = sums.net()
         return _like(sample, found)
 
-    def frames(self, joints: Iterable[str]) -> list[str]:
+    def frames(self, joints: Iterable[str] | str) -> list[str]:
         """
         Return the frames that the wrenches through joints are in and about.
 
@@ -191,9 +196,10 @@ class InternalWrenches:
         """
         return [self._robot.links[k].name for k in self._cut_at(joints)]
 
-    def _cut_at(self, joints: Iterable[str]) -> list[int]:
+    def _cut_at(self, joints: Iterable[str] | str) -> list[int]:
         """Return the child links of joints."""
-        return [self._cuts[name] if name in self._cuts else self._refuse(name) for name in joints]
+        chosen = names('joints', joints)
+        return [self._cuts[name] if name in self._cuts else self._refuse(name) for name in chosen]
 
     def _refuse(self, name: str) -> int:
         """Say why there is no wrench through a joint."""
@@ -210,6 +216,11 @@ class InternalWrenches:
         self, sample: Sample | SampleBatch, estimate: WrenchEstimate
     ) -> Iterator[tuple[Indices, InternalSums]]:
         """Yield the instants that agree in what works, unless nothing tells how it moves."""
+        check_kind('sample', sample, (Sample, SampleBatch), 'give what was estimated from')
+        check_kind('estimate', estimate, WrenchEstimate, 'give what the estimator made of it')
+        lead = (len(sample),) if isinstance(sample, SampleBatch) else ()
+        self._check_shapes(sample, lead)
+        check_numbers(sample)
         samples, estimates = _as_batch(sample, estimate)
         _check(self._robot, samples, estimates)
         missing = _missing_joints(samples)

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.estimation.arguments import (
     SampleShapes,
-    check_contacts,
+    check_numbers,
     check_parameters,
+    check_sample,
 )
 from inertial_estimation.estimation.body_motion import BodyMotion
-from inertial_estimation.estimation.contacts import Contact, ContactSet
+from inertial_estimation.estimation.contacts import Contact, ContactSet, check_contacts
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.faults import (
     ABSURD,
@@ -32,6 +33,7 @@ from inertial_estimation.estimation.faults import (
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.solver import Solver
 from inertial_estimation.estimation.solvers import Solvers
+from inertial_estimation.model.arguments import check_kind, numbers
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
@@ -97,6 +99,9 @@ class WrenchEstimator:
         rank_tolerance: float = 1e-2,
         acceleration_arrays: bool = False,
     ) -> None:
+        check_kind('robot', robot, Robot, 'Robot.from_urdf(...) makes one')
+        if calibration is not None:
+            check_kind('calibration', calibration, FtCalibration, 'it holds matrices and offsets')
         if not robot.fixed_frame and not robot.imus:
             raise ModelError(
                 f"nothing tells how robot '{robot.name}' moves: give it a fixed_link or an IMU"
@@ -111,6 +116,8 @@ class WrenchEstimator:
                 f"robot '{robot.name}' has {n_fts}"
             )
         check_parameters(robot)
+        numbers('length_scale', length_scale, (), finite=False)
+        numbers('rank_tolerance', rank_tolerance, (), finite=False)
         if not 0.0 < length_scale < inf:
             raise ConfigError(f'length_scale is {length_scale}, expected a positive length')
         if not 0.0 <= rank_tolerance < 1.0:
@@ -190,7 +197,9 @@ class WrenchEstimator:
             If a contact names a frame that the robot does not have.
 
         """
+        check_sample(samples, (0,))
         self._check_shapes(samples, (len(samples),))
+        check_numbers(samples)
         given = self._contact_set(contacts)
         parts, order = [], []
         for faults, rows in alike(find_faults(samples, self._used)):
@@ -239,14 +248,19 @@ class WrenchEstimator:
         if sample.joint_states is not None:
             assumed = (sample.joint_states == SensorState.ASSUMED).tobytes()
         solver = self._solvers.faultless(assumed, given)
-        whole = sample if self._is_plain else self._completed(sample)
-        solver.plan.dynamics.run(whole)
-        if _is_faulty(solver.plan, whole):
-            faults = find_faults(sample, self._used)
-            working = working_of(faults, self._sizes, self.motion)
-            solver = self._solvers.get(working, given)
-            whole = without_faults(sample, faults, self._sizes, working.motion)
+        try:
+            whole = sample if self._is_plain else self._completed(sample)
             solver.plan.dynamics.run(whole)
+            if _is_faulty(solver.plan, whole):
+                faults = find_faults(sample, self._used)
+                working = working_of(faults, self._sizes, self.motion)
+                solver = self._solvers.get(working, given)
+                whole = without_faults(sample, faults, self._sizes, working.motion)
+                solver.plan.dynamics.run(whole)
+        except (TypeError, ValueError):
+            # Looking at the kind of every array first would cost time in every cycle.
+            check_numbers(sample)
+            raise
         return solver, whole
 
     def with_touches(self, touches: Iterable[Contact]) -> ContactSet:

@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
 
 Array = NDArray[np.float64]
 
@@ -56,6 +56,134 @@ def numbers(
         raise ModelError(f'{argument} is {_short(given)}, which is not finite')
     array.flags.writeable = False
     return array
+
+
+def stacked(argument: str, given: object, *tail: int) -> Array:
+    """
+    Return numbers whose last axes are given; an array of such is returned as it is.
+
+    Parameters
+    ----------
+    argument : str
+        What they are called.
+    given : object
+        What a caller gave: an array, or lists of numbers.
+    *tail : int
+        Lengths of the last axes.
+
+    Returns
+    -------
+    ndarray, shape (..., *tail)
+
+    Raises
+    ------
+    ModelError
+        If it is no numbers.
+    ShapeError
+        If the last axes are others.
+
+    """
+    n = len(tail)
+    if type(given) is np.ndarray and given.dtype == np.float64 and given.shape[-n:] == tail:
+        return given
+    array = numbers(argument, given, finite=False)
+    if array.shape[-n:] != tail:
+        raise ShapeError(argument, ('...', *tail), array.shape)
+    return array
+
+
+def rows(argument: str, given: object, kind: str, known: Sequence[str]) -> tuple[int, ...]:
+    """
+    Return the rows of things that are named, or numbered from 0.
+
+    Parameters
+    ----------
+    argument : str
+        What they are called.
+    given : object
+        What a caller gave: names or numbers, or one of them.
+    kind : str
+        What the names are of.
+    known : sequence of str
+        The names, in the order of the rows.
+
+    Returns
+    -------
+    tuple of int
+
+    Raises
+    ------
+    NameNotFound
+        If there is no such name.
+    ModelError
+        If it is something else, or a number that no row has.
+
+    """
+    if isinstance(given, (str, int, np.integer)):
+        given = (given,)
+    found = []
+    for item in items(argument, given):
+        if isinstance(item, str):
+            if item not in known:
+                raise NameNotFound(kind, item, known, f"'{argument}' names {item!r}")
+            found.append(list(known).index(item))
+            continue
+        is_row = isinstance(item, (int, np.integer)) and not isinstance(item, bool)
+        if not is_row or not 0 <= int(item) < len(known):  # type: ignore[call-overload]
+            raise ModelError(
+                f"'{argument}' holds {_short(item)}, expected names or numbers from 0 to "
+                f'{len(known) - 1}, as those of {", ".join(known[:3]) or "nothing"}'
+            )
+        found.append(int(item))  # type: ignore[call-overload]
+    return tuple(found)
+
+
+def check_kind(argument: str, given: object, kind: type | tuple[type, ...], remedy: str) -> None:
+    """
+    Refuse what is something else.
+
+    Parameters
+    ----------
+    argument : str
+        What it is called.
+    given : object
+        What a caller gave.
+    kind : type or tuple of type
+        What it must be.
+    remedy : str
+        How to come by one.
+
+    Raises
+    ------
+    ModelError
+        If it is none.
+
+    """
+    if not isinstance(given, kind):
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        wanted = ' or '.join(one.__name__ for one in kinds)
+        raise ModelError(f"'{argument}' is {_short(given)}, expected {wanted}: {remedy}")
+
+
+def check_text(argument: str, given: object) -> None:
+    """
+    Refuse what is no text.
+
+    Parameters
+    ----------
+    argument : str
+        What it is called.
+    given : object
+        What a caller gave.
+
+    Raises
+    ------
+    ModelError
+        If it is something else.
+
+    """
+    if not isinstance(given, str):
+        raise ModelError(f'{argument} is {_short(given)}, expected a text')
 
 
 def names(argument: str, given: object) -> tuple[str, ...]:
@@ -142,5 +270,8 @@ def entries(argument: str, given: object) -> dict[str, object]:
 
 def _short(given: object) -> str:
     """Return what was given, cut where it is long."""
-    text = ' '.join(repr(given).split())
+    text = repr(given)
+    if hasattr(given, '_fields') or text.count('\n') > 3:
+        text = f'a {type(given).__name__}'
+    text = ' '.join(text.split())
     return text if len(text) <= 60 else f'{text[:57]}...'
