@@ -1,0 +1,137 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Bodies by mass, centre of mass, principal axes and central second moments of mass [M III-B].
+
+Every choice of positive numbers and of a rotation is a body that could exist, and every such body
+is a choice: the manifold R+ x R3 x SO(3) x R3+ [M Theorem 1].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.model.inertia import pseudo_inertia
+from inertial_estimation.model.spatial import hat
+
+Array = NDArray[np.float64]
+
+_E = np.eye(3)
+
+
+@dataclass(frozen=True, eq=False)
+class PrincipalBodies:
+    """One or more links; the frame of each is its own."""
+
+    mass: Array
+    """Shape (n_links,) [kg]."""
+    center: Array
+    """Centre of mass, shape (n_links, 3) [m]."""
+    axes: Array
+    """Rotation from principal axes to the link's, Q, shape (n_links, 3, 3)."""
+    moments: Array
+    """Second moments of mass along the principal axes, L, shape (n_links, 3) [kg m^2]."""
+
+    @classmethod
+    def of(cls, parameters: Array) -> PrincipalBodies:
+        """
+        Return the bodies that have given inertial parameters.
+
+        Parameters
+        ----------
+        parameters : ndarray, shape (n_links, 10)
+            As in `model.inertia`.
+
+        Returns
+        -------
+        PrincipalBodies
+
+        Raises
+        ------
+        ModelError
+            If a mass is not positive, where there is no centre of mass.
+
+        """
+        J = pseudo_inertia(parameters)
+        mass = J[:, 3, 3]
+        if not (mass > 0).all():
+            raise ModelError(f'a body has a mass of {mass.min():g} kg, so no centre of mass')
+        center = J[:, :3, 3] / mass[:, None]
+        central = J[:, :3, :3] - mass[:, None, None] * center[:, :, None] * center[:, None]
+        moments, axes = np.linalg.eigh(central)
+        axes[np.linalg.det(axes) < 0, :, 0] *= -1
+        return cls(mass.copy(), center, axes, moments)
+
+    @property
+    def parameters(self) -> Array:
+        """Inertial parameters, shape (n_links, 10), as in `model.inertia` [M 20]."""
+        central = self.axes * self.moments[:, None] @ np.swapaxes(self.axes, 1, 2)
+        about = self.mass[:, None, None] * self.center[:, :, None] * self.center[:, None]
+        first = self.mass[:, None] * self.center
+        return np.column_stack([self.mass, first, _moments_of_inertia(central + about)])
+
+    @property
+    def jacobian(self) -> Array:
+        """
+        Derivative of the parameters, shape (n_links, 10, 10).
+
+        Columns: mass, centre of mass, turn of the principal axes about themselves, moments.
+        """
+        n = len(self.mass)
+        T = np.zeros((n, 10, 10))
+        c, m, Q = self.center, self.mass[:, None, None, None], self.axes
+        T[:, 0, 0] = 1.0
+        T[:, 1:4, 0] = c
+        T[:, 4:, 0] = _moments_of_inertia(c[:, :, None] * c[:, None])
+        T[:, 1:4, 1:4] = self.mass[:, None, None] * _E
+        half = c[:, None, :, None] * _E[:, None]
+        shifted = m * (half + np.swapaxes(half, 2, 3))
+        T[:, 4:, 1:4] = np.swapaxes(_moments_of_inertia(shifted), 1, 2)
+        L = self.moments[:, None, :, None] * _E
+        turned = hat(_E) @ L - L @ hat(_E)
+        T[:, 4:, 4:7] = np.swapaxes(_moments_of_inertia(_seen(Q, turned)), 1, 2)
+        single = _E[:, :, None] * _E[:, None]
+        T[:, 4:, 7:] = np.swapaxes(_moments_of_inertia(_seen(Q, single[None])), 1, 2)
+        return T
+
+    def moved(self, step: Array, low: Array, high: Array) -> PrincipalBodies:
+        """
+        Return the bodies after a step in the tangent space, kept within bounds [M 24].
+
+        Parameters
+        ----------
+        step : ndarray, shape (n_links, 10)
+            As the columns of `jacobian`; the rotation is retracted by the exponential.
+        low, high : ndarray, shape (n_links, 7)
+            Bounds of mass, centre of mass and moments.
+
+        Returns
+        -------
+        PrincipalBodies
+
+        """
+        flat = self.flat + step[:, [0, 1, 2, 3, 7, 8, 9]]
+        kept = np.clip(flat, low, high)
+        axes = self.axes @ Rotation.from_rotvec(step[:, 4:7]).as_matrix()
+        return PrincipalBodies(kept[:, 0], kept[:, 1:4], axes, kept[:, 4:])
+
+    @property
+    def flat(self) -> Array:
+        """Mass, centre of mass and moments, shape (n_links, 7)."""
+        return np.column_stack([self.mass, self.center, self.moments])
+
+
+def _seen(Q: Array, central: Array) -> Array:
+    """Return central moments in the axes of the links."""
+    return np.asarray(Q[:, None] @ central @ np.swapaxes(Q, 1, 2)[:, None])
+
+
+def _moments_of_inertia(second: Array) -> Array:
+    """Return Ixx, Ixy, Iyy, Ixz, Iyz, Izz from second moments of mass, shape (..., 6)."""
+    inertia = np.trace(second, axis1=-2, axis2=-1)[..., None, None] * _E - second
+    return np.asarray(inertia[..., [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]])
