@@ -168,6 +168,17 @@ def test_what_torques_rest_on_is_told_for_what_took_part(rng):
     assert 'hip_joint' in joints and 'elbow' not in joints
 
 
+def test_an_imu_that_leaves_a_quantity_out_rests_on_the_way_to_another_one(rng):
+    robot, settings = setup()
+    samples = record(robot, rng)
+    samples.proper_accelerations[4:, 0] = np.nan
+    usual, partial = report_of(samples, robot, settings).checks.situations
+    assert partial.label == 'only gyroscope of IMU head'
+    narrow, _ = setup(**{'imu.head.measures': 'gyroscope'})
+    wanted = find_grounds(narrow, [Contact(frame) for frame in TWO_IMUS['contacts']])
+    assert partial.torques == wanted.torques != usual.torques
+
+
 def test_torques_that_no_sensor_informs_are_warned_of_with_their_share(rng):
     robot, settings = setup(contacts=['root', 'thigh', 'sole', 'hand'])
     report = report_of(record(robot, rng), robot, settings)

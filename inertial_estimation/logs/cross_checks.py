@@ -31,11 +31,11 @@ def cross_checks(replay: Replay, judged: Mask) -> CrossChecks:
 
     """
     estimator = make_estimator(replay.robot, replay.settings, calibration=replay.calibration)
-    touches = replay.recording.touches
-    situations = find_situations(estimator, replay.clean, touches)
+    touches, samples = replay.recording.touches, replay.recording.samples
+    situations = find_situations(estimator, samples, replay.clean, touches)
     reports = situation_reports(replay, situations)
     residuals, n_instants = residual_reports(replay, situations, judged)
-    live = find_situations(estimator, replay.estimate, touches) if replay.through else ()
+    live = find_situations(estimator, samples, replay.estimate, touches) if replay.through else ()
     return CrossChecks(
         momentum=momentum_figures(replay),
         situations=reports,

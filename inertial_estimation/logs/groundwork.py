@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from inertial_estimation.estimation.grounds import find_grounds
 from inertial_estimation.logs.check_figures import SituationReport
 from inertial_estimation.logs.replay import Replay
 from inertial_estimation.logs.situations import Situation
+from inertial_estimation.model.robot import Robot
 
 MOST_SITUATIONS = 20
 """More of them are left out: a skin is touched here and there."""
@@ -39,7 +41,7 @@ def situation_reports(
 def _report(replay: Replay, situation: Situation) -> SituationReport:
     robot, times, parts = replay.robot, replay.recording.times, situation.parts
     found = find_grounds(
-        robot,
+        _with_partial(robot, dict(parts.only)),
         parts.contacts,
         imus=None if robot.fixed_frame else parts.imus,
         fts=parts.fts,
@@ -60,3 +62,11 @@ def _report(replay: Replay, situation: Situation) -> SituationReport:
         wrenches=found.wrenches,
         uninformed=found.uninformed,
     )
+
+
+def _with_partial(robot: Robot, only: Mapping[int, str]) -> Robot:
+    """Return a robot some of whose IMUs measure one quantity."""
+    if not only:
+        return robot
+    imus = (replace(i, measures=only.get(k, i.measures)) for k, i in enumerate(robot.imus))
+    return replace(robot, imus=tuple(imus))

@@ -12,12 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.estimation.bodies import ACCELEROMETER, GYROSCOPE
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.faults import alike
+from inertial_estimation.estimation.faults import alike, delivered
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.touches import Touches
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
 
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -26,6 +28,8 @@ GONE = np.uint8(Quality.DROPPED | Quality.ABSENT)
 """A contact with one of these takes no part."""
 
 
+MEASURES = {ACCELEROMETER: 'accelerometer', GYROSCOPE: 'gyroscope'}
+"""As an IMU's own ``measures``."""
 USUAL = 'default contacts, all sensors'
 
 
@@ -38,6 +42,8 @@ class Parts(NamedTuple):
     fts: tuple[int, ...]
     touched: tuple[str, ...]
     """Frames that are felt."""
+    only: tuple[tuple[int, str], ...]
+    """What IMUs measure that leave a quantity out though they measure both."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +74,15 @@ class Situation:
         said += [f'without FT {", ".join(lost)}'] if lost else []
         if silent and not robot.fixed_frame:
             said.append(f'without IMU {", ".join(silent)}')
+        said += [f'only {what} of IMU {robot.imus[k].name}' for k, what in self.parts.only]
         return '; '.join(said) or USUAL
 
 
 def find_situations(
-    estimator: WrenchEstimator, estimate: WrenchEstimate, touches: Touches | None
+    estimator: WrenchEstimator,
+    samples: SampleBatch,
+    estimate: WrenchEstimate,
+    touches: Touches | None,
 ) -> tuple[Situation, ...]:
     """
     Sort the samples of a log by what takes part.
@@ -81,6 +91,8 @@ def find_situations(
     ----------
     estimator : WrenchEstimator
         With the default contacts.
+    samples : SampleBatch
+        The log.
     estimate : WrenchEstimate
         From `estimate_log`.
     touches : Touches or None
@@ -94,7 +106,7 @@ def find_situations(
 
     """
     found: dict[Parts, list[Indices]] = {}
-    for parts, rows in _parts(estimator, estimate, touches):
+    for parts, rows in _parts(estimator, samples, estimate, touches):
         found.setdefault(parts, []).append(rows)
     situations = [Situation(p, np.sort(np.concatenate(rows))) for p, rows in found.items()]
     robot = estimator.robot
@@ -107,26 +119,38 @@ def find_situations(
 
 
 def _parts(
-    estimator: WrenchEstimator, estimate: WrenchEstimate, touches: Touches | None
+    estimator: WrenchEstimator,
+    samples: SampleBatch,
+    estimate: WrenchEstimate,
+    touches: Touches | None,
 ) -> Iterator[tuple[Parts, Indices]]:
     """Yield what takes part in some samples."""
     out = (estimate.contact_quality & GONE) != 0
-    flags = np.concatenate([out, estimate.used_imus, estimate.used_fts], axis=1)
-    sizes = np.cumsum([out.shape[1], estimate.used_imus.shape[1]])
+    used = estimate.used_imus
+    whole = np.array(estimator.motion.bits, dtype=np.intp) == ACCELEROMETER | GYROSCOPE
+    bits = delivered(samples, estimator.motion)
+    parts = [used & whole & (bits == kind) for kind in MEASURES]
+    kinds = [out, used, estimate.used_fts, *parts]
+    flags = np.concatenate(kinds, axis=1)
+    sizes = np.cumsum([kind.shape[1] for kind in kinds])[:-1]
     columns = {contact.name: k for k, contact in enumerate(estimate.contacts)}
     for felt, rows in _by_touch(touches, len(out)):
         contacts = estimator.with_touches(felt).contacts
         order = [columns[contact.name] for contact in contacts]
         frames = tuple(dict.fromkeys(contact.frame for contact in felt))
         for pattern, members in alike(flags[rows]):
-            gone, imus, fts = np.split(pattern, sizes)
+            gone, imus, fts, *only = np.split(pattern, sizes)
             if not (imus.any() or estimator.robot.fixed_frame):
                 continue
             kept = compress(contacts, (~gone[order]).tolist())
-            yield (
-                Parts(tuple(c.at_origin for c in kept), _where(imus), _where(fts), frames),
-                rows[members],
+            partial = tuple(
+                (k, kind)
+                for kind, lacking in zip(MEASURES.values(), only, strict=True)
+                for k in _where(lacking)
             )
+            taking_part = tuple(contact.at_origin for contact in kept)
+            found = Parts(taking_part, _where(imus), _where(fts), frames, partial)
+            yield found, rows[members]
 
 
 def _by_touch(touches: Touches | None, n: int) -> Iterator[tuple[Sequence[Contact], Indices]]:
