@@ -20,43 +20,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.filters.derivatives import (
-    Differentiator,
-    gyroscope_differentiator,
-    joint_differentiator,
-    smoother,
-)
-from inertial_estimation.sample import Array, Sample, SensorState
+from inertial_estimation.sample import Array, Sample
 from inertial_estimation.streams.delayed_streams import DelayedJointPart, DelayedSensorStream
+from inertial_estimation.streams.joint_parts import JointParts
 from inertial_estimation.streams.joint_stream import (
     ACCELERATION,
     EFFORT,
     POSITION,
     VELOCITY,
-    Indices,
-    JointLayout,
     JointPart,
-    States,
-    joint_template,
 )
-from inertial_estimation.streams.sensor_stream import (
-    FRESH,
-    INVALID,
-    NO_READING,
-    PARTIAL,
-    ImuStream,
-    SensorStream,
-)
+from inertial_estimation.streams.making import make_ft_stream, make_imu_stream
+from inertial_estimation.streams.sensor_readings import SensorReadings
 from inertial_estimation.streams.stream import AssemblerStatistics, StreamRates
 
 ABSENT_TRIPLE = np.full(3, np.nan).tobytes()
-STALE = int(SensorState.STALE)
-WARMING = int(SensorState.WARMING)
-USED = (FRESH, PARTIAL)
-"""States of IMUs of which something enters a sample."""
 
 
 class SampleAssembler:
@@ -95,34 +75,18 @@ class SampleAssembler:
         imu_measures: Sequence[str] | None = None,
     ) -> None:
         self._settings = settings
-        self._joint_names = tuple(joint_names)
         self._joint_max_age_ns = round(1e9 * settings.joint_max_age)
-        self._filter_velocity = settings.velocity_source == 'filter'
-        self._filter_acceleration = settings.acceleration_source == 'filter'
-        self._derived = slice(
-            VELOCITY if self._filter_velocity else ACCELERATION,
-            ACCELERATION + 1 if self._filter_acceleration else ACCELERATION,
-        )
-        self._block, self._states = joint_template(self._joint_names, settings)
-        self._row_of = {
-            name: row
-            for row, name in enumerate(joint_names)
-            if name not in settings.assumed_joints
-        }
         self._delay_ns = round(1e9 * settings.filter_delay)
-        self._delays = bool(self._delay_ns) or settings.smooth_readings
-        self._delayed: list[DelayedJointPart | DelayedSensorStream] = []
-        self._fts = [self._ft_stream(name) for name in ft_names]
+        self._n_joints = len(joint_names)
+        self._joints = JointParts(joint_names, settings)
         measures = ['both'] * len(imu_names) if imu_measures is None else imu_measures
-        self._imus = [self._imu_stream(*imu) for imu in zip(imu_names, measures, strict=True)]
-        self._sensors: list[SensorStream] = [*self._fts, *self._imus]
-        self._parts: dict[tuple[int, bytes], JointPart] = {}
-        self._parts_overlap = False
-        self._layouts: dict[tuple[int, tuple[str, ...]], JointLayout] = {}
-        self._newest_layouts: dict[int, tuple[tuple[str, ...], JointLayout]] = {}
-        self._ignored: dict[str, int] = {}
+        self._fts = [make_ft_stream(settings, name) for name in ft_names]
+        self._imus = [
+            make_imu_stream(settings, *imu) for imu in zip(imu_names, measures, strict=True)
+        ]
+        self._readings = SensorReadings(self._fts, self._imus)
         self._samples = self._resets = self._malformed = 0
-        self._lead = len(self._joint_names)
+        self._lead = self._n_joints
         self._last_stamp_ns = self._last_instant_ns = 0
 
     def push_ft(self, index: int, stamp_ns: int, wrench: Array) -> None:
@@ -211,7 +175,7 @@ class SampleAssembler:
         if stamp_ns <= 0 or len(positions) != len(names):
             self._malformed += 1
             return None
-        layout = self._layout(source_index, names)
+        layout = self._joints.layout(source_index, names)
         found = layout.split(layout.read(positions, velocities, efforts))
         if found is None:
             return None
@@ -231,9 +195,9 @@ class SampleAssembler:
 
     def reset(self) -> None:
         """Forget every message; the counters go on."""
-        for stream in (*self._parts.values(), *self._sensors):
+        for stream in (*self._joints.streams, *self._fts, *self._imus):
             stream.restart()
-        self._lead = len(self._joint_names)
+        self._lead = self._n_joints
         self._last_stamp_ns = self._last_instant_ns = 0
 
     def statistics(self) -> AssemblerStatistics:
@@ -250,8 +214,8 @@ class SampleAssembler:
             samples=self._samples,
             resets=self._resets,
             malformed=self._malformed,
-            ignored_joints=dict(self._ignored),
-            joints={part.name: part.statistics() for part in self._parts.values()},
+            ignored_joints=dict(self._joints.ignored),
+            joints={part.name: part.statistics() for part in self._joints.streams},
             fts={stream.name: stream.statistics() for stream in self._fts},
             imus={stream.name: stream.statistics() for stream in self._imus},
         )
@@ -266,79 +230,11 @@ class SampleAssembler:
             Of a joint that several publishers report: of the one that spoke last.
 
         """
-        joints = np.full(len(self._joint_names), np.nan)
-        for part in sorted(self._parts.values(), key=lambda part: part.last_ns):
-            joints[part.rows] = part.rate
         return StreamRates(
-            joints,
+            self._joints.rates(),
             np.array([stream.rate for stream in self._imus]),
             np.array([stream.rate for stream in self._fts]),
         )
-
-    def _ft_stream(self, name: str) -> SensorStream:
-        settings = self._settings.ft_of(name)
-        if not self._delays:
-            return SensorStream(name, settings)
-        smooth = self._settings.smooth_readings
-        stream = DelayedSensorStream(
-            name, settings, smoother(self._settings) if smooth else None,
-            derive=False, smooth=smooth,
-        )  # fmt: skip
-        self._delayed.append(stream)
-        return stream
-
-    def _imu_stream(self, name: str, measures: str) -> ImuStream:
-        source = self._settings.angular_acceleration_source
-        derive = source == 'filter' and measures != 'accelerometer'
-        smooth = self._settings.smooth_readings
-        differentiator: Differentiator | None = None
-        if smooth:
-            differentiator = smoother(self._settings)
-        elif derive:
-            differentiator = gyroscope_differentiator(self._settings)
-        settings = self._settings.imu_of(name)
-        if not self._delays:
-            return ImuStream(name, settings, differentiator, measures)
-        stream = DelayedSensorStream(
-            name, settings, differentiator, derive=derive, smooth=smooth, measures=measures
-        )
-        self._delayed.append(stream)
-        return stream
-
-    def _layout(self, source_index: int, names: tuple[str, ...]) -> JointLayout:
-        """Return how to read a message; learnt once for each list of names."""
-        newest = self._newest_layouts.get(source_index)
-        if newest is not None and newest[0] is names:
-            return newest[1]
-        names = tuple(names)
-        layout = self._layouts.get((source_index, names))
-        if layout is None:
-            layout = JointLayout(names, self._row_of, lambda rows: self._part(source_index, rows))
-            self._layouts[source_index, names] = layout
-            for name in layout.ignored:
-                self._ignored[name] = self._ignored.get(name, 0) + 1
-        self._newest_layouts[source_index] = (names, layout)
-        return layout
-
-    def _part(self, source_index: int, rows: Indices) -> JointPart:
-        """Return the part of a topic that reports these joints together."""
-        key = (source_index, rows.tobytes())
-        if key not in self._parts:
-            taken = {row for part in self._parts.values() for row in part.joint_rows}
-            self._parts_overlap |= not taken.isdisjoint(rows.tolist())
-            self._parts[key] = self._new_part(source_index, rows)
-        return self._parts[key]
-
-    def _new_part(self, source_index: int, rows: Indices) -> JointPart:
-        name = f'{source_index}: {" ".join(self._joint_names[row] for row in rows)}'
-        differentiator: Differentiator | None = None
-        if self._filter_velocity or self._filter_acceleration:
-            differentiator = joint_differentiator(self._settings, len(rows))
-        if not self._delays:
-            return JointPart(name, rows, differentiator)
-        part = DelayedJointPart(name, rows, differentiator, self._settings.smooth_readings)
-        self._delayed.append(part)
-        return part
 
     def _go_back(self, source_index: int, part: JointPart) -> None:
         """Begin anew with everything if the clock was set back, else with the part alone."""
@@ -359,8 +255,9 @@ class SampleAssembler:
 
     def _assemble_past(self, part: DelayedJointPart) -> Sample | None:
         """Make the sample of a joint state of a part that lies the delay back, if there is one."""
-        for stream in self._delayed:
-            stream.feed(self._last_stamp_ns)
+        for stream in (*self._joints.streams, *self._fts, *self._imus):
+            if isinstance(stream, (DelayedJointPart, DelayedSensorStream)):
+                stream.feed(self._last_stamp_ns)
         latest_ns = self._last_stamp_ns - self._delay_ns
         instant_ns = part.next_instant(self._last_instant_ns, latest_ns)
         if not instant_ns:
@@ -371,8 +268,8 @@ class SampleAssembler:
     def _assemble(self, stamp_ns: int) -> Sample:
         """Make the sample of a joint state."""
         self._samples += 1
-        block, joint_states = self._join_parts(stamp_ns)
-        readings, states = self._select_readings(stamp_ns)
+        block, joint_states = self._joints.join(stamp_ns)
+        readings, states = self._readings.select(stamp_ns)
         n_fts = len(self._fts)
         return Sample(
             stamp_ns,
@@ -381,85 +278,10 @@ class SampleAssembler:
             block[ACCELERATION],
             readings[n_fts:, :3],
             readings[n_fts:, 3:],
-            self._angular_accelerations(states[n_fts:], readings[n_fts:, :3]),
+            self._readings.angular_accelerations(states[n_fts:], readings[n_fts:, :3]),
             readings[:n_fts],
             joint_states,
             states[n_fts:],
             states[:n_fts],
             block[EFFORT],
         )
-
-    def _join_parts(self, stamp_ns: int) -> tuple[Array, States]:
-        """Return the block of all joints and their states."""
-        block = self._block.copy()
-        states = self._states.copy()
-        parts = list(self._parts.values())
-        for part in parts:
-            part.advance(stamp_ns)
-        if self._parts_overlap:
-            parts.sort(key=lambda part: part.stamp_ns)
-        for part in parts:
-            if not part.stamp_ns:
-                continue
-            part.age_ns = stamp_ns - part.stamp_ns
-            if part.age_ns > self._joint_max_age_ns:
-                states[part.rows] = STALE
-                continue
-            part.use(self._filter_velocity, self._filter_acceleration)
-            block[:, part.rows] = part.block
-            states[part.rows] = FRESH
-        if not _all_finite(block[:EFFORT]):
-            self._mark_incomplete(block, states)
-        return block, states
-
-    def _mark_incomplete(self, block: Array, states: States) -> None:
-        """Mark joints whose newest position, or else a filtered derivative, is not a number."""
-        finite = np.isfinite(block)
-        fresh = states == FRESH
-        invalid: NDArray[np.bool_] = fresh & ~finite[POSITION]
-        states[fresh & ~finite[self._derived].all(axis=0)] = WARMING
-        states[invalid] = INVALID
-        block[:, invalid] = np.nan
-
-    def _select_readings(self, stamp_ns: int) -> tuple[Array, States]:
-        """Return the newest reading of each FT, then IMU, NaN if it is not usable; the states."""
-        streams = self._sensors
-        codes = [stream.select(stamp_ns) for stream in streams]
-        chunks = [s.data if code == FRESH else NO_READING for s, code in zip(streams, codes)]
-        readings = np.frombuffer(bytearray().join(chunks)).reshape(-1, 6)
-        if any(codes) or not _all_finite(readings):
-            finite = np.logical_and.reduce(np.isfinite(readings), axis=1)
-            for k, stream in enumerate(streams):
-                if codes[k] == FRESH and not finite[k]:
-                    codes[k] = stream.judge(readings[k])
-                    if codes[k] == INVALID:
-                        readings[k] = np.nan
-                        stream.reject()
-        return readings, np.frombuffer(bytearray(codes), dtype=np.uint8)
-
-    def _angular_accelerations(self, states: States, rates: Array) -> Array:
-        """
-        Return the angular acceleration of each IMU in its axes; mark those that warm up.
-
-        One that warms up counts as missing, its acceleration too. That could be used with the
-        rotation that a neighbour tells through the joints; but the neighbour alone serves the
-        link as well for the tenth of a second that a window takes to fill, and what is used of
-        the link would change twice more after every gap.
-        """
-        accelerations = np.empty((len(self._imus), 3))
-        for k, (imu, state) in enumerate(zip(self._imus, states.tolist())):
-            accelerations[k] = imu.angular_acceleration if state in USED else np.nan
-        if not (_all_finite(accelerations) and _all_finite(rates)):
-            known = np.logical_and.reduce(np.isfinite(accelerations), axis=1)
-            turns = np.logical_and.reduce(np.isfinite(rates), axis=1)
-            accelerations[~(known & turns)] = np.nan
-            for k in np.flatnonzero(~known & turns & np.isin(states, USED)).tolist():
-                states[k] = WARMING
-                self._imus[k].hold_back()
-        return accelerations
-
-
-def _all_finite(values: Array) -> bool:
-    """Tell whether no value is NaN or infinite; quicker than asking each."""
-    total = float(np.vdot(values, values))
-    return total - total == 0.0

@@ -22,6 +22,7 @@ import numpy as np
 from inertial_estimation.config import FtSettings, ImuSettings
 from inertial_estimation.filters.derivatives import Differentiator
 from inertial_estimation.sample import Array, SensorState
+from inertial_estimation.streams.imu_stream import ImuStream
 from inertial_estimation.streams.joint_stream import (
     ACCELERATION,
     POSITION,
@@ -32,7 +33,6 @@ from inertial_estimation.streams.joint_stream import (
 from inertial_estimation.streams.sensor_stream import (
     FRESH,
     FROZEN,
-    ImuStream,
     SensorStream,
 )
 
