@@ -4,16 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.config.checks import LISTS, check, check_listed
-from inertial_estimation.config.files import flatten, load_parameters
+from inertial_estimation.config.checks import LISTS, check
+from inertial_estimation.config.dotted import complete_groups, read_parameters, write_parameters
+from inertial_estimation.config.files import load_parameters
 from inertial_estimation.config.groups import (
-    GROUPS,
     Checked,
     ContactSettings,
     FtSettings,
@@ -21,8 +21,7 @@ from inertial_estimation.config.groups import (
     LinkSensorSettings,
     TouchSettings,
 )
-from inertial_estimation.config.schema import Value, setting, settings_of
-from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.config.schema import Value, setting
 
 NODE_NAME = 'wrench_estimator'
 
@@ -196,7 +195,7 @@ class EstimatorSettings(Checked):
         """Check all values, complete the groups, and check how everything fits together."""
         super().__post_init__()
         for kind, names in LISTS.items():
-            groups = _complete(kind, getattr(self, kind), getattr(self, names))
+            groups = complete_groups(kind, getattr(self, kind), getattr(self, names))
             object.__setattr__(self, kind, groups)
         check(self)
 
@@ -224,23 +223,7 @@ class EstimatorSettings(Checked):
             If a value does not fit, or two values do not fit together.
 
         """
-        top = {s.name: s for s in settings_of(cls)}
-        values: dict[str, Any] = {}
-        groups: dict[str, dict[str, dict[str, Any]]] = {kind: {} for kind in GROUPS}
-        for name, value in flatten(data):
-            kind, _, rest = name.partition('.')
-            owner, _, key = rest.rpartition('.')
-            if kind in GROUPS and owner:
-                group = groups[kind].setdefault(owner, {})
-                group[key] = _read_in_group(kind, name, key, value)
-            elif name in top:
-                values[name] = top[name].read(value)
-            else:
-                raise NameNotFound('parameter', name, [*top, *(f'{k}.<name>' for k in GROUPS)])
-        for kind, group_class in GROUPS.items():
-            check_listed(kind, groups[kind], values.get(LISTS[kind], ()))
-            values[kind] = {name: group_class(**given) for name, given in groups[kind].items()}
-        return cls(**values)
+        return cls(**read_parameters(cls, data))
 
     @classmethod
     def from_yaml(cls, path: str | Path, node: str = NODE_NAME) -> EstimatorSettings:
@@ -276,7 +259,7 @@ class EstimatorSettings(Checked):
             `from_dict` of it gives equal settings.
 
         """
-        return dict(self._flat())
+        return dict(write_parameters(self))
 
     def ft_of(self, name: str) -> FtSettings:
         """
@@ -353,42 +336,3 @@ class EstimatorSettings(Checked):
     def _other_touch(self) -> TouchSettings:
         """Touches at frames that have no settings of their own; asked for at every touch."""
         return TouchSettings(kind=self.touch_kind)
-
-    def _flat(self) -> Iterator[tuple[str, Value]]:
-        """Yield dotted names and values."""
-        for item in settings_of(type(self)):
-            yield item.name, _as_list(getattr(self, item.name))
-        for kind, group_class in GROUPS.items():
-            for name, group in getattr(self, kind).items():
-                for item in settings_of(group_class):
-                    yield f'{kind}.{name}.{item.name}', _as_list(getattr(group, item.name))
-
-
-def _read_in_group(kind: str, name: str, key: str, value: object) -> Any:
-    """Read one setting of a group."""
-    known = {s.name: s for s in settings_of(GROUPS[kind])}
-    if key not in known:
-        prefix = name.rpartition('.')[0]
-        raise NameNotFound('parameter', name, [f'{prefix}.{item}' for item in known])
-    return known[key].read(value, name)
-
-
-def _complete(kind: str, given: object, listed: tuple[str, ...]) -> dict[str, Any]:
-    """Return one group for each listed name, and whatever else was given and says something."""
-    group_class = GROUPS[kind]
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"'{kind}' is {given!r}, expected a dict of {group_class.__name__}")
-    for name, group in given.items():
-        if not isinstance(group, group_class):
-            expected = f'expected {group_class.__name__}(...)'
-            raise ConfigError(f"'{kind}.{name}' is {group!r}, {expected}")
-    # What a name left of the list must not stop `replace` from taking it off.
-    empty = group_class()
-    is_tag = kind == 'ft' and not listed
-    kept = {n: g for n, g in given.items() if n in listed or g != empty or is_tag}
-    return {**dict.fromkeys(listed, empty), **kept}
-
-
-def _as_list(value: Any) -> Value:
-    """Return a tuple as the list that ROS has for it."""
-    return list(value) if isinstance(value, tuple) else value
