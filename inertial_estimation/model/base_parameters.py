@@ -1,0 +1,378 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Base parameters: the fewest numbers that say all that rows say of the unknowns [S 29-39].
+
+Of the columns of a regressor Y the first independent ones are kept, and the others, which are
+combinations of those, are grouped with them: ``beta = K x`` and ``Y x = Y[:, independent] beta``.
+Which columns come first decides how well these are conditioned: on the WAM masses first gives a
+condition number two hundred times that of the order of S (`conditioning_order`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import InertialEstimationError, NameNotFound, ShapeError
+from inertial_estimation.table import Table
+
+Array = NDArray[np.float64]
+
+INDEPENDENT = 1e-8
+"""A column that takes part in vanishing combinations by less than this is independent of them."""
+EXCITED = 1e-8
+"""Singular values of measured rows below this share of the largest say nothing."""
+SHOWN = 1e-9
+"""Smaller factors are round-off and not printed."""
+_INERTIA_THEN_MOMENT_THEN_MASS = (4, 5, 7, 6, 8, 9, 1, 2, 3, 0)
+
+
+def conditioning_order(n_links: int, n_extras: int = 0) -> NDArray[np.intp]:
+    """
+    Return the order of columns that conditions well [S 13].
+
+    Links from the root outwards; of each its inertia, its first moment, then its mass. The other
+    unknowns come last.
+
+    Parameters
+    ----------
+    n_links : int
+        Links, each with ten columns as in `model.inertia`; parents before children.
+    n_extras : int
+        Columns after those.
+
+    Returns
+    -------
+    ndarray of int, shape (10 n_links + n_extras,)
+
+    """
+    of_one = np.array(_INERTIA_THEN_MOMENT_THEN_MASS)
+    links = (10 * np.arange(n_links)[:, None] + of_one).reshape(-1)
+    return np.concatenate([links, 10 * n_links + np.arange(n_extras)]).astype(np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class BaseParameters:
+    """Which columns are kept and how the others are grouped with them."""
+
+    independent: NDArray[np.intp]
+    """Columns that are kept, shape (n_base,), in the order in which they were taken."""
+    grouping: Array
+    """K, shape (n_base, n); the identity in the columns that are kept [S 39]."""
+
+    @classmethod
+    def of_null_space(
+        cls, null_space: Array, order: Sequence[int] | NDArray[np.intp] | None = None
+    ) -> BaseParameters:
+        """
+        Group columns whose combinations are known to vanish.
+
+        Parameters
+        ----------
+        null_space : ndarray, shape (n, k)
+            Independent directions that the regressor maps to zero, as from `identifiable`.
+        order : sequence of int, shape (n,), optional
+            Columns, those to keep first. Default: as if all were of links, `conditioning_order`.
+
+        Returns
+        -------
+        BaseParameters
+
+        Raises
+        ------
+        ShapeError
+            If the order is none of the columns.
+        InertialEstimationError
+            If the directions are not independent.
+
+        """
+        chosen = _checked_order(order, len(null_space))
+        n_directions = null_space.shape[1]
+        if np.linalg.matrix_rank(null_space) < n_directions:
+            raise InertialEstimationError(f'the {n_directions} directions are not independent')
+        directions = np.linalg.qr(null_space)[0]
+        dependent = _last_independent_rows(directions, chosen)
+        dropped = set(dependent)
+        independent = np.array([k for k in chosen if k not in dropped], dtype=np.intp)
+        grouping = np.zeros((len(independent), len(null_space)))
+        grouping[np.arange(len(independent)), independent] = 1.0
+        if dependent:
+            # Y_b N_b + Y_d N_d = 0, so that Y_d = Y_b K_d.
+            grouping[:, dependent] = -np.linalg.solve(
+                directions[dependent].T, directions[independent].T
+            ).T
+        return cls(independent, grouping)
+
+    @classmethod
+    def of_regressor(
+        cls,
+        Y: Array,
+        order: Sequence[int] | NDArray[np.intp] | None = None,
+        tolerance: float = EXCITED,
+    ) -> BaseParameters:
+        """
+        Group the columns of a measured regressor: what was not excited is not kept.
+
+        Parameters
+        ----------
+        Y : ndarray, shape (m, n)
+            Rows, or the triangle of their `Information`.
+        order : sequence of int, shape (n,), optional
+            As in `of_null_space`.
+        tolerance : float
+            Singular values of Y, its columns scaled to length one, below this share of the
+            largest count as zero.
+
+        Returns
+        -------
+        BaseParameters
+
+        """
+        return cls.of_null_space(unexcited_directions(Y, tolerance), order)
+
+    @property
+    def rank(self) -> int:
+        """Number of base parameters."""
+        return len(self.independent)
+
+    def of(self, x: Array) -> Array:
+        """
+        Return the base parameters of all unknowns [S 38].
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., n)
+            Unknowns, as standard parameters.
+
+        Returns
+        -------
+        ndarray, shape (..., n_base)
+
+        """
+        return np.asarray(x @ self.grouping.T)
+
+    def standard(self, base: Array, prior: Array) -> Array:
+        """
+        Return the unknowns nearest to a prior that have given base parameters [A after 32].
+
+        Parameters
+        ----------
+        base : ndarray, shape (n_base,)
+            Base parameters.
+        prior : ndarray, shape (n,)
+            Where the rows say nothing it stays.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+
+        """
+        lacking = base - self.of(prior)
+        gram = self.grouping @ self.grouping.T
+        return np.asarray(prior + self.grouping.T @ np.linalg.solve(gram, lacking))
+
+    def basis(self) -> Array:
+        """Return orthonormal columns of the identifiable subspace, shape (n, n_base) [T 7.9]."""
+        return np.asarray(np.linalg.qr(self.grouping.T)[0])
+
+    def combinations(self, names: Sequence[str]) -> list[str]:
+        """
+        Return what each base parameter is a combination of.
+
+        Parameters
+        ----------
+        names : sequence of str, shape (n,)
+            Names of the columns.
+
+        Returns
+        -------
+        list of str
+            As ``upper.Ixx - 0.25 lower.m``, the column that is kept first.
+
+        """
+        found = []
+        for kept, row in zip(self.independent.tolist(), self.grouping, strict=True):
+            others = [k for k in np.flatnonzero(np.abs(row) > SHOWN).tolist() if k != kept]
+            found.append(names[kept] + ''.join(_term(row[k], names[k]) for k in others))
+        return found
+
+    def table(self, names: Sequence[str], values: Array | None = None) -> Table:
+        """
+        Return the groupings as a table.
+
+        Parameters
+        ----------
+        names : sequence of str, shape (n,)
+            Names of the columns.
+        values : ndarray, shape (n_base,), optional
+            Base parameters to show beside.
+
+        Returns
+        -------
+        Table
+
+        """
+        texts = self.combinations(names)
+        rows = [(str(k + 1), text) for k, text in enumerate(texts)]
+        columns: tuple[str, ...] = ('', 'combination')
+        if values is not None:
+            columns = (*columns, 'value')
+            rows = [(*row, f'{v:.6g}') for row, v in zip(rows, values, strict=True)]  # type: ignore[misc]
+        return Table(f'{self.rank} base parameters of {len(names)}', columns, tuple(rows))
+
+    @classmethod
+    def parse(cls, combinations: Sequence[str], names: Sequence[str]) -> BaseParameters:
+        """
+        Read combinations as `combinations` writes them; parentheses may share a factor.
+
+        Parameters
+        ----------
+        combinations : sequence of str
+            As ``upper.Ixx - 0.25 (lower.m + hand.m)``; the first name of each is kept.
+        names : sequence of str, shape (n,)
+            Names of the columns.
+
+        Returns
+        -------
+        BaseParameters
+
+        Raises
+        ------
+        NameNotFound
+            If a combination holds another name.
+        InertialEstimationError
+            If it cannot be read.
+
+        """
+        index = {name: k for k, name in enumerate(names)}
+        grouping = np.zeros((len(combinations), len(index)))
+        independent = []
+        for row, text in zip(grouping, combinations, strict=True):
+            factors = parse_combination(text)
+            for name, factor in factors.items():
+                if name not in index:
+                    raise NameNotFound('unknown', name, names, where=f"'{text}' needs it")
+                row[index[name]] += factor
+            independent.append(index[next(iter(factors))])
+        return cls(np.array(independent, dtype=np.intp), grouping)
+
+
+def parse_combination(text: str) -> dict[str, float]:
+    """
+    Return the factor of each name of a linear combination.
+
+    Parameters
+    ----------
+    text : str
+        As ``a - 1.1 b + 0.3 (c + d)``.
+
+    Returns
+    -------
+    dict of str to float
+
+    Raises
+    ------
+    InertialEstimationError
+        If it is not of that form.
+
+    """
+    found: dict[str, float] = {}
+    outer, sign, factor = 1.0, 1.0, 1.0
+    wants_name = True
+    for token in text.replace('(', ' ( ').replace(')', ' ) ').split():
+        if token in '+-':
+            sign, factor, wants_name = (1.0 if token == '+' else -1.0), 1.0, True
+        elif token == '(':
+            outer, sign, factor = sign * factor, 1.0, 1.0
+        elif token == ')':
+            outer = 1.0
+        elif _is_number(token):
+            factor = float(token)
+        elif not wants_name:
+            raise InertialEstimationError(f"'{text}' lacks a sign before '{token}'")
+        else:
+            found[token] = found.get(token, 0.0) + outer * sign * factor
+            sign, factor, wants_name = 1.0, 1.0, False
+    if not found or wants_name:
+        raise InertialEstimationError(f"'{text}' is no combination such as 'a - 1.1 (b + c)'")
+    return found
+
+
+def unexcited_directions(Y: Array, tolerance: float = EXCITED) -> Array:
+    """
+    Return the directions that measured rows say nothing of.
+
+    Parameters
+    ----------
+    Y : ndarray, shape (m, n)
+        Rows, or their triangle.
+    tolerance : float
+        As in `BaseParameters.of_regressor`.
+
+    Returns
+    -------
+    ndarray, shape (n, n - rank)
+        Independent columns.
+
+    Raises
+    ------
+    ShapeError
+        If Y is no matrix.
+
+    """
+    if Y.ndim != 2:
+        raise ShapeError('Y', ('m', 'n'), Y.shape)
+    scales = np.linalg.norm(Y, axis=0)
+    largest = scales.max(initial=0.0) or 1.0
+    scales[scales < np.finfo(float).eps * largest] = largest
+    triangle = np.linalg.qr(Y / scales, mode='r')
+    _, values, right = np.linalg.svd(triangle, full_matrices=True)
+    rank = int(np.sum(values > tolerance * values.max(initial=0.0)))
+    return np.asarray(np.linalg.qr(right[rank:].T / scales[:, None])[0])
+
+
+def _checked_order(order: Sequence[int] | NDArray[np.intp] | None, n: int) -> NDArray[np.intp]:
+    """Return the order of the columns; it must hold each once."""
+    if order is None:
+        return conditioning_order(n // 10, n % 10)
+    chosen = np.asarray(order, dtype=np.intp)
+    if sorted(chosen.tolist()) != list(range(n)):
+        raise ShapeError('order', (n,), chosen.shape, 'each column once')
+    return chosen
+
+
+def _last_independent_rows(directions: Array, order: NDArray[np.intp]) -> list[int]:
+    """Return the rows that can be solved for, those at the end of the order first."""
+    found: list[int] = []
+    taken = np.zeros((0, directions.shape[1]))
+    for k in order[::-1]:
+        rest = directions[k]
+        # Twice is enough: what is left of the first pass is orthogonal only to round-off.
+        for _ in range(2):
+            rest = rest - (taken @ rest) @ taken
+        length = float(np.linalg.norm(rest))
+        if length > INDEPENDENT:
+            found.append(int(k))
+            taken = np.vstack([taken, rest / length])
+        if len(found) == directions.shape[1]:
+            break
+    return found
+
+
+def _term(factor: float, name: str) -> str:
+    """Return a further term of a combination."""
+    size = f'{abs(factor):.9g} ' if abs(abs(factor) - 1.0) > SHOWN else ''
+    return f' {"-" if factor < 0 else "+"} {size}{name}'
+
+
+def _is_number(token: str) -> bool:
+    """Return whether a word is a number."""
+    try:
+        float(token)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,365 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Which combinations of inertial parameters rows of the equations of motion tell of at all.
+
+Two ways to the same subspace. From structure: what a link may hand to its neighbour across a
+joint without anybody noticing, joint by joint, so that every decision about a rank is one of ten
+columns (the idea of Wensing, Niemeyer and Slotine, 2017: transfers across joints, and motions
+that a link never makes). From numbers: the null space of the regressor at random states.
+
+A mass on the axis of a revolute joint can belong to either side of it: three directions. A
+rotational inertia can belong to either side of a prismatic joint: six.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import replace
+from enum import Enum
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.model.motion_spans import (
+    N_STATE,
+    NEGLIGIBLE,
+    Crossing,
+    added_states,
+    carried_states,
+    complement,
+    congruence,
+    inertia_functionals,
+    span,
+    wrench_functionals,
+)
+from inertial_estimation.model.regressor import submodel_regressors
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import Imu
+from inertial_estimation.model.submodels import Submodel
+from inertial_estimation.sample import SampleBatch
+
+Array = NDArray[np.float64]
+
+STATES_PER_COLUMN = 0.5
+"""Random states for each column of a regressor: rows outnumber columns at least threefold."""
+
+
+class Rows(str, Enum):
+    """What is measured of a submodel; each value names it."""
+
+    WRENCH = 'wrench'
+    """The whole wrench on the submodel, so the torques of its joints as well [T 7.4]."""
+    TORQUES = 'torques'
+    """The torques of its joints only [T 7.5]."""
+
+
+def structural_null_space(robot: Robot, submodel: Submodel, rows: Rows = Rows.WRENCH) -> Array:
+    """
+    Return the directions that no row tells of, from the tree and its joints.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links and joints. With a fixed link the motions are those that its joints can make,
+        otherwise any.
+    submodel : Submodel
+        Of that robot.
+    rows : Rows
+        What is measured.
+
+    Returns
+    -------
+    ndarray, shape (10 n_links, n - rank)
+        Orthonormal columns; ten rows for each link of the submodel, in its order.
+
+    Raises
+    ------
+    ModelError
+        If only torques are measured and the fixed link is not the root of the submodel: they
+        balance a wrench there that nobody measures.
+
+    """
+    if rows is Rows.TORQUES and robot.fixed_frame:
+        if robot.frame(robot.fixed_frame)[0] != submodel.root:
+            raise ModelError(
+                f"submodel '{submodel.name}' does not have the fixed link as its root: what its "
+                'joint torques tell is not known from structure; use `numeric_null_space`'
+            )
+        walk: _Walk = _FixedTorques(robot)
+    elif rows is Rows.TORQUES:
+        walk = _FreeTorques()
+    else:
+        walk = _Wrenches(robot)
+    return _collect(robot, submodel, walk)
+
+
+def numeric_null_space(
+    robot: Robot, submodel: Submodel, rows: Rows = Rows.WRENCH, seed: int = 0
+) -> Array:
+    """
+    Return the directions that no row tells of, from regressors at random states.
+
+    Parameters
+    ----------
+    robot : Robot
+        As in `structural_null_space`.
+    submodel : Submodel
+        Of that robot.
+    rows : Rows
+        What is measured.
+    seed : int
+        Of the random states.
+
+    Returns
+    -------
+    ndarray, shape (10 n_links, n - rank)
+        As in `structural_null_space`.
+
+    """
+    n = 10 * len(submodel.links)
+    samples = random_states(robot, int(np.ceil(STATES_PER_COLUMN * n)) + 8, seed)
+    found = submodel_regressors(excitable(robot), samples, [submodel])[0]
+    stacked = (found.wrench if rows is Rows.WRENCH else found.torques).reshape(-1, n)
+    scales = np.linalg.norm(stacked, axis=0)
+    # A column of round-off must not be made as large as the others.
+    largest = scales.max() or 1.0
+    scales[scales < NEGLIGIBLE * largest] = largest
+    return orthonormal(complement(stacked / scales) / scales[:, None])
+
+
+def random_states(robot: Robot, n: int, seed: int = 0) -> SampleBatch:
+    """
+    Return motions that excite all that can be excited, for the robot of `excitable`.
+
+    Parameters
+    ----------
+    robot : Robot
+        Joints.
+    n : int
+        Number of instants.
+    seed : int
+        Of the random numbers.
+
+    Returns
+    -------
+    SampleBatch
+
+    """
+    rng = np.random.default_rng(seed)
+    joints = len(robot.joint_names)
+    floating = 0 if robot.fixed_frame else 1
+    return SampleBatch(
+        stamp_ns=np.arange(n),
+        positions=rng.uniform(-np.pi, np.pi, (n, joints)),
+        velocities=rng.normal(0.0, 2.0, (n, joints)),
+        accelerations=rng.normal(0.0, 8.0, (n, joints)),
+        angular_velocities=rng.normal(0.0, 2.0, (n, floating, 3)),
+        proper_accelerations=rng.normal(0.0, 8.0, (n, floating, 3)),
+        angular_accelerations=rng.normal(0.0, 8.0, (n, floating, 3)),
+        ft_readings=np.zeros((n, len(robot.ft_sensors), 6)),
+    )
+
+
+def excitable(robot: Robot) -> Robot:
+    """
+    Return the robot with the motion of its root given, or of its fixed link, and of nothing else.
+
+    Several IMUs with random readings would move in ways that no robot can.
+
+    Parameters
+    ----------
+    robot : Robot
+        Any.
+
+    Returns
+    -------
+    Robot
+
+    """
+    if robot.fixed_frame:
+        return replace(robot, imus=())
+    return replace(robot, imus=(Imu('root', robot.links[0].name, 0, np.eye(4)),))
+
+
+def orthonormal(columns: Array) -> Array:
+    """
+    Return orthonormal columns that span the same space, each of them independent.
+
+    Parameters
+    ----------
+    columns : ndarray, shape (n, k)
+        Independent columns.
+
+    Returns
+    -------
+    ndarray, shape (n, k)
+
+    """
+    return np.asarray(np.linalg.qr(columns)[0])
+
+
+def subspace_distance(one: Array, other: Array) -> float:
+    """
+    Return the sine of the largest angle between two subspaces; 1 if their dimensions differ.
+
+    Parameters
+    ----------
+    one, other : ndarray, shape (n, k)
+        Orthonormal columns.
+
+    Returns
+    -------
+    float
+
+    """
+    if one.shape != other.shape:
+        return 1.0
+    if not one.size:
+        return 0.0
+    return float(np.linalg.norm(other - one @ (one.T @ other), 2))
+
+
+class _Walk:
+    """What one kind of rows makes of a tree, from link to link away from where motion is known."""
+
+    def start(self) -> tuple[Array, Array]:
+        """Return what moves and what is seen of the first link."""
+        raise NotImplementedError
+
+    def cross(self, moves: Array, seen: Array, crossing: Crossing) -> tuple[Array, Array, Array]:
+        """Return the same of the next link, and what is seen of it by moving against this one."""
+        raise NotImplementedError
+
+
+class _Wrenches(_Walk):
+    """All rows of the wrench; what moves are the states of a link and its angular velocities."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.rest = _proper_acceleration(robot) if robot.fixed_frame else None
+
+    def start(self) -> tuple[Array, Array]:
+        """Return the states of a free link, or of one at rest, with the span of its velocities."""
+        if self.rest is None:
+            return _states_with(np.eye(N_STATE), np.eye(3)), np.eye(10)
+        state = np.concatenate([self.rest, np.zeros(9)])[None]
+        return _states_with(state, np.zeros((0, 3))), span(wrench_functionals(state))
+
+    def cross(self, moves: Array, seen: Array, crossing: Crossing) -> tuple[Array, Array, Array]:
+        """Carry states and velocities across; the joint's own rates add theirs."""
+        states, velocities = _states_of(moves)
+        before = span(np.vstack([velocities @ H[:3, :3] for H in crossing.poses]))
+        added = added_states(crossing.motion, before)
+        carried = np.vstack([states @ carried_states(H).T for H in crossing.poses])
+        everything = span(np.vstack([carried, added]))
+        turning = span(np.vstack([before, crossing.motion[None, 3:]]))
+        own = np.vstack([wrench_functionals(added), _changes(seen, crossing)])
+        after = span(wrench_functionals(everything))
+        return _states_with(everything, turning), after, span(own)
+
+
+class _FixedTorques(_Walk):
+    """Torques of a robot on a fixed base; what moves are twists, that of gravity among them."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.gravity = np.concatenate([_proper_acceleration(robot), np.zeros(3)])
+
+    def start(self) -> tuple[Array, Array]:
+        """Return gravity, which accelerates a base that nothing is seen of."""
+        return self.gravity[None], np.zeros((0, 10))
+
+    def cross(self, moves: Array, seen: Array, crossing: Crossing) -> tuple[Array, Array, Array]:
+        """Carry twists across and add the joint's own: they are the columns of Jacobians."""
+        carried = np.vstack([moves @ _action_inverse(H).T for H in crossing.poses])
+        twists = span(np.vstack([carried, crossing.motion[None]]))
+        row = inertia_functionals(crossing.motion, twists)
+        before = np.vstack([seen @ congruence(H) for H in crossing.poses])
+        own = np.vstack([row, _changes(seen, crossing)])
+        return twists, span(np.vstack([before, row])), span(own)
+
+
+class _FreeTorques(_Walk):
+    """Torques of a robot whose base moves in any way; nothing need be kept of motions."""
+
+    def start(self) -> tuple[Array, Array]:
+        """Return a base that nothing is seen of."""
+        return np.zeros((0, 0)), np.zeros((0, 10))
+
+    def cross(self, moves: Array, seen: Array, crossing: Crossing) -> tuple[Array, Array, Array]:
+        """Add the joint's own row at every state."""
+        wrenches = wrench_functionals(np.eye(N_STATE)).reshape(N_STATE, 6, 10)
+        row = np.einsum('i,sij->sj', crossing.motion, wrenches)
+        before = np.vstack([seen @ congruence(H) for H in crossing.poses])
+        own = np.vstack([row, _changes(seen, crossing)])
+        return moves, span(np.vstack([before, row])), span(own)
+
+
+def _collect(robot: Robot, submodel: Submodel, walk: _Walk) -> Array:
+    """Return what each link of a submodel may hand to the one before it, and the first one's."""
+    within = {k: column for column, k in enumerate(submodel.links)}
+    start = robot.frame(robot.fixed_frame)[0] if robot.fixed_frame else submodel.root
+    order = _order(robot, start, within if start in within else range(len(robot.links)))
+    known: dict[int, tuple[Array, Array]] = {order[0][0]: walk.start()}
+    inner = np.zeros((10 * len(submodel.links), 0))
+    for link, before, crossing in order:
+        own, handed = np.zeros((0, 10)), None
+        if crossing is not None:
+            moves, seen, own = walk.cross(*known[before], crossing)
+            known[link] = moves, seen
+            handed = congruence(crossing.poses[0]) if before in within else None
+        if link not in within:
+            continue
+        given = complement(own if handed is not None else known[link][1])
+        columns = np.zeros((len(inner), given.shape[1]))
+        columns[10 * within[link] :][:10] = given
+        if handed is not None:
+            columns[10 * within[before] :][:10] = -handed @ given
+        inner = np.hstack([inner, columns])
+    return orthonormal(inner)
+
+
+def _order(
+    robot: Robot, start: int, chosen: Container[int]
+) -> Sequence[tuple[int, int, Crossing | None]]:
+    """Return each link, the one before it and what is between, from where motion is known."""
+    order: list[tuple[int, int, Crossing | None]] = [(start, -1, None)]
+    for link, before, _ in order:
+        for k, other in enumerate(robot.links):
+            if other.parent == link and k != before and k in chosen:
+                order.append((k, link, Crossing.outwards(other.P_H_L, other.motion)))
+        parent = robot.links[link].parent
+        if parent >= 0 and parent != before and parent in chosen:
+            here = robot.links[link]
+            order.append((parent, link, Crossing.inwards(here.P_H_L, here.motion)))
+    return order
+
+
+def _proper_acceleration(robot: Robot) -> Array:
+    """Return that of the fixed link, in its own axes [m/s^2]."""
+    _, L_H_fixed = robot.frame(robot.fixed_frame)
+    return np.asarray(-L_H_fixed[:3, :3] @ robot.gravity)
+
+
+def _changes(seen: Array, crossing: Crossing) -> Array:
+    """Return what of the link before shows that the next one moves against it."""
+    first, *others = (seen @ congruence(H) for H in crossing.poses)
+    return np.vstack([np.zeros((0, 10)), *(other - first for other in others)])
+
+
+def _states_with(states: Array, velocities: Array) -> Array:
+    """Return states and angular velocities as one array, (k, 15)."""
+    top = np.hstack([states, np.zeros((len(states), 3))])
+    return np.vstack([top, np.hstack([np.zeros((len(velocities), N_STATE)), velocities])])
+
+
+def _states_of(moves: Array) -> tuple[Array, Array]:
+    """Undo `_states_with`."""
+    turning = moves[:, N_STATE:].any(axis=1)
+    return moves[~turning, :N_STATE], moves[turning, N_STATE:]
+
+
+def _action_inverse(H: Array) -> Array:
+    """Return the map of twists of a link to those of a frame fixed to it, shape (6, 6)."""
+    return np.asarray(pin.SE3(H).toActionMatrixInverse())
