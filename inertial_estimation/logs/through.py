@@ -13,7 +13,7 @@ from inertial_estimation.building import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
-from inertial_estimation.estimation.sides import find_sides
+from inertial_estimation.estimation.sides import Side, find_sides
 from inertial_estimation.logs.check_figures import ThroughReport
 from inertial_estimation.logs.replay import Replay, Through
 from inertial_estimation.logs.situations import Situation
@@ -113,18 +113,17 @@ def _ways(
         measured = {robot.ft_sensors[k].child: robot.ft_sensors[k].name for k in fts}
         for joint, frame in zip(found.joints, found.frames):
             k = links[frame]
-            if k in measured:
-                way = f'measured by FT {measured[k]}'
-            else:
-                side = sides[k]
-                where = 'away from' if side.away else 'towards'
-                sensors = ', '.join(robot.ft_sensors[s].name for s in side.sensors)
-                way = (
-                    f'sum over {len(side.links)} links {where} the root, '
-                    f'{f"FT {sensors}" if sensors else "no FT sensor"}'
-                )
+            way = f'measured by FT {measured[k]}' if k in measured else _sum(robot, sides[k])
             counts[joint][way] += len(situation.rows)
     return {
         joint: [f'{way} ({count / n:.0%})' for way, count in ways.most_common()]
         for joint, ways in counts.items()
     }
+
+
+def _sum(robot: Robot, side: Side) -> str:
+    """Say which sum a wrench is."""
+    links = '1 link' if len(side.links) == 1 else f'{len(side.links)} links'
+    sensors = ', '.join(robot.ft_sensors[k].name for k in side.sensors)
+    where = 'away from' if side.away else 'towards'
+    return f'sum over {links} {where} the root, {f"FT {sensors}" if sensors else "no FT sensor"}'

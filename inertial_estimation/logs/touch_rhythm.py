@@ -50,12 +50,13 @@ class TouchRhythm:
         Parameters
         ----------
         stamp_ns : int
-            Its stamp [ns].
+            Its stamp [ns]; one of zero says nothing.
         frame : str
             Frame that is felt.
 
         """
-        self._stamps.setdefault(frame, []).append(stamp_ns)
+        if stamp_ns > 0:
+            self._stamps.setdefault(frame, []).append(stamp_ns)
 
     @property
     def lapses(self) -> tuple[Lapse, ...]:
