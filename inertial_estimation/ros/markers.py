@@ -18,6 +18,7 @@ from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.conversions import NANOSECONDS, ns_to_stamp
 from inertial_estimation.ros.state_markers import (
+    health_balls,
     health_markers,
     momentum_markers,
     sensor_markers,
@@ -65,6 +66,7 @@ class MarkerOutput:
         )
         self._period_ns = round(NANOSECONDS / rate) if rate else 0
         self._wrenches = WrenchMarkers()
+        self._balls = health_balls(robot)
         self._shown_ns = self._state_ns = 0
 
     @property
@@ -111,7 +113,7 @@ class MarkerOutput:
     def _state(self, sample: Sample, estimate: WrenchEstimate) -> list[Marker]:
         """Return what changes seldom."""
         return [
-            *health_markers(self._robot, estimate),
+            *health_markers(self._balls, estimate),
             *sensor_markers(self._robot, sample),
             *uninformed_markers(self._robot, self._uninformed(estimate)),
             *momentum_markers(self._robot, self._momentum()),

@@ -26,35 +26,54 @@ ABOVE_ROOT = 0.3
 """Height of the text of the momentum check over the root link's origin [m]."""
 
 
-def health_markers(robot: Robot, estimate: WrenchEstimate) -> list[Marker]:
+def health_balls(robot: Robot) -> list[list[Marker]]:
     """
-    Return a ball at the centre of mass of each link, in the colour of its submodel.
+    Return a ball at the centre of mass of each link, of no colour yet.
 
     Parameters
     ----------
     robot : Robot
         Links and submodels.
+
+    Returns
+    -------
+    list of list of Marker
+        Those of each submodel; links without mass have none.
+
+    """
+    balls: list[list[Marker]] = [[] for _ in robot.submodels]
+    for of_submodel, submodel in zip(balls, robot.submodels):
+        for link in submodel.links:
+            mass, first_moment = robot.parameters[link, 0], robot.parameters[link, 1:4]
+            if mass <= 0.0:
+                continue
+            ball = solid('health', link, Marker.SPHERE, LIFETIME)
+            place(ball, robot.links[link].name, (first_moment / mass).tolist())
+            of_submodel.append(size(ball, *[float(BALL * np.cbrt(mass))] * 3))
+    return balls
+
+
+def health_markers(balls: list[list[Marker]], estimate: WrenchEstimate) -> list[Marker]:
+    """
+    Return the balls of links in the colours of their submodels.
+
+    Parameters
+    ----------
+    balls : list of list of Marker
+        From `health_balls`; they are changed.
     estimate : WrenchEstimate
         Of one instant.
 
     Returns
     -------
     list of Marker
-        Links without mass have none.
 
     """
-    markers = []
-    for submodel, quality in zip(robot.submodels, estimate.submodel_quality.tolist()):
+    for of_submodel, quality in zip(balls, estimate.submodel_quality.tolist()):
         colour = health_colour(quality)
-        for link in submodel.links:
-            mass, first_moment = robot.parameters[link, 0], robot.parameters[link, 1:4]
-            if mass <= 0.0:
-                continue
-            ball = solid('health', link, Marker.SPHERE, LIFETIME)
+        for ball in of_submodel:
             ball.color = colour
-            place(ball, robot.links[link].name, (first_moment / mass).tolist())
-            markers.append(size(ball, *[float(BALL * np.cbrt(mass))] * 3))
-    return markers
+    return [ball for of_submodel in balls for ball in of_submodel]
 
 
 def sensor_markers(robot: Robot, sample: Sample) -> list[Marker]:

@@ -3,8 +3,8 @@
 """
 What rviz is given to draw: which markers there are, where, how long and in which colour.
 
-Not covered: the picture that rviz makes of them, and the colours of submodels
-(test_conversions.py).
+Not covered: the picture that rviz makes of them; each colour of submodels is in
+test_conversions.py.
 """
 
 from pathlib import Path
@@ -34,6 +34,8 @@ from inertial_estimation.ros.marker_colours import (
     YELLOW,
 )
 from inertial_estimation.ros.state_markers import (
+    health_balls,
+    health_markers,
     momentum_markers,
     sensor_markers,
     uninformed_markers,
@@ -148,6 +150,20 @@ def test_the_colour_of_an_arrow_says_how_it_came_about(estimate, quality, colour
     assert [marker.color for marker in found['force']] == [colour] * 3
 
 
+def test_links_are_balls_in_the_colour_of_their_submodel(robot, estimate):
+    flags = np.zeros_like(estimate.submodel_quality)
+    flags[1] = Quality.MISSING
+    markers = health_markers(health_balls(robot), estimate._replace(submodel_quality=flags))
+    red = {marker.id for marker in markers if marker.color == RED}
+    assert red == set(robot.submodels[1].links)
+    assert {marker.id for marker in markers} == set(range(len(robot.links)))
+    for marker in markers:
+        mass, moment = robot.parameters[marker.id, 0], robot.parameters[marker.id, 1:4]
+        at = corner(marker.pose.position)
+        np.testing.assert_allclose(at, moment / mass, atol=ROUND_OFF)
+        assert marker.header.frame_id == robot.link_names[marker.id]
+
+
 def test_sensors_that_are_not_whole_are_marked_where_they_sit(robot, rng):
     sample = random_sample(robot, rng)
     assert sensor_markers(robot, sample) == []
@@ -191,8 +207,9 @@ def test_every_kind_is_in_the_rviz_file_and_can_be_switched_off(robot, estimate,
         *sensor_markers(robot, lost),
         *uninformed_markers(robot, ['neck']),
         *momentum_markers(robot, 'wrong'),
+        *health_markers(health_balls(robot), estimate),
     ]
-    assert {*by_kind(markers), 'health'} == set(listed)
+    assert set(by_kind(markers)) == set(listed)
 
 
 @pytest.fixture
