@@ -75,6 +75,33 @@ def test_covariance_is_that_of_filtered_noise(name, rng):
     )
 
 
+@pytest.mark.parametrize('smooth', [False, True])
+@pytest.mark.parametrize('name', ['savitzky_golay', 'kalman'])
+def test_covariance_at_an_instant_in_the_past(name, smooth, rng):
+    """Joints and gyroscopes alike, as an IMU has the first two of the signals."""
+    lag = 10
+    delay = lag / RATE
+
+    def make(n):
+        if name == 'kalman':
+            return KalmanFilter(n, DEVIATION, 3.0, delay)
+        return SavitzkyGolayFilter(n, 0.1, 3)
+
+    weights = filter_weights(make(1), RATE, delay=delay, smooth=smooth)
+    covariance = joint_covariance(DEVIATION, weights)
+    differentiator = make(CHANNELS)
+    noise = rng.normal(0.0, DEVIATION, (256, CHANNELS))
+    newest = feed(differentiator, noise)
+    signals = differentiator.evaluate_at(newest - round(1e9 * delay))
+    if not smooth:
+        signals[0] = noise[-1 - lag]
+    size = np.sqrt(np.diag(covariance))
+    scale = np.outer(size, size)
+    np.testing.assert_allclose(np.cov(signals) / scale, covariance / scale, atol=2 * SAMPLED)
+    turns = imu_covariance(DEVIATION, 1.0, weights)[::2, ::2]
+    np.testing.assert_allclose(turns, covariance[:2, :2], rtol=EXACT)
+
+
 def test_a_value_that_is_not_smoothed_is_one_sample():
     weights = filter_weights(SavitzkyGolayFilter(1, 0.1, 3), RATE, delay=0.02)
     np.testing.assert_array_equal(np.flatnonzero(weights[0]), [weights.shape[1] - 11])
