@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Bounds of a problem as rows: ``low <= rows @ x <= high``; all of `Bounds` are linear."""
+"""Bounds on parameters as linear inequalities, each with a name."""
 
 from __future__ import annotations
 
@@ -10,95 +10,163 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.model.inertia import pseudo_inertia
 
 Array = NDArray[np.float64]
 
-_Row = tuple[Array, float, float, str]
+SIDES = ((1.0, 'least'), (-1.0, 'greatest'))
+"""A lower bound is ``x >= l``, an upper one ``-x >= -u``."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearBounds:
-    """Rows, infinite on the side where nothing is known."""
+    """Inequalities ``rows @ x >= limits`` on all unknowns."""
 
     rows: Array
     """Shape (k, n)."""
-    low: Array
-    """Shape (k,)."""
-    high: Array
+    limits: Array
     """Shape (k,)."""
     names: tuple[str, ...]
-    """What each row bounds, for messages."""
+    """What each is about."""
 
     @classmethod
     def of(cls, problem: Problem) -> LinearBounds:
         """
-        Return the bounds of a problem; without consistency, which is not linear.
+        Return the bounds of a problem that are finite.
+
+        A centre of mass is bounded by ``mc - l m >= 0``, which is linear and, for a positive
+        mass, the same; an ellipsoid by ``tr(Q J) >= 0`` [W].
 
         Parameters
         ----------
         problem : Problem
-            With or without bounds.
+            With bounds.
 
         Returns
         -------
         LinearBounds
 
+        Raises
+        ------
+        ModelError
+            If a least value is above the greatest, with the bounds' names.
+
         """
-        found = [
-            row
-            for row in (*_of_links(problem), *_of_totals(problem), *_of_extras(problem))
-            if np.isfinite(row[1:3]).any()
-        ]
-        rows = np.array([row for row, _, _, _ in found]).reshape(-1, len(problem.unknowns))
-        low, high = (np.array([row[k] for row in found], dtype=np.float64) for k in (1, 2))
-        return cls(rows, low, high, tuple(name for *_, name in found))
+        _require_order(problem)
+        found = [*_masses(problem), *_centers(problem), *_ellipsoids(problem)]
+        found += [*_total(problem), *_extras(problem)]
+        n = len(problem.unknowns)
+        rows = np.array([row for row, _, _ in found]).reshape(-1, n)
+        limits = np.array([limit for _, limit, _ in found])
+        return cls(rows, limits, tuple(name for _, _, name in found))
+
+    def slack(self, x: Array) -> Array:
+        """
+        Return how far unknowns are inside each bound.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n,)
+            Unknowns.
+
+        Returns
+        -------
+        ndarray, shape (k,)
+            Negative outside.
+
+        """
+        return np.asarray(self.rows @ x - self.limits)
 
 
-def _unit(problem: Problem, column: int) -> Array:
-    """Return a row that picks one unknown."""
+Row = tuple[Array, float, str]
+
+
+def _pairs(bounds: Array) -> Iterator[tuple[int, float, float, str]]:
+    """Return index, sign, limit and side of each finite bound of pairs, shape (k, 2)."""
+    for k, pair in enumerate(bounds):
+        for value, (sign, side) in zip(pair, SIDES, strict=True):
+            if np.isfinite(value):
+                yield k, sign, sign * float(value), side
+
+
+def _row(problem: Problem, columns: slice | int, values: Array | float) -> Array:
+    """Return a row that is zero elsewhere."""
     row = np.zeros(len(problem.unknowns))
-    row[column] = 1.0
+    row[columns] = values
     return row
 
 
-def _of_links(problem: Problem) -> Iterator[_Row]:
-    """Return bounds of mass, centre of mass and second moments of each link."""
-    bounds = problem.bounds
-    moments = pseudo_inertia(np.eye(10))
-    for k, link in enumerate(problem.unknowns.links):
-        mass = _unit(problem, 10 * k)
-        if bounds.mass is not None:
-            low, high = bounds.mass[k]
-            yield mass, low, high, f'mass of {link}'
-        if bounds.center_of_mass is not None:
-            for axis, name in enumerate('xyz'):
-                low, high = bounds.center_of_mass[k, :, axis]
-                first = _unit(problem, 10 * k + 1 + axis)
-                said = f'centre of mass of {link} in {name}'
-                if np.isfinite(low):
-                    yield first - low * mass, 0.0, np.inf, said
-                if np.isfinite(high):
-                    yield first - high * mass, -np.inf, 0.0, said
-        if bounds.ellipsoids is not None and np.isfinite(bounds.ellipsoids[k]).all():
-            row = np.zeros(len(problem.unknowns))
-            row[10 * k : 10 * k + 10] = np.einsum('ij,kji->k', bounds.ellipsoids[k], moments)
-            yield row, 0.0, np.inf, f'ellipsoid of {link}'
+def _masses(problem: Problem) -> Iterator[Row]:
+    """Return bounds on masses."""
+    if problem.bounds.mass is None:
+        return
+    for k, sign, limit, side in _pairs(problem.bounds.mass):
+        yield _row(problem, 10 * k, sign), limit, f'{side} mass of {problem.unknowns.links[k]}'
 
 
-def _of_totals(problem: Problem) -> Iterator[_Row]:
-    """Return the bounds of the total mass."""
-    if problem.bounds.total_mass is not None:
-        low, high = problem.bounds.total_mass
-        row = np.zeros(len(problem.unknowns))
-        row[: problem.unknowns.n_inertial : 10] = 1.0
-        yield row, low, high, 'total mass'
+def _centers(problem: Problem) -> Iterator[Row]:
+    """Return bounds on centres of mass."""
+    if problem.bounds.center_of_mass is None:
+        return
+    for k, box in enumerate(problem.bounds.center_of_mass):
+        for axis, sign, limit, side in _pairs(box.T):
+            row = _row(problem, 10 * k + 1 + axis, sign)
+            row[10 * k] = -limit
+            name = f'{side} {"xyz"[axis]} of the centre of mass of {problem.unknowns.links[k]}'
+            yield row, 0.0, name
 
 
-def _of_extras(problem: Problem) -> Iterator[_Row]:
-    """Return the bounds of the other unknowns."""
-    if problem.bounds.extras is not None:
-        for k, extra in enumerate(problem.unknowns.extras):
-            low, high = problem.bounds.extras[k]
-            yield _unit(problem, problem.unknowns.n_inertial + k), low, high, str(extra)
+def _ellipsoids(problem: Problem) -> Iterator[Row]:
+    """Return bounds of ellipsoids that hold all mass."""
+    if problem.bounds.ellipsoids is None:
+        return
+    unit = pseudo_inertia(np.eye(10))
+    for k, Q in enumerate(problem.bounds.ellipsoids):
+        if np.isfinite(Q).all():
+            values = np.einsum('ij,pij->p', Q, unit)
+            columns = slice(10 * k, 10 * k + 10)
+            yield _row(problem, columns, values), 0.0, f'ellipsoid of {problem.unknowns.links[k]}'
+
+
+def _total(problem: Problem) -> Iterator[Row]:
+    """Return bounds on the sum of all masses."""
+    if problem.bounds.total_mass is None:
+        return
+    for _, sign, limit, side in _pairs(problem.bounds.total_mass[None]):
+        masses = slice(0, problem.unknowns.n_inertial, 10)
+        yield _row(problem, masses, sign), limit, f'{side} total mass'
+
+
+def _extras(problem: Problem) -> Iterator[Row]:
+    """Return bounds on the other unknowns."""
+    if problem.bounds.extras is None:
+        return
+    first = problem.unknowns.n_inertial
+    for k, sign, limit, side in _pairs(problem.bounds.extras):
+        yield _row(problem, first + k, sign), limit, f'{side} {problem.unknowns.extras[k]}'
+
+
+def _require_order(problem: Problem) -> None:
+    """Raise if a least value is above the greatest."""
+    bounds, links = problem.bounds, problem.unknowns.links
+    pairs: list[tuple[str, float, float]] = []
+    if bounds.mass is not None:
+        pairs += [
+            (f'mass of {link}', *pair) for link, pair in zip(links, bounds.mass, strict=True)
+        ]
+    if bounds.center_of_mass is not None:
+        pairs += [
+            (f'{axis} of the centre of mass of {link}', *pair)
+            for link, box in zip(links, bounds.center_of_mass, strict=True)
+            for axis, pair in zip('xyz', box.T, strict=True)
+        ]
+    if bounds.total_mass is not None:
+        pairs.append(('total mass', *bounds.total_mass))
+    if bounds.extras is not None:
+        extras = problem.unknowns.extras
+        pairs += [(str(e), *pair) for e, pair in zip(extras, bounds.extras, strict=True)]
+    bad = [f'{name} ({low:g} to {high:g})' for name, low, high in pairs if low > high]
+    if bad:
+        raise ModelError(f'the least value is above the greatest: {", ".join(bad)}')
