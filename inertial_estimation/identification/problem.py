@@ -92,6 +92,8 @@ class Problem:
         ):
             if array is not None and array.shape != shape:
                 raise ShapeError(name, shape, array.shape)
+        if not (np.isfinite(self.factor).all() and np.isfinite(self.target).all()):
+            raise ModelError('rows hold NaN or infinity: leave these rows out')
         if not self.count > 0:
             raise ModelError('there are no rows to fit: no sample was usable')
 
@@ -163,6 +165,12 @@ class Problem:
             With the links whose prior is not, and what to do.
 
         """
+        finite = np.isfinite(self.prior).all(axis=1)
+        if not finite.all():
+            empty = [self.unknowns.links[k] for k in np.flatnonzero(~finite)]
+            raise ModelError(
+                f'the prior holds NaN or infinity: {", ".join(empty)}; give these links a body'
+            )
         margins = consistency_margin(self.prior)
         bad = [
             f'{link} ({margin:.2g})'
