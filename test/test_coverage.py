@@ -88,6 +88,8 @@ SEVERAL: dict[str, Any] = {
     'imu.f3.measures': 'gyroscope',
 }
 """Three accelerometers and two gyroscopes on the head, a pair on the foot, and parts alone."""
+FEW = {k: v for k, v in SEVERAL.items() if k.startswith(('imu.h1', 'imu.h2', 'imu.c'))}
+"""Two whole IMUs on the head, and an accelerometer elsewhere."""
 CASES: dict[str, dict[str, Any]] = {
     'savitzky_golay, forces that are not told apart': {'velocity_source': 'filter', **FORCES},
     'kalman, an FT sensor lost': {
@@ -101,7 +103,8 @@ CASES: dict[str, dict[str, Any]] = {
         'velocity_source': 'filter',
         'filter_delay': 0.013,
         'smooth_readings': True,
-        **SEVERAL,
+        'imus': ['h1', 'h2', 'c'],
+        **FEW,
     },
     'fused sensors and arrays, velocities of messages': {
         'angular_acceleration_source': 'array',
