@@ -198,47 +198,65 @@ def read_samples(
         If the bag cannot be read, lacks a topic, or holds another frame or type than expected.
 
     """
-    assembler = build_assembler(settings, robot)
-    contacts = build_contact_stream(settings, robot)
-    samples: list[Sample] = []
-    felt: list[tuple[Contact, ...]] = []
-    watch, rhythm = AssumedWatch(settings), TouchRhythm(settings.contact_timeout)
-
-    def push(
-        source: int, stamp_ns: int, names: tuple[str, ...], positions: Array, *rates: Array
-    ) -> Sample | None:
-        watch.note(names, positions)
-        return assembler.push_joints(source, stamp_ns, names, positions, *rates)
-
-    def keep(sample: Sample) -> None:
-        samples.append(sample)
-        felt.append(contacts.at(sample.stamp_ns))
-
-    def touch(stamp_ns: int, frame: str, point: Array) -> None:
-        rhythm.note(stamp_ns, frame)
-        contacts.push(stamp_ns, frame, point)
-
+    gathering = _Gathering(robot, settings)
     with BagReader(bag) as reader:
+        assembler = gathering.assembler
         feed = Feed(reader, robot, settings, assembler.push_ft, assembler.push_imu)
-        feed.add_contacts(resolve(CONTACTS), touch)
+        feed.add_contacts(resolve(CONTACTS), gathering.touch)
         for index, topic in enumerate(settings.joint_topics):
-            feed.add_joints(resolve(topic), index, push, keep)
+            feed.add_joints(resolve(topic), index, gathering.push_joints, gathering.keep)
         total = feed.n_messages
         for k, message in enumerate(reader.messages(feed.handlers)):
             feed.handlers[message.topic](message.data)
             if k % MESSAGES_PER_TICK == 0:
                 progress('reading', k / total)
     progress('reading', 1.0)
-    statistics = assembler.statistics()
-    if not samples:
+    if not gathering.samples:
         raise LogError(
             f"topic '{resolve(settings.joint_topics[0])}' has {feed.n_messages} messages, but "
             'none of them names a joint that is estimated and not assumed: no sample was made'
         )
-    origin_ns = feed.origin_ns or samples[0].stamp_ns
-    problems = dict(contacts.problems)
-    if dropped := contacts.statistics().dropped:
-        problems['one contact too many at a time'] = dropped
-    touches = Touches.of(felt, problems, rhythm.lapses)
-    batch, rates = SampleBatch.stack(samples), assembler.rates()
-    return Recording(batch, origin_ns, statistics, watch.found, touches, rates)
+    return gathering.recording(feed.origin_ns)
+
+
+class _Gathering:
+    """The assembler of the node, and what else is noted of the messages."""
+
+    def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
+        self.assembler = build_assembler(settings, robot)
+        self.samples: list[Sample] = []
+        self._contacts = build_contact_stream(settings, robot)
+        self._felt: list[tuple[Contact, ...]] = []
+        self._watch = AssumedWatch(settings)
+        self._rhythm = TouchRhythm(settings.contact_timeout)
+
+    def push_joints(
+        self, source: int, stamp_ns: int, names: tuple[str, ...], positions: Array, *rates: Array
+    ) -> Sample | None:
+        """Take a joint state."""
+        self._watch.note(names, positions)
+        return self.assembler.push_joints(source, stamp_ns, names, positions, *rates)
+
+    def keep(self, sample: Sample) -> None:
+        """Take a sample, and what is felt then."""
+        self.samples.append(sample)
+        self._felt.append(self._contacts.at(sample.stamp_ns))
+
+    def touch(self, stamp_ns: int, frame: str, point: Array) -> None:
+        """Take a point that is felt."""
+        self._rhythm.note(stamp_ns, frame)
+        self._contacts.push(stamp_ns, frame, point)
+
+    def recording(self, origin_ns: int) -> Recording:
+        """Return what came of it; an origin of 0: that of the first sample [ns]."""
+        problems = dict(self._contacts.problems)
+        if dropped := self._contacts.statistics().dropped:
+            problems['one contact too many at a time'] = dropped
+        return Recording(
+            SampleBatch.stack(self.samples),
+            origin_ns or self.samples[0].stamp_ns,
+            self.assembler.statistics(),
+            self._watch.found,
+            Touches.of(self._felt, problems, self._rhythm.lapses),
+            self.assembler.rates(),
+        )

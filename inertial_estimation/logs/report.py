@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,19 +16,16 @@ from inertial_estimation.logs.check_warnings import check_warnings
 from inertial_estimation.logs.comparison import Comparison, compare, speaking
 from inertial_estimation.logs.cross_checks import cross_checks
 from inertial_estimation.logs.figures import (
-    CHECK,
-    DRIFT,
     OffsetReport,
     ReplayReport,
-    StreamReport,
     SupportReport,
     TorqueReport,
-    WrenchReport,
 )
 from inertial_estimation.logs.offsets import Offsets
 from inertial_estimation.logs.reach import Reach, find_assumed_offsets
 from inertial_estimation.logs.recording import Progress, no_progress
 from inertial_estimation.logs.replay import Replay, make_estimator
+from inertial_estimation.logs.stream_reports import stream_reports, with_topics
 from inertial_estimation.logs.summaries import (
     UNFIT,
     estimated_torque_reports,
@@ -36,6 +33,7 @@ from inertial_estimation.logs.summaries import (
     residual_reports,
     wrench_reports,
 )
+from inertial_estimation.logs.weight import support_report
 from inertial_estimation.logs.wording import (
     lack_of_reference,
     warn_of_deviations,
@@ -47,11 +45,8 @@ from inertial_estimation.logs.wording import (
     warn_of_touches,
 )
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.streams.stream import StreamStatistics
 
 Mask = NDArray[np.bool_]
-
-DOWN = 1e-9
 
 
 def make_report(
@@ -76,19 +71,16 @@ def make_report(
     """
     robot, recording = replay.robot, replay.recording
     times, statistics = recording.times, recording.statistics
-    judged = np.ones(len(times), dtype=bool)
     computed = offsets.request.source != 'settings'
-    if computed:
-        judged &= ~offsets.request.time_range.mask(times)
+    judged = ~(offsets.request.time_range.mask(times) & computed)
     fit = offsets.torques or offsets.model
     reach = _reach(replay, offsets)
     assumed = reach.of_any_sensor
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     range_ = offsets.request.time_range
     wrenches = wrench_reports(replay, judged, assumed.wrenches)
-    support = _support(replay, judged, offsets, wrenches)
+    support = support_report(replay, judged, offsets, wrenches)
     torques = _torques(replay, judged, assumed.torques)
-    compared = [torque.joint for torque in torques]
     progress('cross-checks', 0.0)
     checks = cross_checks(replay, judged)
     progress('cross-checks', 1.0)
@@ -103,14 +95,10 @@ def make_report(
         offset_range_s=(range_.start, range_.stop) if computed else None,
         offset_samples=fit.n_samples if fit else 0,
         offsets=_offsets(robot, offsets),
-        fts=_streams(statistics.fts, recording.origin_ns),
-        imus=_streams(statistics.imus, recording.origin_ns),
-        joint_states=_streams(
-            {
-                _with_topic(name, replay.settings.joint_topics): part
-                for name, part in sorted(statistics.joints.items())
-            },
-            recording.origin_ns,
+        fts=stream_reports(statistics.fts, recording.origin_ns),
+        imus=stream_reports(statistics.imus, recording.origin_ns),
+        joint_states=stream_reports(
+            with_topics(statistics.joints, replay.settings.joint_topics), recording.origin_ns
         ),
         assumed_joints=tuple(replay.settings.assumed_joints),
         ignored_joints=tuple(statistics.ignored_joints),
@@ -122,7 +110,7 @@ def make_report(
         causes=find_causes(replay, reach),
         offset_doubts=offsets.doubts,
         checks=checks,
-        warnings=_warnings(replay, offsets, judged, compared, support, checks),
+        warnings=_warnings(replay, offsets, judged, torques, support, checks),
     )
 
 
@@ -130,7 +118,7 @@ def _warnings(
     replay: Replay,
     offsets: Offsets,
     judged: Mask,
-    compared: Sequence[str],
+    torques: Sequence[TorqueReport],
     support: SupportReport | None,
     checks: CrossChecks,
 ) -> tuple[str, ...]:
@@ -140,7 +128,7 @@ def _warnings(
     reference = lack_of_reference(recording.samples.efforts)
     texts = (
         warn_of_reported(recording.reported_assumed),
-        warn_of_nothing_judged(judged, compared, reference),
+        warn_of_nothing_judged(judged, torques, reference),
         warn_of_doubts(offsets.doubts, offsets.support),
         warn_of_support(support),
         warn_of_touches(touches.problems if touches else {}),
@@ -162,38 +150,6 @@ def _reach(replay: Replay, offsets: Offsets) -> Reach:
     touched = make_estimator(robot, settings, contacts=contacts, calibration=replay.calibration)
     other = find_assumed_offsets(offsets, touched, samples)
     return Reach(other.wrenches, reach.torques | other.torques)
-
-
-def _with_topic(name: str, topics: Sequence[str]) -> str:
-    """Return the name of a part of the joint states with its topic in place of the index."""
-    index, _, joints = name.partition(': ')
-    return f'{topics[int(index)]}: {joints}'
-
-
-def _streams(streams: Mapping[str, StreamStatistics], origin_ns: int) -> tuple[StreamReport, ...]:
-    reports = []
-    for name, s in streams.items():
-        intervals = tuple(
-            ((interval.first_ns - origin_ns) / 1e9, (interval.last_ns - origin_ns) / 1e9)
-            for interval in s.frozen_intervals
-        )
-        reports.append(
-            StreamReport(
-                name=name,
-                received=s.received,
-                rate_hz=s.rate,
-                longest_gap_s=s.longest_gap,
-                repeated=s.repeated,
-                invalid=s.invalid,
-                refused=s.refused,
-                restarts=s.restarts,
-                unfiltered=s.unfiltered,
-                never_filtered=s.filter_lack if s.unfiltered and not s.used else '',
-                frozen_s=sum(stop - start for start, stop in intervals),
-                frozen_intervals_s=intervals,
-            )
-        )
-    return tuple(reports)
 
 
 def _offsets(robot: Robot, offsets: Offsets) -> tuple[OffsetReport, ...]:
@@ -243,35 +199,3 @@ def _torque_report(joint: str, assumed: bool, found: Comparison, deviation: floa
         n_at_lag=found.n_at_lag,
         standard_deviation_nm=deviation,
     )
-
-
-def _support(
-    replay: Replay, judged: Mask, offsets: Offsets, wrenches: Sequence[WrenchReport]
-) -> SupportReport | None:
-    """Compare the force at a contact in the fixed link's frame with the weight."""
-    gravity = float(np.linalg.norm(replay.robot.gravity))
-    estimate = replay.clean
-    for c, contact in enumerate(estimate.contacts):
-        rows = judged & (estimate.contact_quality[:, c] & UNFIT == 0)
-        if contact.frame != replay.robot.fixed_frame or gravity < DOWN or not rows.any():
-            continue
-        upward = -estimate.wrenches[rows, c, :3] @ replay.robot.gravity / gravity
-        mean, weight = float(upward.mean()), replay.robot.mass * gravity
-        return SupportReport(
-            meaning=DRIFT if _presumes_weight(replay.robot, offsets) else CHECK,
-            contact=contact.name,
-            assumed=wrenches[c].assumed,
-            n_samples=int(rows.sum()),
-            mean_upward_force_n=mean,
-            weight_n=weight,
-            relative_error=mean / weight - 1.0,
-        )
-    return None
-
-
-def _presumes_weight(robot: Robot, offsets: Offsets) -> bool:
-    """Tell whether the offsets are such that the submodel of the fixed link carries the robot."""
-    if not offsets.support:
-        return False
-    links = {robot.frame(frame)[0] for frame in (offsets.support, robot.fixed_frame)}
-    return any(links <= set(submodel.links) for submodel in robot.submodels)

@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.logs.assumed import ReportedJoint
 from inertial_estimation.logs.comparison import speaking
-from inertial_estimation.logs.figures import SupportDoubt, SupportReport
+from inertial_estimation.logs.figures import SupportDoubt, SupportReport, TorqueReport
 from inertial_estimation.logs.touch_rhythm import Lapse
 from inertial_estimation.sample import Array
 
@@ -211,7 +211,7 @@ def warn_of_deviations(lack: str) -> str:
     return f'no standard deviations in some of the samples: {lack}' if lack else ''
 
 
-def warn_of_nothing_judged(judged: Mask, compared: Collection[str], reference: str) -> str:
+def warn_of_nothing_judged(judged: Mask, compared: Sequence[TorqueReport], reference: str) -> str:
     """
     Say that no figure of the report judges the estimate.
 
@@ -219,8 +219,8 @@ def warn_of_nothing_judged(judged: Mask, compared: Collection[str], reference: s
     ----------
     judged : ndarray of bool, shape (n,)
         Samples that were not used for the offsets.
-    compared : collection of str
-        Joints whose torque was compared with the robot's own.
+    compared : sequence of TorqueReport
+        Torques that were compared with the robot's own.
     reference : str
         What is wrong with the robot's own torques; empty: there are some.
 
