@@ -71,11 +71,7 @@ class Coordinates:
         maps = whitening(problem.prior) if links is None else links
         inertial = problem.unknowns.n_inertial
         extras, drawn, undetermined = _extras(problem, problem.factor[:, inertial:])
-        by_link = problem.factor[:, :inertial].reshape(len(problem.factor), -1, 10)
-        moved = np.swapaxes(np.swapaxes(by_link, 0, 1) @ maps, 0, 1)
-        factor = np.empty((len(problem.factor), inertial + extras.shape[1]))
-        factor[:, :inertial] = moved.reshape(len(factor), inertial)
-        factor[:, inertial:] = problem.factor[:, inertial:] @ extras
+        factor = _times_maps(problem.factor, maps, extras)
         origin = problem.prior_point()
         root = np.sqrt(problem.count)
         return cls(
@@ -128,6 +124,22 @@ class Coordinates:
         inertial = (self.links @ z).reshape(self.n_inertial, *u.shape[1:])
         return np.concatenate([inertial, self.extras @ u[self.n_inertial :]])
 
+    def gradients(self, rows: Array) -> Array:
+        """
+        Return rows on unknowns as rows on coordinates.
+
+        Parameters
+        ----------
+        rows : ndarray, shape (k, n)
+            Linear functions of the unknowns.
+
+        Returns
+        -------
+        ndarray, shape (k, n_u)
+
+        """
+        return _times_maps(rows, self.links, self.extras)
+
     def coordinates(self, x: Array) -> Array:
         """
         Return the coordinates of unknowns; undoes `unknowns` where it can be undone.
@@ -147,6 +159,16 @@ class Coordinates:
         z = np.linalg.solve(self.links, moved).reshape(-1)
         rest, *_ = np.linalg.lstsq(self.extras, difference[self.n_inertial :], rcond=None)
         return np.concatenate([z, rest])
+
+
+def _times_maps(rows: Array, links: Array, extras: Array) -> Array:
+    """Return rows on unknowns times the maps of their coordinates."""
+    inertial = 10 * len(links)
+    by_link = np.swapaxes(rows[:, :inertial].reshape(len(rows), -1, 10), 0, 1)
+    moved = np.empty((len(rows), inertial + extras.shape[1]))
+    moved[:, :inertial] = np.swapaxes(by_link @ links, 0, 1).reshape(len(rows), inertial)
+    moved[:, inertial:] = rows[:, inertial:] @ extras
+    return moved
 
 
 def require_weight(weight: float) -> None:

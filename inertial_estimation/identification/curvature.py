@@ -144,18 +144,19 @@ def deviations(
 
     """
     inverse = curvature.inverse()
-    weighted = curvature.weight * _times_prior(curvature, inverse)
+    drawn = curvature.weight * _times_prior(curvature, inverse)
     if noise is None:
-        freedom = count - (len(inverse) - float(np.trace(weighted)))
+        freedom = count - (len(inverse) - float(np.trace(drawn)))
         variance = residual * count / freedom if freedom >= 1.0 else np.nan
     else:
         variance = noise**2
-    # factor'factor = H - weight G on both sides of which is the inverse.
-    by_noise = inverse - inverse @ weighted
-    covariance = variance / count * by_noise + curvature.weight * (inverse @ weighted)
-    found = np.sqrt(np.maximum(_diagonal(coordinates, covariance), 0.0))
-    found[len(found) - len(coordinates.undetermined) :][coordinates.undetermined] = np.inf
-    return found
+    # factor'factor is H - weight G, on both sides of which is the inverse.
+    by_noise = variance / count
+    found = by_noise * _variances(coordinates, inverse, None)
+    found += (curvature.weight - by_noise) * _variances(coordinates, inverse, drawn)
+    roots = np.sqrt(np.maximum(found, 0.0))
+    roots[len(roots) - len(coordinates.undetermined) :][coordinates.undetermined] = np.inf
+    return roots
 
 
 def _times_prior(curvature: Curvature, matrix: Array) -> Array:
@@ -170,12 +171,17 @@ def _times_prior(curvature: Curvature, matrix: Array) -> Array:
     )
 
 
-def _diagonal(coordinates: Coordinates, covariance: Array) -> Array:
-    """Return the variances of the unknowns from the covariance of their coordinates."""
+def _variances(coordinates: Coordinates, left: Array, right: Array | None) -> Array:
+    """Return the variances of unknowns whose coordinates have covariance ``left @ right``."""
     size = coordinates.n_inertial
     columns = np.arange(size).reshape(-1, 10)
-    own = covariance[columns[:, :, None], columns[:, None, :]]
-    inertial = np.einsum('kij,kjl,kil->ki', coordinates.links, own, coordinates.links)
-    extras = np.einsum('ij,jl,il->i', coordinates.extras, covariance[size:, size:],
-                       coordinates.extras, optimize=True)  # fmt: skip
+    if right is None:
+        own = left[columns[:, :, None], columns[:, None, :]]
+        rest = left[size:, size:]
+    else:
+        rows = left[:size].reshape(-1, 10, len(left))
+        own = rows @ np.moveaxis(right[:, :size].reshape(len(left), -1, 10), 1, 0)
+        rest = left[size:] @ right[:, size:]
+    inertial = np.sum((coordinates.links @ own) * coordinates.links, axis=-1)
+    extras = np.sum((coordinates.extras @ rest) * coordinates.extras, axis=-1)
     return np.concatenate([inertial.reshape(-1), extras])

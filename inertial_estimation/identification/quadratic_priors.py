@@ -114,7 +114,7 @@ def _solve(
         unknowns=problem.unknowns,
         x=x,
         deviations=deviations(coordinates, curvature, mean_square, problem.count, noise),
-        rank=numerical_rank(problem.factor),
+        rank=numerical_rank(coordinates.factor.T @ coordinates.factor),
         mean_square=mean_square,
         optimality=optimality,
         grade=Grade.OPTIMAL if optimality <= OPTIMAL else Grade.INACCURATE,

@@ -1,0 +1,93 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every method by its name, and what it promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from inertial_estimation.identification.entropic import solve_entropic
+from inertial_estimation.identification.least_squares import solve_least_squares
+from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.quadratic_priors import solve_euclidean, solve_pullback
+from inertial_estimation.identification.result import Identification
+
+
+@dataclass(frozen=True)
+class Method:
+    """A solver with its promises; calling it solves."""
+
+    solve: Callable[..., Identification]
+    """``solve(problem, **options)``."""
+    summary: str
+    """What it does, in a line."""
+    consistent: bool
+    """Whether every answer is fully physically consistent."""
+    invariant: bool
+    """Whether another frame of a link, rotated or moved, only rotates and moves its answer."""
+    weighted: bool
+    """Whether ``weight`` says how much the prior weighs."""
+    exactness: float
+    """
+    Relative error of the wrenches that rows without noise predict, the weight of the prior next
+    to nothing and the truth within what the method can represent.
+    """
+
+    def __call__(self, problem: Problem, **options: Any) -> Identification:
+        """
+        Solve.
+
+        Parameters
+        ----------
+        problem : Problem
+            Rows, prior, bounds.
+        **options
+            Of the solver.
+
+        Returns
+        -------
+        Identification
+
+        """
+        return self.solve(problem, **options)
+
+
+SOLVERS: Mapping[str, Method] = MappingProxyType(
+    {
+        'least_squares': Method(
+            solve_least_squares,
+            'what rows say, nothing else',
+            consistent=False,
+            invariant=False,
+            weighted=False,
+            exactness=1e-9,
+        ),
+        'euclidean': Method(
+            solve_euclidean,
+            'quadratic prior in SI units, no constraint',
+            consistent=False,
+            invariant=False,
+            weighted=True,
+            exactness=1e-9,
+        ),
+        'pullback': Method(
+            solve_pullback,
+            'quadratic prior in the metric of the prior bodies, no constraint',
+            consistent=False,
+            invariant=True,
+            weighted=True,
+            exactness=1e-9,
+        ),
+        'entropic': Method(
+            solve_entropic,
+            'log-det divergence to the prior bodies, always consistent',
+            consistent=True,
+            invariant=True,
+            weighted=True,
+            exactness=1e-9,
+        ),
+    }
+)

@@ -1,0 +1,63 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Problems of identification with a known truth, from regressors of the small robots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from robots import nested_humanoid_urdf, random_sample
+
+from inertial_estimation.identification.divergence import whitening
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
+from inertial_estimation.model.regressor import submodel_regressors
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Rows whose truth is known, and a prior near it."""
+
+    unknowns: Unknowns
+    Y: Array
+    y: Array
+    truth: Array
+    prior: Array
+
+    @property
+    def parameters(self) -> Array:
+        """True inertial parameters, shape (n_links, 10)."""
+        return self.unknowns.split(self.truth)[0]
+
+    def problem(self, noise: Array | float = 0.0) -> Problem:
+        """Return the problem of all rows, with noise on their right-hand sides."""
+        return Problem.of(self.unknowns, Information.of(self.Y, self.y + noise), self.prior)
+
+
+def humanoid_case(rng: np.random.Generator, instants: int = 60, off: float = 0.1) -> Case:
+    """
+    Return wrenches of the largest submodel of the humanoid and of an FT sensor's offset.
+
+    The prior is the truth, moved by ``off`` in each whitened coordinate.
+    """
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    submodel = max(robot.submodels, key=lambda one: len(one.links))
+    samples = SampleBatch.stack([random_sample(robot, rng) for _ in range(instants)])
+    (rows,) = submodel_regressors(robot, samples, [submodel])
+    names = tuple(robot.links[k].name for k in submodel.links)
+    extras = (Extra('sensor', Term.FORCE_X), Extra('sensor', Term.MOMENT_Z))
+    offsets = np.zeros((instants, 6, 2))
+    offsets[:, 0, 0] = offsets[:, 5, 1] = 1.0
+    Y = np.concatenate([rows.wrench, offsets], axis=2).reshape(6 * instants, -1)
+    parameters = robot.parameters[list(submodel.links)]
+    unknowns = Unknowns(names, extras)
+    truth = unknowns.join(parameters, np.array([3.0, -0.4]))
+    moves = off * rng.normal(size=(len(names), 10, 1))
+    prior = parameters + (whitening(parameters) @ moves)[..., 0]
+    return Case(unknowns, Y, Y @ truth, truth, prior)
