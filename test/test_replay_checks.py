@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip('rosbags')
 
-from bag_messages import POINT, point, write_bag
+from bag_messages import IMU, POINT, imu, point, write_bag
 from consistent_readings import ConsistentReadings, random_motion
 from robots import nested_humanoid_urdf
 from test_causes import SETTINGS as TWO_IMUS
@@ -208,10 +208,10 @@ def test_touches_make_sets_of_contacts_of_their_own(tmp_path, robot):
 # ---- Sensors against each other ----------------------------------------------------------------
 
 
-def consistent(robot, rng, n=20):
-    """Return readings that fit together; only the root is touched."""
+def consistent(robot, rng, n=20, frame='root'):
+    """Return readings that fit together; only one link is touched."""
     readings = ConsistentReadings(robot)
-    wrenches = {'root': np.array([30.0, -20.0, 10.0, 2.0, -1.0, 3.0])}
+    wrenches = {frame: np.array([30.0, -20.0, 10.0, 2.0, -1.0, 3.0])}
     samples = [readings.sample(random_motion(robot, rng), wrenches)[0] for _ in range(n)]
     batch = SampleBatch.stack(samples)
     return replace(batch, stamp_ns=1_000_000_000 * np.arange(1, n + 1))
@@ -249,6 +249,15 @@ def test_what_disagrees_is_a_warning_with_its_cause(rng):
     assert table.rows[0][-1] == 'yes'
 
 
+def test_without_contacts_no_ft_sensor_is_suspected(rng):
+    robot, settings = setup(contacts=[])
+    report = report_of(consistent(robot, rng, frame='sole'), robot, settings)
+    force = residuals_of(report)['foot_sensor', 'force']
+    assert force.n_instants == 20
+    assert force.rms > 0.5 * force.rms_reading and not force.doubtful
+    assert not any('foot_sensor should be' in warning for warning in report.warnings)
+
+
 def test_a_sensor_that_nothing_else_tells_has_no_row(rng):
     robot, settings = setup(imus=['head'])
     report = report_of(record(robot, rng, n=20), robot, settings)
@@ -257,6 +266,29 @@ def test_a_sensor_that_nothing_else_tells_has_no_row(rng):
     # Every submodel has a contact: no FT sensor can be told from the others.
     assert found['leg_sensor', 'force'].n_instants == 0
     assert not [t for t in make_tables(report) if t.title.startswith('Sensors against')]
+
+
+def test_an_imu_whose_messages_leave_a_quantity_out_is_partial(tmp_path, robot):
+    """As by ``covariance[0] = -1``, in a bag."""
+    settings = EstimatorSettings.from_dict(SETTINGS | {'imus': ['head', 'thigh']})
+    thigh = [
+        ('/imu/thigh', IMU, START + ms * MS, half_imu(START + ms * MS)) for ms in range(0, 300, 5)
+    ]
+    messages = sorted([*humanoid_messages(robot), *thigh], key=lambda m: m[2])
+    report = replay_bag(write_bag(tmp_path / 'bag', messages), nested_humanoid_urdf(), settings)
+    (cause,) = (c for c in report.causes if c.kind == 'imu')
+    assert cause.cause == 'IMU thigh partial: measures only the acceleration'
+    assert cause.nan_contacts == cause.nan_torques == ()
+    assert [s.label for s in report.checks.situations] == ['only accelerometer of IMU thigh']
+    tables = {table.title: table for table in make_tables(report)}
+    rows = [row[0] for row in tables['Why results are NaN or in doubt'].rows]
+    assert cause.cause in rows
+
+
+def half_imu(stamp_ns):
+    """Return a message whose angular velocity is absent."""
+    acceleration = [0.1, 0.2, 9.8 + 1e-9 * (stamp_ns - START)]
+    return imu(stamp_ns, 'thigh', np.zeros(3), acceleration, measures_rate=False)
 
 
 # ---- What is judged, senders of touches, arrays ------------------------------------------------

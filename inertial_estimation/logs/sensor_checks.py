@@ -91,6 +91,9 @@ class _Noise:
         given = [settings.ft_of(sensor.name).noise for sensor in robot.ft_sensors]
         self.of_fts: Array = np.linalg.norm(np.array(given).reshape(-1, 6), axis=0)
         """Of all FT sensors together, as one rests on the others, (6,) [N, Nm]."""
+        if not replay.clean.contacts:
+            # Nobody says that nothing touches the robot: what it feels is told as residuals.
+            self.of_fts[:] = np.nan
 
     def of_imu(self, name: str, quantity: str) -> Array:
         """Return that of an IMU and of what it is predicted from, [rad/s] or [m/s^2]."""
