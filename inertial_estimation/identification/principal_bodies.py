@@ -13,15 +13,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.inertia import pseudo_inertia
-from inertial_estimation.model.spatial import hat
 
 Array = NDArray[np.float64]
 
 _E = np.eye(3)
+PAIRS = ((0, 1), (0, 2), (1, 2))
+_SECOND = np.zeros((6, 3, 3))
+_SECOND[range(3), range(3), range(3)] = 1.0
+for _k, (_i, _j) in enumerate(PAIRS, 3):
+    _SECOND[_k, _i, _j] = _SECOND[_k, _j, _i] = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +83,12 @@ class PrincipalBodies:
         """
         Derivative of the parameters, shape (n_links, 10, 10).
 
-        Columns: mass, centre of mass, turn of the principal axes about themselves, moments.
+        Columns: mass, centre of mass, then central second moments in principal axes: xx, yy, zz,
+        xy, xz, yz. Turning the axes by w changes the latter three by w times differences of the
+        former; as coordinates they have no singularity where two moments are equal.
         """
-        n = len(self.mass)
-        T = np.zeros((n, 10, 10))
-        c, m, Q = self.center, self.mass[:, None, None, None], self.axes
+        T = np.zeros((len(self.mass), 10, 10))
+        c, m = self.center, self.mass[:, None, None, None]
         T[:, 0, 0] = 1.0
         T[:, 1:4, 0] = c
         T[:, 4:, 0] = _moments_of_inertia(c[:, :, None] * c[:, None])
@@ -92,21 +96,21 @@ class PrincipalBodies:
         half = c[:, None, :, None] * _E[:, None]
         shifted = m * (half + np.swapaxes(half, 2, 3))
         T[:, 4:, 1:4] = np.swapaxes(_moments_of_inertia(shifted), 1, 2)
-        L = self.moments[:, None, :, None] * _E
-        turned = hat(_E) @ L - L @ hat(_E)
-        T[:, 4:, 4:7] = np.swapaxes(_moments_of_inertia(_seen(Q, turned)), 1, 2)
-        single = _E[:, :, None] * _E[:, None]
-        T[:, 4:, 7:] = np.swapaxes(_moments_of_inertia(_seen(Q, single[None])), 1, 2)
+        Q = self.axes[:, None]
+        T[:, 4:, 4:] = np.swapaxes(_moments_of_inertia(Q @ _SECOND @ np.swapaxes(Q, -1, -2)), 1, 2)
         return T
 
     def moved(self, step: Array, low: Array, high: Array) -> PrincipalBodies:
         """
         Return the bodies after a step in the tangent space, kept within bounds [M 24].
 
+        The step of the second moments is retracted by their eigenvectors, so that axes stay a
+        rotation, and moments that would leave their bounds stop there.
+
         Parameters
         ----------
         step : ndarray, shape (n_links, 10)
-            As the columns of `jacobian`; the rotation is retracted by the exponential.
+            As the columns of `jacobian`.
         low, high : ndarray, shape (n_links, 7)
             Bounds of mass, centre of mass and moments.
 
@@ -115,20 +119,21 @@ class PrincipalBodies:
         PrincipalBodies
 
         """
-        flat = self.flat + step[:, [0, 1, 2, 3, 7, 8, 9]]
-        kept = np.clip(flat, low, high)
-        axes = self.axes @ Rotation.from_rotvec(step[:, 4:7]).as_matrix()
-        return PrincipalBodies(kept[:, 0], kept[:, 1:4], axes, kept[:, 4:])
+        central = np.einsum('lk,kij->lij', step[:, 4:], _SECOND)
+        central[:, range(3), range(3)] += self.moments
+        moments, turn = np.linalg.eigh(central)
+        turn[np.linalg.det(turn) < 0, :, 0] *= -1
+        return PrincipalBodies(
+            np.clip(self.mass + step[:, 0], low[:, 0], high[:, 0]),
+            np.clip(self.center + step[:, 1:4], low[:, 1:4], high[:, 1:4]),
+            self.axes @ turn,
+            np.clip(moments, low[:, 4:], high[:, 4:]),
+        )
 
     @property
     def flat(self) -> Array:
         """Mass, centre of mass and moments, shape (n_links, 7)."""
         return np.column_stack([self.mass, self.center, self.moments])
-
-
-def _seen(Q: Array, central: Array) -> Array:
-    """Return central moments in the axes of the links."""
-    return np.asarray(Q[:, None] @ central @ np.swapaxes(Q, 1, 2)[:, None])
 
 
 def _moments_of_inertia(second: Array) -> Array:
