@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError, ShapeError
 
 Array = NDArray[np.float64]
 
@@ -133,15 +135,22 @@ class SampleBatch:
 
         Raises
         ------
-        ValueError
-            If there is no sample.
+        ModelError
+            If there is no sample, or something else.
+        ShapeError
+            If their arrays have different shapes.
 
         """
-        if not samples:
-            raise ValueError('a batch needs at least one sample')
-        columns = [[getattr(s, field.name) for s in samples] for field in fields(cls)]
-        arrays: Any = (None if any(v is None for v in c) else np.array(c) for c in columns)
-        return cls(*arrays)
+        if isinstance(samples, Sample) or not isinstance(samples, Iterable):
+            raise ModelError(f"'samples' is a {type(samples).__name__}, expected a list of Sample")
+        given = tuple(samples)
+        if not given:
+            raise ModelError('a batch needs at least one sample')
+        for sample in given:
+            if not isinstance(sample, Sample):
+                raise ModelError(f"'samples' holds a {type(sample).__name__}, expected Sample")
+        columns = {field.name: [getattr(s, field.name) for s in given] for field in fields(cls)}
+        return cls(*(_stacked(name, values) for name, values in columns.items()))
 
     def take(self, rows: slice | NDArray[np.intp]) -> SampleBatch:
         """
@@ -173,3 +182,14 @@ class SampleBatch:
         for field in fields(self):
             value = getattr(self, field.name)
             yield None if value is None else value[rows]
+
+
+def _stacked(name: str, values: list[Any]) -> Any:
+    """Return one field of many samples; None where one of them lacks it."""
+    if any(value is None for value in values):
+        return None
+    shapes = [np.shape(value) for value in values]
+    for shape in shapes:
+        if shape != shapes[0]:
+            raise ShapeError(name, shapes[0], shape, 'that of the first sample')
+    return np.array(values)

@@ -114,7 +114,10 @@ def check_sample(given: object, lead: tuple[int, ...] = ()) -> None:
 
     """
     if lead:
-        check_kind('samples', given, SampleBatch, 'SampleBatch.stack([...]) makes one of samples')
+        remedy = 'SampleBatch.stack([...]) makes one of samples'
+        samples: SampleBatch = check_kind('samples', given, SampleBatch, remedy)
+        if np.ndim(samples.stamp_ns) != 1:
+            raise ShapeError('stamp_ns', ('n',), np.shape(samples.stamp_ns))
     else:
         check_kind('sample', given, Sample, 'take one instant; `batch` estimates many')
 

@@ -12,7 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
-from inertial_estimation.estimation.arguments import SampleShapes, check_numbers
+from inertial_estimation.estimation.arguments import (
+    SampleShapes,
+    check_numbers,
+    check_sample,
+)
 from inertial_estimation.estimation.bodies import ACCELEROMETER, GYROSCOPE
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
@@ -218,6 +222,8 @@ class InternalWrenches:
         """Yield the instants that agree in what works, unless nothing tells how it moves."""
         check_kind('sample', sample, (Sample, SampleBatch), 'give what was estimated from')
         check_kind('estimate', estimate, WrenchEstimate, 'give what the estimator made of it')
+        if isinstance(sample, SampleBatch):
+            check_sample(sample, (0,))
         lead = (len(sample),) if isinstance(sample, SampleBatch) else ()
         self._check_shapes(sample, lead)
         check_numbers(sample)

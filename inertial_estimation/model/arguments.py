@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,7 +139,7 @@ def rows(argument: str, given: object, kind: str, known: Sequence[str]) -> tuple
     return tuple(found)
 
 
-def check_kind(argument: str, given: object, kind: type | tuple[type, ...], remedy: str) -> None:
+def check_kind(argument: str, given: object, kind: type | tuple[type, ...], remedy: str) -> Any:
     """
     Refuse what is something else.
 
@@ -153,16 +154,22 @@ def check_kind(argument: str, given: object, kind: type | tuple[type, ...], reme
     remedy : str
         How to come by one.
 
+    Returns
+    -------
+    object
+        What was given.
+
     Raises
     ------
     ModelError
         If it is none.
 
     """
-    if not isinstance(given, kind):
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        wanted = ' or '.join(one.__name__ for one in kinds)
-        raise ModelError(f"'{argument}' is {_short(given)}, expected {wanted}: {remedy}")
+    if isinstance(given, kind):
+        return given
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    wanted = ' or '.join(one.__name__ for one in kinds)
+    raise ModelError(f"'{argument}' is {_short(given)}, expected {wanted}: {remedy}")
 
 
 def check_text(argument: str, given: object) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ShapeError
+from inertial_estimation.model.arguments import check_kind, numbers
 from inertial_estimation.model.sensors import read_only
 
 Array = NDArray[np.float64]
@@ -75,6 +75,7 @@ class EquationsOfMotion:
             others are the same for every base [T Remark 3.13], otherwise not [T Remark 3.14].
 
         """
+        acceleration = numbers('acceleration', acceleration, self.velocity.shape, finite=False)
         return np.asarray(
             self.mass_matrix @ acceleration
             + self.coriolis_matrix @ self.velocity
@@ -96,6 +97,7 @@ class EquationsOfMotion:
         ndarray, shape (6 + n, 6 + n)
 
         """
+        _check_equations(source)
         return np.asarray(self.T @ _inverse(source.T), dtype=np.float64)
 
     def acceleration_from(self, source: EquationsOfMotion, acceleration: Array) -> Array:
@@ -115,6 +117,8 @@ class EquationsOfMotion:
             Rate of ``velocity``.
 
         """
+        _check_equations(source)
+        acceleration = numbers('acceleration', acceleration, source.velocity.shape, finite=False)
         T_inverse = _inverse(source.T)
         root_velocity = T_inverse @ source.velocity
         root_acceleration = T_inverse @ (acceleration - source.T_rate @ root_velocity)
@@ -136,6 +140,8 @@ class EquationsOfMotion:
         ndarray, shape (6 + n,)
 
         """
+        _check_equations(source)
+        forces = numbers('forces', forces, source.velocity.shape, finite=False)
         return np.asarray(source.velocity_map(self).T @ forces, dtype=np.float64)
 
     def change_base_rows(self, J: Array, J_rate: Array) -> EquationsOfMotion:
@@ -154,9 +160,11 @@ class EquationsOfMotion:
         EquationsOfMotion
 
         """
-        for name, rows in (('J', J), ('J_rate', J_rate)):
-            if rows.shape != (6, self.velocity.size):
-                raise ShapeError(name, (6, self.velocity.size), rows.shape)
+        shape = (6, self.velocity.size)
+        J, J_rate = (
+            numbers(name, rows, shape, finite=False)
+            for name, rows in (('J', J), ('J_rate', J_rate))
+        )
         T = np.eye(self.velocity.size)
         T[:6] = J
         T_rate = np.zeros_like(T)
@@ -172,6 +180,11 @@ class EquationsOfMotion:
             T=read_only(T @ self.T),
             T_rate=read_only(T_rate @ self.T + T @ self.T_rate),
         )
+
+
+def _check_equations(given: object) -> None:
+    """Refuse variables that are something else."""
+    check_kind('variables', given, EquationsOfMotion, 'State.equations(...) makes them')
 
 
 def _inverse(T: Array) -> Array:

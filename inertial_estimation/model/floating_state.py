@@ -20,6 +20,7 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.model.equations_of_motion import EquationsOfMotion
 from inertial_estimation.model.representations import (
     Representation,
+    as_representation,
     convert_acceleration,
     gravity_acceleration,
     pose_of_base,
@@ -192,6 +193,7 @@ class State:
             If the representation is `SENSOR`, whose acceleration is not the rate of a velocity.
 
         """
+        representation = as_representation(representation)
         if representation is Representation.SENSOR:
             raise ModelError(
                 'equations of motion need a velocity whose rate is the acceleration, and the '
@@ -226,6 +228,7 @@ class State:
 
     def _base_rows(self, frame: str, representation: Representation) -> tuple[Array, Array]:
         """Return the Jacobian of a frame in the variables of the root, and its rate [T 3.47]."""
+        representation = as_representation(representation)
         joint, J_H_F = self.model.locate(frame)
         F_X_J = motion_transform(inverse_pose(J_H_F))
         J, J_rate = F_X_J @ self._J[joint], F_X_J @ self._J_rate[joint]

@@ -17,7 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.errors import ModelError
+from inertial_estimation.model.arguments import check_kind, numbers
 from inertial_estimation.model.floating_state import State
 from inertial_estimation.model.pinocchio_model import free_floating_model, supports
 from inertial_estimation.model.representations import Representation, convert_velocity
@@ -44,6 +45,7 @@ class FreeFloating:
     """
 
     def __init__(self, robot: Robot) -> None:
+        check_kind('robot', robot, Robot, 'Robot.from_urdf(...) makes one')
         self.robot = robot
         self.model = free_floating_model(robot)
         self.inertias = read_only(
@@ -172,17 +174,12 @@ class FreeFloating:
 
 def _shaped(name: str, values: Array, size: int) -> Array:
     """Return an argument as an array of floats, or raise if it has another shape."""
-    array = np.array(values, dtype=np.float64)
-    if array.shape != (size,):
-        raise ShapeError(name, (size,), array.shape)
-    return array
+    return numbers(name, values, (size,), finite=False)
 
 
 def _pose(A_H_B: Array) -> Array:
     """Return a pose with its rotation made orthonormal, or raise if it is none."""
-    H = np.array(A_H_B, dtype=np.float64)
-    if H.shape != (4, 4):
-        raise ShapeError('A_H_B', (4, 4), H.shape)
+    H = np.array(numbers('A_H_B', A_H_B, (4, 4), finite=False))
     R = H[:3, :3]
     off = np.abs(R.T @ R - np.eye(3)).max() if np.isfinite(H).all() else np.inf
     if off > SAME_POSE or np.linalg.det(R) < 0 or (H[3] != (0.0, 0.0, 0.0, 1.0)).any():

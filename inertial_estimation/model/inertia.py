@@ -7,6 +7,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.model.arguments import numbers, stacked
+
 Array = NDArray[np.float64]
 
 
@@ -25,7 +27,9 @@ def pseudo_inertia(parameters: Array) -> Array:
     ndarray, shape (..., 4, 4)
 
     """
-    m, hx, hy, hz, ixx, ixy, iyy, ixz, iyz, izz = np.moveaxis(np.asarray(parameters), -1, 0)
+    m, hx, hy, hz, ixx, ixy, iyy, ixz, iyz, izz = np.moveaxis(
+        stacked('parameters', parameters, 10), -1, 0
+    )
     half_trace = (ixx + iyy + izz) / 2
     rows = [
         [half_trace - ixx, -ixy, -ixz, hx],
@@ -68,6 +72,7 @@ def inertia_complaint(parameters: Array) -> str:
     str
 
     """
+    parameters = numbers('parameters', parameters, (10,), finite=False)
     mass = parameters[0]
     if not np.isfinite(parameters).all():
         return 'holds NaN or infinity'

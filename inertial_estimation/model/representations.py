@@ -15,6 +15,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.errors import ModelError
+from inertial_estimation.model.arguments import numbers, stacked
 from inertial_estimation.model.spatial import inverse_pose, motion_transform, wrench_transform
 
 Array = NDArray[np.float64]
@@ -37,6 +39,32 @@ class Representation(Enum):
     """Velocity and wrench as `LEFT`; acceleration [B_R_A A_o''; B_omega'] [T 2.40]."""
 
 
+def as_representation(given: object) -> Representation:
+    """
+    Return a representation, also of its name.
+
+    Parameters
+    ----------
+    given : object
+        What a caller gave: a `Representation`, or its value such as ``mixed``.
+
+    Returns
+    -------
+    Representation
+
+    Raises
+    ------
+    ModelError
+        If it is none.
+
+    """
+    try:
+        return Representation(given)
+    except ValueError:
+        known = ', '.join(f"'{form.value}'" for form in Representation)
+        raise ModelError(f"'representation' is {given!r}, expected one of {known}") from None
+
+
 def pose_of_base(A_H_B: Array, representation: Representation) -> Array:
     """
     Return the pose of B in the frame C in which a representation is written.
@@ -54,9 +82,10 @@ def pose_of_base(A_H_B: Array, representation: Representation) -> Array:
         C_H_B [m].
 
     """
+    representation, A_H_B = as_representation(representation), stacked('A_H_B', A_H_B, 4, 4)
     if representation is Representation.RIGHT:
-        return np.array(A_H_B, dtype=np.float64)
-    C_H_B = np.zeros(np.shape(A_H_B))
+        return np.array(A_H_B)
+    C_H_B = np.zeros(A_H_B.shape)
     C_H_B[..., range(4), range(4)] = 1.0
     if representation is Representation.MIXED:
         C_H_B[..., :3, :3] = A_H_B[..., :3, :3]
@@ -140,6 +169,7 @@ def convert_acceleration(
         As `wanted` [m/s^2, rad/s^2].
 
     """
+    given, wanted = as_representation(given), as_representation(wanted)
     mixed = convert_velocity(velocity, A_H_B, given, Representation.MIXED)
     # The rate of the origin is the linear part of the rate of six-vectors only in the mixed form.
     turning = np.zeros(mixed.shape)
@@ -197,10 +227,11 @@ def gravity_acceleration(A_H_B: Array, gravity: Array, representation: Represent
         Zero in the angular part [m/s^2, rad/s^2].
 
     """
+    A_H_B, gravity = stacked('A_H_B', A_H_B, 4, 4), numbers('gravity', gravity, (3,), finite=False)
     fall = np.zeros((*A_H_B.shape[:-2], 6))
     # Without the hat of the origin: gravity is a field of parallel vectors.
     axes = pose_of_base(A_H_B, representation)[..., :3, :3]
-    fall[..., :3] = (axes @ np.swapaxes(A_H_B[..., :3, :3], -1, -2)) @ np.asarray(gravity)
+    fall[..., :3] = (axes @ np.swapaxes(A_H_B[..., :3, :3], -1, -2)) @ gravity
     return fall
 
 
@@ -214,5 +245,6 @@ def _between(
     """Move a six-vector from the frame of one representation to that of another."""
     given_H_B = pose_of_base(A_H_B, given)
     wanted_H_B = pose_of_base(A_H_B, wanted)
-    moved = transform(wanted_H_B @ inverse_pose(given_H_B)) @ np.asarray(six)[..., None]
+    six = stacked('six-vector', six, 6)
+    moved = transform(wanted_H_B @ inverse_pose(given_H_B)) @ six[..., None]
     return np.asarray(moved[..., 0], dtype=np.float64)

@@ -12,8 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.model.arguments import stacked
 from inertial_estimation.model.representations import (
     Representation,
+    as_representation,
     gravity_acceleration,
     pose_of_base,
 )
@@ -42,7 +44,9 @@ def spatial_inertia(parameters: Array) -> Array:
         [[m 1, -(mc)^], [(mc)^, I]] in B [kg, kg m, kg m^2].
 
     """
-    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = np.moveaxis(np.asarray(parameters), -1, 0)
+    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = np.moveaxis(
+        stacked('parameters', parameters, 10), -1, 0
+    )
     M = np.zeros((*m.shape, 6, 6))
     M[..., range(3), range(3)] = m[..., None]
     M[..., 3:, :3] = hat(np.stack([hx, hy, hz], axis=-1))
@@ -69,7 +73,7 @@ def parameters_of(M: Array) -> Array:
     """
     rows = [0, 5, 3, 4, 3, 3, 4, 3, 4, 5]
     columns = [0, 1, 2, 0, 3, 4, 4, 5, 5, 5]
-    return np.asarray(M, dtype=np.float64)[..., rows, columns]
+    return stacked('M', M, 6, 6)[..., rows, columns]
 
 
 def inertia_seen_from(M: Array, C_H_B: Array) -> Array:
@@ -89,7 +93,7 @@ def inertia_seen_from(M: Array, C_H_B: Array) -> Array:
         In C [kg, kg m, kg m^2].
 
     """
-    C_Xf_B = wrench_transform(C_H_B)
+    C_Xf_B, M = wrench_transform(C_H_B), stacked('M', M, 6, 6)
     return np.asarray(C_Xf_B @ M @ np.swapaxes(C_Xf_B, -1, -2), dtype=np.float64)
 
 
@@ -124,11 +128,12 @@ def external_wrench(
 
     """
     M = inertia_seen_from(spatial_inertia(parameters), pose_of_base(A_H_B, representation))
-    v = np.array(velocity, dtype=np.float64)
+    representation = as_representation(representation)
+    v = np.array(stacked('velocity', velocity, 6))
     if representation in (Representation.MIXED, Representation.SENSOR):
         v[..., :3] = 0.0
     fall = gravity_acceleration(A_H_B, gravity, representation)
-    return _newton_euler(M, v, acceleration - fall)
+    return _newton_euler(M, v, stacked('acceleration', acceleration, 6) - fall)
 
 
 def net_wrench(parameters: Array, angular_velocity: Array, proper_acceleration: Array) -> Array:
@@ -150,8 +155,9 @@ def net_wrench(parameters: Array, angular_velocity: Array, proper_acceleration: 
         In and about B [N, Nm].
 
     """
-    v = np.zeros(np.shape(proper_acceleration))
-    v[..., 3:] = angular_velocity
+    proper_acceleration = stacked('proper_acceleration', proper_acceleration, 6)
+    v = np.zeros(proper_acceleration.shape)
+    v[..., 3:] = stacked('angular_velocity', angular_velocity, 3)
     return _newton_euler(spatial_inertia(parameters), v, proper_acceleration)
 
 
@@ -176,6 +182,7 @@ def coriolis_matrix(M: Array, v: Array) -> Array:
     ndarray, shape (..., 6, 6)
 
     """
+    M, v = stacked('M', M, 6, 6), stacked('v', v, 6)
     h = _apply(M, v)
     with_momentum = np.zeros_like(M)
     with_momentum[..., :3, 3:] = with_momentum[..., 3:, :3] = -hat(h[..., :3])
@@ -210,7 +217,7 @@ def momentum(
 
     """
     M = inertia_seen_from(spatial_inertia(parameters), pose_of_base(A_H_B, representation))
-    return _apply(M, velocity)
+    return _apply(M, stacked('velocity', velocity, 6))
 
 
 def _newton_euler(M: Array, v: Array, a: Array) -> Array:

@@ -260,7 +260,8 @@ class Robot:
         set of str
 
         """
-        return {name for name, place in self.frames.items() if same_place(place, (link, L_H_S))}
+        pose = numbers('L_H_S', L_H_S, (4, 4), finite=False)
+        return {name for name, place in self.frames.items() if same_place(place, (link, pose))}
 
     def with_parameters(self, parameters: Array) -> Robot:
         """

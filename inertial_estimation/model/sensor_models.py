@@ -15,12 +15,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ShapeError
+from inertial_estimation.model.arguments import check_kind, entries, numbers, stacked
 from inertial_estimation.model.equations_of_motion import EquationsOfMotion
 from inertial_estimation.model.floating_state import State
+from inertial_estimation.model.named_sensors import find_ft, find_inertial
 from inertial_estimation.model.representations import Representation, proper_acceleration
 from inertial_estimation.model.rigid_body import net_wrench
-from inertial_estimation.model.sensors import FtSensor, Imu, LinkSensor, read_only
+from inertial_estimation.model.sensors import FtSensor, Imu, LinkSensor
 from inertial_estimation.model.spatial import inverse_pose, wrench_transform
 from inertial_estimation.sample import Sample
 
@@ -44,7 +45,8 @@ def gyroscope(angular_velocity: Array, L_H_S: Array) -> Array:
         S_omega [rad/s].
 
     """
-    return np.asarray(angular_velocity @ L_H_S[:3, :3], dtype=np.float64)
+    L_R_S = stacked('L_H_S', L_H_S, 4, 4)[:3, :3]
+    return np.asarray(stacked('angular_velocity', angular_velocity, 3) @ L_R_S)
 
 
 def accelerometer(angular_velocity: Array, proper_acceleration: Array, L_H_S: Array) -> Array:
@@ -66,6 +68,9 @@ def accelerometer(angular_velocity: Array, proper_acceleration: Array, L_H_S: Ar
         Acceleration minus gravity of the origin of S, in the axes of S [m/s^2].
 
     """
+    L_H_S = stacked('L_H_S', L_H_S, 4, 4)
+    angular_velocity = stacked('angular_velocity', angular_velocity, 3)
+    proper_acceleration = stacked('proper_acceleration', proper_acceleration, 6)
     arm, rate = L_H_S[:3, 3], proper_acceleration[..., 3:]
     turning = np.cross(rate, arm) + np.cross(angular_velocity, np.cross(angular_velocity, arm))
     return np.asarray((proper_acceleration[..., :3] + turning) @ L_H_S[:3, :3], dtype=np.float64)
@@ -95,6 +100,8 @@ class SensorModels:
     ------
     FrameNotFound
         If a wrench acts at a frame that the robot does not have.
+    ModelError
+        If an argument is something else.
     ShapeError
         If the acceleration or a wrench has the wrong shape.
 
@@ -107,10 +114,12 @@ class SensorModels:
         acceleration: Array,
         wrenches: Mapping[str, Array] | None = None,
     ) -> None:
+        check_kind('state', state, State, 'FreeFloating(robot).state(...) makes one')
+        check_kind('variables', variables, EquationsOfMotion, 'State.equations(...) makes them')
         self.state, self._robot = state, state.model.robot
-        self.variables, self.acceleration = variables, read_only(acceleration)
-        if self.acceleration.shape != variables.velocity.shape:
-            raise ShapeError('acceleration', variables.velocity.shape, self.acceleration.shape)
+        self.variables = variables
+        shape = variables.velocity.shape
+        self.acceleration = numbers('acceleration', acceleration, shape, finite=False)
         self._wrenches = _checked(wrenches or {})
         for frame in self._wrenches:
             self._robot.frame(frame)
@@ -144,11 +153,11 @@ class SensorModels:
             As for the class.
 
         """
+        check_kind('state', state, State, 'FreeFloating(robot).state(...) makes one')
         equations = state.equations('', Representation.LEFT)
-        acceleration = np.concatenate([np.zeros(6), joint_accelerations])
-        if acceleration.shape != equations.velocity.shape:
-            n = equations.velocity.size - 6
-            raise ShapeError('joint_accelerations', (n,), np.shape(joint_accelerations))
+        size = (equations.velocity.size - 6,)
+        given_rates = numbers('joint_accelerations', joint_accelerations, size, finite=False)
+        acceleration = np.concatenate([np.zeros(6), given_rates])
         given = _checked(wrenches or {})
         pushed = np.zeros(6)
         for frame, wrench in given.items():
@@ -158,14 +167,14 @@ class SensorModels:
             acceleration[:6] += np.linalg.solve(equations.mass_matrix[:6, :6], lack)
         return cls(state, equations, acceleration, given)
 
-    def gyroscope(self, sensor: LinkSensor | Imu) -> Array:
+    def gyroscope(self, sensor: LinkSensor | Imu | str) -> Array:
         """
         Return the angular velocity that a gyroscope reads [T 4.4].
 
         Parameters
         ----------
-        sensor : LinkSensor or Imu
-            Where it sits.
+        sensor : LinkSensor, Imu or str
+            Where it sits, or its name.
 
         Returns
         -------
@@ -173,16 +182,17 @@ class SensorModels:
             In its axes [rad/s].
 
         """
-        return gyroscope(self._motions[0][sensor.link], sensor.L_H_S)
+        found = find_inertial(self._robot, sensor, 'gyroscopes')
+        return gyroscope(self._motions[0][found.link], found.L_H_S)
 
-    def angular_accelerometer(self, sensor: LinkSensor | Imu) -> Array:
+    def angular_accelerometer(self, sensor: LinkSensor | Imu | str) -> Array:
         """
         Return the rate of what a gyroscope reads.
 
         Parameters
         ----------
-        sensor : LinkSensor or Imu
-            Where it sits.
+        sensor : LinkSensor, Imu or str
+            Where it sits, or its name.
 
         Returns
         -------
@@ -190,16 +200,17 @@ class SensorModels:
             Angular acceleration in its axes [rad/s^2].
 
         """
-        return gyroscope(self._motions[1][sensor.link, 3:], sensor.L_H_S)
+        found = find_inertial(self._robot, sensor, 'gyroscopes')
+        return gyroscope(self._motions[1][found.link, 3:], found.L_H_S)
 
-    def accelerometer(self, sensor: LinkSensor | Imu) -> Array:
+    def accelerometer(self, sensor: LinkSensor | Imu | str) -> Array:
         """
         Return what an accelerometer reads [T 4.2].
 
         Parameters
         ----------
-        sensor : LinkSensor or Imu
-            Where it sits.
+        sensor : LinkSensor, Imu or str
+            Where it sits, or its name.
 
         Returns
         -------
@@ -207,17 +218,18 @@ class SensorModels:
             Acceleration minus gravity of its origin, in its axes [m/s^2].
 
         """
+        found = find_inertial(self._robot, sensor, 'accelerometers')
         velocities, accelerations = self._motions
-        return accelerometer(velocities[sensor.link], accelerations[sensor.link], sensor.L_H_S)
+        return accelerometer(velocities[found.link], accelerations[found.link], found.L_H_S)
 
-    def magnetometer(self, sensor: LinkSensor | Imu, A_field: Array) -> Array:
+    def magnetometer(self, sensor: LinkSensor | Imu | str, A_field: Array) -> Array:
         """
         Return what a magnetometer reads [T 4.5].
 
         Parameters
         ----------
-        sensor : LinkSensor or Imu
-            Where it sits.
+        sensor : LinkSensor, Imu or str
+            Where it sits, or its name.
         A_field : ndarray, shape (3,)
             Magnetic field, the same everywhere, in the axes of A; of any unit.
 
@@ -227,16 +239,17 @@ class SensorModels:
             In its axes, of the same unit.
 
         """
-        return np.asarray(np.asarray(A_field, dtype=np.float64) @ self._A_R_S(sensor))
+        field = numbers('A_field', A_field, (3,), finite=False)
+        return np.asarray(field @ self._A_R_S(sensor))
 
-    def orientation(self, sensor: LinkSensor | Imu, ref_R_A: Array) -> Array:
+    def orientation(self, sensor: LinkSensor | Imu | str, ref_R_A: Array) -> Array:
         """
         Return the orientation that an IMU reports [T 4.6].
 
         Parameters
         ----------
-        sensor : LinkSensor or Imu
-            Where it sits.
+        sensor : LinkSensor, Imu or str
+            Where it sits, or its name.
         ref_R_A : ndarray, shape (3, 3)
             Axes of A in the earth-fixed frame that this IMU has chosen for itself: constant, but
             another one for every IMU and after every start.
@@ -247,9 +260,10 @@ class SensorModels:
             ref_R_S: its axes in that frame.
 
         """
-        return np.asarray(np.asarray(ref_R_A, dtype=np.float64) @ self._A_R_S(sensor))
+        axes = numbers('ref_R_A', ref_R_A, (3, 3), finite=False)
+        return np.asarray(axes @ self._A_R_S(sensor))
 
-    def force_torque(self, sensor: FtSensor) -> Array:
+    def force_torque(self, sensor: FtSensor | str) -> Array:
         """
         Return what an FT sensor reads [T 4.1], from the balance of one of its sides [T 4.23].
 
@@ -259,8 +273,8 @@ class SensorModels:
 
         Parameters
         ----------
-        sensor : FtSensor
-            Of the robot.
+        sensor : FtSensor or str
+            Of the robot, also by name.
 
         Returns
         -------
@@ -269,6 +283,7 @@ class SensorModels:
             of the parent on the child as its direction says [N, Nm].
 
         """
+        sensor = find_ft(self._robot, sensor)
         fixed = self._robot.frame(self._robot.fixed_frame)[0] if self._robot.fixed_frame else 0
         beyond = self._beyond(sensor.child)
         # Parent on child: what moves the side of the child, or the opposite of the other one.
@@ -354,16 +369,16 @@ class SensorModels:
             beyond[k] = k == child or (link.parent >= 0 and beyond[link.parent])
         return beyond
 
-    def _A_R_S(self, sensor: LinkSensor | Imu) -> Array:
+    def _A_R_S(self, sensor: LinkSensor | Imu | str) -> Array:
         """Return the axes of a sensor in A."""
-        pose = self.state.pose(self._robot.link_names[sensor.link]) @ sensor.L_H_S
+        found = find_inertial(self._robot, sensor, 'imus')
+        pose = self.state.pose(self._robot.link_names[found.link]) @ found.L_H_S
         return np.asarray(pose[:3, :3])
 
 
 def _checked(wrenches: Mapping[str, Array]) -> dict[str, Array]:
     """Return wrenches as arrays, or raise if one has the wrong shape."""
-    checked = {frame: np.array(wrench, dtype=np.float64) for frame, wrench in wrenches.items()}
-    for frame, wrench in checked.items():
-        if wrench.shape != (6,):
-            raise ShapeError(f'wrench at {frame}', (6,), wrench.shape)
-    return checked
+    given = entries('wrenches', wrenches)
+    return {
+        frame: numbers(f'wrench at {frame}', w, (6,), finite=False) for frame, w in given.items()
+    }

@@ -11,8 +11,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.model.arguments import numbers
+from inertial_estimation.errors import ModelError
+from inertial_estimation.model.arguments import check_text, numbers, stacked
 
 Array = NDArray[np.float64]
 
@@ -119,7 +119,14 @@ class FtSpec:
     """Pose of the sensor in the child link, shape (4, 4) [m]; for ``sensor`` only."""
 
     def __post_init__(self) -> None:
-        """Check frame and pose."""
+        """Check texts, frame and pose."""
+        for key in ('name', 'joint', 'frame'):
+            check_text(f'{key} of an FT sensor', getattr(self, key))
+        if not isinstance(self.child_to_parent, (bool, np.bool_)):
+            given = self.child_to_parent
+            raise ModelError(
+                f"'child_to_parent' of FT sensor '{self.name}' is {given!r}, expected a bool"
+            )
         if self.frame == 'parent':
             raise ModelError(
                 f"FT sensor '{self.name}' reports in frame 'parent': software disagrees about the "
@@ -168,13 +175,16 @@ class LinkSensorSpec:
     """The same of the angular velocity [rad/s]."""
 
     def __post_init__(self) -> None:
-        """Check what it measures, its noise and its pose."""
+        """Check texts, what it measures, its noise and its pose."""
+        for key in ('name', 'frame', 'measures'):
+            check_text(f'{key} of a sensor', getattr(self, key))
         if self.measures not in ('', *MEASURES):
             raise ModelError(
                 f"IMU '{self.name}' measures '{self.measures}': write one of {', '.join(MEASURES)}"
             )
         for kind in ('accelerometer', 'gyroscope'):
             noise = getattr(self, f'{kind}_noise')
+            numbers(f"{kind}_noise of IMU '{self.name}'", noise, (), finite=False)
             if not 0.0 <= noise < inf:
                 raise ModelError(
                     f"{kind}_noise of IMU '{self.name}' is {noise}, expected 0 or more"
@@ -258,7 +268,8 @@ class FtCalibration:
     ShapeError
         If the two do not belong to the same number of sensors.
     ModelError
-        If a number is not finite: every estimate would be, with nothing to say why.
+        If it is no numbers, or one is not finite: every estimate would be, with nothing to say
+        why.
 
     """
 
@@ -268,11 +279,10 @@ class FtCalibration:
 
     def __post_init__(self) -> None:
         """Check the shapes and keep read-only copies."""
-        n = len(self.offsets)
+        offsets = stacked('offsets', self.offsets, 6)
+        n = len(offsets) if offsets.ndim == 2 else 1
         for name, shape in (('matrices', (n, 6, 6)), ('offsets', (n, 6))):
-            array = read_only(getattr(self, name))
-            if array.shape != shape:
-                raise ShapeError(name, shape, array.shape)
+            array = numbers(name, getattr(self, name), shape, finite=False)
             if not np.isfinite(array).all():
                 raise ModelError(f'{name} of the FT calibration hold NaN or infinity')
             object.__setattr__(self, name, array)
@@ -293,6 +303,8 @@ class FtCalibration:
         FtCalibration
 
         """
+        if not (isinstance(n_fts, (int, np.integer)) and n_fts >= 0):
+            raise ModelError(f"'n_fts' is {n_fts!r}, expected a number of sensors")
         return cls(np.tile(np.eye(6), (n_fts, 1, 1)), np.zeros((n_fts, 6)))
 
     def apply(self, raw: Array) -> Array:
@@ -310,6 +322,10 @@ class FtCalibration:
             [force; torque] in each sensor's frame [N, Nm].
 
         """
-        if self._plain:
-            return raw - self.offsets
-        return (self.matrices @ raw[..., None])[..., 0] - self.offsets
+        try:
+            if self._plain:
+                return raw - self.offsets
+            return (self.matrices @ raw[..., None])[..., 0] - self.offsets
+        except (TypeError, ValueError, IndexError):
+            readings = stacked('raw', raw, *self.offsets.shape)
+            return (self.matrices @ readings[..., None])[..., 0] - self.offsets

@@ -3,13 +3,16 @@
 """
 Six-vectors: transforms and cross products of motions and wrenches [T sections 2.2, 2.3 and 2.5].
 
-Motions are [linear; angular], wrenches [force; moment]. All functions take stacks of arrays.
+Motions are [linear; angular], wrenches [force; moment]. All functions take stacks of arrays, and
+raise ModelError or ShapeError for what is no numbers or of another shape.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
+from inertial_estimation.model.arguments import stacked
 
 Array = NDArray[np.float64]
 
@@ -28,8 +31,9 @@ def hat(v: Array) -> Array:
     ndarray, shape (..., 3, 3)
 
     """
-    matrix = np.zeros((*np.shape(v), 3))
-    x, y, z = np.moveaxis(np.asarray(v), -1, 0)
+    v = stacked('v', v, 3)
+    matrix = np.zeros((*v.shape, 3))
+    x, y, z = np.moveaxis(v, -1, 0)
     matrix[..., 0, 1], matrix[..., 0, 2], matrix[..., 1, 2] = -z, y, -x
     matrix[..., 1, 0], matrix[..., 2, 0], matrix[..., 2, 1] = z, -y, x
     return matrix
@@ -50,6 +54,7 @@ def inverse_pose(A_H_B: Array) -> Array:
         B_H_A [m].
 
     """
+    A_H_B = stacked('A_H_B', A_H_B, 4, 4)
     B_H_A = np.zeros_like(A_H_B)
     B_R_A = np.swapaxes(A_H_B[..., :3, :3], -1, -2)
     B_H_A[..., :3, :3] = B_R_A
@@ -72,6 +77,7 @@ def motion_transform(A_H_B: Array) -> Array:
     ndarray, shape (..., 6, 6)
 
     """
+    A_H_B = stacked('A_H_B', A_H_B, 4, 4)
     R = A_H_B[..., :3, :3]
     A_X_B = np.zeros((*A_H_B.shape[:-2], 6, 6))
     A_X_B[..., :3, :3] = A_X_B[..., 3:, 3:] = R
@@ -110,7 +116,8 @@ def motion_cross(v: Array) -> Array:
     ndarray, shape (..., 6, 6)
 
     """
-    matrix = np.zeros((*np.shape(v), 6))
+    v = stacked('v', v, 6)
+    matrix = np.zeros((*v.shape, 6))
     matrix[..., :3, :3] = matrix[..., 3:, 3:] = hat(v[..., 3:])
     matrix[..., :3, 3:] = hat(v[..., :3])
     return matrix

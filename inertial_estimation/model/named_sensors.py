@@ -1,0 +1,86 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sensors of a robot, given as they are or by name."""
+
+from __future__ import annotations
+
+from inertial_estimation.errors import ModelError, NameNotFound
+from inertial_estimation.model.arguments import check_kind
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtSensor, Imu, LinkSensor
+
+
+def find_inertial(robot: Robot, given: object, group: str) -> LinkSensor | Imu:
+    """
+    Return an accelerometer, gyroscope or IMU.
+
+    Parameters
+    ----------
+    robot : Robot
+        That carries it.
+    given : LinkSensor, Imu or str
+        The sensor, or its name.
+    group : str
+        ``accelerometers``, ``gyroscopes`` or ``imus``: which ones a name means first.
+
+    Returns
+    -------
+    LinkSensor or Imu
+
+    Raises
+    ------
+    NameNotFound
+        If no such sensor has the name.
+    ModelError
+        If it is something else, or sits on a link that the robot does not have.
+
+    """
+    if isinstance(given, str):
+        known: dict[str, LinkSensor | Imu] = {}
+        for sensors in (
+            getattr(robot, group), robot.imus, robot.accelerometers, robot.gyroscopes
+        ):  # fmt: skip
+            known = {sensor.name: sensor for sensor in sensors} | known
+        if given not in known:
+            raise NameNotFound('accelerometer, gyroscope or IMU', given, known)
+        return known[given]
+    remedy = f'take one of robot.{group}, or its name'
+    found: LinkSensor | Imu = check_kind('sensor', given, (LinkSensor, Imu), remedy)
+    if not 0 <= found.link < len(robot.links):
+        raise ModelError(f"sensor '{found.name}' is of another robot: {remedy}")
+    return found
+
+
+def find_ft(robot: Robot, given: object) -> FtSensor:
+    """
+    Return an FT sensor.
+
+    Parameters
+    ----------
+    robot : Robot
+        That carries it.
+    given : FtSensor or str
+        The sensor, or its name.
+
+    Returns
+    -------
+    FtSensor
+
+    Raises
+    ------
+    NameNotFound
+        If no FT sensor has the name.
+    ModelError
+        If it is something else, or cuts off a link that the robot does not have.
+
+    """
+    known = {sensor.name: sensor for sensor in robot.ft_sensors}
+    if isinstance(given, str):
+        if given not in known:
+            raise NameNotFound('FT sensor', given, known)
+        return known[given]
+    remedy = 'take one of robot.ft_sensors, or its name'
+    found: FtSensor = check_kind('sensor', given, FtSensor, remedy)
+    if not 0 < found.child < len(robot.links):
+        raise ModelError(f"FT sensor '{found.name}' is of another robot: {remedy}")
+    return found
