@@ -199,9 +199,10 @@ def test_touches_make_sets_of_contacts_of_their_own(tmp_path, robot):
     messages = sorted([*humanoid_messages(robot), *touches], key=lambda m: m[2])
     report = replay_bag(write_bag(tmp_path / 'bag', messages), nested_humanoid_urdf(), settings)
     labels = [situation.label for situation in report.checks.situations]
-    assert labels == ['default contacts, all sensors', 'touched: shank']
-    contacts = report.checks.situations[1].contacts
-    assert 'shank' in contacts and 'thigh' not in contacts
+    assert labels == ['default contacts, all sensors', 'touched: shank (force)']
+    touched = report.checks.situations[1]
+    kinds = dict(zip(touched.contacts, touched.kinds, strict=True))
+    assert kinds['shank'] == 'force' and kinds['sole'] == 'wrench' and 'thigh' not in kinds
     assert report.checks.situations_left_out == 0
 
 

@@ -133,5 +133,5 @@ def test_the_report_tells_of_the_pushes(scene, settings):
     assert causes == {'chest': ('head',), 'l_hand': ('l_forearm',)}
     labels = [situation.label for situation in report.checks.situations]
     assert labels[0] == 'default contacts, all sensors'
-    assert set(labels[1:]) == {'touched: chest', 'touched: l_hand'}
+    assert set(labels[1:]) == {'touched: chest (force)', 'touched: l_hand (wrench)'}
     assert not [w for w in report.warnings if w.startswith('touches lapse')]

@@ -39,6 +39,8 @@ class SituationReport:
     """What differs from all sensors and the default contacts."""
     contacts: tuple[str, ...]
     """Names of those that take part."""
+    kinds: tuple[str, ...]
+    """What is unknown at each of them."""
     fts: tuple[str, ...]
     """FT sensors in use."""
     imus: tuple[str, ...]

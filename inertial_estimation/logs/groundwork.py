@@ -52,6 +52,7 @@ def _report(replay: Replay, situation: Situation) -> SituationReport:
     return SituationReport(
         label=situation.label(robot),
         contacts=tuple(contact.name for contact in parts.contacts),
+        kinds=tuple(contact.kind for contact in parts.contacts),
         fts=tuple(robot.ft_sensors[k].name for k in parts.fts),
         imus=tuple(imus),
         n_samples=n,

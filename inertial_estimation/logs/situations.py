@@ -41,7 +41,7 @@ class Parts(NamedTuple):
     imus: tuple[int, ...]
     fts: tuple[int, ...]
     touched: tuple[str, ...]
-    """Frames that are felt."""
+    """Frames that are felt, each with what is unknown there."""
     only: tuple[tuple[int, str], ...]
     """What IMUs measure that leave a quantity out though they measure both."""
 
@@ -137,7 +137,7 @@ def _parts(
     for felt, rows in _by_touch(touches, len(out)):
         contacts = estimator.with_touches(felt).contacts
         order = [columns[contact.name] for contact in contacts]
-        frames = tuple(dict.fromkeys(contact.frame for contact in felt))
+        frames = tuple(dict.fromkeys(f'{contact.frame} ({contact.kind})' for contact in felt))
         for pattern, members in alike(flags[rows]):
             gone, imus, fts, *only = np.split(pattern, sizes)
             if not (imus.any() or estimator.robot.fixed_frame):
