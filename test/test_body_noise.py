@@ -82,15 +82,18 @@ def test_changes_are_those_of_the_motions_of_the_bodies(make_robot, arrays, rng)
     noises = [
         BodyNoise(robot, plan, arrays, roots[1], combined=combined) for combined in (False, True)
     ]
-    got, combined = (x.changes(completed, serving, roots[0]) for x in noises)
+    n = 3 * len(robot.joint_names)
+    got = np.zeros((n // 3 + 3 * len(robot.imus), 3, 3 * len(serving), 3))
+    (joints, changes), combined = (x.changes(completed, serving, roots[0]) for x in noises)
+    got[joints], got[n // 3 :] = changes[: len(joints)], changes[len(joints) :]
     size = np.sqrt((expected**2).sum(axis=0))
     assert (size > 0.0).all()
     np.testing.assert_allclose(got.reshape(expected.shape) / size, expected / size, atol=DIFFERED)
     # Combined sources are others, with the same covariances.
-    products = [np.einsum('abij,abkl->ijkl', x, x) for x in (got, combined)]
+    products = [np.einsum('abij,abkl->ijkl', x, x) for x in (got, combined.changes)]
     scale = size[:, :, None, None] * size
     np.testing.assert_allclose(products[1] / scale, products[0] / scale, atol=ROUND_OFF)
-    assert len(combined) < len(got)
+    assert len(combined.changes) < len(changes)
 
 
 def test_disturbances_of_single_imus_add_up_to_the_deviations(rng):

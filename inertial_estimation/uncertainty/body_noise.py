@@ -10,6 +10,7 @@ of one reading reaches several bodies, and that of a joint too.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,19 @@ Indices = NDArray[np.intp]
 TURN, SHIFT, SPIN = (slice(k, k + 3) for k in (0, 3, 6))
 """Signals of an IMU and of a body, in the order of their covariances."""
 IMU_FIELDS = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
+
+
+class BodyChanges(NamedTuple):
+    """What one standard deviation of each source does to the motions of bodies."""
+
+    joints: Indices
+    """Joints through which a motion comes."""
+    changes: Array
+    """
+    First of three sources for each of these joints, then of those of the IMUs in threes, shape
+    (n_joints + n, 3, 3 n_serving, 3): axes of the bodies; angular velocity, proper and angular
+    acceleration.
+    """
 
 
 class BodyNoise:
@@ -85,7 +99,7 @@ class BodyNoise:
         self._origins = None if last is None else _Points([origins[b] for b in last.to])
         self._arrays = arrays
 
-    def changes(self, sample: Sample, serving: Indices, joint_roots: Array) -> Array:
+    def changes(self, sample: Sample, serving: Indices, joint_roots: Array) -> BodyChanges:
         """
         Return what one standard deviation of each source does to the motions of bodies.
 
@@ -100,21 +114,17 @@ class BodyNoise:
 
         Returns
         -------
-        ndarray, shape (n_joints + n, 3, 3 n_serving, 3)
-            First three sources for each joint, then for each axis of each IMU, or of each body;
-            axes of the bodies; angular velocity, proper and angular acceleration.
+        BodyChanges
 
         """
-        n, m = len(self._sources[0]), len(self._joints)
+        m = len(self._joints)
         own = np.zeros((m, 3, m, 3))
         own[np.arange(m), :, np.arange(m)] = joint_roots[self._joints].swapaxes(1, 2)
         moved = np.concatenate([np.zeros((len(self._leads), 3 * m, 9)), self._sources], axis=1)
         self._spread(sample, own.reshape(3 * m, m, 3), moved)
         at = [self._leads.tolist().index(row) for row in serving.tolist()]
         asked = moved[at].reshape(len(at), -1, 3, 3, 3).transpose(1, 2, 0, 4, 3)
-        changes = np.zeros((len(joint_roots) + n // 3, 3, len(at), 3, 3))
-        changes[self._joints], changes[len(joint_roots) :] = asked[:m], asked[m:]
-        return changes.reshape(-1, 3, 3 * len(at), 3)
+        return BodyChanges(self._joints, asked.reshape(-1, 3, 3 * len(at), 3))
 
     def _spread(self, sample: Sample, joints: Array, moved: Array) -> None:
         """Carry changes of the means of the bodies' sensors, and of joints, to all motions."""
@@ -187,12 +197,19 @@ def _sources(
                 mean = array_of(body, robot) if kind == 'array' else mean_of(body, robot, kind)
                 blocks = np.einsum('kia,kc->kaci', mean[0], roots[rows, of])
                 found[b, rows, :, :, signal] += blocks
-    if not combined:
-        return found.reshape(n_bodies, 9 * n_imus, 9)
-    alike = np.zeros((n_bodies, n_bodies, 9, 9))
-    for b, own in enumerate(found):
-        alike[b, b] = np.linalg.qr(own.reshape(-1, 9), mode='r')
-    return alike.reshape(n_bodies, 9 * n_bodies, 9)
+    each: Array = found.reshape(n_bodies, 9 * n_imus, 9)
+    return _combined(each) if combined else each
+
+
+def _combined(sources: Array) -> Array:
+    """Return as few sources as disturb each body alike: a triangular root of its covariance."""
+    pieces = []
+    for b, own in enumerate(sources):
+        measured = np.repeat(own.reshape(-1, 3, 3).any(axis=(0, 2)), 3)
+        piece = np.zeros((len(sources), measured.sum(), 9))
+        piece[b][:, measured] = np.linalg.qr(own[:, measured], mode='r')
+        pieces.append(piece)
+    return np.concatenate(pieces, axis=1)
 
 
 def _swings(levers: Array, turn: Array) -> Array:

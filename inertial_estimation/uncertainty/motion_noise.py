@@ -9,6 +9,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.dynamics import Dynamics
+from inertial_estimation.uncertainty.body_noise import BodyChanges
 from inertial_estimation.uncertainty.products import product
 
 Array = NDArray[np.float64]
@@ -53,7 +54,7 @@ class MotionDerivatives:
         dynamics: Dynamics,
         joint_roots: Array,
         imu_roots: Array,
-        body_changes: Array | None = None,
+        body_changes: BodyChanges | None = None,
     ) -> Array:
         """
         Return what noise does to the generalised forces at the sample that was run last.
@@ -67,15 +68,14 @@ class MotionDerivatives:
         imu_roots : ndarray, shape (n_serving, 3, 3)
             Likewise of angular velocity, proper acceleration and angular acceleration of the IMUs
             that serve.
-        body_changes : ndarray, shape (n_joints + 3 n_imus, 3, 3 n_serving, 3), optional
-            From `body_noise.BodyNoise.changes`, where a body does not have just one whole IMU;
-            `imu_roots` is not used then.
+        body_changes : BodyChanges, optional
+            Where a body does not have just one whole IMU; `imu_roots` is not used then.
 
         Returns
         -------
         ndarray, shape (n_joints + 3 n_serving, 3, 6 n_tops + n_joints)
-            With `body_changes` all IMUs in place of those that serve. One standard deviation of
-            each of the three independent sources of a joint or of an axis of an IMU. Columns: the
+            With `body_changes` their sources in place of the IMUs. One standard deviation of each
+            of the three independent sources of a joint or of an axis of an IMU. Columns: the
             wrenches below the tops, in and about their frames, then ``tau`` of each joint, zero
             between trees [N, Nm].
 
@@ -92,13 +92,20 @@ class MotionDerivatives:
             signals[self._between] = 0.0
             signals[:, :, self._n_tops + self._between] = 0.0
         if body_changes is not None:
-            by_body = signals[n:].reshape(-1, signals.shape[2])
-            spread = product(body_changes.reshape(-1, len(by_body)), by_body)
-            spread = spread.reshape(len(body_changes), 3, -1)
-            spread[:n] += joint_roots.swapaxes(1, 2) @ signals[:n]
-            return spread
+            return self._spread(joint_roots, body_changes)
         roots = np.concatenate([joint_roots, np.repeat(imu_roots, 3, axis=0)])
         mixed: Array = roots.swapaxes(1, 2) @ signals
+        return mixed
+
+    def _spread(self, joint_roots: Array, body_changes: BodyChanges) -> Array:
+        """Return what `noise` does, where noise reaches several bodies."""
+        (joints, changes), n = body_changes, len(joint_roots)
+        by_body = self._signals[n:].reshape(-1, self._signals.shape[2])
+        spread = product(changes.reshape(-1, len(by_body)), by_body).reshape(len(changes), 3, -1)
+        mixed = np.empty((n + len(changes) - len(joints), *spread.shape[1:]))
+        np.matmul(joint_roots.swapaxes(1, 2), self._signals[:n], out=mixed[:n])
+        mixed[joints] += spread[: len(joints)]
+        mixed[n:] = spread[len(joints) :]
         return mixed
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.transforms import compose, cross_matrix
+from inertial_estimation.uncertainty.body_noise import BodyChanges
 from inertial_estimation.uncertainty.loads import find_loads
 from inertial_estimation.uncertainty.motion_noise import MotionDerivatives
 from inertial_estimation.uncertainty.products import product
@@ -38,8 +39,8 @@ class Roots(NamedTuple):
     """Lower triangular, of the IMUs that serve, shape (n_serving, 3, 3)."""
     fts: Array
     """What the readings' noise does to the wrenches child on parent, shape (n_fts, 6, 6)."""
-    body_changes: Array | None = None
-    """From `body_noise.BodyNoise.changes`, where a body does not have just one whole IMU."""
+    body_changes: BodyChanges | None = None
+    """Where a body does not have just one whole IMU."""
 
 
 class Disturbances(NamedTuple):
@@ -54,7 +55,7 @@ class Disturbances(NamedTuple):
     """
     Of three sources for each joint, then for each axis of each IMU that serves, shape
     (n_rows, n_joints + 3 n_serving, 3) [N, Nm]. Where a body does not have just one whole IMU:
-    of each IMU of the robot.
+    of each IMU of the robot, or of as few sources as disturb the bodies alike.
     """
     fts: Array
     """Of six for each FT sensor, shape (n_rows, n_fts, 6) [N, Nm]."""
