@@ -1,0 +1,180 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Noise of kinds of rows from their residuals, and samples that do not fit.
+
+Not covered: real robots, whose residuals are not noise alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.reweighting import (
+    EXACT,
+    Loss,
+    noise_levels,
+    robust_weights,
+    spread,
+)
+
+LEVELS = {'force': 2.0, 'moment': 0.05, 'effort': 0.4}
+ROWS = {'force': 300, 'moment': 240, 'effort': 15}
+FIVE_SIGMA = 5.0
+"""Of the estimate of a standard deviation from f rows, which is sure to 1 / sqrt(2 f)."""
+
+
+def rows_of(rng, n=8):
+    """Return rows of each kind with its noise."""
+    x = rng.normal(size=n)
+    rows = {}
+    for kind, level in LEVELS.items():
+        Y = rng.normal(size=(ROWS[kind], n)) * level * 3.0
+        rows[kind] = (Y, Y @ x + level * rng.normal(size=len(Y)))
+    return rows
+
+
+@pytest.fixture
+def kinds(rng):
+    """Return the reduced rows of each kind."""
+    return {kind: Information.of(*rows) for kind, rows in rows_of(rng).items()}
+
+
+def test_noise_of_each_kind_is_found(kinds):
+    found = noise_levels(kinds)
+    assert found.settled
+    for kind, level in LEVELS.items():
+        error = FIVE_SIGMA / np.sqrt(2.0 * found.freedom[kind])
+        assert found.deviations[kind] == pytest.approx(level, rel=error)
+
+
+def test_rows_that_are_used_up_sum_to_the_rank(kinds):
+    found = noise_levels(kinds)
+    used = sum(ROWS.values()) - sum(found.freedom.values())
+    assert used == pytest.approx(8.0, rel=1e-9)
+
+
+def test_the_noise_is_not_biased_by_few_rows(rng):
+    # 15 rows of which the fit takes several: without counting them the noise came out low.
+    squares, naive = [], []
+    for _ in range(200):
+        found = noise_levels({kind: Information.of(*rows) for kind, rows in rows_of(rng).items()})
+        share = found.deviations['effort'] ** 2 / LEVELS['effort'] ** 2
+        squares.append(share)
+        naive.append(share * found.freedom['effort'] / ROWS['effort'])
+    sure = FIVE_SIGMA * np.std(squares) / np.sqrt(len(squares))
+    assert np.mean(squares) == pytest.approx(1.0, abs=max(sure, 0.02))
+    assert np.mean(naive) < 1.0
+
+
+def test_merged_rows_are_in_units_of_their_noise(kinds):
+    found = noise_levels(kinds)
+    x = np.linalg.solve(found.information.R, found.information.rho)
+    assert found.information.squared_residual(x) == pytest.approx(
+        sum(found.freedom.values()), rel=1e-4
+    )
+
+
+def test_units_of_a_kind_do_not_matter(kinds):
+    scaled = {**kinds, 'force': kinds['force'].scaled(1000.0)}
+    one, other = noise_levels(kinds), noise_levels(scaled)
+    assert other.deviations['force'] == pytest.approx(1000.0 * one.deviations['force'], rel=1e-4)
+    assert other.deviations['moment'] == pytest.approx(one.deviations['moment'], rel=1e-4)
+
+
+def test_unknowns_that_no_row_determines_do_not_matter(rng, kinds):
+    wider = {}
+    for kind, part in kinds.items():
+        R = np.pad(part.R, ((0, 2), (0, 2)))
+        wider[kind] = Information(R, np.pad(part.rho, (0, 2)), part.energy, part.count)
+    one, other = noise_levels(kinds), noise_levels(wider)
+    assert other.deviations == pytest.approx(one.deviations, rel=1e-4)
+
+
+def test_rows_without_noise_get_a_stated_least(rng):
+    x = rng.normal(size=4)
+    Y = rng.normal(size=(40, 4))
+    found = noise_levels({'exact': Information.of(Y, Y @ x)})
+    size = np.sqrt(np.mean((Y @ x) ** 2))
+    assert found.deviations['exact'] == pytest.approx(EXACT * size)
+
+
+def test_kinds_without_rows_are_left_out(kinds):
+    found = noise_levels({**kinds, 'none': Information.empty(8)})
+    assert set(found.deviations) == set(LEVELS)
+
+
+def test_no_rows_at_all_are_refused():
+    with pytest.raises(ModelError, match='no rows'):
+        noise_levels({'none': Information.empty(3)})
+
+
+def test_a_kind_that_the_fit_uses_up_is_named(rng):
+    few = Information.of(rng.normal(size=(3, 5)), rng.normal(size=3))
+    with pytest.raises(ModelError, match='wrist rows.*3 rows'):
+        noise_levels({'wrist': few})
+
+
+def test_a_budget_that_runs_out_is_reported(kinds):
+    assert not noise_levels(kinds, max_iterations=1).settled
+
+
+@pytest.mark.parametrize('loss', list(Loss))
+def test_small_residuals_count_and_large_ones_do_not(loss):
+    weights = robust_weights(np.array([0.0, 0.5, 1e3]), np.array(1.0), loss)
+    assert weights[0] == 1.0 and weights[1] > 0.9
+    assert weights[2] < 0.01
+
+
+def test_tukey_leaves_outliers_out_entirely():
+    weights = robust_weights(np.array([4.68, 4.69, -50.0]), np.array(1.0), Loss.TUKEY)
+    assert weights[0] > 0.0
+    np.testing.assert_array_equal(weights[1:], 0.0)
+
+
+def test_huber_is_one_over_the_excess():
+    np.testing.assert_allclose(
+        robust_weights(np.array([1.3, -2.69]), np.array(1.0), Loss.HUBER), [1.0, 0.5]
+    )
+
+
+def test_rows_of_a_sample_stand_or_fall_together():
+    residuals = np.array([[0.1, 0.1, np.nan], [0.1, 90.0, 0.1], [np.nan] * 3])
+    weights = robust_weights(residuals, np.ones(3))
+    assert weights[0] > 0.9
+    np.testing.assert_array_equal(weights[1:], 0.0)
+
+
+def test_unnoticed_contacts_do_not_move_the_estimate(rng):
+    Y, x = rng.normal(size=(600, 5)), rng.normal(size=5)
+    y = Y @ x + 0.1 * rng.normal(size=600)
+    y[::10] += 8.0
+    plain = Information.of(Y, y)
+    estimate = np.linalg.solve(plain.R, plain.rho)
+    before = np.linalg.norm(estimate - x)
+    for _ in range(20):
+        residuals = y - Y @ estimate
+        weights = robust_weights(residuals, spread(residuals))
+        robust = Information.empty(5).add(Y, y, weights)
+        estimate = np.linalg.solve(robust.R, robust.rho)
+    assert np.linalg.norm(estimate - x) < 0.1 * before
+    assert robust.count == pytest.approx(540, rel=0.1)
+
+
+def test_spread_is_the_noise_in_spite_of_outliers(rng):
+    residuals = 0.3 * rng.normal(size=(4000, 2)) * [1.0, 10.0]
+    residuals[:200] = 1e6
+    residuals[200:300] = np.nan
+    # Five in a hundred outliers move the median by a few percent.
+    np.testing.assert_allclose(spread(residuals), [0.3, 3.0], rtol=0.12)
+    assert np.isnan(spread(np.full((3, 2), np.nan))).all()
+
+
+def test_noise_that_is_none_is_refused():
+    with pytest.raises(ModelError, match='positive'):
+        robust_weights(np.ones((2, 2)), np.array([1.0, 0.0]))
+    with pytest.raises(ShapeError, match='noise'):
+        robust_weights(np.ones((2, 2)), np.ones(3))
