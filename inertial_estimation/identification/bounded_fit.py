@@ -3,7 +3,7 @@
 """
 Least squares of many variables, most of them non-negative: OSQP, then an exact finish.
 
-    minimise  1/2 |A x - b|^2 + 1/2 sum d (v - v0)^2,   x = X v,   v >= floor,  low <= C x <= high
+    minimise  1/2 |A x - b|^2 + 1/2 sum d (v - v0)^2,   x = X v,   v >= floor,  C x >= limits
 
 OSQP finds out which bounds matter, and whether all of them can be met. To more than a few digits
 it needs thousands of iterations here. From its answer a few rounds of an active set method, each
@@ -25,7 +25,7 @@ from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.identification.linear_bounds import LinearBounds
 
 Array = NDArray[np.float64]
-States = NDArray[np.int_]
+Flags = NDArray[np.bool_]
 
 ROUNDS = 60
 """Of the active set method; five are common."""
@@ -116,15 +116,15 @@ def fit_bounded(problem: BoundedFit, max_iterations: int, time_limit: float) -> 
     C = problem.bounds.rows @ problem.X
     sizes = np.abs(C).max(axis=1, initial=0.0)
     sizes[sizes == 0.0] = 1.0
-    rows = _Rows(C / sizes[:, None], problem.bounds.low / sizes, problem.bounds.high / sizes)
-    v, pressed, states, iterations, ended = _osqp(problem, rows, max_iterations, time_limit)
-    best, settled = _Candidate(v, np.zeros(len(states))), False
+    rows = _Rows(C / sizes[:, None], problem.bounds.limits / sizes)
+    v, pressed, active, iterations, ended = _osqp(problem, rows, max_iterations, time_limit)
+    best, settled = _Candidate(v, np.zeros(len(active))), False
     while not settled and iterations < max_iterations + ROUNDS and perf_counter() < deadline:
         iterations += 1
-        best = _solve(problem, rows, pressed, states)
-        now = _next(problem, rows, best, pressed, states)
-        settled = bool((now[0] == pressed).all() and (now[1] == states).all())
-        pressed, states = now
+        best = _solve(problem, rows, pressed, active)
+        now = _next(problem, rows, best, pressed, active)
+        settled = bool((now[0] == pressed).all() and (now[1] == active).all())
+        pressed, active = now
     kept = np.maximum(best.v, problem.floor)
     stopped = not settled and (not ended or perf_counter() >= deadline)
     return Fitted(kept, _optimality(problem, rows, kept, best.y), iterations, stopped)
@@ -135,8 +135,7 @@ class _Rows:
     """Bounds as rows of the variables, each scaled to a largest entry of one."""
 
     C: Array
-    low: Array
-    high: Array
+    limits: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,11 +144,12 @@ class _Candidate:
 
     v: Array
     y: Array
+    """Not negative at an optimum."""
 
 
 def _osqp(
     problem: BoundedFit, rows: _Rows, max_iterations: int, time_limit: float
-) -> tuple[Array, NDArray[np.bool_], States, int, bool]:
+) -> tuple[Array, Flags, Flags, int, bool]:
     """Return variables, which are at their floor, which rows at a bound, iterations, whether."""
     import scipy.sparse as sp
 
@@ -170,8 +170,8 @@ def _osqp(
             sp.hstack([sp.csc_matrix((len(rows.C), n)), sp.csc_matrix(rows.C)]),
         ]
     )
-    low = np.concatenate([np.zeros(n), problem.floor[bounded], rows.low])
-    high = np.concatenate([np.zeros(n), np.full(len(bounded), np.inf), rows.high])
+    low = np.concatenate([np.zeros(n), problem.floor[bounded], rows.limits])
+    high = np.append(np.zeros(n), np.full(len(low) - n, np.inf))
     solver = _library().OSQP()
     options = {} if np.isinf(time_limit) else {'time_limit': time_limit}
     solver.setup(
@@ -184,9 +184,9 @@ def _osqp(
     pressed = np.zeros(k, dtype=np.bool_)
     floored = y[n : n + len(bounded)]
     pressed[bounded] = -floored > v[bounded] - problem.floor[bounded]
-    states = np.sign(np.where(np.abs(y[n + len(bounded) :]) > TOLERANCE, y[n + len(bounded) :], 0))
+    active = y[n + len(bounded) :] < -TOLERANCE
     ended = found.info.status in ('solved', 'solved inaccurate')
-    return v, pressed, states.astype(np.int_), int(found.info.iter), ended
+    return v, pressed, active, int(found.info.iter), ended
 
 
 def _library() -> ModuleType:
@@ -212,30 +212,25 @@ def _require_feasible(found: object, names: tuple[str, ...]) -> None:
     )
 
 
-def _solve(
-    problem: BoundedFit, rows: _Rows, pressed: NDArray[np.bool_], states: States
-) -> _Candidate:
+def _solve(problem: BoundedFit, rows: _Rows, pressed: Flags, active: Flags) -> _Candidate:
     """Return the minimum where some variables are at their floor and some rows at a bound."""
     v = np.where(pressed, problem.floor, 0.0)
     free = ~pressed
     inverse = _inverse(problem, free)
-    right = -problem.gradient(v)[free]
-    active = states != 0
-    y = np.zeros(len(states))
-    step = inverse(right[:, None])[:, 0]
+    y = np.zeros(len(active))
+    step = inverse(-problem.gradient(v)[free][:, None])[:, 0]
     if active.any():
         G = rows.C[active][:, free]
-        wanted = np.where(states > 0, rows.high, rows.low)[active]
         moved = inverse(G.T)
-        missing = G @ step + rows.C[active] @ v - wanted
+        missing = rows.limits[active] - G @ step - rows.C[active] @ v
         # Bounds may repeat each other: all masses and their total.
         y[active], *_ = np.linalg.lstsq(G @ moved, missing, rcond=1e-12)
-        step = step - moved @ y[active]
+        step = step + moved @ y[active]
     v[free] += step
     return _Candidate(v, y)
 
 
-def _inverse(problem: BoundedFit, free: NDArray[np.bool_]) -> Callable[[Array], Array]:
+def _inverse(problem: BoundedFit, free: Flags) -> Callable[[Array], Array]:
     """Return a map by the inverse of the second derivative for free variables [Woodbury]."""
     from scipy.linalg import cho_factor, cho_solve
 
@@ -257,31 +252,20 @@ def _inverse(problem: BoundedFit, free: NDArray[np.bool_]) -> Callable[[Array], 
 
 
 def _next(
-    problem: BoundedFit,
-    rows: _Rows,
-    found: _Candidate,
-    pressed: NDArray[np.bool_],
-    states: States,
-) -> tuple[NDArray[np.bool_], States]:
+    problem: BoundedFit, rows: _Rows, found: _Candidate, pressed: Flags, active: Flags
+) -> tuple[Flags, Flags]:
     """Return which bounds hold next: those that are missed, without those that pull."""
-    gradient = problem.gradient(found.v) + rows.C.T @ found.y
+    gradient = problem.gradient(found.v) - rows.C.T @ found.y
     held = np.where(pressed, gradient > 0.0, found.v < problem.floor - FEASIBLE)
-    reached = rows.C @ found.v
-    now = np.where(states * found.y > 0.0, states, 0)
-    inactive = states == 0
-    now[inactive & (reached < rows.low - FEASIBLE)] = -1
-    now[inactive & (reached > rows.high + FEASIBLE)] = 1
-    equal = rows.low == rows.high
-    now[equal & (now == 0)] = 1
-    return held, now
+    missed = rows.C @ found.v < rows.limits - FEASIBLE
+    return held, np.where(active, found.y > 0.0, missed)
 
 
 def _optimality(problem: BoundedFit, rows: _Rows, v: Array, y: Array) -> float:
     """Return the largest violation of the conditions of optimality."""
     size = float(np.abs(problem.gradient(np.zeros(len(v)))).max()) or 1.0
-    gradient = (problem.gradient(v) + rows.C.T @ y) / size
+    gradient = (problem.gradient(v) - rows.C.T @ y) / size
     at_floor = v <= problem.floor + FEASIBLE
     left = np.where(at_floor, np.minimum(gradient, 0.0), gradient)
-    reached = rows.C @ v
-    missed = np.maximum(rows.low - reached, reached - rows.high)
+    missed = rows.limits - rows.C @ v
     return float(max(np.abs(left).max(), missed.max(initial=0.0)))

@@ -29,7 +29,7 @@ from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.identification.bounded_fit import BoundedFit, Fitted, fit_bounded
 from inertial_estimation.identification.geometric_prior import prior_roots
 from inertial_estimation.identification.linear_bounds import LinearBounds
-from inertial_estimation.identification.point_grids import PointGrid
+from inertial_estimation.identification.point_grids import PointGrid, link_grids
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
 from inertial_estimation.identification.row_space import RANK_TOLERANCE, RowSpace
@@ -53,9 +53,9 @@ LOSS = 0.05
 
 def solve_mass_points(
     problem: Problem,
-    grids: Sequence[PointGrid],
+    grids: Sequence[PointGrid] | None = None,
     *,
-    weight: float = 1e-2,
+    weight: float | None = 1e-2,
     regularization: float = 1e-4,
     mass_errors: Array | None = None,
     base_map: Array | None = None,
@@ -70,12 +70,13 @@ def solve_mass_points(
     Parameters
     ----------
     problem : Problem
-        Rows, prior, bounds. The prior may be any body; see `geometric_prior.middle_bodies` for
-        links of which nothing but the box is known.
-    grids : sequence of PointGrid
-        One for each link.
-    weight : float
-        Of the prior, where rows tell nothing; zero leaves that to the regularization.
+        Rows, prior, bounds; see `geometric_prior.middle_bodies` for the prior of links of which
+        nothing but the box is known.
+    grids : sequence of PointGrid, optional
+        One for each link, as from `point_grids.link_grids`. Default: in the cuboids of even
+        density that have the inertia of the prior [M 25].
+    weight : float, optional
+        Of the prior, where rows tell nothing. None: the regularization alone decides there.
     regularization : float
         Of masses, as shares of an even distribution, to non-negative ones that come close to the
         prior; above zero [A 23, 29].
@@ -98,13 +99,18 @@ def solve_mass_points(
     Raises
     ------
     ModelError
-        If a weight is out of range, or bounds contradict each other or the boxes.
+        If a weight is out of range, the prior is no body, or bounds contradict each other or
+        the boxes.
     ShapeError
         If there is not one grid for each link.
 
     """
     start = perf_counter()
-    _check(problem, grids, weight, regularization)
+    _check(problem, weight, regularization)
+    if grids is None:
+        grids = link_grids(problem.unknowns.links, problem.prior, {})
+    elif len(grids) != len(problem.prior):
+        raise ShapeError('grids', (len(problem.prior),), (len(grids),), 'one for each link')
     roots = prior_roots(grids, problem.prior, mass_errors)
     reference, misfits = _reference(grids, problem.prior, roots)
     rows = _with_prior(problem, roots, weight, base_map)
@@ -127,20 +133,16 @@ def solve_mass_points(
     )
 
 
-def _check(
-    problem: Problem, grids: Sequence[PointGrid], weight: float, regularization: float
-) -> None:
+def _check(problem: Problem, weight: float | None, regularization: float) -> None:
     """Raise unless the arguments can be used."""
-    n_links = len(problem.unknowns.links)
-    if len(grids) != n_links:
-        raise ShapeError('grids', (n_links,), (len(grids),), 'one for each link')
-    if not 0.0 <= weight < np.inf:
-        raise ModelError(f'the weight of the prior must be zero or more, not {weight:g}')
+    if weight is not None and not 0.0 < weight < np.inf:
+        raise ModelError(
+            f'the weight of the prior must be positive and finite, not {weight:g}; None stands '
+            'for no prior'
+        )
     if not 0.0 < regularization < np.inf:
-        raise ModelError(f'the regularization must be positive, not {regularization:g}')
-    for link, mass in zip(problem.unknowns.links, problem.prior[:, 0], strict=True):
-        if not 0.0 < mass < np.inf:
-            raise ModelError(f"the prior of link '{link}' has a mass of {mass:g} kg: give it one")
+        raise ModelError(f'the regularization must be positive and finite, not {regularization:g}')
+    problem.require_consistent_prior()
 
 
 def _even(grids: Sequence[PointGrid], prior: Array) -> list[Array]:
@@ -172,7 +174,7 @@ def _reference(
 
 
 def _with_prior(
-    problem: Problem, roots: Sequence[Array], weight: float, base_map: Array | None
+    problem: Problem, roots: Sequence[Array], weight: float | None, base_map: Array | None
 ) -> tuple[Array, Array]:
     """Return the rows of the mean, and below them those of the priors, as one least squares."""
     n = problem.unknowns.n_inertial
@@ -181,7 +183,7 @@ def _with_prior(
     known = _without_extras(problem) if base_map is None else base_map
     origin = problem.prior_point()
     parts = [factor]
-    if weight > 0.0:
+    if weight is not None:
         parts.append(np.sqrt(weight) * _null_space(known, roots, factor.shape[1]))
         if problem.extra_scales is not None:
             parts.append(np.sqrt(weight) * np.eye(len(origin))[n:] / problem.extra_scales[:, None])
