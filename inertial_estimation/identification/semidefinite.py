@@ -1,0 +1,225 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Least squares over consistent bodies within bounds: a semidefinite program [S 72-75; W].
+
+    minimise  1/2 (|factor x - target|^2 + energy) / count + weight * D(x, prior)
+
+The objective stays quadratic in the rows of the factor; as a matrix inequality of its own, as in
+S, it takes five to twenty times as long. The variables of a link are those of `divergence`: its
+pseudo-inertia seen from that of the prior, so that the program does not depend on units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.cones import Consistency
+from inertial_estimation.identification.conic import Block, ConicSolution, minimise
+from inertial_estimation.identification.constraints import (
+    body_blocks,
+    bound_blocks,
+    contradiction,
+)
+from inertial_estimation.identification.divergence import whitening
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.linear_bounds import LinearBounds
+from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.result import Grade, Identification
+from inertial_estimation.identification.row_space import numerical_rank
+
+if TYPE_CHECKING:
+    from scipy.sparse import sparray
+
+Array = NDArray[np.float64]
+
+MARGIN = 1e-6
+"""A pseudo-inertia is to exceed this share of the prior's."""
+GAP = 1e-6
+"""Relative duality gap below which an answer is optimal."""
+FLOOR = 1e-9
+"""A smaller share of the objective at the prior is none: rows may fit to round-off."""
+
+
+class PriorTerm(str, Enum):
+    """D, how the distance to the prior is measured; each value names it."""
+
+    NONE = 'none'
+    """Not at all. What rows do not determine is then arbitrary, and may be huge."""
+    EUCLIDEAN = 'euclidean'
+    """``1/2 sum ((x - prior) / scale)^2`` over the inertial parameters, in SI units."""
+    PULLBACK = 'pullback'
+    """``1/2 |L^-1 (J - J_0) L^-T|^2`` of each link, J_0 = L L' of the prior: without units."""
+
+
+def solve_semidefinite(
+    problem: Problem,
+    *,
+    weight: float = 1e-2,
+    prior: PriorTerm = PriorTerm.PULLBACK,
+    scales: Array | None = None,
+    consistency: Consistency = Consistency.FULL,
+    margin: float = MARGIN,
+    time_limit: float = np.inf,
+) -> Identification:
+    """
+    Return the best fit by bodies that could exist, within all bounds.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows, prior and bounds. The prior gives each link its scale, whatever its weight.
+    weight : float
+        Of the distance to the prior. Other unknowns take part where their scales are finite.
+    prior : PriorTerm
+        Which distance.
+    scales : ndarray, shape (n_links, 10), optional
+        Of the Euclidean distance: how far each parameter may well be off. Default: one.
+    consistency : Consistency
+        The 4x4 cone, or the larger 6x6 cone of S, where the answer need not be a body.
+    margin : float
+        How far inside its cone each link stays, as a share of the prior.
+    time_limit : float
+        After which the solver stops [s].
+
+    Returns
+    -------
+    Identification
+        Its optimality residual is the duality gap over the objective. It states no deviations.
+
+    Raises
+    ------
+    ModelError
+        If the prior is no body that could exist, if weight, margin or a scale makes no sense, or
+        if bounds contradict each other; with the names of links and bounds.
+
+    """
+    began = perf_counter()
+    problem.require_consistent_prior()
+    _require_sense(weight, margin, scales)
+    program = _Program.of(problem, 0.0 if prior is PriorTerm.NONE else weight, prior, scales)
+    links = problem.unknowns.links
+    bodies = body_blocks(links, problem.prior, program.maps, program.n, consistency, margin)
+    bounds = bound_blocks(LinearBounds.of(problem), problem.prior_point(), program.to_x)
+    solution = program.solve([*bodies, *bounds], time_limit)
+    if not solution.feasible:
+        bad = contradiction(bodies, bounds[-1], solution)
+        raise ModelError(f'no bodies meet these bounds together: {", ".join(bad)}; widen them')
+    x = problem.prior_point() + program.to_x @ solution.x
+    gap = program.gap(solution)
+    return Identification(
+        method='semidefinite',
+        unknowns=problem.unknowns,
+        x=x,
+        deviations=np.full(len(x), np.nan),
+        rank=numerical_rank(problem.factor.T @ problem.factor),
+        mean_square=problem.mean_square(x),
+        optimality=gap,
+        grade=_grade(solution, gap),
+        iterations=solution.iterations,
+        solve_time=perf_counter() - began,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """Variables, and rows of all that is squared in the objective."""
+
+    maps: Array
+    """Inertial parameters of each link from its ten variables, shape (n_links, 10, 10)."""
+    to_x: sparray
+    """All unknowns from all variables, beyond the prior, shape (n, n)."""
+    rows: Information
+    """Of the variables; half the squared residual is the objective."""
+    floor: float
+    """Objective that is next to nothing."""
+
+    @classmethod
+    def of(
+        cls, problem: Problem, weight: float, prior: PriorTerm, scales: Array | None
+    ) -> _Program:
+        """Return the program without what bounds it."""
+        from scipy.sparse import block_diag, csc_array
+
+        maps = whitening(problem.prior)
+        extras = _extra_scales(problem)
+        to_x = csc_array(block_diag([*maps, np.diag(extras)], format='csc'))
+        root = np.sqrt(problem.count)
+        factor = np.asarray(to_x.T @ problem.factor.T).T / root
+        target = (problem.target - problem.factor @ problem.prior_point()) / root
+        rows = Information.of(factor, target)
+        pull = _prior_rows(problem, prior, maps, scales)
+        if weight > 0:
+            rows = rows.add(np.sqrt(weight) * pull, np.zeros(len(pull)))
+        energy = rows.energy + problem.energy / problem.count
+        rows = Information(rows.R, rows.rho, energy, rows.count)
+        start = 0.5 * (float(target @ target) + problem.energy / problem.count)
+        return cls(maps, to_x, rows, FLOOR * start)
+
+    @property
+    def n(self) -> int:
+        """Number of variables."""
+        return self.rows.n
+
+    def solve(self, blocks: list[Block], time_limit: float) -> ConicSolution:
+        """Return the solution in the variables; the objective is scaled to about one."""
+        from scipy.sparse import csc_array
+
+        size = max(self.rows.squared_residual(np.zeros(self.n)), np.finfo(float).tiny)
+        gram = np.triu(self.rows.R.T @ self.rows.R) / size
+        linear = -(self.rows.R.T @ self.rows.rho) / size
+        return minimise(csc_array(gram), linear, blocks, time_limit)
+
+    def gap(self, solution: ConicSolution) -> float:
+        """Return the duality gap over the objective."""
+        size = self.rows.squared_residual(np.zeros(self.n))
+        objective = 0.5 * self.rows.squared_residual(solution.x)
+        gap = size * abs(solution.value - solution.dual_value)
+        return float(gap / max(objective, self.floor, np.finfo(float).tiny))
+
+
+def _prior_rows(problem: Problem, prior: PriorTerm, maps: Array, scales: Array | None) -> Array:
+    """Return rows of the variables whose squares are twice the distance."""
+    from scipy.linalg import block_diag
+
+    of_links = list(np.broadcast_to(np.eye(10), maps.shape))
+    if prior is PriorTerm.EUCLIDEAN:
+        sizes = np.ones(problem.prior.shape) if scales is None else scales
+        of_links = list(maps / sizes[:, :, None])
+    known = problem.extra_scales
+    drawn = np.zeros(len(problem.unknowns.extras)) if known is None else 1.0 * np.isfinite(known)
+    return np.asarray(block_diag(*of_links, np.diag(drawn)))
+
+
+def _extra_scales(problem: Problem) -> Array:
+    """Return how large the other unknowns may be: as known, or as rows would notice."""
+    root = np.sqrt(problem.count)
+    lengths = np.linalg.norm(problem.factor[:, problem.unknowns.n_inertial :], axis=0)
+    noticed: Array = root / np.where(lengths > 0, lengths, root)
+    if problem.extra_scales is None:
+        return noticed
+    return np.where(np.isfinite(problem.extra_scales), problem.extra_scales, noticed)
+
+
+def _require_sense(weight: float, margin: float, scales: Array | None) -> None:
+    """Raise if an option cannot be meant."""
+    if not 0.0 <= weight < np.inf:
+        raise ModelError(f'the weight of the prior must be zero or more, not {weight:g}')
+    if not 0.0 <= margin < 1.0:
+        raise ModelError(f'the margin must be a share of the prior below 1, not {margin:g}')
+    if scales is not None and not (scales > 0).all():
+        raise ModelError('scales of the Euclidean prior must be positive')
+
+
+def _grade(solution: ConicSolution, gap: float) -> Grade:
+    """Return how the answer is, by the solver's account and by its gap."""
+    if solution.grade is Grade.OPTIMAL and not gap <= GAP:
+        return Grade.INACCURATE
+    return solution.grade
