@@ -50,6 +50,8 @@ AIM = 0.02
 """Share of their mean that products are aimed at when steps are long."""
 REACH = 0.5
 """Share of the first step that is to be inside; products start larger until it is."""
+AGAINST = 1e-3
+"""Share of the largest multiplier from which a bound takes part in a contradiction."""
 ROOM = 0.1
 """Least slack that a bound starts with, as a share of the size of the prior."""
 VIOLATED = 1e-7
@@ -66,7 +68,7 @@ class Minimum:
     grade: Grade
     iterations: int
     missed: NDArray[np.intp]
-    """Indices of bounds that are not kept."""
+    """Indices of bounds that are not kept and of those that stand against them."""
     curvature: Curvature
     """Without the bounds."""
 
@@ -276,11 +278,14 @@ class ConeNewton:
             # Too far for the decrement to tell the gap: what multipliers leave of it.
             gap += float(np.sum((IDENTITY + shapes) * state.Y))
         gap /= value + self.weight
-        missed = np.flatnonzero(self.A @ state.u - self.b < -VIOLATED)
+        missed = self.A @ state.u - self.b < -VIOLATED
+        if missed.any():
+            # Multipliers of bounds that contradict each other grow together [Farkas].
+            missed |= state.y > AGAINST * state.y.max()
         grade = Grade.STOPPED if exhausted else Grade.INACCURATE
-        if gap <= OPTIMAL and not len(missed):
+        if gap <= OPTIMAL and not missed.any():
             grade = Grade.OPTIMAL
-        return Minimum(state.u, gap, grade, steps, missed, curvature)
+        return Minimum(state.u, gap, grade, steps, np.flatnonzero(missed), curvature)
 
 
 def product_hessian(V: Array, Y: Array) -> Array:

@@ -120,7 +120,7 @@ def _minimise(
     if len(within.missed):
         names = ', '.join(bounds.names[k] for k in within.missed)
         raise ModelError(
-            f'no bodies were found that keep these bounds together with the others: {names}'
+            f'no bodies were found that keep all bounds; these are against each other: {names}'
         )
     return replace(within, iterations=answer.iterations + within.iterations), bounded
 
