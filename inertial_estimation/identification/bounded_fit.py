@@ -178,7 +178,7 @@ def _osqp(
         sp.triu(quadratic, format='csc'), linear, sp.csc_matrix(constraints), low, high,
         verbose=False, eps_abs=TOLERANCE, eps_rel=TOLERANCE, max_iter=max_iterations, **options,
     )  # fmt: skip
-    found = solver.solve()
+    found = solver.solve(raise_error=False)
     _require_feasible(found, problem.bounds.names)
     v, y = np.array(found.x[n:]), np.array(found.y)
     pressed = np.zeros(k, dtype=np.bool_)

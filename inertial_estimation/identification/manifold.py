@@ -92,7 +92,7 @@ def solve_manifold(
         unknowns=problem.unknowns,
         x=x,
         deviations=np.full(len(x), np.nan),
-        rank=numerical_rank(problem.factor),
+        rank=numerical_rank(problem.factor.T @ problem.factor),
         mean_square=problem.mean_square(x),
         optimality=found.optimality,
         grade=_grade(found),

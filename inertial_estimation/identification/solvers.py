@@ -11,6 +11,8 @@ from typing import Any
 
 from inertial_estimation.identification.entropic import solve_entropic
 from inertial_estimation.identification.least_squares import solve_least_squares
+from inertial_estimation.identification.manifold import solve_manifold
+from inertial_estimation.identification.mass_points import solve_mass_points
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.quadratic_priors import solve_euclidean, solve_pullback
 from inertial_estimation.identification.result import Identification
@@ -88,6 +90,22 @@ SOLVERS: Mapping[str, Method] = MappingProxyType(
             invariant=True,
             weighted=True,
             exactness=1e-9,
+        ),
+        'mass_points': Method(
+            solve_mass_points,
+            'masses at points in the shapes of the links, the prior fills up',
+            consistent=True,
+            invariant=False,
+            weighted=False,
+            exactness=1e-4,
+        ),
+        'manifold': Method(
+            solve_manifold,
+            'mass, centre, principal axes and moments; consistent whenever it is stopped',
+            consistent=True,
+            invariant=True,
+            weighted=True,
+            exactness=1e-8,
         ),
     }
 )
