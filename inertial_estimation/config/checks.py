@@ -23,7 +23,14 @@ LISTS = {
     'gyroscope': 'gyroscopes',
 }
 """The list that names the groups of each kind."""
-NAME_LISTS = ('joints', 'joint_topics', 'assumed_joints', *LISTS.values())
+NAME_LISTS = (
+    'joints',
+    'joint_topics',
+    'assumed_joints',
+    'internal_wrench_joints',
+    'net_wrench_links',
+    *LISTS.values(),
+)
 
 
 def check(settings: EstimatorSettings) -> None:

@@ -169,6 +169,14 @@ class EstimatorSettings(Checked):
     visualization_rate: float = setting(
         50.0, 'Rate of the rviz topics and markers; 0: none [Hz]', range=(0.0, 1000.0)
     )
+    internal_wrench_joints: tuple[str, ...] = setting(
+        (),
+        'Joints, or fixed joints that hold an FT sensor, whose whole wrench goes out at '
+        'visualization_rate while somebody subscribes',
+    )
+    net_wrench_links: tuple[str, ...] = setting(
+        (), 'Links whose net wrench goes out at visualization_rate while somebody subscribes'
+    )
     deviations_rate: float = setting(
         10.0,
         'Highest rate of the standard deviations, while somebody subscribes to them or to the '

@@ -20,6 +20,7 @@ from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact, ContactSet, row_names
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.messages import JointEffortEncoder, WrenchesEncoder
+from inertial_estimation.ros.budget import Budget
 from inertial_estimation.ros.conversions import NANOSECONDS
 from inertial_estimation.ros.markers import MarkerOutput
 from inertial_estimation.sample import Sample
@@ -33,8 +34,6 @@ TOPICS = {
     'external_joint_torque_deviations': JointState,
     'residual_deviations': MultiDOFJointState,
 }
-SHARE = 0.2
-"""Of the time that the cycles take."""
 NOT_YET = 'the noise of a stream is not known: its filter has not found its rate, or cannot use it'
 
 
@@ -90,7 +89,7 @@ class DeviationsOutput:
         self._uncertainty = LiveUncertainty(estimator, settings)
         self._period_ns = round(NANOSECONDS / rate) if rate else 0
         self._last_ns = 0
-        self._busy = self._owed = 0.0
+        self._budget = Budget()
         self._publishers = [
             node.create_lifecycle_publisher(kind, f'~/{topic}', QoSProfile(depth=1))
             for topic, kind in (TOPICS.items() if rate else ())
@@ -118,11 +117,11 @@ class DeviationsOutput:
 
         """
         stamp_ns = sample.stamp_ns
-        self._busy += duration
+        self._budget.earn(duration)
         # Time may have been set back since.
         if not self._period_ns or 0 <= stamp_ns - self._last_ns < self._period_ns:
             return
-        if self._busy < self._owed:
+        if not self._budget.allows:
             return
         self._last_ns = stamp_ns
         self._lack = ''
@@ -141,7 +140,7 @@ class DeviationsOutput:
             self.count += 1
         cost = perf_counter() - start
         self.seconds += cost
-        self._busy, self._owed = 0.0, cost / SHARE
+        self._budget.spend(cost)
 
     def report(self) -> DeviationsReport:
         """

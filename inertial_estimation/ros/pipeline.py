@@ -23,6 +23,7 @@ from inertial_estimation.ros.dependence import DependenceWatch
 from inertial_estimation.ros.deviations import DeviationsOutput
 from inertial_estimation.ros.executors import has_events_executor
 from inertial_estimation.ros.inputs import Inputs
+from inertial_estimation.ros.internal_wrenches import InternalWrenchOutput
 from inertial_estimation.ros.markers import MarkerOutput
 from inertial_estimation.ros.momentum import MomentumWatch
 from inertial_estimation.ros.monitor import Monitor, Watches
@@ -78,24 +79,8 @@ class Pipeline:
             BodyWatch(self.robot, self._estimator.motion, settings.angular_acceleration_source),
             DependenceWatch(self.robot),
         )
-        self._outputs = Outputs(node, self._estimator, settings.visualization_rate)
-        self._markers = self._make_markers()
-        self.deviations = DeviationsOutput(
-            node, self._estimator, settings, self._assembler, self._markers
-        )
-        try:
-            self._inputs = Inputs(
-                node,
-                settings,
-                self.robot,
-                self._assembler,
-                self._contacts,
-                self._on_sample,
-                polled=settings.executor == 'single' or not has_events_executor(),
-            )
-        except InertialEstimationError:
-            self._destroy_outputs()
-            raise
+        self._make_outputs()
+        self._inputs = self._make_inputs()
         self._monitor = Monitor(
             node, self.robot, self._assembler, self._contacts, self._inputs, self._watches
         )
@@ -147,20 +132,46 @@ class Pipeline:
         # When the results are out: they do not wait for these.
         self._watches.momentum.add(sample, estimate)
         self.deviations.publish(sample, self._contact_set, duration)
+        self._internal.publish(sample, estimate, duration)
         self._markers.publish(sample, estimate, self.deviations.newest)
 
-    def _make_markers(self) -> MarkerOutput:
-        """Return the markers, which show what the watches find as well."""
-        return MarkerOutput(
-            self._node,
+    def _make_outputs(self) -> None:
+        """Create what publishes results; what may be refused comes first."""
+        node, estimator, settings = self._node, self._estimator, self._settings
+        rate = settings.visualization_rate
+        self._internal = InternalWrenchOutput(node, estimator, settings)
+        self._outputs = Outputs(node, estimator, rate)
+        self._markers = MarkerOutput(
+            node,
             self.robot,
-            self._settings.visualization_rate,
+            rate,
             self._watches.dependence.uninformed_joints,
             lambda: self._watches.momentum.warning,
         )
+        self.deviations = DeviationsOutput(
+            node, estimator, settings, self._assembler, self._markers
+        )
+
+    def _make_inputs(self) -> Inputs:
+        """Create the subscriptions; give the publishers back if one of them is refused."""
+        settings = self._settings
+        try:
+            return Inputs(
+                self._node,
+                settings,
+                self.robot,
+                self._assembler,
+                self._contacts,
+                self._on_sample,
+                polled=settings.executor == 'single' or not has_events_executor(),
+            )
+        except InertialEstimationError:
+            self._destroy_outputs()
+            raise
 
     def _destroy_outputs(self) -> None:
         """Give the publishers of results back."""
+        self._internal.destroy()
         self._outputs.destroy()
         self._markers.destroy()
         self.deviations.destroy()

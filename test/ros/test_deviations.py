@@ -25,7 +25,7 @@ from inertial_estimation.building import (
 )
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.ros import deviations
+from inertial_estimation.ros import budget
 from inertial_estimation.ros.conversions import point_to_message, stamp_to_ns
 from inertial_estimation.uncertainty.deviations import Uncertainty
 
@@ -45,7 +45,7 @@ ROUND_OFF = 1e-9
 @pytest.fixture
 def bench(context, monkeypatch):
     """Return a function that puts a robot with some parameters on the bench, without a budget."""
-    monkeypatch.setattr(deviations, 'SHARE', np.inf)
+    monkeypatch.setattr(budget, 'SHARE', np.inf)
     made = []
 
     def make(**parameters):
@@ -204,7 +204,7 @@ def test_they_keep_within_their_share_of_the_cycles(bench, rng, monkeypatch):
     robot = bench(deviations_rate=1000.0, **NO_FILTERS)
     heard = listen(robot)['joint_torque_deviations']
     output = robot.estimator.pipeline.deviations
-    monkeypatch.setattr(deviations, 'SHARE', 0.2)
+    monkeypatch.setattr(budget, 'SHARE', 0.2)
     sent = send(robot, [START_NS], rng)
     robot.wait_for_stamp(heard, START_NS)
     sample, _ = sample_of(sent, **NO_FILTERS)

@@ -23,7 +23,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.ros import deviations as deviations_module
+from inertial_estimation.ros import budget
 from inertial_estimation.ros.conversions import point_to_message, stamp_to_ns
 from inertial_estimation.ros.marker_colours import (
     FORCE,
@@ -215,7 +215,7 @@ def test_every_kind_is_in_the_rviz_file_and_can_be_switched_off(robot, estimate,
 @pytest.fixture
 def bench(context, monkeypatch):
     """Return a function that puts a robot with some parameters on the bench, without a budget."""
-    monkeypatch.setattr(deviations_module, 'SHARE', np.inf)
+    monkeypatch.setattr(budget, 'SHARE', np.inf)
     made = []
 
     def make(**parameters):
