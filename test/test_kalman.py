@@ -138,13 +138,13 @@ def test_weights_of_later_samples_do_what_the_sweep_through_them_does(irregular)
     filter_ = KalmanFilter(3, NOISE, JERK, delay=0.2)
     for stamp, row in zip(stamps.tolist(), values):
         filter_.append(stamp, row)
-    steady = filter_._steady_steps
+    steady = filter_._smoother.steady_steps
     assert steady < 190 if irregular else steady > 190
     instants = [
         int(stamps[-1 - lag]) + offset for lag in (0, 1, 7, 90, 190) for offset in (-700_000, 0)
     ]
     quick = [filter_.evaluate_at(instant) for instant in instants]
-    filter_._steady_steps = 0
+    filter_._smoother.steady_steps = 0
     for instant, got in zip(instants, quick):
         wanted = filter_.evaluate_at(instant)
         assert np.isfinite(wanted[:, ::2]).all()

@@ -11,29 +11,24 @@ carried along with the true intervals: that is the optimal gain for any stamps, 
 gain of each single interval would give a sample that follows soon after another too little weight
 and one after a gap too much. The covariance then converges to the steady one by itself.
 
-For an instant in the past the later samples are used as well (Rauch, Tung and Striebel). While the
-gains were steady all the way, what the later samples change is one product: their innovations
-times weights that only depend on how much later they came.
+For an instant in the past the later samples are used as well (`fixed_lag`).
 """
 
 from __future__ import annotations
 
-from collections import deque
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
+from inertial_estimation.filters.fixed_lag import FixedLagSmoother, Step
 from inertial_estimation.filters.kalman_gains import (
     UNIT,
     Gains,
     gains_of_step,
-    lag_weights,
-    model,
     smoother_gain,
     steady_gains,
 )
-from inertial_estimation.filters.windows import REGULAR_TOLERANCE, Rings
+from inertial_estimation.filters.windows import REGULAR_TOLERANCE
 from inertial_estimation.sample import Array
 
 SETTLING = 14.0
@@ -55,17 +50,6 @@ It stands for no knowledge; more of it would be lost in the round-off of the cov
 """
 KEPT_NS = 200_000_000
 """How far beyond the delay samples are kept: an instant may lie a gap before it [ns]."""
-
-
-class _Step(NamedTuple):
-    """What the smoother needs of one sample."""
-
-    stamp_ns: int
-    state: Array
-    predicted: Array
-    gains: Gains
-    back: Array
-    """Of the smoother, from this sample to the one before, (3, 3)."""
 
 
 class KalmanFilter:
@@ -104,9 +88,7 @@ class KalmanFilter:
         self._begun_ns = np.zeros(self.n_channels, dtype=np.int64)
         self._covariance = np.eye(3)
         self._steady: Gains | None = None
-        self._steps: deque[_Step] = deque()
-        self._steady_steps = 0
-        self._innovations = Rings(self.n_channels)
+        self._smoother = FixedLagSmoother(self.n_channels, self._density, self._kept_ns)
 
     @property
     def ready(self) -> bool:
@@ -188,7 +170,7 @@ class KalmanFilter:
         """
         if stamp_ns >= self._newest_ns:
             return self._settled(self._state.copy(), self._newest_ns)
-        return self._settled(self._smoothed(stamp_ns), stamp_ns)
+        return self._settled(self._smoother.states_at(stamp_ns), stamp_ns)
 
     def update(self, stamp_ns: int, values: Array) -> Array:
         """
@@ -235,18 +217,8 @@ class KalmanFilter:
         self._state = predicted + gains.gain * innovation
         if self._kept_ns:
             back = gains.back if gains.back is not None else smoother_gain(before, gains)
-            self._keep(_Step(stamp_ns, self._state, predicted, gains, back), innovation)
-
-    def _keep(self, step: _Step, innovation: Array) -> None:
-        """Keep what the smoother needs, and forget what it does not need any more."""
-        steps = self._steps
-        steps.append(step)
-        while steps[0].stamp_ns < step.stamp_ns - self._kept_ns:
-            steps.popleft()
-        self._steady_steps = self._steady_steps + 1 if step.gains is self._steady else 0
-        if len(steps) > self._innovations.capacity:
-            self._innovations = self._innovations.doubled()
-        self._innovations.push(step.stamp_ns, innovation)
+            step = Step(stamp_ns, self._state, predicted, gains, back)
+            self._smoother.keep(step, innovation, steady=gains is self._steady)
 
     def _steady_for(self, interval: int) -> Gains | None:
         """Return the steady gains once the covariance has come to them."""
@@ -281,65 +253,10 @@ class KalmanFilter:
             self._partial = bool(young.any() or not self._all_begun)
         return values
 
-    def _smoothed(self, stamp_ns: int) -> Array:
-        """Return the states at an instant before the newest sample."""
-        steps = self._steps
-        # Steps from the newest one back to the first at the instant or after it.
-        lag = (
-            next((k for k, step in enumerate(reversed(steps)) if step.stamp_ns < stamp_ns), 0) - 1
-        )
-        if lag < 0:
-            first = steps[0] if steps else None
-            if first is None or first.stamp_ns != stamp_ns:
-                return np.full_like(self._state, np.nan)
-            lag = len(steps) - 1
-        later = steps[-1 - lag]
-        smoothed = self._news(lag) if lag <= self._steady_steps else self._swept(lag)
-        if later.stamp_ns == stamp_ns:
-            return smoothed
-        return self._between(steps[-2 - lag], later, smoothed, stamp_ns)
-
-    def _news(self, lag: int) -> Array:
-        """Return the states so many samples ago, since when all gains were steady."""
-        state = self._steps[-1 - lag].state
-        if not lag:
-            return state.copy()
-        longest = 1 << (lag - 1).bit_length()
-        weights = _lag_weights(self._interval, self._density, longest)[:, :lag]
-        smoothed: Array = state + weights @ self._innovations.newest(lag)[1]
-        return smoothed
-
-    def _swept(self, lag: int) -> Array:
-        """Return the states so many samples ago, step by step from the newest."""
-        steps = reversed(self._steps)
-        later = next(steps)
-        smoothed = later.state.copy()
-        for _ in range(lag):
-            step = next(steps)
-            smoothed = step.state + later.back @ (smoothed - later.predicted)
-            later = step
-        return smoothed
-
-    def _between(self, step: _Step, later: _Step, smoothed: Array, stamp_ns: int) -> Array:
-        """Return the states at an instant between two samples, those at the later one given."""
-        covariance = step.gains.covariance
-        there = gains_of_step(covariance, 1e-9 * (stamp_ns - step.stamp_ns), self._density)
-        rest = model(1e-9 * (later.stamp_ns - stamp_ns), self._density)[0]
-        back = np.linalg.solve(
-            later.gains.predicted_covariance, rest @ there.predicted_covariance
-        ).T
-        states: Array = there.transition @ step.state + back @ (smoothed - later.predicted)
-        return states
-
 
 @lru_cache(maxsize=64)
 def _steady(interval_ns: int, density: float) -> Gains:
     return steady_gains(1e-9 * interval_ns, density)
-
-
-@lru_cache(maxsize=64)
-def _lag_weights(interval_ns: int, density: float, count: int) -> Array:
-    return lag_weights(_steady(interval_ns, density), count)
 
 
 def _is_finite(values: Array) -> bool:
