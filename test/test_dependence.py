@@ -23,6 +23,7 @@ from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.grounds import find_grounds, find_informed
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import LinkSensorSpec
 
 # Relative to the largest number: far above round-off, far below what a disturbance does.
 CHANGED = 1e-9
@@ -188,16 +189,29 @@ def disturbances(robot, sample, rng):
         yield 'links', name, robot.with_parameters(parameters), sample
 
 
-def what_moves(robot, contacts, rng):
+def without(robot, sample, fts, imus):
+    """Return a sample in which some sensors are lost, and IMUs measure what they do."""
+    names = ('angular_velocities', 'proper_accelerations', 'angular_accelerations', 'ft_readings')
+    rates, accelerations, spins, readings = (np.array(getattr(sample, name)) for name in names)
+    readings[[s.name in fts for s in robot.ft_sensors]] = np.nan
+    for k, imu in enumerate(robot.imus):
+        if imu.name in imus or imu.measures == 'accelerometer':
+            rates[k] = spins[k] = np.nan
+        if imu.name in imus or imu.measures == 'gyroscope':
+            accelerations[k] = np.nan
+    return sample._replace(**dict(zip(names, (rates, accelerations, spins, readings))))
+
+
+def what_moves(robot, contacts, rng, *, lost_fts=(), lost_imus=(), **options):
     """Return for each kind of thing and each result the names that move it."""
-    sample = random_sample(robot, rng)
-    before = WrenchEstimator(robot, contacts).update(sample)
+    sample = without(robot, random_sample(robot, rng), lost_fts, lost_imus)
+    before = WrenchEstimator(robot, contacts, **options).update(sample)
     moves = {
         result: {thing: [set() for _ in getattr(before, result)] for thing in THINGS}
         for result in ('torques', 'wrenches')
     }
     for thing, name, other, disturbed in disturbances(robot, sample, rng):
-        after = WrenchEstimator(other, contacts).update(disturbed)
+        after = WrenchEstimator(other, contacts, **options).update(disturbed)
         for result, found in moves.items():
             a, b = getattr(before, result), getattr(after, result)
             size = max(1.0, np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))
@@ -207,10 +221,16 @@ def what_moves(robot, contacts, rng):
     return moves
 
 
-def assert_exact(robot, contacts, rng):
+def assert_exact(robot, contacts, rng, *, lost_fts=(), lost_imus=(), **options):
     """Check that exactly the named things move each torque and each external wrench."""
-    table = find_grounds(robot, contacts)
-    moves = what_moves(robot, contacts, rng)
+    table = find_grounds(
+        robot,
+        contacts,
+        fts=[s.name for s in robot.ft_sensors if s.name not in lost_fts],
+        imus=[imu.name for imu in robot.imus if imu.name not in lost_imus],
+        **options,
+    )
+    moves = what_moves(robot, contacts, rng, lost_fts=lost_fts, lost_imus=lost_imus, **options)
     assert [row.name for row in table.torques] == list(robot.joint_names)
     for result, rows in (('torques', table.torques), ('wrenches', table.wrenches)):
         for thing in THINGS:
@@ -235,6 +255,52 @@ def test_exactly_what_is_named_moves_a_result(name, contacts, rng):
 def test_exactly_what_is_named_moves_a_result_of_a_real_robot(imus, contacts, rng, shared_models):
     robot = Robot.from_urdf(shared_models / 'icub_v2_5.urdf', imus=imus)
     assert_exact(robot, contacts(robot), rng)
+
+
+@pytest.mark.parametrize(
+    ('lost_fts', 'contacts'),
+    [
+        (['arm_sensor'], ['chest', 'thigh', 'foot']),
+        (['leg_sensor'], ['thigh', 'hand', 'foot']),
+        (['foot_sensor'], ['chest', 'hand', 'sole']),
+        (['arm_sensor', 'leg_sensor'], ['hand', 'foot']),
+        (['leg_sensor', 'foot_sensor'], ['shank']),
+        (['arm_sensor', 'leg_sensor', 'foot_sensor'], ['root']),
+    ],
+)
+@pytest.mark.parametrize('lost_imus', [[], ['head'], ['foot', 'hand']])
+def test_exactly_what_is_named_moves_a_result_when_sensors_are_lost(
+    lost_fts, lost_imus, contacts, rng
+):
+    """Submodels merge, and other IMUs serve."""
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'foot', 'hand'])
+    chosen = [Contact(name) for name in contacts]
+    assert_exact(robot, chosen, rng, lost_fts=lost_fts, lost_imus=lost_imus)
+
+
+@pytest.mark.parametrize('arrays', [False, True])
+def test_exactly_what_is_named_moves_a_result_where_imus_measure_halves(
+    arrays, rng, shared_models
+):
+    """55 accelerometers and 11 gyroscopes, each a sensor of its own."""
+    path = shared_models / 'icub_sensorised.urdf'
+    robot = Robot.from_urdf(path)
+    halves = [LinkSensorSpec(s.name, measures='accelerometer') for s in robot.accelerometers]
+    halves += [LinkSensorSpec(s.name, measures='gyroscope') for s in robot.gyroscopes]
+    robot = Robot.from_urdf(path, imus=halves)
+    contacts = [Contact(name) for name in ('l_foot', 'r_foot', 'chest')]
+    assert_exact(robot, contacts, rng, acceleration_arrays=arrays)
+
+
+def test_a_force_without_lever_is_named_all_the_same(rng):
+    """At the joint's own place it cannot be told from the tree that the force does nothing."""
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    for point, moves_it in (((0.0, 0.0, 0.0), False), ((0.0, 0.1, 0.0), True)):
+        contacts = [Contact('chest'), Contact('hand', 'force', point=point)]
+        row = robot.joint_names.index('elbow')
+        moved = what_moves(robot, contacts, rng)['torques']['fts'][row]
+        assert ('arm_sensor' in moved) is moves_it
+        assert find_grounds(robot, contacts).torques[row].fts == ('arm_sensor',)
 
 
 @pytest.mark.parametrize('name', ROBOTS)

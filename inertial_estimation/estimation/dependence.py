@@ -4,7 +4,8 @@
 Which sensors, joints and links a wrench or a torque rests on [T Theorem 4.2].
 
 Found from the tree alone. Where contacts share a submodel, all of their wrenches are taken to rest
-on all of it, which is at most too much; elsewhere the tables are exact.
+on all of it, and a force at a point is taken to have a lever about every joint, which are at most
+too much; elsewhere the tables are exact.
 """
 
 from __future__ import annotations

@@ -95,8 +95,8 @@ def find_grounds(
     robot : Robot
         With a fixed link or an IMU.
     contacts : sequence of Contact
-        Those that take part. Where several with unknowns share a submodel, what is named is at
-        most too much; elsewhere it is exact.
+        Those that take part. Where several with unknowns share a submodel, or one is a force on
+        the axis of a joint, what is named is at most too much; elsewhere it is exact.
     imus, fts : iterable of str or int, optional
         Sensors that work, by name or row; default: all.
     acceleration_arrays : bool, optional
