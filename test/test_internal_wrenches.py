@@ -235,22 +235,43 @@ def test_a_lost_sensor_is_predicted(lost, rng):
 
 @pytest.mark.parametrize('contacts', SETS)
 def test_what_is_missing_is_nan_as_in_the_estimate(robot, contacts, rng):
-    """Fault by fault; a torque and its wrench rest on the same."""
+    """Fault by fault; a wrench rests on what its torque does, and maybe on its own position."""
     sample, _, internal = answers(robot, contacts(robot), rng)
     estimator = WrenchEstimator(robot, contacts(robot))
-    axes = np.array([robot.links[k].motion for k in cuts(robot)[: len(robot.joint_names)]])
     n = len(robot.joint_names)
     for j in {0, n // 2, n - 1}:
         positions, readings = sample.positions.copy(), sample.ft_readings.copy()
         positions[j] = np.nan
         readings[: j % 2] = np.nan
-        faulty = sample._replace(positions=positions, ft_readings=readings)
+        whole = sample._replace(ft_readings=readings)
+        faulty = whole._replace(positions=positions)
         estimate = estimator.update(faulty)
         wrenches = internal.of(faulty, estimate, robot.joint_names)
-        np.testing.assert_array_equal(np.isnan(wrenches).any(axis=1), np.isnan(estimate.torques))
-        known = ~np.isnan(estimate.torques)
-        assert_close((wrenches * axes).sum(axis=1)[known], estimate.torques[known])
+        lost, others = np.isnan(wrenches).any(axis=1), np.arange(n) != j
+        np.testing.assert_array_equal(lost[others], np.isnan(estimate.torques)[others])
+        assert lost[j] or np.isfinite(estimate.torques[j])
+        # What is known does not rest on what is missing: it is the same with that joint.
+        expected = internal.of(whole, estimator.update(whole), robot.joint_names)
+        assert_close(wrenches[~lost], expected[~lost])
         assert np.isnan(internal.both_sums(faulty, estimate, robot.joint_names).away).all()
+
+
+@pytest.mark.parametrize('lost', ['positions', 'velocities'])
+def test_a_sum_on_the_near_side_of_a_missing_joint_has_no_place_beyond_it(lost, rng):
+    """The wrench of the head is alone beyond the neck; only the torque is the same for all q."""
+    robot = Robot.from_urdf(HUMANOID, imus=['chest'])
+    contacts = [Contact(name) for name in ('head', 'hand', 'thigh', 'sole')]
+    sample, estimate, internal = answers(robot, contacts, rng)
+    j = robot.joint_names.index('neck')
+    expected = internal.of(sample, estimate, robot.joint_names)
+    torque = estimate.torques[j]
+    getattr(sample, lost)[j] = np.nan
+    estimate = WrenchEstimator(robot, contacts).update(sample)
+    wrenches = internal.of(sample, estimate, robot.joint_names)
+    assert np.isnan(wrenches[j]).all()
+    assert_close(estimate.torques[j], torque)
+    known = np.arange(len(expected)) != j
+    assert_close(wrenches[known], expected[known])
 
 
 def test_net_wrenches_beyond_a_missing_joint_are_nan(nested_humanoid, rng):

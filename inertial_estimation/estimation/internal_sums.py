@@ -127,7 +127,11 @@ class InternalSums:
         if k in self._sensor_above:
             return self._at(k, -self._child_on_parent[:, self._sensor_above[k]])
         side = self._sides[k]
-        if self._missing.intersection(side_joints(self._robot, self._forest, side)):
+        rests = set(side_joints(self._robot, self._forest, side))
+        if not side.away:
+            # The sum is on the parent's side: to the child's frame it goes through this joint.
+            rests.add(self._robot.links[k].joint)
+        if self._missing & rests:
             return np.full((len(self._net), 6), np.nan)
         total = self._sum(side.links)
         for child, s in self._sensor_above.items():
