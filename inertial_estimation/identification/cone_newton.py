@@ -40,7 +40,7 @@ OPTIMAL = 1e-9
 """Gap to the least objective, over the objective plus the weight, of an optimal answer."""
 RESOLUTION = 1e-15
 """Such a gap is what round-off leaves."""
-LAST = 1e-3
+LAST = 5e-3
 """Newton decrement, over the root of the weight, from which one more step is enough."""
 CERTAIN = 0.5
 """Newton decrement, over the root of the weight, up to which it tells the gap."""
@@ -125,12 +125,10 @@ class ConeNewton:
         Minimum
 
         """
-        state, root = self._start(first)
+        value, gradient = self.gradient(first)
+        state, root = self._start(first, gradient)
         step, last, steps = 0.0, False, 0
-        while True:
-            value, gradient = self.gradient(state.u)
-            if last:
-                return self._answer(state, steps, exhausted=False)
+        while not last:
             if steps:
                 root = self._root(state)
             force = gradient - state.y @ self.A
@@ -140,12 +138,14 @@ class ConeNewton:
             end = OPTIMAL if len(self.b) else RESOLUTION
             final = aims[0] == self.weight and self._missing(state).max(initial=0.0) <= VIOLATED
             if (final and gap <= end) or steps >= max_iterations:
-                return self._answer(state, steps, steps >= max_iterations)
+                break
             following, step = self._step(state, gradient, root, aims)
             if not self._sound(following):
-                return self._answer(state, steps, exhausted=False)
+                break
             last = final and not len(self.b) and squared <= LAST**2 * self.weight
             state, steps = following, steps + 1
+            value, gradient = self.gradient(state.u)
+        return self._answer(state, value, gradient, steps, steps >= max_iterations)
 
     def gradient(self, u: Array) -> tuple[float, Array]:
         """
@@ -201,12 +201,11 @@ class ConeNewton:
         """Return by how much slacks are not those of the coordinates."""
         return np.asarray(np.abs(self.A @ state.u - self.b - state.s))
 
-    def _start(self, u: Array) -> tuple[_State, Array]:
+    def _start(self, u: Array, gradient: Array) -> tuple[_State, Array]:
         """Return first iterates with a step that goes somewhere, and the root of their H."""
         bodies: Array = IDENTITY + self._shapes(u)
         inverse: Array = np.asarray(np.linalg.inv(bodies), dtype=np.float64)
         slack = np.maximum(self.A @ u - self.b, ROOM)
-        _, gradient = self.gradient(u)
         product = self.weight
         while True:
             state = _State(u, product * inverse, slack, product / slack)
@@ -266,11 +265,12 @@ class ConeNewton:
         )
         return following, min(primal, dual)
 
-    def _answer(self, state: _State, steps: int, exhausted: bool) -> Minimum:
+    def _answer(
+        self, state: _State, value: float, gradient: Array, steps: int, exhausted: bool
+    ) -> Minimum:
         """Return how the iterations ended."""
         shapes = self._shapes(state.u)
         curvature = Curvature.of(self.coordinates, self.gram, shapes, self.weight)
-        value, gradient = self.gradient(state.u)
         force = gradient - state.y @ self.A
         squared = max(0.0, float(force @ curvature.solve(force)))
         gap = 0.5 * squared + float(state.s @ state.y)
