@@ -21,6 +21,11 @@ RANK_TOLERANCE = 1e-10
 Singular values below this share of the largest are zero. Reductions of exact rows leave 1e-14,
 and rows of condition 1e7 must keep their rank.
 """
+ROUND_OFF = 1e-12
+"""
+Columns shorter than this share of the longest are zero. Angles of a description are printed with
+six digits, so what a joint does not move is seldom exactly zero; scaled up it would look seen.
+"""
 DETERMINED = 1e-6
 """An unknown is determined if no more than this of its unit vector lies outside the rows."""
 
@@ -57,8 +62,7 @@ class RowSpace:
         RowSpace
 
         """
-        lengths = np.linalg.norm(factor, axis=0)
-        scales = np.where(lengths > 0.0, lengths, 1.0)
+        scales = _scales(np.linalg.norm(factor, axis=0))
         left, strengths, directions = np.linalg.svd(factor / scales, full_matrices=True)
         rank = int(np.count_nonzero(strengths > tolerance * strengths.max(initial=0.0)))
         return cls(
@@ -121,7 +125,12 @@ def numerical_rank(gram: Array) -> int:
     """
     from scipy.linalg.lapack import dpstrf
 
-    squares = np.diag(gram)
-    scales = np.sqrt(np.where(squares > 0.0, squares, 1.0))
+    scales = _scales(np.sqrt(np.maximum(np.diag(gram), 0.0)))
     _, _, rank, _ = dpstrf(gram / scales / scales[:, None])
     return int(rank)
+
+
+def _scales(lengths: Array) -> Array:
+    """Return what columns are divided by: their length, but for those that are round-off."""
+    longest = lengths.max(initial=0.0) or 1.0
+    return np.where(lengths > ROUND_OFF * longest, lengths, longest)

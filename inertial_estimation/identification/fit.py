@@ -1,0 +1,139 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+A whole robot from its evidence: block by block, rows weighted by their noise.
+
+Each submodel is a problem of its own. Its kinds of rows have noise of their own, which is found
+first; then the chosen method solves. Links of submodels without rows stay as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import LogError
+from inertial_estimation.identification.evidence import Evidence
+from inertial_estimation.identification.priors import widened
+from inertial_estimation.identification.problem import Bounds, Problem
+from inertial_estimation.identification.result import Identification
+from inertial_estimation.identification.reweighting import NoiseLevels, noise_levels
+from inertial_estimation.identification.solvers import SOLVERS
+from inertial_estimation.model.robot import Robot
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class BlockFit:
+    """One submodel."""
+
+    evidence: Evidence
+    noise: NoiseLevels
+    """Of each kind of row, from what no unknowns explain."""
+    answer: Identification
+    before: Array
+    """Unknowns with the prior's bodies and all else fitted, shape (n_unknowns,)."""
+
+    @property
+    def name(self) -> str:
+        """Name of the submodel."""
+        return self.evidence.block.submodel.name
+
+
+@dataclass(frozen=True, eq=False)
+class RobotFit:
+    """All submodels."""
+
+    robot: Robot
+    prior: Array
+    """Parameters of all links, shape (n_links, 10): the robot's, points and sticks widened."""
+    widened: tuple[str, ...]
+    """Links whose prior had to be widened."""
+    blocks: tuple[BlockFit, ...]
+    """Of the submodels that have rows."""
+
+    @property
+    def parameters(self) -> Array:
+        """Inertial parameters of all links, (n_links, 10); the robot's where there are no rows."""
+        found = self.robot.parameters.copy()
+        for block in self.blocks:
+            found[list(block.evidence.block.submodel.links)] = block.answer.parameters
+        return found
+
+    @property
+    def consistent(self) -> bool:
+        """Whether all answers are bodies that could exist."""
+        return all(block.answer.consistent for block in self.blocks)
+
+
+def fit(
+    robot: Robot,
+    evidence: Sequence[Evidence],
+    method: str = 'entropic',
+    options: Mapping[str, Any] | None = None,
+    bounds: Mapping[str, Bounds] | None = None,
+) -> RobotFit:
+    """
+    Identify what the links of a robot weigh.
+
+    Parameters
+    ----------
+    robot : Robot
+        Whose parameters are the prior.
+    evidence : sequence of Evidence
+        Of its submodels.
+    method : str
+        One of `SOLVERS`.
+    options : mapping, optional
+        For the solver.
+    bounds : mapping of str to Bounds, optional
+        By the name of the submodel.
+
+    Returns
+    -------
+    RobotFit
+
+    Raises
+    ------
+    LogError
+        If no submodel has a row.
+    ModelError
+        If the prior of a link is impossible.
+
+    """
+    solver = SOLVERS[method]
+    prior, changed = widened(robot.link_names, robot.parameters)
+    blocks = []
+    for one in evidence:
+        if not any(part.count for part in one.kinds.values()):
+            continue
+        links = list(one.block.submodel.links)
+        limits = (bounds or {}).get(one.block.submodel.name, Bounds())
+        blocks.append(_fit_block(one, prior[links], limits, solver, options or {}))
+    if not blocks:
+        raise LogError('the logs give no row: see what was left out, and why')
+    return RobotFit(robot, prior, changed, tuple(blocks))
+
+
+def _fit_block(
+    evidence: Evidence, prior: Array, bounds: Bounds, solver: Any, options: Mapping[str, Any]
+) -> BlockFit:
+    """Identify one submodel."""
+    noise = noise_levels(evidence.kinds)
+    problem = Problem.of(evidence.block.unknowns, noise.information, prior, bounds=bounds)
+    answer = solver(problem, **options)
+    return BlockFit(evidence, noise, answer, _with_prior_bodies(problem))
+
+
+def _with_prior_bodies(problem: Problem) -> Array:
+    """Return the unknowns that fit best while the bodies are the prior's."""
+    n = problem.unknowns.n_inertial
+    x = problem.prior_point()
+    rest = problem.target - problem.factor[:, :n] @ x[:n]
+    x[n:] = np.linalg.lstsq(problem.factor[:, n:], rest, rcond=None)[0]
+    return x
