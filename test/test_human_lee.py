@@ -35,6 +35,8 @@ ENTROPIC = 2e-5
 """Distance of the authors' answer from the optimum, over its norm."""
 PULLBACK = 1e-6
 """Likewise."""
+EUCLIDEAN = 3e-6
+"""Difference of costs, relative: both lie on the cone and on ellipsoids to within 1e-6."""
 CONSTRAINT = 1e-8
 """By which our residual misses its bound, relative: the search for the weight."""
 
@@ -109,6 +111,19 @@ def test_our_answers_are_no_farther_from_the_prior(entropic, pullback, data):
     ):
         ours = measure(found.parameters, prior).sum()
         assert ours <= measure(theirs, prior).sum() * (1.0 + 1e-6)
+
+
+def test_the_euclidean_answer_is_the_authors(problem, data):
+    # Theirs weighs the squared distance and the squared residual alike, without halves.
+    pytest.importorskip('clarabel')
+    from inertial_estimation.identification.semidefinite import PriorTerm, solve_semidefinite
+
+    weight = float(data['gamma']) / len(data['b'])
+    result = solve_semidefinite(problem, weight=weight, prior=PriorTerm.EUCLIDEAN, margin=0.0)
+    theirs = cost(problem, data['sol_euclidean'].ravel(), weight)
+    assert cost(problem, result.x, weight) == pytest.approx(theirs, rel=EUCLIDEAN)
+    assert LinearBounds.of(problem).slack(result.x).min() > -1e-6
+    assert result.margins.min() > -1e-6
 
 
 def test_the_quadratic_euclidean_answer_is_no_body(problem, data):
