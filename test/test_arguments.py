@@ -27,8 +27,12 @@ from inertial_estimation import (
     WrenchEstimator,
     find_grounds,
 )
+from inertial_estimation.check import check_robot, check_settings
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, NameNotFound
 from inertial_estimation.estimation.grounds import find_informed
+from inertial_estimation.estimation.momentum_check import MomentumCheck
+from inertial_estimation.estimation.sensor_residuals import sensor_residuals
 
 ROBOT = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'foot'])
 CONTACTS = [Contact('sole'), Contact('hand')]
@@ -112,11 +116,12 @@ def test_without_any_imu_nothing_can_be_found() -> None:
         find_grounds(ROBOT, CONTACTS, imus=[])
 
 
-@pytest.mark.parametrize('call', [find_grounds, WrenchEstimator])
+@pytest.mark.parametrize('call', [find_grounds, WrenchEstimator, check_robot, MomentumCheck])
 def test_a_robot_is_a_robot(call: Callable[..., Any]) -> None:
+    more = (CONTACTS,) if call in (find_grounds, WrenchEstimator) else ()
     for given in ('robot.urdf', None, ESTIMATOR):
         with pytest.raises(InertialEstimationError, match=r"'robot' is .*Robot.from_urdf"):
-            call(given, CONTACTS)
+            call(given, *more)
 
 
 def test_one_joint_alone_is_a_list_of_one() -> None:
@@ -189,3 +194,45 @@ def test_options_of_the_estimator(option: str, given: Any) -> None:
     options: dict[str, Any] = {option: given}
     with pytest.raises(InertialEstimationError, match=option):
         WrenchEstimator(ROBOT, CONTACTS, **options)
+
+
+@pytest.mark.parametrize('given', [None, 3, [], 'a'])
+def test_settings_are_a_dict_or_a_file(given: Any) -> None:
+    with pytest.raises(InertialEstimationError, match='expected a dict of values by name'):
+        EstimatorSettings.from_dict(given)
+    with pytest.raises(InertialEstimationError, match="'settings' is"):
+        check_settings(given, nested_humanoid_urdf())
+    if given != 'a':
+        with pytest.raises(InertialEstimationError, match='expected its path'):
+            EstimatorSettings.from_yaml(given)
+
+
+@pytest.mark.parametrize(
+    ('estimator', 'samples', 'said'),
+    [
+        (ESTIMATOR, None, "'samples' is None"),
+        (ESTIMATOR, SAMPLE, "'samples' is a Sample"),
+        (ESTIMATOR, [SAMPLE], "'samples' is a list"),
+        (ESTIMATOR, replace(BATCH, positions=np.zeros((2, 1))), "'positions' has shape"),
+        (ROBOT, BATCH, "'estimator' is"),
+    ],
+)
+def test_residuals_are_of_an_estimator_and_a_batch(
+    estimator: Any, samples: Any, said: str
+) -> None:
+    with pytest.raises(InertialEstimationError, match=said):
+        sensor_residuals(estimator, samples)
+
+
+def test_the_check_of_momentum_takes_a_sample_and_its_estimate() -> None:
+    check = MomentumCheck(ROBOT)
+    for sample, estimate, said in (
+        (None, ESTIMATE, "'sample' is None"),
+        (BATCH, ESTIMATE, "'sample' is a SampleBatch"),
+        (SAMPLE, None, "'estimate' is None"),
+    ):
+        with pytest.raises(InertialEstimationError, match=said):
+            check.add(sample, estimate)  # type: ignore[arg-type]
+    for given in (None, 'a', [0.0]):
+        with pytest.raises(InertialEstimationError, match='velocities'):
+            check.deviation(0.1, given)  # type: ignore[arg-type]

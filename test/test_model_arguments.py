@@ -18,7 +18,7 @@ import pytest
 from robots import nested_humanoid_urdf, random_sample
 
 from inertial_estimation.errors import InertialEstimationError, NameNotFound, ShapeError
-from inertial_estimation.model import inertia, rigid_body, spatial
+from inertial_estimation.model import inertia, momentum, rigid_body, spatial
 from inertial_estimation.model.free_floating import FreeFloating
 from inertial_estimation.model.representations import (
     Representation,
@@ -197,6 +197,11 @@ def test_states_and_variables_are_such(given: Any) -> None:
         lambda x: EQUATIONS.velocity_map(x),
         lambda x: EQUATIONS.acceleration_from(x, ZERO),
         lambda x: FreeFloating(None if x is ROBOT else x),
+        momentum.centroidal,
+        momentum.average_equations,
+        momentum.com_equations,
+        lambda x: momentum.momentum_matrix(x, EQUATIONS),
+        lambda x: momentum.momentum_matrix(STATE, x),
     ]
     for call in calls:
         with pytest.raises(InertialEstimationError, match='expected'):

@@ -24,10 +24,11 @@ from inertial_estimation.check.tables import find_all
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.estimation.body_motion import BodyMotion, MotionPlan
-from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.contacts import Contact, check_contacts
 from inertial_estimation.estimation.grounds import find_grounds
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model import urdf as urdf_text
+from inertial_estimation.model.arguments import check_kind
 from inertial_estimation.model.inertia import inertia_complaint
 from inertial_estimation.model.inertial_sensors import KINDS
 from inertial_estimation.model.robot import Robot
@@ -105,6 +106,8 @@ def check_settings(
         If the node could not even read the robot.
 
     """
+    remedy = 'EstimatorSettings.from_yaml(...) reads them'
+    check_kind('settings', settings, EstimatorSettings, remedy)
     robot = build_robot(settings, urdf)
     builders: list[Callable[[], object]] = [
         partial(build_estimator, settings, robot),
@@ -152,6 +155,8 @@ def check_robot(
         If a contact names a frame that the robot does not have.
 
     """
+    check_kind('robot', robot, Robot, 'Robot.from_urdf(...) makes one')
+    contacts = check_contacts(contacts)
     for contact in contacts:
         robot.frame(contact.frame, f"contact '{contact.name}' is at '{contact.frame}'")
     source = angular_acceleration_source

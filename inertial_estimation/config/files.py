@@ -35,7 +35,15 @@ def flatten(data: Mapping[str, Any], prefix: str = '') -> Iterator[tuple[str, An
     tuple of str and object
         Name and value.
 
+    Raises
+    ------
+    ConfigError
+        If it is no mapping.
+
     """
+    if not isinstance(data, Mapping):
+        kind = type(data).__name__
+        raise ConfigError(f'the settings are a {kind}, expected a dict of values by name')
     for key, value in data.items():
         if isinstance(value, Mapping):
             yield from flatten(value, f'{prefix}{key}.')
@@ -102,6 +110,8 @@ def load_parameters(path: str | Path, node: str) -> dict[str, Any]:
         If the file cannot be read, is no parameter file, or has no section for the node.
 
     """
+    if not isinstance(path, (str, Path)):
+        raise ConfigError(f'the parameter file is {path!r}, expected its path')
     sections = list(_sections(load_mapping(Path(path)), ''))
     found = [dict(flatten(body)) for name, body in sections if _is_for(name, node)]
     if not found:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.contacts import Contact, check_contacts
 from inertial_estimation.model.robot import Robot
 
 Array = NDArray[np.float64]
@@ -107,7 +107,7 @@ def result_names(robot: Robot, contacts: Iterable[Contact]) -> list[str]:
 
     """
     kinds = {
-        'external_wrench': [contact.name for contact in contacts],
+        'external_wrench': [contact.name for contact in check_contacts(contacts)],
         'joint_torque': robot.joint_names,
         'external_joint_torque': robot.joint_names,
         'residual': [submodel.name for submodel in robot.submodels],

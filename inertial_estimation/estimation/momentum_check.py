@@ -32,10 +32,12 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from inertial_estimation.estimation.arguments import check_sample
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.forest import pose_view
 from inertial_estimation.estimation.transforms import compose, cross_matrix, row_pose, to_parent
+from inertial_estimation.model.arguments import check_kind, numbers
 from inertial_estimation.model.pinocchio_model import free_floating_model, supports
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample
@@ -74,6 +76,7 @@ class MomentumCheck:
     """
 
     def __init__(self, robot: Robot) -> None:
+        check_kind('robot', robot, Robot, 'Robot.from_urdf(...) makes one')
         self._robot = robot
         self._model = free_floating_model(robot)
         self._data = self._model.createData()
@@ -101,7 +104,15 @@ class MomentumCheck:
         estimate : WrenchEstimate
             What came of it. Where something is missing in it the window begins anew.
 
+        Raises
+        ------
+        ModelError
+            If one of them is something else.
+
         """
+        if not (isinstance(sample, Sample) and isinstance(estimate, WrenchEstimate)):
+            check_sample(sample)
+            check_kind('estimate', estimate, WrenchEstimate, 'give what the estimator made of it')
         stamp = sample.stamp_ns
         step = stamp - self._last[0]
         if self._window is not None and 0 <= step < PERIOD_NS:
@@ -154,7 +165,17 @@ class MomentumCheck:
         ndarray, shape (2,)
             Force [N] and moment [Nm], as in the report; NaN before the first instant.
 
+        Raises
+        ------
+        ModelError
+            If one of them is no number.
+        ShapeError
+            If there are more or fewer velocities than joints.
+
         """
+        numbers('angular_velocity', angular_velocity, (), finite=False)
+        joints = (len(self._robot.joint_names),)
+        velocities = numbers('velocities', velocities, joints, finite=False)
         if self._positions is None:
             return np.full(2, np.nan)
         place = self._place(self._source)

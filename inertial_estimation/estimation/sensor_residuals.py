@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.estimation.arguments import SampleShapes, check_numbers, check_sample
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.faults import alike
@@ -23,6 +24,7 @@ from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.relative_motion import ImuPrediction
 from inertial_estimation.estimation.sides import find_sides
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.arguments import check_kind
 from inertial_estimation.model.spatial import inverse_pose, wrench_transform
 from inertial_estimation.model.submodels import decompose
 from inertial_estimation.sample import SampleBatch
@@ -79,6 +81,10 @@ def sensor_residuals(
         As `WrenchEstimator.batch`.
 
     """
+    check_kind('estimator', estimator, WrenchEstimator, 'WrenchEstimator(robot) makes one')
+    check_sample(samples, (0,))
+    SampleShapes(estimator.robot).check(samples, (len(samples),))
+    check_numbers(samples)
     felt = ContactSet.felt(estimator.contacts if contacts is None else contacts)
     rates, accelerations = ImuPrediction(estimator.robot).of(samples)
     predicted = [_predicted_ft(estimator, samples, felt, k) for k in _fts(estimator)]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
+from inertial_estimation.model.arguments import check_kind
 from inertial_estimation.model.equations_of_motion import EquationsOfMotion
 from inertial_estimation.model.floating_state import State
 from inertial_estimation.model.representations import Representation
@@ -67,7 +68,7 @@ def centroidal(state: State) -> Centroidal:
         If the robot has no mass.
 
     """
-    mixed = state.equations('', Representation.MIXED)
+    mixed = _checked(state).equations('', Representation.MIXED)
     mass, com = _mass_and_com(mixed)
     G_Xf_B = motion_transform(_pose_at(com)).T
     momentum = G_Xf_B @ mixed.momentum
@@ -97,7 +98,7 @@ def momentum_matrix(state: State, variables: EquationsOfMotion) -> Array:
         Takes the velocity to G_h.
 
     """
-    mixed = state.equations('', Representation.MIXED)
+    mixed = _checked(state).equations('', Representation.MIXED)
     _, com = _mass_and_com(mixed)
     G_A = motion_transform(_pose_at(com)).T @ mixed.momentum_matrix
     return np.asarray(G_A @ mixed.velocity_map(variables), dtype=np.float64)
@@ -127,7 +128,7 @@ def average_equations(state: State) -> EquationsOfMotion:
         If the locked inertia is singular, as of a robot that is one point or one line.
 
     """
-    mixed = state.equations('', Representation.MIXED)
+    mixed = _checked(state).equations('', Representation.MIXED)
     mass, com = _mass_and_com(mixed)
     M, M_rate = mixed.mass_matrix[:6], _mass_matrix_rate(mixed)[:6]
     _check_regular(centroidal(state).inertia[3:, 3:], np.trace(M[3:, 3:6]))
@@ -158,12 +159,18 @@ def com_equations(state: State, base: str = '') -> EquationsOfMotion:
         the base in A.
 
     """
-    mixed = state.equations(base, Representation.MIXED)
+    mixed = _checked(state).equations(base, Representation.MIXED)
     mass, _ = _mass_and_com(mixed)
     J, J_rate = np.eye(6, mixed.velocity.size), np.zeros((6, mixed.velocity.size))
     J[:3] = mixed.mass_matrix[:3] / mass
     J_rate[:3] = _mass_matrix_rate(mixed)[:3] / mass
     return mixed.change_base_rows(J, J_rate)
+
+
+def _checked(state: State) -> State:
+    """Refuse what is no state."""
+    found: State = check_kind('state', state, State, 'FreeFloating(robot).state(...) makes one')
+    return found
 
 
 def _mass_matrix_rate(equations: EquationsOfMotion) -> Array:
