@@ -129,7 +129,9 @@ class Information:
         triangle, energy = self._triangle(), self.energy
         for start in range(0, len(Y), ROWS_AT_ONCE):
             rows = slice(start, start + ROWS_AT_ONCE)
-            block = np.column_stack([Y[rows], y[rows]])
+            # In the order of LAPACK from the start: no copy is made of it.
+            block = np.empty((len(y[rows]), self.n + 1), order='F')
+            block[:, :-1], block[:, -1] = Y[rows], y[rows]
             if roots is not None:
                 block *= roots[rows, None]
             triangle = _absorb(triangle, block)
@@ -327,7 +329,7 @@ def weighted_sum(parts: Iterable[Information], weights: Iterable[float]) -> Info
 
 
 def _absorb(triangle: Array, rows: Array, triangular: bool = False) -> Array:
-    """Return the triangle of a triangle and rows below it, shape (n + 1, n + 1)."""
+    """Return the triangle of a triangle and rows below it, and use up both."""
     from scipy.linalg.lapack import dtpqrt
 
     if not len(rows):
@@ -335,7 +337,9 @@ def _absorb(triangle: Array, rows: Array, triangular: bool = False) -> Array:
     below = np.asfortranarray(rows)
     size = len(triangle)
     height = len(below) if triangular else 0
-    reduced, _, _, status = dtpqrt(height, min(BLOCK, size), triangle, below)
+    reduced, _, _, status = dtpqrt(
+        height, min(BLOCK, size), triangle, below, overwrite_a=1, overwrite_b=1
+    )
     if status:
         raise InertialEstimationError(f'LAPACK refuses to reduce the rows (dtpqrt: {status})')
     return np.asarray(reduced)
