@@ -227,7 +227,8 @@ def test_command_takes_contacts(tmp_path: Path, capsys: pytest.CaptureFixture[st
     of_file = json.loads(out.read_text())
     assert of_file[WRENCHES] == by_hand[WRENCHES]
     assert main([*given, '--imu', 'head', '--contacts', 'foott']) == 1
-    assert "no frame is named 'foott'; closest: foot" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "the contacts name 'foott', but no frame is named 'foott'; closest: foot" in said
 
 
 ACC = '<sensor name="{}" type="accelerometer"><parent link="{}"/></sensor></robot>'

@@ -158,7 +158,8 @@ def check_robot(
     check_kind('robot', robot, Robot, 'Robot.from_urdf(...) makes one')
     contacts = check_contacts(contacts)
     for contact in contacts:
-        robot.frame(contact.frame, f"contact '{contact.name}' is at '{contact.frame}'")
+        at = f" at '{contact.frame}'" if contact.name != contact.frame else ''
+        robot.frame(contact.frame, f"the contacts name '{contact.name}'{at}")
     source = angular_acceleration_source
     arrays = source == 'array'
     refused = _refusal(lambda: WrenchEstimator(robot, contacts, acceleration_arrays=arrays))
