@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.identification.divergence import entropic_divergence
+from inertial_estimation.identification.manifold_curvature import bending
 from inertial_estimation.identification.principal_bodies import PAIRS, PrincipalBodies
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.model.inertia import pseudo_inertia
@@ -211,7 +212,7 @@ class Landscape:
         own = np.einsum('lki,lk->li', T, by_link) * self.scales
         gaps = self._gaps(point.bodies, own)
         free = np.isnan(gaps)
-        bend = _bending(point.bodies, by_link, free)
+        bend = bending(point.bodies, by_link, free)
         rows = self._rows(T * self.scales[:, None])
         convex = rows.T @ rows / problem.count
         _add_blocks(convex, np.swapaxes(T, 1, 2) @ blocks @ T, self.scales)
@@ -272,31 +273,3 @@ def _divergence(parameters: Array, prior: Array) -> tuple[Array, Array]:
     root = np.linalg.inv(np.linalg.cholesky(J))[:, None]
     seen = (root @ _BASIS @ np.swapaxes(root, -1, -2)).reshape(len(J), 10, 16)
     return np.einsum('lij,kij->lk', first, _BASIS), seen @ np.swapaxes(seen, 1, 2)
-
-
-def _bending(bodies: PrincipalBodies, gradient: Array, free: NDArray[np.bool_]) -> Array:
-    """
-    Return what the curvature of the manifold adds to the Hessian, shape (n_links, 10, 10).
-
-    First moments are products of mass and centre; an axis that is held at its least moment turns
-    along the boundary, which is curved.
-    """
-    by_second = _by_second_moments(gradient)
-    bend = np.zeros((len(gradient), 10, 10))
-    mixed = gradient[:, 1:4] + 2.0 * np.einsum('lij,lj->li', by_second, bodies.center)
-    bend[:, 0, 1:4] = bend[:, 1:4, 0] = mixed
-    bend[:, 1:4, 1:4] = 2.0 * bodies.mass[:, None, None] * by_second
-    pulls = np.einsum('lji,ljk,lki->li', bodies.axes, by_second, bodies.axes)
-    for column, (i, j) in enumerate(PAIRS, 7):
-        for here, other in ((i, j), (j, i)):
-            gap = bodies.moments[:, other] - bodies.moments[:, here]
-            turns = ~free[:, 4 + here] & (gap > 0.0)
-            bend[turns, column, column] += 2.0 * pulls[turns, here] / gap[turns]
-    return bend
-
-
-def _by_second_moments(gradient: Array) -> Array:
-    """Return the gradient by second moments of mass about the link's origin, (n_links, 3, 3)."""
-    xx, xy, yy, xz, yz, zz = gradient[:, 4:].T
-    rows = [[yy + zz, -xy / 2, -xz / 2], [-xy / 2, xx + zz, -yz / 2], [-xz / 2, -yz / 2, xx + yy]]
-    return np.moveaxis(np.array(rows), (0, 1), (1, 2))

@@ -1,0 +1,270 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The manifold of bodies, and what optimization on it finds [M].
+
+What every method must do is in test_solver_contract. Not covered: which of several local optima
+without prior is found.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from identification_problems import humanoid_case
+from scipy.signal import savgol_filter
+from scipy.spatial.transform import Rotation
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.entropic import solve_entropic
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.landscape import Landscape
+from inertial_estimation.identification.least_squares import solve_least_squares
+from inertial_estimation.identification.manifold import solve_manifold
+from inertial_estimation.identification.principal_bodies import PrincipalBodies
+from inertial_estimation.identification.problem import Bounds, Problem
+from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.unknowns import Unknowns
+from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.model.link_motions import Motion
+from inertial_estimation.model.regressor import net_wrench_regressor
+
+# Sums of products of parameters.
+ROUND_OFF = 1e-12
+# Central differences with steps of 1e-5, second ones of 1e-4, of a smooth function.
+SLOPE, CURVE = 1e-6, 1e-4
+# Two methods, one strictly convex objective: the root of their gaps.
+SAME_POINT = 1e-7
+# Least squares and the manifold where no constraint is active: round-off of a condition of 1e4.
+AGREE = 1e-8
+# What noise, and filters of fast paths, leave of M's experiment [kg, kg m, kg m^2].
+TRUE = 3e-3
+NOISE = 20.0
+
+# M's arm at the sensor: 1.84 kg at (0.06, 0, 0.2) m, upper arm along z and forearm along x, made
+# up of two sticks with a radius of 3 cm.
+STICKS = (
+    (1.14, (0.0, 0.0, 0.18), (0.03, 0.03, 0.08)),
+    (0.7, (0.16, 0.0, 0.24), (0.09, 0.03, 0.03)),
+)
+
+
+def arm() -> np.ndarray:
+    """Return the parameters of M's arm, shape (10,)."""
+    return sum(
+        PrincipalBodies(
+            np.array([m]), np.array([c]), np.eye(3)[None], m * np.array([d]) ** 2 / 3
+        ).parameters[0]
+        for m, c, d in STICKS
+    )
+
+
+def some_bodies(rng, n=4) -> PrincipalBodies:
+    return PrincipalBodies(
+        rng.uniform(0.1, 3.0, n),
+        rng.normal(0.0, 0.2, (n, 3)),
+        Rotation.random(n, random_state=1).as_matrix(),
+        rng.uniform(0.001, 0.02, (n, 3)),
+    )
+
+
+def test_bodies_go_there_and_back(rng):
+    bodies = some_bodies(rng)
+    found = PrincipalBodies.of(bodies.parameters)
+    np.testing.assert_allclose(found.parameters, bodies.parameters, atol=ROUND_OFF)
+    np.testing.assert_allclose(found.mass, bodies.mass, atol=ROUND_OFF)
+    np.testing.assert_allclose(found.moments, np.sort(bodies.moments), atol=ROUND_OFF)
+    np.testing.assert_allclose(np.linalg.det(found.axes), 1.0, atol=ROUND_OFF)
+    assert (consistency_margin(bodies.parameters) > 0).all()
+
+
+def test_parameters_are_those_of_a_cuboid():
+    # An even cuboid: m d^2 / 3 along each axis, inertia m (dy^2 + dz^2) / 3, then Steiner.
+    m, d, c = 2.0, np.array([0.1, 0.2, 0.3]), np.array([1.0, 0.0, 0.0])
+    body = PrincipalBodies(np.array([m]), c[None], np.eye(3)[None], m * d[None] ** 2 / 3)
+    expected = [m, m, 0, 0, m * 0.13 / 3, 0, m * 0.1 / 3 + m, 0, 0, m * 0.05 / 3 + m]
+    np.testing.assert_allclose(body.parameters[0], expected, atol=ROUND_OFF)
+
+
+def test_the_jacobian_is_the_derivative(rng):
+    bodies = some_bodies(rng)
+    free = np.full((4, 7), np.inf)
+    for k in range(10):
+        step = np.zeros((4, 10))
+        step[:, k] = 1e-6
+        ahead, behind = (bodies.moved(s * step, -free, free).parameters for s in (1, -1))
+        np.testing.assert_allclose(bodies.jacobian[:, :, k], (ahead - behind) / 2e-6, atol=1e-8)
+
+
+def test_equal_moments_are_no_singularity():
+    ball = PrincipalBodies(np.ones(1), np.zeros((1, 3)), np.eye(3)[None], np.full((1, 3), 0.01))
+    assert np.linalg.matrix_rank(ball.jacobian[0]) == 10
+
+
+@pytest.mark.parametrize('weight', [0.0, 0.1])
+def test_slopes_are_derivatives(rng, weight):
+    case = humanoid_case(rng)
+    problem = replace(
+        case.problem(NOISE * rng.normal(size=len(case.y))), extra_scales=np.array([2.0, np.inf])
+    )
+    landscape = Landscape.of(problem, weight)
+    n = len(problem.unknowns)
+    point = landscape.moved(landscape.start(), 0.1 * rng.normal(size=n))
+    slope = landscape.slope(point)
+    assert slope.free.all()
+    for _ in range(5):
+        step = rng.normal(size=n)
+        near = [landscape.value(landscape.moved(point, s * 1e-5 * step)) for s in (-1, 1)]
+        far = [landscape.value(landscape.moved(point, s * 1e-4 * step)) for s in (-1, 1)]
+        assert slope.gradient @ step == pytest.approx((near[1] - near[0]) / 2e-5, rel=SLOPE)
+        second = (far[0] + far[1] - 2 * landscape.value(point)) / 1e-8
+        assert step @ slope.hessian @ step == pytest.approx(second, rel=CURVE)
+
+
+def test_with_a_prior_it_finds_what_the_convex_method_finds(rng):
+    case = humanoid_case(rng)
+    problem = case.problem(NOISE * rng.normal(size=len(case.y)))
+    found, expected = solve_manifold(problem), solve_entropic(problem)
+    assert found.grade is Grade.OPTIMAL
+    np.testing.assert_allclose(found.x, expected.x, rtol=SAME_POINT, atol=SAME_POINT)
+
+
+@pytest.mark.parametrize('weight', [1e-2, None])
+def test_every_iterate_can_be_used(rng, weight):
+    case = humanoid_case(rng)
+    problem = case.problem(NOISE * rng.normal(size=len(case.y)))
+    values = []
+    for budget in range(8):
+        result = solve_manifold(problem, weight=weight, max_iterations=budget)
+        assert result.consistent
+        assert result.iterations <= budget
+        values.append(Landscape.of(problem, weight or 0.0).value(_point(problem, result)))
+    assert (np.diff(values) <= 0.0).all()
+    assert values[3] < values[0]
+    assert solve_manifold(problem, weight=weight, max_iterations=1).grade is Grade.STOPPED
+
+
+def test_no_time_is_a_budget_too(rng):
+    problem = humanoid_case(rng).problem()
+    result = solve_manifold(problem, time_limit=0.0)
+    assert result.grade is Grade.STOPPED and result.consistent
+    np.testing.assert_allclose(result.parameters, problem.prior, atol=ROUND_OFF)
+
+
+def test_an_optimum_without_prior_on_the_boundary_is_said():
+    problem, _ = arm_problem(10.0, 499)
+    result = solve_manifold(problem, weight=None)
+    assert result.consistent
+    assert len(result.notes) == 1
+    assert result.notes[0].startswith('arm: on the boundary')
+
+
+def test_what_runs_away_is_said(rng):
+    # Forces alone, hardly any weight in them: mass as good as none, first moment as given.
+    Y = np.zeros((2, 10))
+    Y[0, 0], Y[1, 1] = 100.0, 100.0
+    problem = Problem.of(Unknowns(('arm',)), Information.of(Y, np.array([0.2, 20.0])), arm()[None])
+    result = solve_manifold(problem, weight=None)
+    assert result.consistent
+    assert any('running away' in note for note in result.notes)
+
+
+@pytest.mark.parametrize('window_of', [(10.0, 499), (5.0, 41)])
+def test_slow_paths_need_the_manifold(window_of):
+    problem, _ = arm_problem(*window_of)
+    plain, bodies = solve_least_squares(problem), solve_manifold(problem, weight=None)
+    assert not plain.consistent
+    assert bodies.consistent and bodies.grade is Grade.OPTIMAL
+    assert bodies.mean_square < 1.01 * plain.mean_square
+
+
+@pytest.mark.parametrize('window_of', [(2.0, 21), (1.0, 9), (0.5, 7)])
+def test_on_fast_paths_both_agree(window_of):
+    problem, truth = arm_problem(*window_of)
+    plain, bodies = solve_least_squares(problem), solve_manifold(problem, weight=None)
+    assert plain.consistent and bodies.consistent
+    assert (np.abs(bodies.x - plain.x) <= AGREE * np.abs(truth).max()).all()
+    np.testing.assert_allclose(bodies.parameters[0], truth, atol=TRUE)
+
+
+def test_bounds_are_met(rng):
+    case = humanoid_case(rng)
+    noisy = case.problem(NOISE * rng.normal(size=len(case.y)))
+    free = solve_manifold(noisy).parameters
+    mass = np.tile([-np.inf, np.inf], (5, 1))
+    mass[1, 1] = free[1, 0] - 0.05
+    box = np.tile([[-np.inf], [np.inf]], (5, 1, 3)).reshape(5, 2, 3)
+    box[2, 0, 0] = free[2, 1] / free[2, 0] + 0.01
+    extras = np.array([[-np.inf, np.inf], [0.1, 0.2]])
+    bounds = Bounds(mass=mass, center_of_mass=box, extras=extras)
+    result = solve_manifold(replace(noisy, bounds=bounds))
+    assert result.grade is Grade.OPTIMAL and result.consistent
+    assert result.parameters[1, 0] == mass[1, 1]
+    assert result.parameters[2, 1] / result.parameters[2, 0] == pytest.approx(box[2, 0, 0])
+    assert 0.1 <= result.x[-1] <= 0.2
+
+
+def test_bounds_that_are_none_of_a_coordinate_are_refused(rng):
+    bounds = Bounds(total_mass=np.array([0.0, 10.0]))
+    with pytest.raises(ModelError, match='total mass'):
+        solve_manifold(replace(humanoid_case(rng).problem(), bounds=bounds))
+
+
+def _point(problem: Problem, result):
+    """Return the point of an answer."""
+    landscape = Landscape.of(problem, 0.0)
+    start = landscape.start()
+    return start._replace(
+        bodies=PrincipalBodies.of(result.parameters),
+        extras=problem.unknowns.split(result.x)[1],
+    )
+
+
+def arm_problem(duration: float, window: int) -> tuple[Problem, np.ndarray]:
+    """
+    Return M's experiment: point-to-point paths of the shoulder, each of so many seconds.
+
+    60 s at 100 Hz, velocities and accelerations by a Savitzky-Golay filter of order 2.
+    """
+    rng = np.random.default_rng(6)
+    positions = minimum_jerk(duration, rng)
+    truth = arm()
+    measured = positions + np.deg2rad(0.01) * rng.normal(size=positions.shape)
+    filtered = [savgol_filter(measured, window, 2, deriv=k, delta=0.01, axis=0) for k in range(3)]
+    exact = [savgol_filter(positions, 7, 4, deriv=k, delta=0.01, axis=0) for k in range(3)]
+    noise = np.array([0.6, 0.6, 0.6, 0.04, 0.04, 0.04])
+    wrench = shoulder_rows(*exact) @ truth
+    wrench += noise * rng.normal(size=wrench.shape)
+    rows = shoulder_rows(*filtered) / noise[:, None]
+    information = Information.of(rows.reshape(-1, 10), (wrench / noise).reshape(-1))
+    even = PrincipalBodies(
+        np.array([1.5]), np.array([[0.0, 0.0, 0.15]]), np.eye(3)[None], np.full((1, 3), 0.01)
+    )
+    return Problem.of(Unknowns(('arm',)), information, even.parameters), truth
+
+
+def minimum_jerk(duration: float, rng: np.random.Generator) -> np.ndarray:
+    """Return positions of three joints between random points, shape (6000, 3)."""
+    times = np.arange(6000) / 100.0
+    k = (times // duration).astype(int)
+    s = (times / duration - k)[:, None]
+    points = rng.uniform([-1.5, 0.1, -0.6], [0.1, 1.5, 1.0], (k[-1] + 2, 3))
+    return points[k] + (points[k + 1] - points[k]) * (10 * s**3 - 15 * s**4 + 6 * s**5)
+
+
+def shoulder_rows(q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Return the regressor of the sensor's wrench, behind joints about y, x and z, (n, 6, 10)."""
+    rate = rate_of_rate = np.zeros_like(q)
+    attitude = Rotation.identity(len(q))
+    for k, axis in enumerate(np.eye(3)[[1, 0, 2]]):
+        turn = Rotation.from_rotvec(q[:, k : k + 1] * axis)
+        attitude = attitude * turn
+        rate, rate_of_rate = turn.inv().apply(rate), turn.inv().apply(rate_of_rate)
+        spin = v[:, k : k + 1] * axis
+        rate_of_rate = rate_of_rate + np.cross(rate, spin) + a[:, k : k + 1] * axis
+        rate = rate + spin
+    lever = np.array([0.0, 0.0, 0.15])
+    swing = np.cross(rate_of_rate, lever) + np.cross(rate, np.cross(rate, lever))
+    return net_wrench_regressor(
+        Motion(rate, rate_of_rate, attitude.inv().apply([0.0, 0.0, 9.81]) + swing)
+    )
