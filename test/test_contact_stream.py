@@ -81,6 +81,73 @@ def test_the_same_point_with_the_same_stamp_is_one_contact():
     assert len(at(stream, 0)) == 1
 
 
+def test_points_of_two_links_are_apart_wherever_they_are():
+    """Each point is in the axes of its own frame: equal coordinates mean nothing."""
+    stream = make(touch_spacing=0.05)
+    for ms in (0, 10, 20):
+        push(stream, ms, 'hand', 0.0, 0.0, 0.1)
+        push(stream, ms + 1, 'foot', 0.0, 0.0, 0.1)
+        assert at(stream, ms + 1) == [('hand', (0.0, 0.0, 0.1)), ('foot', (0.0, 0.0, 0.1))]
+
+
+def test_a_point_belongs_to_the_nearest_contact():
+    stream = make(touch_spacing=0.05)
+    push(stream, 0, 'hand', 0.0, 0.0, 0.0)
+    push(stream, 0, 'hand', 0.04, 0.0, 0.0)
+    push(stream, 10, 'hand', 0.03, 0.0, 0.0)
+    assert at(stream, 10) == [('hand', (0.0, 0.0, 0.0)), ('hand', (0.03, 0.0, 0.0))]
+
+
+def test_two_senders_of_one_spot_are_one_contact_though_one_is_late():
+    stream = make(contact_timeout=0.1, touch_spacing=0.05)
+    for ms in range(0, 1000, 10):
+        push(stream, ms, 'hand', 0.0, 0.0, 1e-4 * ms)
+        push(stream, ms - 45, 'hand', 0.005, 0.0, 1e-4 * ms)
+        # The late one is older wherever both tell.
+        assert at(stream, ms) == [('hand', (0.0, 0.0, 1e-4 * ms))]
+
+
+def test_a_message_out_of_order_is_no_second_contact():
+    stream = make(filter_delay=0.02, derivative_window=0.04)
+    for ms in (10, 20, 40, 30, 50):
+        push(stream, ms, 'hand', 1e-4 * ms, 0.0, 0.0)
+    assert [at(stream, ms)[0][1][0] for ms in (10, 35, 45, 50)] == [1e-3, 3e-3, 4e-3, 5e-3]
+    assert len(at(stream, 50)) == 1
+
+
+def test_late_fingertips_of_one_message_cycle_stay_apart():
+    stream = make(touch_spacing=0.05)
+    for x in (0.0, 0.01):
+        for ms in (0, 10, 20):
+            push(stream, ms, 'hand', x, 0.0, 0.0)
+    assert at(stream, 20) == [('hand', (0.0, 0.0, 0.0)), ('hand', (0.01, 0.0, 0.0))]
+
+
+def test_a_clock_set_back_by_less_than_the_timeout_gives_no_second_contact():
+    stream = make(contact_timeout=0.1)
+    for ms in [*range(1000, 1200, 10), *range(1155, 1400, 10)]:
+        push(stream, ms, 'hand', 1e-6 * ms, 0.0, 0.0)
+        assert at(stream, ms) == [('hand', (1e-6 * ms, 0.0, 0.0))]
+
+
+def test_a_sender_far_ahead_costs_its_neighbour_nothing():
+    stream = make(contact_timeout=0.1)
+    for ms in range(1000, 2000, 10):
+        push(stream, ms, 'hand', 0.0, 0.0, 1e-4 * ms)
+        push(stream, ms + 900, 'hand', 0.01, 0.0, 1e-4 * ms)
+        assert at(stream, ms) == [('hand', (0.0, 0.0, 1e-4 * ms))]
+    ((problem, count),) = stream.problems.items()
+    assert 'is far ahead of' in problem and count == 100
+
+
+def test_an_old_point_is_not_held_until_the_next_one():
+    """What was felt before is over, though the next touch of that spot is known already."""
+    stream = make(contact_timeout=0.1)
+    push(stream, 0, 'hand', 0.0, 0.0, 0.0)
+    push(stream, 150, 'hand', 0.0, 0.0, 0.0)
+    assert [len(at(stream, ms)) for ms in (100, 120, 150)] == [1, 0, 1]
+
+
 def test_a_point_enters_with_the_first_joint_state_that_is_not_earlier():
     stream = make()
     push(stream, 0, 'hand', 0.0, 0.0, 0.0)
@@ -150,6 +217,9 @@ def test_floods_are_bounded():
     for k in range(2 * MAX_PENDING):
         push(stream, 1 + k, 'hand', 0.0, 0.0, 0.0)
     assert at(stream, 2 * MAX_PENDING)
+    for k in range(2 * MAX_PENDING):
+        push(stream, 4 * MAX_PENDING - k, 'hand', 0.0, 0.0, 0.0)
+    assert at(stream, 4 * MAX_PENDING)
 
 
 def test_a_clock_that_goes_back_begins_anew():
@@ -178,6 +248,24 @@ def test_reset_forgets_points_and_keeps_counting():
     stream.reset()
     assert at(stream, 0) == []
     assert stream.statistics().received == 1
+
+
+def test_after_a_reset_any_time_will_do():
+    stream = make(contact_timeout=0.1)
+    assert at(stream, 10_000) == []
+    stream.reset()
+    push(stream, 100, 'hand', 0.0, 0.0, 0.0)
+    assert at(stream, 100) and not stream.problems
+
+
+def test_contacts_that_are_still_to_come_do_not_live():
+    stream = make()
+    push(stream, 50, 'hand', 0.0, 0.0, 0.0)
+    counts = []
+    for ms in (10, 50):
+        stream.at(START + ms * MS)
+        counts.append(stream.statistics().live)
+    assert counts == [0, 1]
 
 
 def test_wrong_settings_are_refused():

@@ -4,16 +4,18 @@
 From points that somebody feels to contacts [T section 4.5.2, Assumption 4.1].
 
 Several senders (skin patches) may each report several points of several links. No message says
-which contact it belongs to, live or in a bag, so place and time decide: a point replaces the
-nearest earlier one of its frame within `touch_spacing`, any other is a contact of its own. A
-contact that nobody repeats is over after `contact_timeout`.
+which contact it belongs to, live or in a bag, so place and time decide: a point belongs to the
+nearest contact of its frame within `touch_spacing` that has no other point of the same stamp, and
+any other is a contact of its own. Messages may come out of order: of one contact the newest point
+that is not later than the instant counts. A contact that nobody repeats is over after
+`contact_timeout`.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from dataclasses import dataclass
-from math import dist
+from math import dist, inf
 
 import numpy as np
 
@@ -44,13 +46,42 @@ class ContactStatistics:
 
 
 class _Track:
-    """One contact over time."""
+    """One contact over time: its points by their stamps, which differ."""
 
     __slots__ = ('frame', 'points')
 
     def __init__(self, frame: str) -> None:
         self.frame = frame
-        self.points: deque[tuple[int, Contact]] = deque(maxlen=MAX_PENDING)
+        self.points: deque[tuple[int, Contact]] = deque()
+
+    def add(self, stamp_ns: int, contact: Contact) -> None:
+        """Put a point in its place, unless there is one with its stamp."""
+        place = self._place(stamp_ns)
+        if place and self.points[place - 1][0] == stamp_ns:
+            return
+        self.points.insert(place, (stamp_ns, contact))
+        if len(self.points) > MAX_PENDING:
+            self.points.popleft()
+
+    def distance(self, stamp_ns: int, point: list[float]) -> float:
+        """Return how far a point is from the one before it; infinite: another has its stamp."""
+        last_ns, contact = self.points[max(self._place(stamp_ns) - 1, 0)]
+        apart = dist(contact.point, point)
+        return inf if apart and last_ns == stamp_ns else apart
+
+    def cut(self, latest: int) -> int:
+        """Forget the points that are later than a stamp, and return how many there were."""
+        n = len(self.points)
+        while self.points and self.points[-1][0] > latest:
+            self.points.pop()
+        return n - len(self.points)
+
+    def _place(self, stamp_ns: int) -> int:
+        """Return how many points are not later than a stamp; nearly always all of them."""
+        place = len(self.points)
+        while place and self.points[place - 1][0] > stamp_ns:
+            place -= 1
+        return place
 
     def at(self, stamp_ns: int) -> tuple[int, Contact] | None:
         """Return the newest point that is not later than a stamp, and forget the earlier ones."""
@@ -112,7 +143,7 @@ class ContactStream:
             return
         given = self._settings.touch_of(frame_id)
         contact = Contact(frame_id, given.kind, tuple(point.tolist()), given.direction)
-        track.points.append((stamp_ns, contact))
+        track.add(stamp_ns, contact)
 
     def at(self, stamp_ns: int) -> tuple[Contact, ...]:
         """
@@ -134,13 +165,11 @@ class ContactStream:
             self._last = ()
             return self._last
         oldest, latest = stamp_ns - self._timeout_ns, stamp_ns + self._ahead_ns
-        # What lies further ahead was sent before time was set back.
+        # What lies further ahead was sent before time was set back, or by another clock.
         for track in self._tracks:
-            if track.points[-1][0] > latest:
-                self._note(
-                    'the stamp is far ahead of the joint states: one of the clocks is wrong'
-                )
-        self._tracks = [t for t in self._tracks if oldest <= t.points[-1][0] <= latest]
+            for _ in range(track.cut(latest)):
+                self._note(TOO_EARLY)
+        self._tracks = [t for t in self._tracks if t.points and oldest <= t.points[-1][0]]
         found = [track.at(stamp_ns) for track in self._tracks]
         contacts = tuple(f[1] for f in found if f is not None and f[0] >= oldest)
         if contacts != self._last:
@@ -185,12 +214,9 @@ class ContactStream:
         """Return the contact that a point belongs to, a new one if need be and room is left."""
         near: list[tuple[float, int]] = []
         for k, track in enumerate(self._tracks):
-            last_ns, contact = track.points[-1]
             if track.frame == frame_id:
-                distance = dist(contact.point, point)
-                if last_ns == stamp_ns and not distance:
-                    return track
-                if last_ns < stamp_ns and distance <= self._settings.touch_spacing:
+                distance = track.distance(stamp_ns, point)
+                if distance <= self._settings.touch_spacing:
                     near.append((distance, k))
         if near:
             return self._tracks[min(near)[1]]
