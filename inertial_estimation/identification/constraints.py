@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from inertial_estimation.identification.cones import Consistency, vector
 from inertial_estimation.identification.conic import Block, ConicSolution, Kind, minimise
 from inertial_estimation.identification.linear_bounds import LinearBounds
+from inertial_estimation.identification.unknowns import Unknowns
 
 if TYPE_CHECKING:
     from scipy.sparse import sparray
@@ -26,8 +27,8 @@ TAKES_PART = 1e-4
 
 
 def body_blocks(
-    links: Sequence[str],
-    scale: Array,
+    unknowns: Unknowns,
+    prior: Array,
     maps: Array,
     n: int,
     consistency: Consistency,
@@ -38,19 +39,19 @@ def body_blocks(
 
     Parameters
     ----------
-    links : sequence of str
-        Names.
-    scale : ndarray, shape (n_links, 10)
-        Strictly consistent bodies of about the right size.
+    unknowns : Unknowns
+        With the names of links.
+    prior : ndarray, shape (n_links, 10)
+        Strictly consistent bodies.
     maps : ndarray, shape (n_links, 10, 10)
-        A link's parameters are its scale plus its map of ten variables, which come in the order
+        A link's parameters are its prior plus its map of ten variables, which come in the order
         of the links.
     n : int
         Number of all variables.
     consistency : Consistency
         Which cone.
     margin : float
-        The matrix is to exceed this share of that of the scale.
+        The matrix is to exceed this share of that of the prior.
 
     Returns
     -------
@@ -59,18 +60,21 @@ def body_blocks(
     """
     from scipy.sparse import csc_array
 
-    whiten = np.linalg.inv(np.linalg.cholesky(consistency.matrix(scale)))
-    unit = vector(np.eye(whiten.shape[-1]))
+    matrices = consistency.matrix(prior)
     blocks = []
-    for k, link in enumerate(links):
-        dense = consistency.rows(whiten[k]) @ maps[k]
-        dense[np.abs(dense) < ROUND_OFF] = 0.0
-        local = csc_array(dense)
+    for k, link in enumerate(unknowns.links):
+        # About one where the body is its prior, whatever its size and place.
+        whiten = np.linalg.inv(np.linalg.cholesky(matrices[k]))
+        dense = consistency.rows(whiten) @ maps[k]
+        largest = float(np.abs(dense).max())
+        dense[np.abs(dense) < ROUND_OFF * largest] = 0.0
+        local = csc_array(dense / largest)
         pointers = np.full(n + 1, local.nnz)
         pointers[: 10 * k] = 0
         pointers[10 * k : 10 * k + 11] = local.indptr
-        G = csc_array((local.data, local.indices, pointers), (len(unit), n))
-        blocks.append(Block((link,), Kind.SEMIDEFINITE, G, (1.0 - margin) * unit))
+        G = csc_array((local.data, local.indices, pointers), (len(dense), n))
+        h = (1.0 - margin) / largest * vector(np.eye(len(whiten)))
+        blocks.append(Block((link,), Kind.SEMIDEFINITE, G, h))
     return blocks
 
 

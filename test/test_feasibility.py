@@ -1,0 +1,231 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Which base parameters bodies can have: Table 1 of S, certificates, corrections.
+
+Not covered: Table 6 of S, see `test_wam7`.
+"""
+
+import csv
+
+import numpy as np
+import pytest
+from conftest import SHARED
+
+from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
+from inertial_estimation.identification.cones import Consistency
+from inertial_estimation.identification.feasibility import (
+    MARGIN,
+    Verdict,
+    check_base_parameters,
+)
+from inertial_estimation.identification.problem import Bounds
+from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
+from inertial_estimation.model.base_parameters import BaseParameters
+from inertial_estimation.model.identifiable import structural_null_space
+
+FULL, PHYSICAL = Consistency.FULL, Consistency.PHYSICAL
+# Bodies that come near may be large, and the solver's tolerance is relative to that.
+SOLVER = 1e-5
+# Sideways the distance grows with the square only.
+FLAT = 1e-4
+
+
+class Table1:
+    """The three links of S, Table 1."""
+
+    def __init__(self):
+        file = SHARED / 'data' / 'papers' / 'seed003_table1_3link.csv'
+        if not file.is_file():
+            pytest.skip('the shared data folder is not beside this checkout')
+        with file.open() as opened:
+            self.rows = list(csv.DictReader(opened))
+        symbols = ['m_{}', *(f'l_{{}}{a}' for a in 'xyz')]
+        symbols += [f'L_{{}}{a}' for a in ('xx', 'xy', 'yy', 'xz', 'yz', 'zz')]
+        names = [symbol.format(k) for k in (1, 2, 3) for symbol in symbols]
+        self.base = BaseParameters.parse([row['combination'] for row in self.rows], names)
+        self.unknowns = Unknowns(('link_1', 'link_2', 'link_3'))
+
+    def values(self, column):
+        return np.array([float(row[column]) for row in self.rows])
+
+    def check(self, column, consistency):
+        return check_base_parameters(
+            self.base, self.values(column), self.unknowns, consistency=consistency
+        )
+
+
+@pytest.fixture
+def table1():
+    return Table1()
+
+
+def test_table_1_is_as_published_for_the_larger_cone(table1):
+    assert table1.check('beta_t1', PHYSICAL).verdict is Verdict.FEASIBLE
+    second = table1.check('beta_t2', PHYSICAL)
+    assert second.verdict is Verdict.INFEASIBLE
+    # Printed: 1.65e-3, and the vector with six digits.
+    assert second.distance == pytest.approx(1.65e-3, abs=5e-6)
+    np.testing.assert_allclose(second.nearest, table1.values('beta_t2_corrected'), atol=5e-6)
+
+
+def test_bodies_cannot_have_even_the_first_vector_of_table_1(table1):
+    first, second = (table1.check(column, FULL) for column in ('beta_t1', 'beta_t2'))
+    assert first.verdict is second.verdict is Verdict.INFEASIBLE
+    assert first.distance == pytest.approx(2.0e-4, rel=0.05)
+    assert second.distance == pytest.approx(5.6e-2, rel=0.02)
+
+
+@pytest.mark.parametrize('column', ['beta_t1', 'beta_t2'])
+@pytest.mark.parametrize('consistency', Consistency)
+def test_corrections_pass_the_test(table1, column, consistency):
+    corrected = table1.check(column, consistency)
+    np.testing.assert_allclose(corrected.nearest, table1.base.of(corrected.x), atol=1e-9)
+    margins = consistency.margins(table1.unknowns.split(corrected.x)[0])
+    assert (margins > 0.9 * MARGIN).all()
+    again = check_base_parameters(
+        table1.base, corrected.nearest, table1.unknowns, consistency=consistency
+    )
+    assert again.margin > 0
+    assert again.distance < SOLVER
+
+
+def holds(certificate, base, values):
+    """Return by how much values are outside of the half-space, in the solver's accuracy."""
+    return certificate.offset - certificate.normal @ values
+
+
+@pytest.mark.parametrize('consistency', Consistency)
+def test_certificates_prove_without_the_solver(table1, consistency, rng):
+    found = table1.check('beta_t2', consistency)
+    proof = found.certificate
+    assert holds(proof, table1.base, table1.values('beta_t2')) > 0
+    assert found.margin == pytest.approx(
+        -holds(proof, table1.base, table1.values('beta_t2')), rel=1e-3
+    )
+    for Z in proof.multipliers:
+        assert np.linalg.eigvalsh(Z).min() > -1e-9
+    # The identity that makes the half-space hold for every body.
+    for x in rng.normal(size=(20, 30)):
+        matrices = consistency.matrix(table1.unknowns.split(x)[0])
+        traces = sum(np.trace(Z @ M) for Z, M in zip(proof.multipliers, matrices, strict=True))
+        assert proof.normal @ table1.base.of(x) == pytest.approx(traces, abs=SOLVER)
+    assert proof.mismatch < 1e-6
+    for x in bodies(rng, 50):
+        assert holds(proof, table1.base, table1.base.of(x)) < SOLVER
+
+
+def bodies(rng, n):
+    """Return unknowns of three strictly consistent links, (n, 30)."""
+    roots = rng.normal(size=(n, 3, 4, 6))
+    J = roots @ np.swapaxes(roots, -1, -2)
+    second = np.trace(J[..., :3, :3], axis1=-2, axis2=-1)[..., None, None] * np.eye(3)
+    inertia = second - J[..., :3, :3]
+    i, j = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
+    found = np.concatenate([J[..., 3, 3:], J[..., :3, 3], inertia[..., i, j]], axis=-1)
+    return found.reshape(n, 30)
+
+
+def test_random_bodies_are_feasible_for_both_cones(table1, rng):
+    for x in bodies(rng, 5):
+        for consistency in Consistency:
+            values = table1.base.of(x)
+            found = check_base_parameters(
+                table1.base, values, table1.unknowns, consistency=consistency
+            )
+            assert found.verdict is Verdict.FEASIBLE
+            assert found.certificate is None
+            assert found.distance == 0.0
+            np.testing.assert_array_equal(found.nearest, values)
+            np.testing.assert_allclose(table1.base.of(found.x), values, atol=SOLVER)
+
+
+def test_printed_digits_may_decide(table1):
+    values = table1.values('beta_t1')
+    exact = check_base_parameters(table1.base, values, table1.unknowns)
+    loose = check_base_parameters(
+        table1.base, values, table1.unknowns, rounding=np.full(len(values), 5e-3)
+    )
+    assert exact.verdict is Verdict.INFEASIBLE
+    assert loose.verdict is Verdict.FEASIBLE
+    assert loose.margin > exact.margin
+
+
+@pytest.fixture
+def arm(nested_humanoid):
+    """Return base parameters of the root submodel, its unknowns and its null space."""
+    submodel = nested_humanoid.submodels[0]
+    links = tuple(nested_humanoid.links[k].name for k in submodel.links)
+    return structural_null_space(nested_humanoid, submodel), Unknowns(links)
+
+
+@pytest.fixture
+def spoilt(nested_humanoid, rng):
+    parameters = nested_humanoid.parameters[list(nested_humanoid.submodels[0].links)]
+    return parameters.reshape(-1) + 0.05 * rng.normal(size=parameters.size)
+
+
+def test_feasibility_does_not_depend_on_the_columns_but_the_distance_does(arm, spoilt):
+    null, unknowns = arm
+    n = len(null)
+    others = [k for k in range(n) if k % 10]
+    orders = (None, [*range(0, n, 10), *others[::-1]])
+    found = []
+    for order in orders:
+        base = BaseParameters.of_null_space(null, order)
+        found.append(check_base_parameters(base, base.of(spoilt), unknowns))
+    assert found[0].verdict is found[1].verdict is Verdict.INFEASIBLE
+    assert found[0].margin == pytest.approx(found[1].margin, rel=1e-4)
+    assert found[0].distance != pytest.approx(found[1].distance, rel=1e-3)
+
+
+def test_bounds_count(arm, nested_humanoid):
+    null, unknowns = arm
+    base = BaseParameters.of_null_space(null)
+    links = list(nested_humanoid.submodels[0].links)
+    values = base.of(nested_humanoid.parameters[links].reshape(-1))
+    total = nested_humanoid.parameters[links, 0].sum()
+    free = check_base_parameters(base, values, unknowns)
+    assert free.verdict is Verdict.FEASIBLE
+    light = check_base_parameters(
+        base, values, unknowns, bounds=Bounds(total_mass=np.array([0.0, total - 0.1]))
+    )
+    assert light.verdict is Verdict.INFEASIBLE
+    assert light.margin == -np.inf
+    assert holds(light.certificate, base, values) > 0
+    assert light.distance > 0
+    assert unknowns.split(light.x)[0][:, 0].sum() == pytest.approx(total - 0.1, abs=1e-4)
+
+
+def test_negative_friction_is_infeasible_if_bounds_say_so():
+    unknowns = Unknowns(('link',), (Extra('joint', Term.VISCOUS),))
+    base = BaseParameters.parse(['link.Izz', 'joint.viscous'], unknowns.names)
+    values = np.array([0.1, -0.2])
+    assert check_base_parameters(base, values, unknowns).verdict is Verdict.FEASIBLE
+    found = check_base_parameters(
+        base, values, unknowns, bounds=Bounds(extras=np.array([[0.0, np.inf]]))
+    )
+    assert found.verdict is Verdict.INFEASIBLE
+    assert found.distance == pytest.approx(0.2, abs=SOLVER)
+    np.testing.assert_allclose(found.nearest, [0.1, 0.0], atol=FLAT)
+
+
+def test_bad_input_is_named(table1):
+    values = table1.values('beta_t1')
+    with pytest.raises(ShapeError, match='values'):
+        check_base_parameters(table1.base, values[1:], table1.unknowns)
+    with pytest.raises(ShapeError, match='grouping'):
+        check_base_parameters(table1.base, values, Unknowns(('link_1',)))
+    with pytest.raises(ModelError, match='NaN'):
+        check_base_parameters(table1.base, values * np.nan, table1.unknowns)
+    with pytest.raises(ModelError, match='scale'):
+        check_base_parameters(table1.base, values, table1.unknowns, scale=np.zeros((3, 10)))
+    with pytest.raises(ModelError, match='whatever'):
+        check_base_parameters(
+            table1.base,
+            values,
+            table1.unknowns,
+            bounds=Bounds(mass=np.array([[1.0, 2.0]] * 3), total_mass=np.array([0.0, 1.0])),
+        )
+    with pytest.raises(NameNotFound):
+        BaseParameters.parse(['m_9'], ['m_1'])
