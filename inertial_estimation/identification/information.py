@@ -242,7 +242,7 @@ class Information:
         lost = 1.0 - float(np.sqrt(factor))
         faded = self._triangle()[:-1]
         faded -= lost * along @ (along.T @ faded)
-        known = int(np.count_nonzero(np.abs(np.diag(self.R)) > 0.0))
+        known = int(np.count_nonzero(np.abs(np.diag(self.R)) > self._negligible()))
         share = 1.0 - (1.0 - factor) * along.shape[1] / max(known, 1)
         fresh = np.zeros((self.n + 1, self.n + 1), order='F')
         triangle = _absorb(fresh, faded)
@@ -304,8 +304,11 @@ class Information:
         strong = strengths > excited * max(strengths.max(initial=0.0), np.finfo(float).tiny)
         image = self.R @ directions[strong].T
         basis, sizes, _ = np.linalg.svd(image, full_matrices=False)
-        negligible = self.n * np.finfo(float).eps * np.linalg.norm(self.R)
-        return np.asarray(basis[:, sizes > negligible], dtype=np.float64)
+        return np.asarray(basis[:, sizes > self._negligible()], dtype=np.float64)
+
+    def _negligible(self) -> float:
+        """Return what round-off leaves where nothing is known."""
+        return float(self.n * np.finfo(float).eps * np.linalg.norm(self.R))
 
 
 def weighted_sum(parts: Iterable[Information], weights: Iterable[float]) -> Information:
