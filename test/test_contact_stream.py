@@ -115,6 +115,15 @@ def test_a_message_out_of_order_is_no_second_contact():
     assert len(at(stream, 50)) == 1
 
 
+def test_a_late_point_is_compared_with_what_was_felt_at_its_time():
+    """The contact has moved on by more than the spacing."""
+    stream = make(touch_spacing=0.05, filter_delay=0.2, derivative_window=0.4)
+    for k in [*range(5), *range(6, 20), 5]:
+        push(stream, 10 * k, 'hand', 0.02 * k, 0.0, 0.0)
+    for k in range(20):
+        assert at(stream, 10 * k) == [('hand', (0.02 * k, 0.0, 0.0))]
+
+
 def test_late_fingertips_of_one_message_cycle_stay_apart():
     stream = make(touch_spacing=0.05)
     for x in (0.0, 0.01):
@@ -217,9 +226,14 @@ def test_floods_are_bounded():
     for k in range(2 * MAX_PENDING):
         push(stream, 1 + k, 'hand', 0.0, 0.0, 0.0)
     assert at(stream, 2 * MAX_PENDING)
-    for k in range(2 * MAX_PENDING):
-        push(stream, 4 * MAX_PENDING - k, 'hand', 0.0, 0.0, 0.0)
-    assert at(stream, 4 * MAX_PENDING)
+
+
+def test_of_points_that_nobody_asks_for_the_oldest_go():
+    for order in (1, -1):
+        stream = make(contact_timeout=10.0)
+        for k in range(2 * MAX_PENDING)[::order]:
+            push(stream, k, 'hand', 0.0, 0.0, 0.0)
+        assert [len(at(stream, MAX_PENDING + ms)) for ms in (-1, 0)] == [0, 1]
 
 
 def test_a_clock_that_goes_back_begins_anew():

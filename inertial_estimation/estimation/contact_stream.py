@@ -46,7 +46,7 @@ class ContactStatistics:
 
 
 class _Track:
-    """One contact over time: its points by their stamps, which differ."""
+    """One contact over time: its points in the order of their stamps."""
 
     __slots__ = ('frame', 'points')
 
@@ -55,11 +55,8 @@ class _Track:
         self.points: deque[tuple[int, Contact]] = deque()
 
     def add(self, stamp_ns: int, contact: Contact) -> None:
-        """Put a point in its place, unless there is one with its stamp."""
-        place = self._place(stamp_ns)
-        if place and self.points[place - 1][0] == stamp_ns:
-            return
-        self.points.insert(place, (stamp_ns, contact))
+        """Put a point in its place."""
+        self.points.insert(self._place(stamp_ns), (stamp_ns, contact))
         if len(self.points) > MAX_PENDING:
             self.points.popleft()
 
