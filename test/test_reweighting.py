@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from identification_problems import humanoid_case
 
 from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.identification.divergence import pullback_distance
 from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.quadratic_priors import prior_rows
 from inertial_estimation.identification.reweighting import (
     EXACT,
     Loss,
@@ -178,3 +181,31 @@ def test_noise_that_is_none_is_refused():
         robust_weights(np.ones((2, 2)), np.array([1.0, 0.0]))
     with pytest.raises(ShapeError, match='noise'):
         robust_weights(np.ones((2, 2)), np.ones(3))
+
+
+def test_a_prior_keeps_short_logs_from_fitting_their_noise(rng):
+    # 30 rows for 20 unknowns of which a prior knows all but a little.
+    prior = Information.of(np.eye(20) / 0.01, np.zeros(20))
+    levels = []
+    for _ in range(60):
+        kinds = {
+            kind: Information.of(
+                Y := rng.normal(size=(15, 20)), Y @ x + level * rng.normal(size=15)
+            )
+            for x in [0.01 * rng.normal(size=20)]
+            for kind, level in (('force', 2.0), ('moment', 0.5))
+        }
+        found = noise_levels(kinds, prior=prior)
+        levels.append([found.deviations['force'], found.deviations['moment']])
+        assert found.information.count == 30.0
+    mean = np.sqrt(np.mean(np.square(levels), axis=0))
+    # 60 estimates from 15 rows each: sure to 1 / sqrt(2 * 900), times five.
+    np.testing.assert_allclose(mean, [2.0, 0.5], rtol=0.12)
+
+
+def test_rows_of_a_prior_are_its_pullback_distance(rng):
+    case = humanoid_case(rng)
+    rows = prior_rows(case.unknowns, case.prior, 3.0)
+    distance = pullback_distance(case.parameters, case.prior).sum()
+    assert 0.5 * rows.squared_residual(case.truth) == pytest.approx(3.0 * distance, rel=1e-9)
+    assert rows.count == 0.0

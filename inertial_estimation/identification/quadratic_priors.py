@@ -14,6 +14,7 @@ semidefinite programming. Bounds are not used.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -21,10 +22,12 @@ from numpy.typing import NDArray
 
 from inertial_estimation.identification.coordinates import Coordinates, require_weight
 from inertial_estimation.identification.curvature import Curvature, deviations
+from inertial_estimation.identification.divergence import whitening
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
 from inertial_estimation.identification.row_space import numerical_rank
+from inertial_estimation.identification.unknowns import Unknowns
 
 Array = NDArray[np.float64]
 
@@ -89,6 +92,33 @@ def solve_euclidean(
     """
     plain = np.broadcast_to(np.eye(10), (len(problem.unknowns.links), 10, 10))
     return _solve('euclidean', problem, weight, noise, plain)
+
+
+def prior_rows(unknowns: Unknowns, prior: Array, weight: float) -> Information:
+    """
+    Return rows whose half square is the pullback distance times a weight.
+
+    Parameters
+    ----------
+    unknowns : Unknowns
+        Other unknowns than parameters of links have zero columns.
+    prior : ndarray, shape (n_links, 10)
+        Strictly fully physically consistent.
+    weight : float
+        Of the distance: that of a solver, times the rows that it takes the mean of.
+
+    Returns
+    -------
+    Information
+        Without any count: these are no measured rows.
+
+    """
+    require_weight(weight)
+    rows = np.zeros((unknowns.n_inertial, len(unknowns)))
+    for k, inverse in enumerate(np.linalg.inv(whitening(prior))):
+        own = slice(10 * k, 10 * k + 10)
+        rows[own, own] = np.sqrt(weight) * inverse
+    return replace(Information.of(rows, rows @ unknowns.join(prior)), count=0.0)
 
 
 def _solve(

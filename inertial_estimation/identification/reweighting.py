@@ -51,18 +51,27 @@ class NoiseLevels:
 
 
 def noise_levels(
-    kinds: Mapping[str, Information], *, max_iterations: int = 100, settled: float = SETTLED
+    kinds: Mapping[str, Information],
+    *,
+    prior: Information | None = None,
+    max_iterations: int = 100,
+    settled: float = SETTLED,
 ) -> NoiseLevels:
     """
     Return the noise of each kind of row, by least squares that are weighted anew.
 
     A kind's variance is its squared residual over its rows minus the unknowns that it alone
-    accounts for: the trace of its share of the projection on the fit. Shares sum up to the rank.
+    accounts for: the trace of its share of the projection on the fit. Without a prior, shares
+    sum up to the rank.
 
     Parameters
     ----------
     kinds : mapping of str to Information
         Rows of each kind, as they were measured. Kinds without rows are left out.
+    prior : Information, optional
+        Rows in units of their noise that take part in the fit, as of
+        `quadratic_priors.prior_rows`: with little data, what no prior holds fits noise, and
+        levels come out too low. They are no rows of the result. Default: none.
     max_iterations : int
         Least squares that are solved at most.
     settled : float
@@ -85,7 +94,8 @@ def noise_levels(
     found, done, count = dict(sizes), False, 0
     while count < max_iterations and not done:
         merged = _merged(parts, found)
-        levels, freedom = _levels(parts, found, merged, sizes)
+        fitted = merged if prior is None else merged.merge(prior)
+        levels, freedom = _levels(parts, found, fitted, sizes)
         done = all(abs(levels[name] - found[name]) <= settled * found[name] for name in parts)
         found, count = levels, count + 1
     return NoiseLevels(found, freedom, _merged(parts, found), count, done)
