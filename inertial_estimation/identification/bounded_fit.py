@@ -5,9 +5,9 @@ Least squares of many variables, most of them non-negative: OSQP, then an exact 
 
     minimise  1/2 |A x - b|^2 + 1/2 sum d (v - v0)^2,   x = X v,   v >= floor,  C x >= limits
 
-OSQP finds out which bounds matter, and whether all of them can be met. To more than a few digits
-it needs thousands of iterations here. From its answer a few rounds of an active set method, each
-of which solves for the variables that no bound holds, get to round-off.
+OSQP finds out which bounds matter. To more than a few digits it needs thousands of iterations
+here. From its answer a few rounds of an active set method, each of which solves for the variables
+that no bound holds, get to round-off.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ FEASIBLE = 1e-11
 """By how much a bound may be missed in round-off, in units of the scaled variables."""
 TOLERANCE = 1e-4
 """Of OSQP, absolute and relative."""
+GIVEN_WAY = 1e-7
+"""Scaled bounds that miss each other by less are taken to be met: tolerance of the check."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +119,7 @@ def fit_bounded(problem: BoundedFit, max_iterations: int, time_limit: float) -> 
     sizes = np.abs(C).max(axis=1, initial=0.0)
     sizes[sizes == 0.0] = 1.0
     rows = _Rows(C / sizes[:, None], problem.bounds.limits / sizes)
+    _require_feasible(problem, rows)
     v, pressed, active, iterations, ended = _osqp(problem, rows, max_iterations, time_limit)
     best, settled = _Candidate(v, np.zeros(len(active))), False
     while not settled and iterations < max_iterations + ROUNDS and perf_counter() < deadline:
@@ -179,7 +182,6 @@ def _osqp(
         verbose=False, eps_abs=TOLERANCE, eps_rel=TOLERANCE, max_iter=max_iterations, **options,
     )  # fmt: skip
     found = solver.solve(raise_error=False)
-    _require_feasible(found, problem.bounds.names)
     v, y = np.array(found.x[n:]), np.array(found.y)
     pressed = np.zeros(k, dtype=np.bool_)
     floored = y[n : n + len(bounded)]
@@ -199,16 +201,27 @@ def _library() -> ModuleType:
         ) from error
 
 
-def _require_feasible(found: object, names: tuple[str, ...]) -> None:
-    """Raise if OSQP has proven that the bounds contradict each other."""
-    if 'primal infeasible' not in found.info.status:  # type: ignore[attr-defined]
+def _require_feasible(problem: BoundedFit, rows: _Rows) -> None:
+    """Raise if no variables meet all bounds; OSQP takes long to see it, and not always does."""
+    from scipy.optimize import linprog
+
+    n, k = rows.C.shape
+    if not n:
         return
-    proof = np.abs(found.prim_inf_cert)  # type: ignore[attr-defined]
-    own = proof[len(proof) - len(names) :]
-    blamed = [name for name, p in zip(names, own, strict=True) if p > 1e-3 * proof.max()]
+    # How much bounds must give way in all; those that matter have a price.
+    least = linprog(
+        np.append(np.zeros(k), np.ones(n)),
+        A_ub=-np.hstack([rows.C, np.eye(n)]),
+        b_ub=-rows.limits,
+        bounds=[*((low, None) for low in problem.floor), *[(0.0, None)] * n],
+    )
+    if least.fun <= GIVEN_WAY * max(1.0, float(np.abs(rows.limits).max())):
+        return
+    prices = np.abs(least.ineqlin.marginals)
+    blamed = [name for name, price in zip(problem.bounds.names, prices) if price > GIVEN_WAY]
     raise ModelError(
-        f'no masses at the points meet these bounds together: {", ".join(blamed or names)}; '
-        'widen the bounds or the boxes of the links'
+        f'no masses at the points meet these bounds together: {", ".join(blamed)}; widen the '
+        'bounds or the boxes of the links'
     )
 
 

@@ -49,6 +49,8 @@ NOTABLE = 0.01
 """Share from which it is said that points cannot make up a prior."""
 LOSS = 0.05
 """Share of the mean square from which it is said that points cannot fit the rows."""
+UNSEEN_LOSS = 1e-6
+"""The same, over the mean square of the right-hand sides: round-off of rows without noise."""
 
 
 def solve_mass_points(
@@ -270,7 +272,7 @@ def _loss(problem: Problem, space: RowSpace, x: Array) -> list[str]:
     """Return what the constraints cost, if it is much."""
     found, least = problem.mean_square(x), problem.mean_square(space.solve(problem.target))
     size = problem.mean_square(np.zeros(len(x)))
-    if found - least <= max(LOSS * least, NOTABLE**2 * size):
+    if found - least <= max(LOSS * least, UNSEEN_LOSS * size):
         return []
     return [
         f'the mean squared residual is {found:.3g}, without constraints {least:.3g}: bodies that '
