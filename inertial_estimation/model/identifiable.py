@@ -78,15 +78,14 @@ def structural_null_space(robot: Robot, submodel: Submodel, rows: Rows = Rows.WR
     Raises
     ------
     ModelError
-        If only torques are measured and the fixed link is not the root of the submodel: they
-        balance a wrench there that nobody measures.
+        If only torques are measured, and the fixed link is in another submodel.
 
     """
     if rows is Rows.TORQUES and robot.fixed_frame:
-        if robot.frame(robot.fixed_frame)[0] != submodel.root:
+        if _ground(robot) not in submodel.links:
             raise ModelError(
-                f"submodel '{submodel.name}' does not have the fixed link as its root: what its "
-                'joint torques tell is not known from structure; use `numeric_null_space`'
+                f"submodel '{submodel.name}' does not hold the fixed link: what the torques of "
+                'its joints tell is not known from structure; use `numeric_null_space`'
             )
         walk: _Walk = _FixedTorques(robot)
     elif rows is Rows.TORQUES:
@@ -121,7 +120,7 @@ def numeric_null_space(
     """
     n = 10 * len(submodel.links)
     samples = random_states(robot, int(np.ceil(STATES_PER_COLUMN * n)) + 8, seed)
-    found = submodel_regressors(excitable(robot), samples, [submodel])[0]
+    found = submodel_regressors(excitable(robot), samples, [submodel], _ground(robot))[0]
     stacked = (found.wrench if rows is Rows.WRENCH else found.torques).reshape(-1, n)
     scales = np.linalg.norm(stacked, axis=0)
     # A column of round-off must not be made as large as the others.
@@ -299,7 +298,7 @@ class _FreeTorques(_Walk):
 def _collect(robot: Robot, submodel: Submodel, walk: _Walk) -> Array:
     """Return what each link of a submodel may hand to the one before it, and the first one's."""
     within = {k: column for column, k in enumerate(submodel.links)}
-    start = robot.frame(robot.fixed_frame)[0] if robot.fixed_frame else submodel.root
+    start = _ground(robot) if robot.fixed_frame else submodel.root
     order = _order(robot, start, within if start in within else range(len(robot.links)))
     known: dict[int, tuple[Array, Array]] = {order[0][0]: walk.start()}
     inner = np.zeros((10 * len(submodel.links), 0))
@@ -334,6 +333,11 @@ def _order(
             here = robot.links[link]
             order.append((parent, link, Crossing.inwards(here.P_H_L, here.motion)))
     return order
+
+
+def _ground(robot: Robot) -> int:
+    """Return the fixed link, -1 if the robot floats."""
+    return robot.frame(robot.fixed_frame)[0] if robot.fixed_frame else -1
 
 
 def _proper_acceleration(robot: Robot) -> Array:

@@ -243,7 +243,8 @@ def _products() -> list[Array]:
 
 def _numbers(product: Array) -> Array:
     """Return a symmetric matrix in that basis, shape (6,)."""
-    return np.array([product[i, j] for i, j in _PAIRS], dtype=np.float64)
+    rows, columns = zip(*_PAIRS, strict=True)
+    return np.asarray(product[list(rows), list(columns)])
 
 
 def _wrenches() -> Array:
