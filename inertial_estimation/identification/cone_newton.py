@@ -22,6 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.identification.cone_steps import (
+    edge,
+    edge_of_line,
+    product_hessian,
+    solve_root,
+)
 from inertial_estimation.identification.coordinates import Coordinates
 from inertial_estimation.identification.curvature import Curvature
 from inertial_estimation.identification.divergence import (
@@ -132,7 +138,7 @@ class ConeNewton:
             if steps:
                 root = self._root(state)
             force = gradient - state.y @ self.A
-            squared = max(0.0, float(force @ _solve(root, force)))
+            squared = max(0.0, float(force @ solve_root(root, force)))
             gap = (0.5 * squared + float(state.s @ state.y)) / (value + self.weight)
             aims = self._aims(state, step, value)
             end = OPTIMAL if len(self.b) else RESOLUTION
@@ -210,7 +216,7 @@ class ConeNewton:
         while True:
             state = _State(u, product * inverse, slack, product / slack)
             root = self._root(state)
-            reach = _edge(bodies, self._shapes(-_solve(root, gradient)))
+            reach = edge(bodies, self._shapes(-solve_root(root, gradient)))
             if reach >= REACH:
                 return state, root
             product *= max(3.0, 1.0 / reach)
@@ -252,14 +258,14 @@ class ConeNewton:
         force = gradient.copy()
         force[: self.size] -= (aims[0] - self.weight) * components(inverse).reshape(-1)
         force -= (aims[1] / state.s - state.y / state.s * missing) @ self.A
-        du = -_solve(root, force)
+        du = -solve_root(root, force)
         change = self._shapes(du)
         product = inverse @ change @ state.Y
         dY = aims[0] * inverse - state.Y - (product + np.swapaxes(product, -1, -2)) / 2
         ds = self.A @ du + missing
         dy = aims[1] / state.s - state.y - state.y / state.s * ds
-        primal = min(1.0, INSIDE * _edge(bodies, change), INSIDE * _edge_of_line(state.s, ds))
-        dual = min(1.0, INSIDE * _edge(state.Y, dY), INSIDE * _edge_of_line(state.y, dy))
+        primal = min(1.0, INSIDE * edge(bodies, change), INSIDE * edge_of_line(state.s, ds))
+        dual = min(1.0, INSIDE * edge(state.Y, dY), INSIDE * edge_of_line(state.y, dy))
         following = _State(
             state.u + primal * du, state.Y + dual * dY, state.s + primal * ds, state.y + dual * dy
         )
@@ -286,45 +292,3 @@ class ConeNewton:
         if gap <= OPTIMAL and not missed.any():
             grade = Grade.OPTIMAL
         return Minimum(state.u, gap, grade, steps, np.flatnonzero(missed), curvature)
-
-
-def product_hessian(V: Array, Y: Array) -> Array:
-    """
-    Return the matrix of ``B -> V B Y``, symmetrised, by the components of B.
-
-    Parameters
-    ----------
-    V, Y : ndarray, shape (n, 4, 4)
-        Symmetric.
-
-    Returns
-    -------
-    ndarray, shape (n, 10, 10)
-
-    """
-    basis = symmetric(np.eye(10))
-    images = V[:, None] @ basis @ Y[:, None]
-    return components((images + np.swapaxes(images, -1, -2)) / 2)
-
-
-def _solve(root: Array, vector: Array) -> Array:
-    """Return the inverse of U'U times a vector."""
-    from scipy.linalg.blas import dtrsv
-
-    return np.asarray(dtrsv(root, dtrsv(root, vector, trans=1)))
-
-
-def _edge(bodies: Array, change: Array) -> float:
-    """Return the step at which the first of some positive definite matrices stops being it."""
-    root = np.linalg.cholesky(bodies)
-    half = np.linalg.solve(root, change)
-    rates = np.linalg.eigvalsh(np.linalg.solve(root, np.swapaxes(half, -1, -2)))
-    least = float(rates.min())
-    return -1.0 / least if least < 0.0 else np.inf
-
-
-def _edge_of_line(values: Array, change: Array) -> float:
-    """Return the step at which the first of some positive numbers stops being it."""
-    rates = change / values
-    least = float(rates.min(initial=0.0))
-    return -1.0 / least if least < 0.0 else np.inf

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.identification.cone_steps import solve_root
 from inertial_estimation.identification.coordinates import Coordinates
 from inertial_estimation.identification.divergence import entropic_hessian, entropic_roots
 
@@ -81,9 +82,7 @@ class Curvature:
         ndarray, shape (n_u,)
 
         """
-        from scipy.linalg.blas import dtrsv
-
-        return np.asarray(dtrsv(self.root, dtrsv(self.root, gradient, trans=1)))
+        return solve_root(self.root, gradient)
 
     def inverse(self) -> Array:
         """Return the inverse of H, shape (n_u, n_u)."""

@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import InertialEstimationError, ShapeError
+from inertial_estimation.identification.triangle import absorb
 
 Array = NDArray[np.float64]
 
 ROWS_AT_ONCE = 2048
 """Rows that are reduced together: enough to be fast, few enough to stay small in memory."""
-BLOCK = 32
-"""Columns that LAPACK reflects together."""
 EXCITED = 1e-6
 """
 Share of the strongest direction of new rows from which a weaker one counts as excited by them.
@@ -134,7 +133,7 @@ class Information:
             block[:, :-1], block[:, -1] = Y[rows], y[rows]
             if roots is not None:
                 block *= roots[rows, None]
-            triangle = _absorb(triangle, block)
+            triangle = absorb(triangle, block)
         counted = float(len(Y) if weights is None else weights.sum())
         return self._of_triangle(triangle, energy, self.count + counted)
 
@@ -163,7 +162,7 @@ class Information:
         triangle, energy, count = self._triangle(), self.energy, self.count
         for other in others:
             # The corner is kept apart: energies add up without a root and a square.
-            triangle = _absorb(triangle, other._triangle()[:-1], triangular=True)
+            triangle = absorb(triangle, other._triangle()[:-1], triangular=True)
             energy += other.energy
             count += other.count
         return self._of_triangle(triangle, energy, count)
@@ -245,7 +244,7 @@ class Information:
         known = int(np.count_nonzero(np.abs(np.diag(self.R)) > self._negligible()))
         share = 1.0 - (1.0 - factor) * along.shape[1] / max(known, 1)
         fresh = np.zeros((self.n + 1, self.n + 1), order='F')
-        triangle = _absorb(fresh, faded)
+        triangle = absorb(fresh, faded)
         return self._of_triangle(triangle, share * self.energy, share * self.count)
 
     def scaled(self, weight: float) -> Information:
@@ -329,23 +328,6 @@ def weighted_sum(parts: Iterable[Information], weights: Iterable[float]) -> Info
     """
     first, *others = (part.scaled(weight) for part, weight in zip(parts, weights, strict=True))
     return first.merge(*others)
-
-
-def _absorb(triangle: Array, rows: Array, triangular: bool = False) -> Array:
-    """Return the triangle of a triangle and rows below it, and use up both."""
-    from scipy.linalg.lapack import dtpqrt
-
-    if not len(rows):
-        return triangle
-    below = np.asfortranarray(rows)
-    size = len(triangle)
-    height = len(below) if triangular else 0
-    reduced, _, _, status = dtpqrt(
-        height, min(BLOCK, size), triangle, below, overwrite_a=1, overwrite_b=1
-    )
-    if status:
-        raise InertialEstimationError(f'LAPACK refuses to reduce the rows (dtpqrt: {status})')
-    return np.asarray(reduced)
 
 
 def _roots(weights: Array, rows: int) -> Array:
