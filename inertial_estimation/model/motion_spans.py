@@ -207,7 +207,7 @@ def wrench_functionals(states: Array) -> Array:
     ndarray, shape (6 k, 10)
 
     """
-    return np.einsum('ks,sij->kij', states, _WRENCHES).reshape(-1, 10)
+    return np.asarray(np.einsum('ks,sij->kij', states, _WRENCHES).reshape(-1, 10))
 
 
 def inertia_functionals(twist: Array, twists: Array) -> Array:
