@@ -33,7 +33,12 @@ from inertial_estimation.streams.stream import StreamRates
 from inertial_estimation.uncertainty.stream_noise import StreamFilters, StreamNoise, stream_noise
 
 
-def build_robot(settings: EstimatorSettings, urdf: str) -> Robot:
+def build_robot(
+    settings: EstimatorSettings,
+    urdf: str,
+    *,
+    locked_positions: Mapping[str, float] | None = None,
+) -> Robot:
     """
     Return the robot that the settings describe.
 
@@ -43,6 +48,8 @@ def build_robot(settings: EstimatorSettings, urdf: str) -> Robot:
         Joints, sensors and what is fixed.
     urdf : str
         Robot description.
+    locked_positions : mapping of str to float, optional
+        Where joints are that the settings leave out [rad or m]. Default: at zero.
 
     Returns
     -------
@@ -58,6 +65,7 @@ def build_robot(settings: EstimatorSettings, urdf: str) -> Robot:
     robot = Robot.from_urdf(
         urdf,
         joints=settings.joints or None,
+        locked_positions=locked_positions,
         ft_sensors=sensors or None,
         accelerometers=_link_specs(settings.accelerometers, settings.accelerometer) or None,
         gyroscopes=_link_specs(settings.gyroscopes, settings.gyroscope) or None,

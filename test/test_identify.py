@@ -124,6 +124,30 @@ def test_a_wrong_description_is_put_right(files, capsys):
     np.testing.assert_allclose(again.parameters[tool, :4], truth.parameters[tool, :4], atol=2e-3)
 
 
+def test_locked_joints_make_one_body(files, capsys, rng):
+    """What the lift carries up to the wrist sensor belongs to the lower link."""
+    folder, _ = files
+    with np.load(folder / 'one.npz') as log:
+        still = dict(log) | {'q3': np.full(len(log['t']), 0.1)}
+    np.savez(folder / 'one.npz', **still)
+    arguments = ['identify', folder / 'one.npz', '--robot', folder / 'arm.urdf', '--config',
+                 folder / 'logs.yaml', '--lock', 'lift', '--json', folder / 'o.json']  # fmt: skip
+    assert main(list(map(str, arguments))) == 0
+    base = json.loads((folder / 'o.json').read_text())['submodels'][0]
+    assert set(base['margins']) == {'base', 'upper', 'lower'}
+    arguments[1] = folder / 'two.npz'
+    assert main(list(map(str, arguments))) == 1
+    assert 'two.npz' in (said := capsys.readouterr().err)
+    assert 'moves by' in said
+
+
+def test_rows_under_an_unknown_wrench_are_left_out(files, capsys):
+    folder, _ = files
+    (folder / 'logs.yaml').write_text(SETTINGS.replace('efforts: all,', 'contacts: [tip],'))
+    assert run(folder) == 1
+    assert 'no row' in capsys.readouterr().err
+
+
 def test_what_is_no_body_is_not_written(files, capsys):
     folder, _ = files
     out = folder / 'out.urdf'

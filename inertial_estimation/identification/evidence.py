@@ -19,6 +19,7 @@ from inertial_estimation.identification.rows import Block, RowBuilder
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 INSTANTS_AT_ONCE = 500
 """Samples whose rows are built together: enough to be fast, few enough to stay small."""
@@ -92,7 +93,7 @@ def gather(
     samples: SampleBatch,
     *,
     external: Mapping[str, Array] | None = None,
-    free: Array | None = None,
+    free: Mask | None = None,
 ) -> list[Evidence]:
     """
     Reduce the rows of a log.

@@ -126,7 +126,7 @@ class RowBuilder:
         samples: SampleBatch,
         *,
         external: Mapping[str, Array] | None = None,
-        free: Array | None = None,
+        free: Mask | None = None,
     ) -> list[dict[str, Rows]]:
         """
         Build the rows of some samples.

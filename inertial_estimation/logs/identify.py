@@ -12,16 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.building import build_robot
-from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.evidence import Evidence, gather
 from inertial_estimation.identification.fit import RobotFit, fit
 from inertial_estimation.identification.preparation import Prepared, prepare
 from inertial_estimation.identification.rows import RowBuilder
+from inertial_estimation.logs.freedom import free_submodels
 from inertial_estimation.logs.identify_settings import IdentifySettings
-from inertial_estimation.logs.recording import Progress, no_progress, read_samples
-from inertial_estimation.model.robot import Robot
+from inertial_estimation.logs.log_reader import LogReader, open_logs
+from inertial_estimation.logs.recording import Progress, no_progress
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -62,6 +60,7 @@ def identify(
     method: str = 'entropic',
     options: Mapping[str, Any] | None = None,
     validate: Sequence[str | Path] = (),
+    lock: Sequence[str] = (),
     progress: Progress = no_progress,
 ) -> IdentifyReport:
     """
@@ -81,6 +80,9 @@ def identify(
         For the solver.
     validate : sequence of str or Path, optional
         Logs to predict, which are not fitted.
+    lock : sequence of str, optional
+        Joints that the logs do not move: what they tie together is one body, whose ten
+        parameters may all be identified beyond an FT sensor [M; T chapter 6].
     progress : callable, optional
         Called with what is being done and how much of it is done, from 0 to 1.
 
@@ -94,11 +96,11 @@ def identify(
         If logs, robot and settings do not fit together; the message tells what to do.
 
     """
-    robot, read = _reader(urdf, settings, progress)
-    builder = RowBuilder(robot, settings.choice(robot))
-    parts, evidence = _reduce(logs, read, builder, settings, progress)
-    found = fit(robot, evidence, method, options)
-    tested, validation = _reduce(validate, read, builder, settings, progress)
+    reader = open_logs(urdf, settings, lock, logs[0], progress)
+    builder = RowBuilder(reader.robot, settings.choice(reader.robot))
+    parts, evidence = _reduce(logs, reader, builder, settings, progress)
+    found = fit(reader.robot, evidence, method, options)
+    tested, validation = _reduce(validate, reader, builder, settings, progress)
     fitted = {block.name for block in found.blocks}
     return IdentifyReport(
         method,
@@ -109,47 +111,9 @@ def identify(
     )
 
 
-class _Tables:
-    """Reads tables of numbers."""
-
-    def __init__(self, robot: Robot, settings: IdentifySettings) -> None:
-        self.robot, self.settings = robot, settings
-
-    def __call__(self, path: str | Path) -> SampleBatch:
-        """Read one."""
-        assert self.settings.layout is not None
-        return self.settings.layout.samples(path, self.robot)
-
-
-class _Bags:
-    """Reads bags."""
-
-    def __init__(self, robot: Robot, settings: EstimatorSettings, progress: Progress) -> None:
-        self.robot, self.settings, self.progress = robot, settings, progress
-
-    def __call__(self, path: str | Path) -> SampleBatch:
-        """Read one."""
-        return read_samples(path, self.robot, self.settings, self.progress).samples
-
-
-def _reader(
-    urdf: str, settings: IdentifySettings, progress: Progress
-) -> tuple[Robot, _Tables | _Bags]:
-    """Return the robot and what reads its logs."""
-    if settings.parameters is not None:
-        node = EstimatorSettings.from_yaml(settings.parameters)
-        robot = build_robot(node, urdf)
-        return robot, _Bags(robot, node, progress)
-    try:
-        robot = Robot.from_urdf(urdf, **settings.robot)
-    except TypeError as error:
-        raise ConfigError(f"'robot' holds a value of a wrong type: {error}") from error
-    return robot, _Tables(robot, settings)
-
-
 def _reduce(
     paths: Sequence[str | Path],
-    read: _Tables | _Bags,
+    reader: LogReader,
     builder: RowBuilder,
     settings: IdentifySettings,
     progress: Progress,
@@ -159,10 +123,18 @@ def _reduce(
     total: list[Evidence] = []
     for done, path in enumerate(paths):
         progress('reducing logs', done / len(paths))
-        raw = read(path)
+        raw, touches = reader.read(path)
         prepared = prepare(raw, settings.preparation)
         parts.append(_part(path, raw, prepared))
-        found = gather(builder, prepared.samples)
+        free = free_submodels(
+            reader.robot,
+            prepared.samples.stamp_ns,
+            settings.contacts,
+            raw,
+            touches,
+            settings.preparation.edges,
+        )
+        found = gather(builder, prepared.samples, free=free)
         total = [a.merge(b) for a, b in zip(total, found, strict=True)] if total else found
     progress('reducing logs', 1.0)
     return tuple(parts), total

@@ -27,7 +27,8 @@ from inertial_estimation.logs.columns import Layout
 from inertial_estimation.model.robot import Robot
 
 ROBOT = ('joints', 'locked_positions', 'ft_sensors', 'imus', 'fixed_link', 'gravity')
-ROWS = ('wrenches', 'efforts', 'friction', 'sign_width', 'dead_zone', 'gains', 'offsets')
+ROWS = ('wrenches', 'efforts', 'friction', 'sign_width', 'dead_zone', 'gains', 'offsets',
+        'contacts')  # fmt: skip
 ALL = 'all'
 
 
@@ -99,6 +100,14 @@ class IdentifySettings:
             preparation=_read(Preparation, groups['preparation'], 'preparation'),
             rows=groups['rows'],
         )
+
+    @property
+    def contacts(self) -> tuple[str, ...]:
+        """Frames where an unknown wrench acts throughout the logs."""
+        said = self.rows.get('contacts', ())
+        if isinstance(said, str) or not isinstance(said, Sequence):
+            raise ConfigError(f"'rows.contacts' is {said!r}, expected a list of frames")
+        return tuple(map(str, said))
 
     def choice(self, robot: Robot) -> RowChoice:
         """

@@ -50,6 +50,11 @@ def add(verbs: Any) -> None:
         help='logs to predict, which are not fitted (default: none)',
     )  # fmt: skip
     verb.add_argument(
+        '--lock', nargs='+', default=[], metavar='JOINT',
+        help='joints that the logs do not move: what they tie together is one body, all of whose '
+        'parameters may be found beyond an FT sensor (default: none)',
+    )  # fmt: skip
+    verb.add_argument(
         '--out-urdf', type=Path, metavar='FILE',
         help='the robot description with what was found; refused where no body weighs like that',
     )  # fmt: skip
@@ -78,6 +83,7 @@ def _run(chosen: argparse.Namespace) -> int:
             method=chosen.method,
             options=options,
             validate=chosen.validate,
+            lock=chosen.lock,
             progress=progress,
         )
     files.write_json(chosen.json, identify_dict(report))

@@ -1,0 +1,97 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""When which submodel was in free air: rows under an unknown wrench say nothing [T 7.3]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.logs.touches import Touches
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+
+Mask = NDArray[np.bool_]
+
+
+def free_submodels(
+    robot: Robot,
+    stamps: NDArray[np.int64],
+    contacts: Iterable[str],
+    recorded: SampleBatch,
+    touches: Touches | None,
+    reach: float,
+) -> Mask:
+    """
+    Tell when no unknown wrench acts on which submodel.
+
+    Parameters
+    ----------
+    robot : Robot
+        Whose submodels.
+    stamps : ndarray, shape (n,)
+        Instants to tell of, in order [ns].
+    contacts : iterable of str
+        Frames where something acts all the time.
+    recorded : SampleBatch
+        Of the log.
+    touches : Touches or None
+        What was felt at each of its samples; None: nothing is known of any.
+    reach : float
+        A touch spoils so much before and after, as filters spread it [s].
+
+    Returns
+    -------
+    ndarray of bool, shape (n, n_submodels)
+
+    Raises
+    ------
+    FrameNotFound
+        If a contact is at no frame of the robot.
+
+    """
+    free = np.ones((len(stamps), len(robot.submodels)), dtype=bool)
+    free[:, sorted({submodel_of(robot, frame) for frame in contacts})] = False
+    if touches is None:
+        return free
+    for number, felt in enumerate(touches.sets):
+        columns = sorted({submodel_of(robot, contact.frame) for contact in felt})
+        times = recorded.stamp_ns[touches.rows == number]
+        if columns and len(times):
+            free[_near(stamps, times, reach)[:, None], columns] = False
+    return free
+
+
+def submodel_of(robot: Robot, frame: str) -> int:
+    """
+    Return the submodel that a frame belongs to.
+
+    Parameters
+    ----------
+    robot : Robot
+        Of the frame.
+    frame : str
+        Its name.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    FrameNotFound
+        If there is no such frame.
+
+    """
+    link, _ = robot.frame(frame)
+    return next(k for k, submodel in enumerate(robot.submodels) if link in submodel.links)
+
+
+def _near(stamps: NDArray[np.int64], times: NDArray[np.int64], reach: float) -> NDArray[np.intp]:
+    """Return the instants within reach of some times, both in order."""
+    margin = round(reach * 1e9)
+    first = np.searchsorted(times, stamps - margin)
+    last = np.searchsorted(times, stamps + margin, side='right')
+    return np.flatnonzero(last > first)

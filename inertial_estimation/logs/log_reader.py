@@ -1,0 +1,202 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Logs of either kind, tables of numbers or bags, as samples of one robot.
+
+Joints may be locked: they have to stand still, and the robot is read anew with them fixed where
+they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.building import build_robot
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError, LogError, NameNotFound
+from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.recording import Progress, read_samples
+from inertial_estimation.logs.touches import Touches
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+
+Array = NDArray[np.float64]
+
+STILL = 0.01
+"""A locked joint may move by so much [rad or m]: what it carries is then off by as little."""
+
+
+class Log(NamedTuple):
+    """One log."""
+
+    samples: SampleBatch
+    touches: Touches | None
+    """What was felt, if the log is a bag that says so."""
+
+
+class LogReader:
+    """
+    Reads logs of one robot; `open_logs` makes it.
+
+    Parameters
+    ----------
+    robot : Robot
+        Whose joints and sensors the samples have.
+    read : callable
+        From a path to a log of the robot with all joints.
+    joints : sequence of str
+        All joints of the logs.
+
+    """
+
+    def __init__(
+        self, robot: Robot, read: Callable[[str | Path], Log], joints: Sequence[str]
+    ) -> None:
+        self.robot = robot
+        self._read = read
+        self._joints = list(joints)
+        self._kept = [self._joints.index(name) for name in robot.joint_names]
+
+    def read(self, path: str | Path) -> Log:
+        """
+        Read one log.
+
+        Parameters
+        ----------
+        path : str or Path
+            File or folder.
+
+        Returns
+        -------
+        Log
+
+        Raises
+        ------
+        LogError
+            If it cannot be read, or a locked joint moves.
+
+        """
+        log = self._read(path)
+        _require_still(
+            path, log.samples, [k for k in range(len(self._joints)) if k not in self._kept],
+            self._joints,
+        )  # fmt: skip
+        return log._replace(samples=_of_joints(log.samples, self._kept))
+
+
+def open_logs(
+    urdf: str,
+    settings: IdentifySettings,
+    lock: Sequence[str],
+    first: str | Path,
+    progress: Progress,
+) -> LogReader:
+    """
+    Return what reads the logs of a robot.
+
+    Parameters
+    ----------
+    urdf : str
+        Robot description.
+    settings : IdentifySettings
+        What the logs are.
+    lock : sequence of str
+        Joints that the logs do not move.
+    first : str or Path
+        A log that says where they are.
+    progress : callable
+        Called with what is being done and how much of it is done.
+
+    Returns
+    -------
+    LogReader
+
+    Raises
+    ------
+    InertialEstimationError
+        If robot, settings and log do not fit together.
+
+    """
+    if settings.parameters is not None:
+        return _bags(urdf, settings.parameters, lock, first, progress)
+    layout = settings.layout
+    if layout is None:
+        raise ConfigError("neither 'log' nor 'parameters' says what the logs are")
+    whole = Robot.from_urdf(urdf, **settings.robot)
+
+    def read(path: str | Path) -> Log:
+        return Log(layout.samples(path, whole), None)
+
+    robot = whole
+    if lock:
+        joints, positions = _locked(whole, lock, read(first).samples)
+        given = settings.robot.get('locked_positions') or {}
+        said = dict(settings.robot) | {'joints': joints, 'locked_positions': given | positions}
+        robot = Robot.from_urdf(urdf, **said)
+    return LogReader(robot, read, whole.joint_names)
+
+
+def _bags(
+    urdf: str, parameters: Path, lock: Sequence[str], first: str | Path, progress: Progress
+) -> LogReader:
+    """Return what reads bags with the node's own decoders."""
+    settings = EstimatorSettings.from_yaml(parameters)
+    whole = build_robot(settings, urdf)
+
+    def read(path: str | Path) -> Log:
+        recording = read_samples(path, whole, settings, progress)
+        return Log(recording.samples, recording.touches)
+
+    robot = whole
+    if lock:
+        joints, positions = _locked(whole, lock, read(first).samples)
+        kept = replace(settings, joints=tuple(joints))
+        robot = build_robot(kept, urdf, locked_positions=positions)
+    return LogReader(robot, read, whole.joint_names)
+
+
+def _locked(
+    robot: Robot, lock: Sequence[str], samples: SampleBatch
+) -> tuple[list[str], dict[str, float]]:
+    """Return the joints that stay, and where the others are."""
+    for name in lock:
+        if name not in robot.joint_names:
+            raise NameNotFound('joint', name, robot.joint_names)
+    positions = {}
+    for name in lock:
+        column = samples.positions[:, robot.joint_names.index(name)]
+        known = column[np.isfinite(column)]
+        if not len(known):
+            raise LogError(f"the log does not say where '{name}' is: it cannot be locked there")
+        positions[name] = float(np.median(known))
+    return [name for name in robot.joint_names if name not in lock], positions
+
+
+def _require_still(
+    path: str | Path, samples: SampleBatch, locked: Sequence[int], names: Sequence[str]
+) -> None:
+    """Raise if a locked joint moves."""
+    for k in locked:
+        column = samples.positions[:, k]
+        known = column[np.isfinite(column)]
+        if len(known) and np.ptp(known) > 2 * STILL:
+            raise LogError(
+                f"{path}: '{names[k]}' is to be locked, but moves by {np.ptp(known):.3g} (rad or "
+                f'm), more than {2 * STILL:g}; choose another part of the log'
+            )
+
+
+def _of_joints(samples: SampleBatch, kept: Sequence[int]) -> SampleBatch:
+    """Return samples of some joints."""
+    columns = {
+        name: values[:, kept]
+        for name in ('positions', 'velocities', 'accelerations', 'joint_states', 'efforts')
+        if (values := getattr(samples, name)) is not None
+    }
+    return replace(samples, **columns)
