@@ -1,0 +1,251 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Rows for joint torques, and how a function of them changes with the motion.
+
+`regressor` gives rows for logs, from whatever is known of the motion. Here the motion is chosen:
+a robot on a fixed base, and the gradient of any function of all rows over positions, velocities
+and accelerations, in one pass back over what gave the rows. With S_k the motion subspace of the
+joint of link k and everything in the axes of link k, parent p,
+
+    V_k = X V_p + S_k q'           A_k = X A_p + S_k q'' + V_k x S_k q'
+    s_j,k = X s_j,p, s_k,k = S_k   row of joint j, columns of link k: s_j,k' B(A_k, V_k)
+
+where ``B(A, V) parameters`` is the net wrench M A + V x* M V [T 4.9], A holding minus gravity at
+the base. Of what is carried along, X m, the change with the joint's position is (X m) x S_k.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.model.link_motions import poses_in_parents
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.spatial import (
+    hat,
+    inverse_pose,
+    motion_cross,
+    motion_transform,
+    wrench_cross,
+)
+
+Array = NDArray[np.float64]
+
+
+class _AtLink(NamedTuple):
+    """What the pass outwards found at one link; everything in its axes, at n instants."""
+
+    X: Array
+    """From the parent, shape (n, 6, 6)."""
+    velocity: Array
+    """Shape (n, 6), [linear; angular] [m/s, rad/s]."""
+    acceleration: Array
+    """Shape (n, 6), spatial, without gravity [m/s^2, rad/s^2]."""
+    axes: Array
+    """Motion subspaces of the joints up to this one, shape (n, k, 6)."""
+    B: Array
+    """Net wrench over the link's parameters, shape (n, 6, 10)."""
+
+
+class TorqueRows(NamedTuple):
+    """Rows of the joint torques at n instants, and what `TorqueRegressor.gradient` needs."""
+
+    Y: Array
+    """Shape (n, n_joints, 10 n_links), columns as those of `model.inertia` link by link."""
+    velocities: Array
+    """Of the joints, shape (n, n_joints)."""
+    links: tuple[_AtLink | None, ...]
+    """For each link; None: it does not move."""
+
+
+class TorqueRegressor:
+    """
+    Rows of the joint torques of a robot on a fixed base.
+
+    Parameters
+    ----------
+    robot : Robot
+        Its root link is at rest, and no FT sensor cuts it; its parameters are not used.
+
+    Raises
+    ------
+    ModelError
+        If it floats, is fixed elsewhere, or is cut by an FT sensor.
+
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        if not robot.fixed_frame or robot.frame(robot.fixed_frame)[0] != 0:
+            raise ModelError(
+                f"the root link '{robot.link_names[0]}' must be the fixed link: torques of joints "
+                'between the two would balance what nobody measures'
+            )
+        if robot.ft_sensors:
+            raise ModelError(
+                f"FT sensor '{robot.ft_sensors[0].name}' cuts the robot: read it with "
+                'ft_sensors=(), joint torques tell of all links then'
+            )
+        self.robot = robot
+        self._chains = _chains(robot)
+        _, L_H_fixed = robot.frame(robot.fixed_frame)
+        self._rest = np.concatenate([-L_H_fixed[:3, :3] @ robot.gravity, np.zeros(3)])
+
+    def rows(self, positions: Array, velocities: Array, accelerations: Array) -> TorqueRows:
+        """
+        Return the rows at n instants.
+
+        Parameters
+        ----------
+        positions, velocities, accelerations : ndarray, shape (n, n_joints)
+            Of the joints [rad or m, and their rates].
+
+        Returns
+        -------
+        TorqueRows
+
+        """
+        links = self.robot.links
+        n = len(positions)
+        Y = np.zeros((n, len(self.robot.joint_names), len(links), 10))
+        poses = poses_in_parents(self.robot, positions)
+        found: list[_AtLink | None] = [None] * len(links)
+        for k, chain in enumerate(self._chains):
+            if not chain:
+                continue
+            P_H_L = np.zeros((n, 4, 4))
+            P_H_L[:, :3, :3], P_H_L[:, :3, 3] = poses[k]
+            P_H_L[:, 3, 3] = 1.0
+            joint = links[k].joint
+            at = self._outwards(
+                k,
+                motion_transform(inverse_pose(P_H_L)),
+                found[links[k].parent],
+                velocities[:, joint, None],
+                accelerations[:, joint, None],
+            )
+            Y[:, chain, k] = at.axes @ at.B
+            found[k] = at
+        return TorqueRows(Y.reshape(n, -1, 10 * len(links)), velocities, tuple(found))
+
+    def gradient(self, rows: TorqueRows, slopes: Array) -> tuple[Array, Array, Array]:
+        """
+        Return the gradient of a function of the rows over the motion.
+
+        Parameters
+        ----------
+        rows : TorqueRows
+            As from `rows`.
+        slopes : ndarray, shape (n, n_joints, 10 n_links)
+            Gradient of the function over the rows.
+
+        Returns
+        -------
+        positions, velocities, accelerations : ndarray, shape (n, n_joints)
+
+        """
+        links, rates = self.robot.links, rows.velocities
+        of_q, of_v, of_a = np.zeros((3, *rates.shape))
+        blocks = slopes.reshape(*slopes.shape[:2], len(links), 10)
+        moving = {k: at for k, at in enumerate(rows.links) if at is not None}
+        back = {k: _Back(at, blocks[:, self._chains[k], k]) for k, at in moving.items()}
+        for k in reversed(moving):
+            at, mine = moving[k], back[k]
+            S, joint = links[k].motion, links[k].joint
+            S_cross = motion_cross(S)
+            # Through V_k x S q' = -q' (S x) V_k, a part of A_k.
+            mine.velocity -= rates[:, joint, None] * (mine.acceleration @ S_cross)
+            S_V = at.velocity @ S_cross.T
+            of_a[:, joint] = mine.acceleration @ S
+            of_v[:, joint] = mine.velocity @ S - _dot(mine.acceleration, S_V)
+            # S x (X V_p) = S x V_k; in X A_p what S q'' added is crossed to nothing.
+            S_A = (at.acceleration + rates[:, joint, None] * S_V) @ S_cross.T
+            of_q[:, joint] = -_dot(mine.velocity, S_V) - _dot(mine.acceleration, S_A)
+            of_q[:, joint] -= _dot(mine.axes[:, :-1], at.axes[:, :-1] @ S_cross.T)
+            if links[k].parent in back:
+                parent = back[links[k].parent]
+                parent.velocity += (mine.velocity[:, None] @ at.X)[:, 0]
+                parent.acceleration += (mine.acceleration[:, None] @ at.X)[:, 0]
+                parent.axes += mine.axes[:, :-1] @ at.X
+        return of_q, of_v, of_a
+
+    def _outwards(
+        self, k: int, X: Array, parent: _AtLink | None, rate: Array, rate_of_rate: Array
+    ) -> _AtLink:
+        """Return what is at a link from what is at its parent, None: the base."""
+        S = self.robot.links[k].motion
+        n = len(X)
+        if parent is None:
+            velocity, acceleration = np.zeros((n, 6)), X @ self._rest
+            axes = np.zeros((n, 0, 6))
+        else:
+            velocity = (X @ parent.velocity[..., None])[..., 0]
+            acceleration = (X @ parent.acceleration[..., None])[..., 0]
+            axes = parent.axes @ np.swapaxes(X, 1, 2)
+        velocity = velocity + S * rate
+        acceleration = acceleration + S * rate_of_rate - rate * (velocity @ motion_cross(S).T)
+        axes = np.concatenate([axes, np.broadcast_to(S, (n, 1, 6))], axis=1)
+        B = _momentum(acceleration) + wrench_cross(velocity) @ _momentum(velocity)
+        return _AtLink(X, velocity, acceleration, axes, B)
+
+
+class _Back:
+    """Gradient over what one link's rows are made of, shaped as in `_AtLink`."""
+
+    def __init__(self, at: _AtLink, slopes: Array) -> None:
+        of_B = np.swapaxes(at.axes, 1, 2) @ slopes
+        self.axes = slopes @ np.swapaxes(at.B, 1, 2)
+        self.acceleration = of_B.reshape(-1, 60) @ _MOMENTUM.reshape(60, 6)
+        # V x* L(V): its transpose is -(V x); the rest is the change of V before the cross.
+        through = -motion_cross(at.velocity) @ of_B
+        self.velocity = through.reshape(-1, 60) @ _MOMENTUM.reshape(60, 6)
+        self.velocity -= _sum_of_crosses(of_B @ np.swapaxes(_momentum(at.velocity), 1, 2))
+
+
+def _chains(robot: Robot) -> list[list[int]]:
+    """Return the joints from the root to each link, its own one last."""
+    found: list[list[int]] = []
+    for link in robot.links:
+        before = found[link.parent] if link.parent >= 0 else []
+        found.append([*before, link.joint] if link.joint >= 0 else [])
+    return found
+
+
+def _momentum_map() -> Array:
+    """Return T with M v = T_ikm parameters_k v_m, shape (6, 10, 6)."""
+    T = np.zeros((6, 10, 6))
+    T[:3, 0, :3] = np.eye(3)
+    for axis, turned in enumerate(hat(np.eye(3))):
+        T[:3, 1 + axis, 3:] = -turned
+        T[3:, 1 + axis, :3] = turned
+    for k, (i, j) in enumerate(((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))):
+        T[3 + i, 4 + k, 3 + j] = T[3 + j, 4 + k, 3 + i] = 1.0
+    return T
+
+
+_MOMENTUM = _momentum_map()
+
+
+def _momentum(motion: Array) -> Array:
+    """Return the spatial momentum over a link's parameters, shape (n, 6, 10)."""
+    return np.asarray((motion @ _MOMENTUM.reshape(60, 6).T).reshape(-1, 6, 10))
+
+
+def _sum_of_crosses(products: Array) -> Array:
+    """Return the sum of v x* f from the sum of v f', shape (n, 6)."""
+    linear, force, moment = products[:, :3, :3], products[:, 3:, :3], products[:, 3:, 3:]
+    return np.concatenate([_axial(force), _axial(linear) + _axial(moment)], axis=1)
+
+
+def _axial(products: Array) -> Array:
+    """Return the sum of a x b from the sum of a b', shape (n, 3)."""
+    turned = products - np.swapaxes(products, 1, 2)
+    return np.stack([turned[:, 1, 2], turned[:, 2, 0], turned[:, 0, 1]], axis=1)
+
+
+def _dot(a: Array, b: Array) -> Array:
+    """Return the sum of products at each instant, shape (n,)."""
+    return np.asarray((a * b).reshape(len(a), -1).sum(axis=1))
