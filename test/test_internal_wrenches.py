@@ -274,6 +274,38 @@ def test_a_sum_on_the_near_side_of_a_missing_joint_has_no_place_beyond_it(lost, 
     assert_close(wrenches[known], expected[known])
 
 
+@pytest.mark.parametrize('value', [np.nan, np.inf, 1e35])
+@pytest.mark.parametrize('field', ['velocities', 'accelerations'])
+def test_between_two_trees_only_the_position_of_a_joint_counts(field, value, rng):
+    """As for the estimator: an IMU on either side tells how fast the links turn."""
+    robot = Robot.from_urdf(HUMANOID, imus=['chest', 'root'])
+    sample, estimate, internal = answers(robot, at_ends(robot), rng)
+    names = all_joints(robot)
+    expected = internal.of(sample, estimate, names)
+    net, away = internal.net(sample, estimate), internal.both_sums(sample, estimate, names).away
+    getattr(sample, field)[robot.joint_names.index('waist')] = value
+    estimate = WrenchEstimator(robot, at_ends(robot)).update(sample)
+    assert np.isfinite(estimate.torques).all()
+    assert_close(internal.of(sample, estimate, names), expected)
+    assert_close(internal.net(sample, estimate), net)
+    assert_close(internal.both_sums(sample, estimate, names).away, away)
+    # Without one of the IMUs the other serves both, through the waist.
+    sample.angular_velocities[1] = np.nan
+    estimate = WrenchEstimator(robot, at_ends(robot)).update(sample)
+    lost = np.isnan(internal.net(sample, estimate)).any(axis=1)
+    expected = [robot.link_names[k] for k in np.flatnonzero(lost)]
+    assert expected == ['root', 'hip', 'thigh', 'shank', 'foot']
+
+
+@pytest.mark.parametrize('value', [np.nan, np.inf, 1e35, -1e35])
+def test_a_position_that_is_no_position_is_missing(value, rng):
+    robot = Robot.from_urdf(HUMANOID, imus=['chest', 'root'])
+    sample, _, internal = answers(robot, at_ends(robot), rng)
+    sample.positions[robot.joint_names.index('waist')] = value
+    estimate = WrenchEstimator(robot, at_ends(robot)).update(sample)
+    assert np.isnan(internal.both_sums(sample, estimate, ['knee']).away).all()
+
+
 def test_net_wrenches_beyond_a_missing_joint_are_nan(nested_humanoid, rng):
     sample, _, internal = answers(nested_humanoid, [], rng)
     sample.positions[nested_humanoid.joint_names.index('knee')] = np.nan

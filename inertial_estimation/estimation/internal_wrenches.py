@@ -20,7 +20,7 @@ from inertial_estimation.estimation.arguments import (
 from inertial_estimation.estimation.bodies import ACCELEROMETER, GYROSCOPE
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.faults import ABSURD, alike, delivered
+from inertial_estimation.estimation.faults import alike, delivered, find_faults
 from inertial_estimation.estimation.internal_sums import InternalSums
 from inertial_estimation.estimation.net_wrenches import NetWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -75,7 +75,7 @@ class InternalWrenches:
         self._robot = robot = estimator.robot
         self._check_shapes = SampleShapes(robot).check
         self._calibration = estimator.calibration
-        self._motion = estimator.motion
+        self._motion, self._used = estimator.motion, estimator.used
         self._models: dict[bytes, NetWrenches] = {}
         joints = {link.joint: k for k, link in enumerate(robot.links)}
         self._cuts = {name: joints[j] for j, name in enumerate(robot.joint_names)}
@@ -229,7 +229,7 @@ class InternalWrenches:
         check_numbers(sample)
         samples, estimates = _as_batch(sample, estimate)
         _check(self._robot, samples, estimates)
-        missing = _missing_joints(samples)
+        missing = find_faults(samples, self._used)[:, : len(self._robot.joint_names)]
         dropped = (estimates.contact_quality & GONE) != 0
         bits = delivered(samples, self._motion)
         parts = [bits & kind != 0 for kind in (ACCELEROMETER, GYROSCOPE)]
@@ -304,12 +304,6 @@ def _nothing(sample: Sample | SampleBatch, n_rows: int) -> Array:
 def _like(sample: Sample | SampleBatch, found: Array) -> Array:
     """Return an answer with as many axes as the question."""
     return found if isinstance(sample, SampleBatch) else found[0]
-
-
-def _missing_joints(samples: SampleBatch) -> Mask:
-    """Tell which joints are not known."""
-    rows = np.array([samples.positions, samples.velocities, samples.accelerations])
-    return ~np.asarray((np.abs(rows) < ABSURD).all(axis=0))
 
 
 def _without(samples: SampleBatch, missing: Mask) -> SampleBatch:

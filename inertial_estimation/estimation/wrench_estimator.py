@@ -132,7 +132,8 @@ class WrenchEstimator:
         self._defaults = ContactSet(self.contacts, (True,) * len(self.contacts))
         self._none_assumed = bytes(self._sizes.joints)
         dynamics = self._solvers.faultless(self._none_assumed, self._defaults).plan.dynamics
-        self._used = Used.by(self.motion, dynamics)
+        self.used = Used.by(self.motion, dynamics)
+        """What of a sample counts while all is well."""
 
     def update(
         self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
@@ -202,7 +203,7 @@ class WrenchEstimator:
         check_numbers(samples)
         given = self._contact_set(contacts)
         parts, order = [], []
-        for faults, rows in alike(find_faults(samples, self._used)):
+        for faults, rows in alike(find_faults(samples, self.used)):
             working = working_of(faults, self._sizes, self.motion)
             plan = self._solvers.get(working, given).plan
             for start in range(0, max(1, len(rows)), CHUNK):
@@ -252,7 +253,7 @@ class WrenchEstimator:
             whole = sample if self._is_plain else self._completed(sample)
             solver.plan.dynamics.run(whole)
             if _is_faulty(solver.plan, whole):
-                faults = find_faults(sample, self._used)
+                faults = find_faults(sample, self.used)
                 working = working_of(faults, self._sizes, self.motion)
                 solver = self._solvers.get(working, given)
                 whole = without_faults(sample, faults, self._sizes, working.motion)
