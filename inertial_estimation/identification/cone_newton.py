@@ -241,7 +241,8 @@ class ConeNewton:
         blocks = product_hessian(inverse, state.Y)
         H[self._links[:, :, None], self._links[:, None, :]] += blocks
         H[self._others, self._others] += self.weight * self.drawn
-        H += (self.A.T * (state.y / state.s)) @ self.A
+        if len(self.b):
+            H += (self.A.T * (state.y / state.s)) @ self.A
         root, failed = dpotrf(H.T, lower=0, overwrite_a=1)
         if failed:
             # Of the rows themselves, which have twice the digits of their product.
