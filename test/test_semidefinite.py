@@ -135,6 +135,15 @@ def test_the_margin_keeps_the_answer_inside(problem):
     assert np.linalg.eigvalsh(seen).min() > 0.1 - SOLVER
 
 
+def test_notes_tell_which_links_are_bodies_only_just(problem):
+    free = solve_semidefinite(problem, prior=PriorTerm.NONE)
+    assert any(note.startswith('at the edge') for note in free.notes)
+    assert solve_semidefinite(problem, weight=1e6).notes == ()
+    physical = solve_semidefinite(problem, prior=PriorTerm.NONE, consistency=Consistency.PHYSICAL)
+    assert not physical.consistent
+    assert any(note.startswith('no body could exist') for note in physical.notes)
+
+
 def test_a_heavy_prior_wins(problem):
     found = solve_semidefinite(problem, weight=1e9)
     np.testing.assert_allclose(found.parameters, problem.prior, atol=1e-4)
@@ -229,7 +238,7 @@ def test_boxes_and_ellipsoids_that_exclude_each_other(problem):
 
 def test_bad_input_is_refused(problem):
     with pytest.raises(ModelError, match='weight'):
-        solve_semidefinite(problem, weight=-1.0)
+        solve_semidefinite(problem, weight=0.0)
     with pytest.raises(ModelError, match='margin'):
         solve_semidefinite(problem, margin=1.0)
     with pytest.raises(ModelError, match='scales'):

@@ -71,7 +71,12 @@ class ConicSolution:
 
 
 def minimise(
-    P: sparray, q: Array, blocks: Sequence[Block], time_limit: float = np.inf
+    P: sparray,
+    q: Array,
+    blocks: Sequence[Block],
+    *,
+    tolerance: float = TOLERANCE,
+    time_limit: float = np.inf,
 ) -> ConicSolution:
     """
     Solve a quadratic program over cones.
@@ -84,6 +89,8 @@ def minimise(
         Linear cost.
     blocks : sequence of Block
         At least one.
+    tolerance : float
+        Of gap and residuals.
     time_limit : float
         Seconds until the solver stops.
 
@@ -105,7 +112,7 @@ def minimise(
     settings.max_iter = MAX_ITERATIONS
     settings.time_limit = time_limit
     settings.max_threads = 1
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
     # Presolve drops rows; chordal decomposition finds nothing in cones of four.
     settings.presolve_enable = settings.chordal_decomposition_enable = False
     rows = csc_array(vstack([block.G for block in blocks], format='csc'))

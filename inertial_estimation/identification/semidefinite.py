@@ -28,6 +28,7 @@ from inertial_estimation.identification.constraints import (
     bound_blocks,
     contradiction,
 )
+from inertial_estimation.identification.coordinates import require_weight
 from inertial_estimation.identification.divergence import whitening
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.linear_bounds import LinearBounds
@@ -42,8 +43,12 @@ Array = NDArray[np.float64]
 
 MARGIN = 1e-6
 """A pseudo-inertia is to exceed this share of the prior's."""
+EDGE = 1e-4
+"""A link this near to the margin, as a share of the prior, is held by it."""
 GAP = 1e-5
 """Optimality residual below which an answer is optimal."""
+TOLERANCE = 1e-9
+"""Of the program: tighter ones end in round-off, looser ones leave bodies less sure."""
 FLOOR = 1e-9
 """A smaller share of the objective at the prior is none: rows may fit to round-off."""
 
@@ -77,7 +82,8 @@ def solve_semidefinite(
     problem : Problem
         Rows, prior and bounds. The prior gives each link its scale, whatever its weight.
     weight : float
-        Of the distance to the prior. Other unknowns take part where their scales are finite.
+        Of the distance to the prior, above zero; not used without one. Other unknowns take part
+        where their scales are finite.
     prior : PriorTerm
         Which distance.
     scales : ndarray, shape (n_links, 10), optional
@@ -104,7 +110,9 @@ def solve_semidefinite(
     """
     began = perf_counter()
     problem.require_consistent_prior()
-    _require_sense(weight, margin, scales)
+    if prior is not PriorTerm.NONE:
+        require_weight(weight)
+    _require_sense(margin, scales)
     program = _Program.of(problem, 0.0 if prior is PriorTerm.NONE else weight, prior, scales)
     bodies = body_blocks(
         problem.unknowns, problem.prior, program.maps, program.n, consistency, margin
@@ -127,6 +135,7 @@ def solve_semidefinite(
         grade=_grade(solution, gap),
         iterations=solution.iterations,
         solve_time=perf_counter() - began,
+        notes=_notes(problem, x, consistency, margin),
     )
 
 
@@ -179,7 +188,9 @@ class _Program:
         size = max(self.rows.squared_residual(np.zeros(self.n)), np.finfo(float).tiny)
         gram = np.triu(self.rows.R.T @ self.rows.R) / size
         linear = -(self.rows.R.T @ self.rows.rho) / size
-        return minimise(csc_array(gram), linear, blocks, time_limit)
+        return minimise(
+            csc_array(gram), linear, blocks, tolerance=TOLERANCE, time_limit=time_limit
+        )
 
     def gap(self, blocks: list[Block], solution: ConicSolution) -> float:
         """
@@ -230,10 +241,22 @@ def _extra_scales(problem: Problem) -> Array:
     return np.where(np.isfinite(problem.extra_scales), problem.extra_scales, noticed)
 
 
-def _require_sense(weight: float, margin: float, scales: Array | None) -> None:
+def _notes(problem: Problem, x: Array, consistency: Consistency, margin: float) -> tuple[str, ...]:
+    """Return which links are bodies only just, and which are none."""
+    whiten = np.linalg.inv(np.linalg.cholesky(consistency.matrix(problem.prior)))
+    found = consistency.matrix(problem.unknowns.split(x)[0])
+    shares = np.linalg.eigvalsh(whiten @ found @ np.swapaxes(whiten, -1, -2))[:, 0]
+    links = np.array(problem.unknowns.links)
+    edge = links[shares < EDGE + margin]
+    notes = [f'at the edge of what a body can be: {", ".join(edge)}'] if len(edge) else []
+    impossible = links[Consistency.FULL.margins(problem.unknowns.split(x)[0]) <= 0]
+    if len(impossible):
+        notes.append(f'no body could exist that is like: {", ".join(impossible)}')
+    return tuple(notes)
+
+
+def _require_sense(margin: float, scales: Array | None) -> None:
     """Raise if an option cannot be meant."""
-    if not 0.0 <= weight < np.inf:
-        raise ModelError(f'the weight of the prior must be zero or more, not {weight:g}')
     if not 0.0 <= margin < 1.0:
         raise ModelError(f'the margin must be a share of the prior below 1, not {margin:g}')
     if scales is not None and not (scales > 0).all():
@@ -241,7 +264,7 @@ def _require_sense(weight: float, margin: float, scales: Array | None) -> None:
 
 
 def _grade(solution: ConicSolution, gap: float) -> Grade:
-    """Return how the answer is, by the solver's account and by its gap."""
-    if solution.grade is Grade.OPTIMAL and not gap <= GAP:
-        return Grade.INACCURATE
-    return solution.grade
+    """Return how the answer is; the solver may make no more progress and yet be there."""
+    if gap <= GAP:
+        return Grade.OPTIMAL
+    return Grade.STOPPED if solution.grade is Grade.STOPPED else Grade.INACCURATE
