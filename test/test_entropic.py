@@ -16,6 +16,7 @@ import pytest
 from identification_problems import humanoid_case
 
 from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.discrepancy import solve_within
 from inertial_estimation.identification.divergence import (
     components,
     entropic_divergence,
@@ -286,3 +287,21 @@ def test_bounds_in_the_wrong_order_are_named(noisy):
     mass[3] = [5.0, 4.0]
     with pytest.raises(ModelError, match='mass of head .5 to 4.'):
         solve_entropic(replace(noisy, bounds=Bounds(mass=mass)))
+
+
+def test_a_residual_that_is_given_is_kept(noisy):
+    best = solve_entropic(noisy, weight=1e-6).mean_square
+    greatest = 0.5 * (best + noisy.mean_square(noisy.prior_point()))
+    result, weight = solve_within(noisy, greatest, solve_entropic)
+    assert result.mean_square == pytest.approx(greatest, rel=1e-7)
+    assert solve_entropic(noisy, weight=1.1 * weight).mean_square > greatest
+
+
+def test_a_residual_that_the_prior_has_is_refused(noisy):
+    with pytest.raises(ModelError, match='nothing to identify'):
+        solve_within(noisy, 2.0 * noisy.mean_square(noisy.prior_point()), solve_entropic)
+
+
+def test_a_residual_that_nothing_has_is_refused(noisy):
+    with pytest.raises(ModelError, match='no answer has a mean square of 1;'):
+        solve_within(noisy, 1.0, solve_entropic)
