@@ -141,6 +141,16 @@ def test_the_warning_names_the_first_stretches_and_the_size():
     assert 'not known' in str(check_tables(checks))
 
 
+def test_a_noise_that_cannot_be_stated_is_said_to_be_so(tmp_path, robot):
+    settings = EstimatorSettings.from_dict(SETTINGS | {'derivative_filter': 'adaptive_window'})
+    bag = write_bag(tmp_path / 'bag', humanoid_messages(robot, LONG))
+    report = replay_bag(bag, nested_humanoid_urdf(), settings)
+    assert not report.checks.momentum.doubtful_s
+    (table,) = (t for t in make_tables(report) if t.title.startswith('Does the momentum'))
+    assert table.rows[0][-1].startswith('not told: ')
+    assert table.rows[0][-1].endswith('adaptive_window, whose noise cannot be stated')
+
+
 # ---- Dependence --------------------------------------------------------------------------------
 
 

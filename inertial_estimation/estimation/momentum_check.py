@@ -88,7 +88,7 @@ class MomentumCheck:
         self._frames = np.empty((0, 4, 3))
         self._results: deque[tuple[Array, Array]] = deque(maxlen=WINDOWS)
         self._positions: Array | None = None
-        self._source = -1
+        self._source = self._told_by = -1
         self._window: tuple[int, Array] | None = None
         self._last: tuple[int, Array] = 0, np.zeros(6)
         self._impulse = np.zeros(6)
@@ -132,6 +132,12 @@ class MomentumCheck:
             self._window, self._impulse = (stamp, momentum), np.zeros(6)
         self._last = stamp, rate
 
+    @property
+    def imu(self) -> str:
+        """Name of the IMU that told last; empty: none yet, or the robot has a fixed frame."""
+        told = self._told_by >= 0 and not self._robot.fixed_frame
+        return self._robot.imus[self._told_by].name if told else ''
+
     def report(self) -> MomentumReport:
         """
         Return what the last windows say.
@@ -156,7 +162,7 @@ class MomentumCheck:
         Parameters
         ----------
         angular_velocity : float
-            Standard deviation of the gyroscope along each axis [rad/s].
+            Standard deviation of the gyroscope of `imu` along each axis [rad/s].
         velocities : ndarray, shape (n_joints,)
             Standard deviation of the joint velocities [rad/s or m/s].
 
@@ -178,7 +184,7 @@ class MomentumCheck:
         velocities = numbers('velocities', velocities, joints, finite=False)
         if self._positions is None:
             return np.full(2, np.nan)
-        place = self._place(self._source)
+        place = self._place(self._told_by)
         if self._robot.fixed_frame:
             angular_velocity = 0.0
         # The momentum is linear in these: one column for each.
@@ -227,7 +233,7 @@ class MomentumCheck:
             proper = sample.proper_accelerations[source]
         place = self._place(source)
         h, R = self._momentum(place, sample.positions, sample.velocities, omega)
-        self._positions = sample.positions
+        self._positions, self._told_by = sample.positions, source
         rate = (self._sum(estimate) @ R).reshape(6)
         rate[:3] -= self._robot.mass * proper
         rate -= (h.reshape(2, 3) @ _cross(omega)).reshape(6)

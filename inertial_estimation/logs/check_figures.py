@@ -29,6 +29,8 @@ class MomentumFigures:
     """Likewise."""
     doubtful_s: tuple[tuple[float, float], ...]
     """Stretches of up to ten seconds in which more is unexplained than noise does [s]."""
+    noise_lack: str = ''
+    """Why the noise is not known, so that nothing is doubted; empty: it is."""
 
 
 @dataclass(frozen=True)

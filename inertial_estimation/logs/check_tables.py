@@ -68,6 +68,7 @@ def _momentum_table(found: MomentumFigures | None) -> Table:
     if found is None:
         return Table(title, columns, ())
     doubt = '; '.join(cut([f'{a:.1f} s to {b:.1f} s' for a, b in found.doubtful_s]))
+    doubt = doubt or (found.noise_lack and f'not told: {found.noise_lack}')
     rows = (
         (
             'force [N]', str(found.windows), f'{found.unexplained_force_n:.3f}',

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.momentum_check import (
     WINDOW_NS,
@@ -17,19 +16,11 @@ from inertial_estimation.estimation.momentum_check import (
     MomentumCheck,
     MomentumReport,
 )
+from inertial_estimation.estimation.momentum_verdict import is_doubtful
 from inertial_estimation.logs.check_figures import MomentumFigures
 from inertial_estimation.logs.replay import Replay
-from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array
-from inertial_estimation.streams.stream import StreamRates
-from inertial_estimation.uncertainty.stream_noise import StreamFilters
-
-LEAST_WINDOWS = 4
-"""With fewer of them, two seconds, one event would decide."""
-NOISE_FACTOR = 4.0
-"""Of the standard deviation: the root mean square of four windows gets there by no chance."""
-PART = 0.25
-"""Of the change of momentum: right filters leave an eighth of it in the noise of the demo."""
+from inertial_estimation.uncertainty.momentum_noise import MomentumNoise
 
 
 class _Stretch(NamedTuple):
@@ -44,9 +35,7 @@ class _Stretch(NamedTuple):
     @property
     def is_doubtful(self) -> bool:
         """Whether more is unexplained than noise, and a right filter, leave."""
-        found, limit = self.report, NOISE_FACTOR * self.noise
-        far = (found.unexplained > limit) & (found.unexplained > PART * found.change)
-        return found.windows >= LEAST_WINDOWS and bool(far.any())
+        return is_doubtful(self.report, self.noise)
 
 
 def momentum_figures(replay: Replay) -> MomentumFigures | None:
@@ -84,45 +73,16 @@ def momentum_figures(replay: Replay) -> MomentumFigures | None:
         change_of_angular_momentum_nm=change[1],
         noise_force_n=noise[0],
         noise_moment_nm=noise[1],
+        noise_lack=MomentumNoise(replay.settings, replay.robot).lack(replay.recording.rates),
         doubtful_s=tuple((s.first_s, s.last_s) for s in stretches if s.is_doubtful),
     )
-
-
-def velocity_noise(settings: EstimatorSettings, robot: Robot, rates: StreamRates | None) -> Array:
-    """
-    Return what noise makes of joint velocities.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Noise and filters of the joints.
-    robot : Robot
-        Its joints.
-    rates : StreamRates or None
-        Of their streams [Hz]; None: not known.
-
-    Returns
-    -------
-    ndarray, shape (n_joints,)
-        Standard deviations [rad/s or m/s]; NaN: not known.
-
-    """
-    filters, found = StreamFilters(settings), np.full(len(robot.joint_names), np.nan)
-    if rates is not None:
-        for j, rate in enumerate(rates.joints.tolist()):
-            covariance = filters.joint(rate)
-            found[j] = np.nan if covariance is None else np.sqrt(covariance[1, 1])
-    # An assumed joint stands still.
-    found[np.isin(robot.joint_names, settings.assumed_joints)] = 0.0
-    return found
 
 
 def _stretches(replay: Replay) -> Iterator[_Stretch]:
     """Yield what the check says, about ten seconds at a time."""
     recording, robot = replay.recording, replay.robot
     samples, times = recording.samples, recording.times
-    gyroscope = replay.settings.derivative_gyroscope_noise
-    velocities = velocity_noise(replay.settings, robot, recording.rates)
+    noise = MomentumNoise(replay.settings, robot)
     check, first, looked_ns = MomentumCheck(robot), 0, 0
     for row, stamp_ns in enumerate(samples.stamp_ns.tolist()):
         check.add(samples[row], _at(replay.estimate, row))
@@ -131,12 +91,12 @@ def _stretches(replay: Replay) -> Iterator[_Stretch]:
             continue
         looked_ns = stamp_ns
         if check.report().windows == WINDOWS:
-            noise = check.deviation(gyroscope, velocities)
-            yield _Stretch(float(times[first]), float(times[row]), check.report(), noise)
+            left = noise.deviation(check, recording.rates)
+            yield _Stretch(float(times[first]), float(times[row]), check.report(), left)
             check, first = MomentumCheck(robot), row + 1
     if check.report().windows:
-        noise = check.deviation(gyroscope, velocities)
-        yield _Stretch(float(times[first]), float(times[-1]), check.report(), noise)
+        left = noise.deviation(check, recording.rates)
+        yield _Stretch(float(times[first]), float(times[-1]), check.report(), left)
 
 
 def _at(estimate: WrenchEstimate, row: int) -> WrenchEstimate:

@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from inertial_estimation.estimation.momentum_verdict import NOISE_FACTOR, PART
 from inertial_estimation.estimation.sensor_residuals import SensorResiduals, sensor_residuals
 from inertial_estimation.logs.check_figures import SensorResidualReport
-from inertial_estimation.logs.momentum import NOISE_FACTOR, PART, velocity_noise
 from inertial_estimation.logs.replay import Replay, make_estimator
 from inertial_estimation.logs.situations import Indices, Mask, Situation
 from inertial_estimation.sample import Array
+from inertial_estimation.uncertainty.momentum_noise import MomentumNoise
 
 MOST_INSTANTS = 200
 """Evenly spread: each FT sensor is left out of the estimate of each of them."""
@@ -86,8 +87,8 @@ class _Noise:
     def __init__(self, replay: Replay) -> None:
         settings, robot = replay.settings, replay.robot
         self._settings = settings
-        rates = velocity_noise(settings, robot, replay.recording.rates)
-        self._joints = float(np.linalg.norm(rates))
+        velocities = MomentumNoise(settings, robot).velocities(replay.recording.rates)
+        self._joints = float(np.linalg.norm(velocities))
         given = [settings.ft_of(sensor.name).noise for sensor in robot.ft_sensors]
         self.of_fts: Array = np.linalg.norm(np.array(given).reshape(-1, 6), axis=0)
         """Of all FT sensors together, as one rests on the others, (6,) [N, Nm]."""

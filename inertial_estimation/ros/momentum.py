@@ -7,18 +7,16 @@ import numpy as np
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.momentum_check import MomentumCheck, MomentumReport
+from inertial_estimation.estimation.momentum_verdict import (
+    LEAST_WINDOWS,
+    NOISE_FACTOR,
+    is_doubtful,
+)
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.diagnostics import OK, WARN, Task
 from inertial_estimation.sample import Array, Sample
 from inertial_estimation.streams.assembler import SampleAssembler
-from inertial_estimation.uncertainty.stream_noise import StreamFilters
-
-LEAST_WINDOWS = 4
-"""With fewer of them, two seconds, one event would decide."""
-NOISE_FACTOR = 4.0
-"""Of the standard deviation: the root mean square of four windows gets there by no chance."""
-PART = 0.25
-"""Of the change of momentum: right filters leave an eighth of it in the noise of the demo."""
+from inertial_estimation.uncertainty.momentum_noise import MomentumNoise
 
 
 class MomentumWatch:
@@ -45,8 +43,8 @@ class MomentumWatch:
         self, robot: Robot, settings: EstimatorSettings, assembler: SampleAssembler
     ) -> None:
         self.warning = ''
-        self._settings, self._assembler = settings, assembler
-        self._filters = StreamFilters(settings)
+        self._assembler = assembler
+        self._noise = MomentumNoise(settings, robot)
         self._check = MomentumCheck(robot)
 
     def add(self, sample: Sample, estimate: WrenchEstimate) -> None:
@@ -70,23 +68,16 @@ class MomentumWatch:
         if report.windows < LEAST_WINDOWS:
             lack = 'needs some seconds, 20 samples in each, and an IMU that measures both'
             return Task('momentum', OK, f'not told yet: {lack}', {'windows': report.windows})
-        task = momentum_task(report, self._deviation())
+        rates = self._assembler.rates()
+        deviation = self._noise.deviation(self._check, rates)
+        lack = self._noise.lack(rates) if np.isnan(deviation).any() else ''
+        task = momentum_task(report, deviation, lack)
         if task.level != OK:
             self.warning = task.message.partition(';')[0]
         return task
 
-    def _deviation(self) -> Array:
-        """Return what noise leaves unexplained [N, Nm]; NaN while a rate is not known."""
-        rates = self._assembler.rates().joints.round(1).tolist()
-        found = {rate: self._filters.joint(rate) for rate in set(rates)}
-        velocities = [
-            np.nan if found[rate] is None else np.sqrt(found[rate][1, 1]) for rate in rates
-        ]
-        gyroscope = self._settings.derivative_gyroscope_noise
-        return self._check.deviation(gyroscope, np.array(velocities))
 
-
-def momentum_task(report: MomentumReport, deviation: Array) -> Task:
+def momentum_task(report: MomentumReport, deviation: Array, lack: str = '') -> Task:
     """
     Return the state of the momentum.
 
@@ -96,6 +87,8 @@ def momentum_task(report: MomentumReport, deviation: Array) -> Task:
         Of enough windows.
     deviation : ndarray, shape (2,)
         What noise leaves unexplained [N, Nm]; NaN: not known.
+    lack : str, optional
+        Why it is not known.
 
     Returns
     -------
@@ -113,9 +106,8 @@ def momentum_task(report: MomentumReport, deviation: Array) -> Task:
         'noise of the moment [Nm]': f'{deviation[1]:.4f}',
     }
     if np.isnan(deviation).any():
-        return Task('momentum', OK, 'the noise of the joint velocities is not known', values)
-    limit = NOISE_FACTOR * deviation
-    if ((report.unexplained > limit) & (report.unexplained > PART * report.change)).any():
+        return Task('momentum', OK, f'not judged: {lack or "its noise is not known"}', values)
+    if is_doubtful(report, deviation):
         cause = 'accelerations are not those of the velocities'
         message = (
             f'{cause}: {force:.2f} N and {moment:.3f} Nm of a momentum that changes by '
@@ -123,7 +115,7 @@ def momentum_task(report: MomentumReport, deviation: Array) -> Task:
             'window, velocity_source, acceleration_source, stamps and places of the IMUs'
         )
         return Task('momentum', WARN, message, values, cause)
-    moves = (report.change > limit).any()
+    moves = (report.change > NOISE_FACTOR * deviation).any()
     return Task(
         'momentum', OK, 'changes as the wrenches say' if moves else 'hardly changes', values
     )

@@ -14,7 +14,7 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 from bench_robot import HUMANOID, START_NS, BenchRobot, figure
 from robots import nested_humanoid_urdf
 
-from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.config import EstimatorSettings, ImuSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.momentum_check import MomentumReport
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -34,8 +34,8 @@ def report(unexplained, change):
     return MomentumReport(10, np.array(unexplained), np.array(change))
 
 
-def watched(rng, *, late=0.0, moves=1.0, seconds=4.0, **settings):
-    """Return the task after some seconds of noisy messages whose velocities may be late."""
+def watched(rng, *, late=0.0, moves=1.0, seconds=4.0, silent=(), **settings):
+    """Return the task after some seconds of noise; velocities may be late, joints silent."""
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     chosen = EstimatorSettings(imus=('head',), derivative_window=0.12, **settings)
     fts = [sensor.name for sensor in robot.ft_sensors]
@@ -43,6 +43,8 @@ def watched(rng, *, late=0.0, moves=1.0, seconds=4.0, **settings):
     estimator = WrenchEstimator(robot, [Contact(name) for name in ('root', 'hand', 'foot')])
     watch = MomentumWatch(robot, chosen, assembler)
     n = len(robot.joint_names)
+    told = [joint not in silent for joint in robot.joint_names]
+    names = [joint for joint in robot.joint_names if joint not in silent]
     phases, axes = rng.uniform(-np.pi, np.pi, n), rng.normal(size=(2, 3))
     for k in range(round(seconds * RATE)):
         time, stamp = k / RATE, START_NS + k * 10**9 // RATE
@@ -54,9 +56,9 @@ def watched(rng, *, late=0.0, moves=1.0, seconds=4.0, **settings):
         sample = assembler.push_joints(
             0,
             stamp,
-            robot.joint_names,
-            0.5 * moves * np.sin(angles) + 1e-4 * rng.normal(size=n),
-            0.5 * moves * OMEGA * np.cos(angles - OMEGA * late),
+            names,
+            (0.5 * moves * np.sin(angles) + 1e-4 * rng.normal(size=n))[told],
+            (0.5 * moves * OMEGA * np.cos(angles - OMEGA * late))[told],
             np.empty(0),
         )
         if sample is not None:
@@ -96,7 +98,34 @@ def test_noise_and_motion_must_both_be_exceeded():
     assert momentum_task(report([1.0, 0.0], [5.0, 1.0]), NOISE).level == OK
     assert momentum_task(report([0.0, 0.3], [5.0, 1.0]), NOISE).level == WARN
     unknown = momentum_task(wrong, np.full(2, np.nan))
-    assert (unknown.level, unknown.message[:9]) == (OK, 'the noise')
+    assert (unknown.level, unknown.message[:10]) == (OK, 'not judged')
+
+
+def test_an_assumed_joint_has_no_noise_and_hides_no_error(rng):
+    assumed = {'silent': ['neck'], 'assumed_joints': ('neck',), 'assumed_positions': (0.0,)}
+    well = watched(rng, **assumed)
+    assert (well.level, well.message) == (OK, 'changes as the wrenches say')
+    wrong = watched(rng, velocity_source='message', late=0.08, **assumed)
+    assert wrong.level == WARN
+
+
+def test_the_noise_is_that_of_the_imu_it_looks_at(rng):
+    quiet, loud = (
+        watched(rng, moves=0.0, imu={'head': ImuSettings(gyroscope_noise=noise)})
+        for noise in (0.003, 0.3)
+    )
+    force = 'noise of the force [N]'
+    assert float(loud.values[force]) > 10.0 * float(quiet.values[force])
+    other = watched(rng, moves=0.0, derivative_gyroscope_noise=0.3)
+    # Both robots are seen at rest; what noise does to their positions is beyond the figures.
+    assert float(other.values[force]) == pytest.approx(float(quiet.values[force]), rel=0.01)
+
+
+def test_a_filter_without_a_noise_says_so(rng):
+    task = watched(rng, derivative_filter='adaptive_window')
+    assert task.level == OK
+    assert task.message.startswith('not judged: ')
+    assert task.message.endswith('adaptive_window, whose noise cannot be stated')
 
 
 def test_it_is_on_the_topic(context, rng):

@@ -1,0 +1,110 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""How much of a change of momentum noise leaves unexplained, from the noise that is stated."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.momentum_check import MomentumCheck
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Array
+from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.uncertainty.stream_noise import StreamFilters
+
+MOST_NAMES = 5
+"""Joints that are named; where more lack a rate it mostly is a whole topic."""
+
+
+class MomentumNoise:
+    """
+    What noise makes of joint velocities, and of the check of momentum that takes them.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Noise and filters of joints, noise of IMUs.
+    robot : Robot
+        Its joints.
+
+    """
+
+    def __init__(self, settings: EstimatorSettings, robot: Robot) -> None:
+        self._settings, self._names = settings, robot.joint_names
+        self._filters = StreamFilters(settings)
+        self._assumed = np.isin(robot.joint_names, settings.assumed_joints)
+
+    def velocities(self, rates: StreamRates | None) -> Array:
+        """
+        Return what noise makes of joint velocities.
+
+        Parameters
+        ----------
+        rates : StreamRates or None
+            Of their streams [Hz]; None: not known.
+
+        Returns
+        -------
+        ndarray, shape (n_joints,)
+            Standard deviations [rad/s or m/s]; NaN: not known.
+
+        """
+        found = np.full(len(self._names), np.nan)
+        if rates is not None:
+            own = rates.joints.tolist()
+            # Joints of one message share a rate.
+            known = {rate: self._filters.joint(rate) for rate in set(own)}
+            for j, covariance in enumerate(map(known.get, own)):
+                found[j] = np.nan if covariance is None else np.sqrt(covariance[1, 1])
+        # An assumed joint stands still; no message tells its rate.
+        found[self._assumed] = 0.0
+        return found
+
+    def deviation(self, check: MomentumCheck, rates: StreamRates | None) -> Array:
+        """
+        Return about how much noise leaves unexplained.
+
+        Parameters
+        ----------
+        check : MomentumCheck
+            In its last position, with the IMU that it watches.
+        rates : StreamRates or None
+            As in `velocities`.
+
+        Returns
+        -------
+        ndarray, shape (2,)
+            Force [N] and moment [Nm]; NaN: not known.
+
+        """
+        gyroscope = self._settings.imu_of(check.imu).gyroscope_noise if check.imu else 0.0
+        return check.deviation(gyroscope, self.velocities(rates))
+
+    def lack(self, rates: StreamRates | None) -> str:
+        """
+        Say why it is not known.
+
+        Parameters
+        ----------
+        rates : StreamRates or None
+            As in `velocities`.
+
+        Returns
+        -------
+        str
+            Empty if it is.
+
+        """
+        unknown = np.isnan(self.velocities(rates))
+        if not unknown.any():
+            return ''
+        said = 'the noise of the joint velocities is not known'
+        if self._settings.derivative_filter == 'adaptive_window':
+            return f'{said}: derivative_filter is adaptive_window, whose noise cannot be stated'
+        names = [name for name, lacks in zip(self._names, unknown, strict=True) if lacks]
+        more = f' and {len(names) - MOST_NAMES} more' if len(names) > MOST_NAMES else ''
+        return (
+            f'{said}: the filters of {", ".join(names[:MOST_NAMES])}{more} have not found their '
+            'rate, or cannot use it'
+        )
