@@ -1,0 +1,109 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Base parameters as text: what is read, what is refused, what comes of it.
+
+Not covered: the verdicts on published values, see `test_feasibility` and `test_wam7`.
+"""
+
+import numpy as np
+import pytest
+
+from inertial_estimation.errors import InertialEstimationError, ModelError, NameNotFound
+from inertial_estimation.identification.cones import Consistency
+from inertial_estimation.identification.feasibility import Verdict
+from inertial_estimation.identification.stated_base_parameters import (
+    check_stated,
+    read_base_parameters,
+)
+from inertial_estimation.identification.unknowns import Unknowns
+from inertial_estimation.model.base_parameters import BaseParameters
+from inertial_estimation.model.identifiable import Rows, structural_null_space
+from inertial_estimation.model.submodels import decompose
+
+
+@pytest.fixture
+def robot(arm_with_wrist_sensor):
+    return arm_with_wrist_sensor
+
+
+@pytest.fixture
+def table(robot):
+    """Return combinations and values of what joint torques tell of the robot."""
+    whole = decompose(robot.links, robot.ft_sensors, ())[0]
+    base = BaseParameters.of_null_space(structural_null_space(robot, whole, Rows.TORQUES))
+    values = base.of(robot.parameters.reshape(-1))
+    return base.combinations(Unknowns(robot.link_names).names), values
+
+
+def text_of(combinations, values, digits=12):
+    lines = [f'{c},{v:.{digits}g}' for c, v in zip(combinations, values, strict=True)]
+    return '\n'.join(['combination,value', *lines])
+
+
+@pytest.mark.parametrize('consistency', Consistency)
+def test_the_description_itself_is_feasible(robot, table, consistency):
+    combinations, values = table
+    friction = ['shoulder.viscous', 'elbow.coulomb', 'lift.offset']
+    text = text_of([*combinations, *friction], [*values, 0.5, 0.2, -0.3])
+    stated = read_base_parameters(text, robot)
+    assert [str(extra) for extra in stated.unknowns.extras] == friction
+    found = check_stated(robot, stated, consistency=consistency)
+    assert found.verdict is Verdict.FEASIBLE
+
+
+def test_negative_friction_and_impossible_inertia_are_infeasible(robot, table):
+    combinations, values = table
+    text = text_of([*combinations, 'elbow.viscous'], [*values, -0.2])
+    assert check_stated(robot, read_base_parameters(text, robot)).verdict is Verdict.INFEASIBLE
+    worse = values.copy()
+    worse[0] -= 10.0
+    found = check_stated(robot, read_base_parameters(text_of(combinations, worse), robot))
+    assert found.verdict is Verdict.INFEASIBLE
+    assert found.certificate is not None
+    assert found.distance > 1.0
+
+
+def test_values_are_rounded_as_they_are_printed(robot, table):
+    combinations, _ = table
+    values = ['1.50', '-2e-3', '7', *['0.125'] * (len(combinations) - 3)]
+    lines = [f'{c},{v}' for c, v in zip(combinations, values, strict=True)]
+    stated = read_base_parameters('\n'.join(['combination,value', *lines]), robot)
+    np.testing.assert_allclose(stated.rounding[:4], [0.005, 5e-4, 0.5, 5e-4])
+    np.testing.assert_allclose(stated.values[:4], [1.5, -2e-3, 7.0, 0.125])
+
+
+@pytest.mark.parametrize(
+    ('text', 'words'),
+    [
+        ('', 'columns combination, value'),
+        ('combination\nbase.m', 'columns combination, value'),
+        ('combination,value\ntip.m,one', "'one' of 'tip.m' is no number"),
+        ('combination,value\ntool.m,nan', "'nan'"),
+        ('combination,value\nshoulder.viscous,1\nshoulder.viscous,2', 'another name'),
+        ('combination,value\nlower.Ixx,1', "'lower.Ixx' .1 in all. is no base parameter"),
+        ('combination,value\ntool m,1', 'sign'),
+    ],
+)
+def test_what_makes_no_sense_is_refused(robot, text, words):
+    text = text.replace('tip.m', 'tool.m')
+    words = words.replace('tip.m', 'tool.m')
+    with pytest.raises(InertialEstimationError, match=words):
+        read_base_parameters(text, robot)
+
+
+@pytest.mark.parametrize(
+    ('name', 'words'),
+    [('tol.m', 'tool'), ('elbow.viscos', 'viscous'), ('elbw.viscous', 'elbow')],
+)
+def test_unknown_names_are_named(robot, name, words):
+    with pytest.raises(NameNotFound, match=words):
+        read_base_parameters(f'combination,value\n{name},1', robot)
+
+
+def test_a_link_that_sensors_tell_by_itself_may_be_stated(robot):
+    """The wrist sensor tells all of the tool; joint torques alone would not."""
+    stated = read_base_parameters('combination,value\ntool.Ixx,0.5', robot)
+    assert check_stated(robot, stated).verdict is Verdict.FEASIBLE
+    with pytest.raises(ModelError, match='lower'):
+        read_base_parameters('combination,value\nlower.Iyy,0.5', robot)
