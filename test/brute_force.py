@@ -124,14 +124,16 @@ def edge(robot: Robot, a: int, b: int) -> Link:
     return robot.links[b if robot.links[b].parent == a else a]
 
 
-def distances(robot: Robot, start: int) -> list[int]:
-    """Return the number of joints and sensors between a link and every other one."""
-    found = {start: 0}
+def distances(robot: Robot, start: int) -> list[tuple[int, int]]:
+    """Return the number of joints and that of sensors between a link and every other one."""
+    found = {start: (0, 0)}
     front = [start]
     while front:
         front = [n for k in front for n in neighbours(robot, k) if n not in found]
         for k in front:
-            found[k] = 1 + min(found[n] for n in neighbours(robot, k) if n in found)
+            n = next(n for n in neighbours(robot, k) if n in found)
+            sensor = edge(robot, k, n).joint < 0
+            found[k] = (found[n][0] + (not sensor), found[n][1] + sensor)
     return [found[k] for k in range(len(robot.links))]
 
 
@@ -143,7 +145,7 @@ def owners(robot: Robot, sources: Sequence[int]) -> list[int]:
     is nearest. Ties go to the side of the URDF root, then to the source that comes first.
     """
     roots = submodel_roots(robot, range(len(robot.ft_sensors)))
-    apart = [distances(robot, link) for link in sources]
+    apart = [[sum(steps) for steps in distances(robot, link)] for link in sources]
     owner: dict[int, int] = {}
     for k in range(len(robot.links)):
         near = [s for s, link in enumerate(sources) if roots[link] == roots[k]]
@@ -164,8 +166,23 @@ def owners(robot: Robot, sources: Sequence[int]) -> list[int]:
     return [owner[k] for k in range(len(robot.links))]
 
 
+def owners_of_motion(robot: Robot, sources: Sequence[int]) -> list[int]:
+    """
+    Return which source the motion of each link comes from where it is not measured [T 4.4.3].
+
+    The one with the least joints in between, then the least FT sensors; ties as for `owners`.
+    """
+    apart = [distances(robot, link) for link in sources]
+    owner: dict[int, int] = {}
+    for k in range(len(robot.links)):
+        least = min(steps[k] for steps in apart)
+        tied = [s for s, steps in enumerate(apart) if steps[k] == least]
+        owner[k] = _on_the_root_side(robot, k, tied, apart, owner)
+    return [owner[k] for k in range(len(robot.links))]
+
+
 def _on_the_root_side(
-    robot: Robot, k: int, tied: list[int], apart: list[list[int]], owner: dict[int, int]
+    robot: Robot, k: int, tied: list[int], apart: Sequence[Sequence], owner: dict[int, int]
 ) -> int:
     """Choose among sources that are equally near; links nearer to the root have chosen before."""
     parent = robot.links[k].parent
@@ -207,7 +224,7 @@ def body_motions(
     nothing = np.zeros(3)
 
     def nearest(link: int, known: list[int]) -> int:
-        return known[owners(robot, known)[link]]
+        return known[owners_of_motion(robot, known)[link]]
 
     def average(values: Array, rows: list[int], noise: str) -> Array:
         weights = [getattr(robot.imus[k], noise) ** -2 for k in rows]

@@ -331,6 +331,27 @@ def test_it_is_said_where_motions_come_from():
     assert 'neglected' in report_bodies(robot, BodyMotion(robot).nominal, 'zero')[0].text
 
 
+def test_across_an_ft_sensor_motions_come_unchanged(rng):
+    """It is rigid, so a gyroscope there is nearer than one behind two joints."""
+    robot = Robot.from_urdf(
+        nested_humanoid_urdf(),
+        imus=[
+            spec('near', 'upper_arm', measures='gyroscope'),
+            spec('far', 'root', measures='gyroscope'),
+            spec('acc', 'shoulder', measures='accelerometer'),
+        ],
+    )
+    rows = {r.link: r for r in report_bodies(robot, BodyMotion(robot).nominal)}
+    assert rows['shoulder'].angular_velocity == 'upper_arm, through no joint'
+    estimator = WrenchEstimator(robot, at_ends(robot))
+    sample = measured_only(robot, random_sample(robot, rng))
+    sample.velocities[robot.joint_names.index('waist')] = np.nan
+    elbow = robot.joint_names.index('elbow')
+    assert np.isfinite(estimator.update(sample).torques[elbow])
+    sample.angular_velocities[0] = sample.angular_accelerations[0] = np.nan
+    assert np.isnan(estimator.update(sample).torques[elbow])
+
+
 # Redundancy
 
 

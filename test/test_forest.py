@@ -45,8 +45,9 @@ def tree(parents, cuts=()):
     ]
 
 
-def owners(links, imu_links):
-    return assign_owners(links, [Source(f'i{k}', k, np.eye(4)) for k in imu_links])
+def owners(links, imu_links, **options):
+    sources = [Source(f'i{k}', k, np.eye(4)) for k in imu_links]
+    return assign_owners(links, sources, **options)
 
 
 CHAIN = [-1, 0, 1, 2, 3, 4, 5]
@@ -81,6 +82,25 @@ def test_the_nearest_imu_serves(parents, cuts, imus, expected):
     assert owners(tree(parents, cuts), imus) == tuple(expected)
 
 
+@pytest.mark.parametrize(
+    ('parents', 'cuts', 'imus', 'expected'),
+    [
+        # Without sensors it is the same.
+        (CHAIN, (), [5, 1], [1, 1, 1, 1, 0, 0, 0]),
+        # Link 3: one joint away across two sensors, or two joints away.
+        (CHAIN, (2, 3), [5, 0], [1, 1, 1, 1, 0, 0, 0]),
+        # Equally many joints: the sensor makes the difference, then the side of the root.
+        (CHAIN, (2, 4), [0, 6], [0, 0, 0, 0, 1, 1, 1]),
+        (CHAIN, (1, 4), [6, 0], [1, 1, 1, 1, 0, 0, 0]),
+        (CHAIN, (4,), [2, 6], [0, 0, 0, 0, 0, 1, 1]),
+        # A source on a link serves it, though another is joined rigidly.
+        (CHAIN, (1, 2, 3), [1, 3], [0, 0, 0, 1, 1, 1, 1]),
+    ],
+)
+def test_of_motions_the_source_behind_the_fewest_joints_serves(parents, cuts, imus, expected):
+    assert owners(tree(parents, cuts), imus, rigid_sensors=True) == tuple(expected)
+
+
 @pytest.mark.parametrize('seed', range(60))
 def test_owners_of_random_trees(seed):
     """Compare with the oracle, which walks distances instead of spreading from the IMUs."""
@@ -92,6 +112,9 @@ def test_owners_of_random_trees(seed):
     robot = _BareRobot(tree(parents, cuts))
     got = owners(robot.links, imus)
     assert list(got) == brute_force.owners(robot, imus)
+    assert_connected(robot.links, got)
+    got = owners(robot.links, imus, rigid_sensors=True)
+    assert list(got) == brute_force.owners_of_motion(robot, imus)
     assert_connected(robot.links, got)
 
 

@@ -155,6 +155,16 @@ def test_a_missing_joint_takes_what_lies_across_it(humanoid, rng):
     assert_zero(found.proper_accelerations[:, 2:])
 
 
+def test_an_imu_is_predicted_through_as_few_joints_as_can_be(rng):
+    """Across the rigid FT sensor from the shoulder, not through the elbow from the hand."""
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['hand', 'upper_arm', 'shoulder'])
+    samples = moving(robot, rng, ['root'])
+    samples.positions[:, robot.joint_names.index('elbow')] = np.nan
+    found = sensor_residuals(WrenchEstimator(robot), samples, [Contact('root')])
+    assert_zero(found.angular_velocities[:, 1:])
+    assert_zero(found.proper_accelerations[:, 1:])
+
+
 def test_what_an_imu_does_not_measure_has_no_residual(rng):
     """Nor does it predict: the head is predicted from the sole, not from the nearer hand."""
     gyroscope = LinkSensorSpec('hand', measures='gyroscope')

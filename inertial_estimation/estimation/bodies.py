@@ -304,7 +304,7 @@ def _is_array(robot: Robot, body: Body) -> bool:
 def _forest(robot: Robot, bodies: Sequence[Body], known: Sequence[int]) -> Forest:
     """Return trees rooted in the frames of bodies."""
     sources = [Source('', bodies[b].link, bodies[b].L_H_B) for b in known]
-    return build_forest(robot, sources)
+    return build_forest(robot, sources, rigid_sensors=True)
 
 
 def _origins(

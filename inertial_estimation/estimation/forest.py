@@ -70,7 +70,9 @@ class Forest:
     """For each link the joints between it and the root of its tree."""
 
 
-def build_forest(robot: Robot, sources: Sequence[Source]) -> Forest:
+def build_forest(
+    robot: Robot, sources: Sequence[Source], *, rigid_sensors: bool = False
+) -> Forest:
     """
     Build one tree of links for each source.
 
@@ -80,22 +82,25 @@ def build_forest(robot: Robot, sources: Sequence[Source]) -> Forest:
         Links, joints, FT sensors and inertial parameters.
     sources : sequence of Source
         At least one. A source that serves no link still has its (empty) tree.
+    rigid_sensors : bool, optional
+        Choose the source of each link by the joints in between, as in `assign_owners`.
 
     Returns
     -------
     Forest
 
     """
-    return _ForestBuilder(robot, sources).build()
+    owner = assign_owners(robot.links, sources, rigid_sensors=rigid_sensors)
+    return _ForestBuilder(robot, sources, owner).build()
 
 
 class _ForestBuilder:
     """Walks each tree from its source and keeps the books."""
 
-    def __init__(self, robot: Robot, sources: Sequence[Source]) -> None:
+    def __init__(self, robot: Robot, sources: Sequence[Source], owner: tuple[int, ...]) -> None:
         self.robot = robot
         self.sources = sources
-        self.owner = assign_owners(robot.links, sources)
+        self.owner = owner
         self.children: list[list[int]] = [[] for _ in robot.links]
         for k, link in enumerate(robot.links):
             if link.parent >= 0:

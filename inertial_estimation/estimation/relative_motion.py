@@ -134,7 +134,8 @@ def _sources(robot: Robot) -> Indices:
         if not others:
             continue
         sources = [Source(robot.imus[m].name, robot.imus[m].link, np.eye(4)) for m in others]
-        found[k] = others[assign_owners(robot.links, sources)[imu.link]]
+        owners = assign_owners(robot.links, sources, rigid_sensors=True)
+        found[k] = others[owners[imu.link]]
     return found
 
 

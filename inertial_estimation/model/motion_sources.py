@@ -27,13 +27,16 @@ class Source:
     """Pose of the frame in the link, shape (4, 4) [m]."""
 
 
-def assign_owners(links: Sequence[Link], sources: Sequence[Source]) -> tuple[int, ...]:
+def assign_owners(
+    links: Sequence[Link], sources: Sequence[Source], *, rigid_sensors: bool = False
+) -> tuple[int, ...]:
     """
     Give each link to the source that is nearest in the tree.
 
     The thesis leaves the choice open [T section 4.4.4]. Ties go to the side of the URDF root, and
     then to the source listed first; no link is served across an FT sensor unless its submodel has
-    no source.
+    no source, so that wrenches rest on what is near. Where only motions count an FT sensor is
+    rigid: no border, and nearer than any joint.
 
     Parameters
     ----------
@@ -41,6 +44,8 @@ def assign_owners(links: Sequence[Link], sources: Sequence[Source]) -> tuple[int
         All links.
     sources : sequence of Source
         At least one; of several on one link the first serves.
+    rigid_sensors : bool, optional
+        Count joints; FT sensors only where joints are as many.
 
     Returns
     -------
@@ -48,6 +53,8 @@ def assign_owners(links: Sequence[Link], sources: Sequence[Source]) -> tuple[int
         Index of the source of each link.
 
     """
+    # More than all FT sensors of the robot together.
+    joint_step = len(links) if rigid_sensors else 1
     owner = [-1] * len(links)
     distance = [0] * len(links)
     neighbours: list[list[tuple[int, bool, bool]]] = [[] for _ in links]
@@ -57,7 +64,7 @@ def assign_owners(links: Sequence[Link], sources: Sequence[Source]) -> tuple[int
             neighbours[link.parent].append((k, False, across))
             neighbours[k].append((link.parent, True, across))
     heap = [(0, False, source.link, s) for s, source in enumerate(sources)]
-    for across_sensors in (False, True):
+    for across_sensors in (True,) if rigid_sensors else (False, True):
         heapq.heapify(heap)
         while heap:
             d, _, k, s = heapq.heappop(heap)
@@ -67,7 +74,8 @@ def assign_owners(links: Sequence[Link], sources: Sequence[Source]) -> tuple[int
                 owner[k], distance[k] = s, d
             for other, upwards, across in neighbours[k]:
                 if owner[other] < 0 and (across_sensors or not across):
-                    heapq.heappush(heap, (d + 1, upwards, other, s))
+                    step = 1 if across else joint_step
+                    heapq.heappush(heap, (d + step, upwards, other, s))
         heap = [(distance[k], False, k, s) for k, s in enumerate(owner) if s >= 0]
     return tuple(owner)
 
