@@ -358,3 +358,11 @@ def test_names_that_follow_each_other_are_cut_short() -> None:
     assert str(Names.of('dcba', order)) == 'd, c, b, a'
     assert str(Names.of('abcd')) == 'a, b, c, d'
     assert str(Names.of('', order)) == ''
+
+
+def test_help_says_what_the_exit_code_means(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(['check', '--help'])
+    said = ' '.join(capsys.readouterr().out.split())
+    assert 'Exit code: 0 the node would start with this robot' in said
+    assert '1 it would refuse them, and the last line says why' in said

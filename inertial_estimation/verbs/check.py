@@ -34,7 +34,8 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     verb.description = (
         'what the package makes of a robot description. Exit code: 0 the node would start with '
-        'it, 1 it would refuse it and the last line says why, 2 the call was wrong'
+        'this robot, these IMUs or fixed link and these contacts; 1 it would refuse them, and the '
+        'last line says why; 2 the call was wrong'
     )
     verb.add_argument('urdf', metavar='URDF', help='robot description file')
     verb.add_argument(
