@@ -15,9 +15,9 @@ from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import (
     BaseParameters,
     conditioning_order,
-    parse_combination,
     unexcited_directions,
 )
+from inertial_estimation.model.combinations import parse_combination
 from inertial_estimation.model.identifiable import (
     Rows,
     excitable,

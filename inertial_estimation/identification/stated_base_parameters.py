@@ -31,7 +31,8 @@ from inertial_estimation.identification.feasibility import (
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term, Unknowns
-from inertial_estimation.model.base_parameters import BaseParameters, parse_combination
+from inertial_estimation.model.base_parameters import BaseParameters
+from inertial_estimation.model.combinations import parse_combination
 from inertial_estimation.model.identifiable import structural_null_space
 from inertial_estimation.model.robot import Robot
 

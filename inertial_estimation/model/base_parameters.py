@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import InertialEstimationError, NameNotFound, ShapeError
+from inertial_estimation.model.combinations import parse_combination, written_term
 from inertial_estimation.table import Table
 
 Array = NDArray[np.float64]
@@ -197,7 +198,8 @@ class BaseParameters:
         found = []
         for kept, row in zip(self.independent.tolist(), self.grouping, strict=True):
             others = [k for k in np.flatnonzero(np.abs(row) > SHOWN).tolist() if k != kept]
-            found.append(names[kept] + ''.join(_term(row[k], names[k]) for k in others))
+            terms = (written_term(row[k], names[k]) for k in others)
+            found.append(' '.join([names[kept], *terms]))
         return found
 
     def table(self, names: Sequence[str], values: Array | None = None) -> Table:
@@ -261,47 +263,6 @@ class BaseParameters:
         return cls(np.array(independent, dtype=np.intp), grouping)
 
 
-def parse_combination(text: str) -> dict[str, float]:
-    """
-    Return the factor of each name of a linear combination.
-
-    Parameters
-    ----------
-    text : str
-        As ``a - 1.1 b + 0.3 (c + d)``.
-
-    Returns
-    -------
-    dict of str to float
-
-    Raises
-    ------
-    InertialEstimationError
-        If it is not of that form.
-
-    """
-    found: dict[str, float] = {}
-    outer, sign, factor = 1.0, 1.0, 1.0
-    wants_name = True
-    for token in text.replace('(', ' ( ').replace(')', ' ) ').split():
-        if token in '+-':
-            sign, factor, wants_name = (1.0 if token == '+' else -1.0), 1.0, True
-        elif token == '(':
-            outer, sign, factor = sign * factor, 1.0, 1.0
-        elif token == ')':
-            outer = 1.0
-        elif _is_number(token):
-            factor = float(token)
-        elif not wants_name:
-            raise InertialEstimationError(f"'{text}' lacks a sign before '{token}'")
-        else:
-            found[token] = found.get(token, 0.0) + outer * sign * factor
-            sign, factor, wants_name = 1.0, 1.0, False
-    if not found or wants_name:
-        raise InertialEstimationError(f"'{text}' is no combination such as 'a - 1.1 (b + c)'")
-    return found
-
-
 def unexcited_directions(Y: Array, tolerance: float = EXCITED) -> Array:
     """
     Return the directions that measured rows say nothing of.
@@ -361,18 +322,3 @@ def _last_independent_rows(directions: Array, order: NDArray[np.intp]) -> list[i
         if len(found) == directions.shape[1]:
             break
     return found
-
-
-def _term(factor: float, name: str) -> str:
-    """Return a further term of a combination."""
-    size = f'{abs(factor):.9g} ' if abs(abs(factor) - 1.0) > SHOWN else ''
-    return f' {"-" if factor < 0 else "+"} {size}{name}'
-
-
-def _is_number(token: str) -> bool:
-    """Return whether a word is a number."""
-    try:
-        float(token)
-    except ValueError:
-        return False
-    return True
