@@ -3,8 +3,9 @@
 """
 Priors from a robot description: what solvers ask for is a body with volume for every link.
 
-Descriptions hold links without mass, points and sticks. These are widened to small bodies that
-say next to nothing beside rows; a description that holds the impossible is refused.
+Descriptions hold links without mass, points and sticks, and inertias that break the triangle
+inequality because somebody rounded or guessed them. Their second moments are raised to those of
+a small ball, which says next to nothing beside rows; the impossible is refused.
 """
 
 from __future__ import annotations
@@ -15,21 +16,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
+from inertial_estimation.model.inertia import consistency_margin
 
 Array = NDArray[np.float64]
 
 SMALLEST_MASS = 1e-3
 """Mass that a link without one gets [kg]."""
 SMALLEST_RADIUS = 5e-3
-"""Radius of the ball that a point or stick is widened by [m]; a link without mass becomes it."""
-SINGULAR = 1e-9
-"""Eigenvalues of the pseudo-inertia within this share of the largest count as zero."""
+"""Radius of the ball whose second moments every link has at least [m]."""
+ROUND_OFF = 1e-9
+"""Negative moments of inertia within this share of those about the link's origin count as zero."""
 
 
 def widened(names: Sequence[str], parameters: Array) -> tuple[Array, tuple[str, ...]]:
     """
     Return a prior that is strictly fully physically consistent.
+
+    Every principal second moment of mass about the centre of mass, m r^2 / 5 for a ball, is
+    raised to at least that of a ball of `SMALLEST_RADIUS` and of the link's mass; mass and centre
+    of mass stay. A link without mass becomes that ball at its origin, with `SMALLEST_MASS`.
 
     Parameters
     ----------
@@ -41,7 +46,7 @@ def widened(names: Sequence[str], parameters: Array) -> tuple[Array, tuple[str, 
     Returns
     -------
     parameters : ndarray, shape (n_links, 10)
-        The same but for points, sticks and links without mass.
+        The same but for links with a smaller moment.
     changed : tuple of str
         Names of those.
 
@@ -50,38 +55,60 @@ def widened(names: Sequence[str], parameters: Array) -> tuple[Array, tuple[str, 
     ShapeError
         If there are not ten parameters for each name.
     ModelError
-        If the inertia of a link is impossible: negative, or NaN.
+        If something is NaN, or a mass or a moment of inertia about the centre of mass is
+        negative.
 
     """
     if parameters.shape != (len(names), 10):
         raise ShapeError('parameters', (len(names), 10), parameters.shape)
-    if not np.isfinite(parameters).all():
-        bad = [n for n, row in zip(names, parameters, strict=True) if not np.isfinite(row).all()]
-        raise ModelError(f'the prior of {", ".join(bad)} holds NaN or infinity')
-    eigenvalues = np.linalg.eigvalsh(pseudo_inertia(parameters))
-    limits = SINGULAR * np.abs(eigenvalues).max(axis=-1)
-    smallest = eigenvalues[:, 0]
-    impossible = [
-        f'{name} ({value:.2g})'
-        for name, value, limit in zip(names, smallest, limits, strict=True)
-        if value < -limit
-    ]
-    if impossible:
-        raise ModelError(
-            'no body has the prior of these links (smallest eigenvalue of the pseudo-inertia): '
-            f'{", ".join(impossible)}; mend their inertials in the robot description'
-        )
-    thin = smallest <= limits
-    found = np.where(thin[:, None], parameters + _ball(parameters[:, 0]), parameters)
+    rows = [_widened(name, row) for name, row in zip(names, parameters, strict=True)]
+    found = np.array(rows).reshape(len(names), 10)
     assert (consistency_margin(found) > 0).all()
-    return found, tuple(name for name, is_thin in zip(names, thin, strict=True) if is_thin)
+    same = [np.array_equal(a, b) for a, b in zip(found, parameters, strict=True)]
+    return found, tuple(name for name, is_same in zip(names, same, strict=True) if not is_same)
 
 
-def _ball(masses: Array) -> Array:
-    """Return what widens bodies of some masses: the inertia of a ball, and a mass if none."""
-    added = np.zeros((len(masses), 10))
-    added[:, 0] = np.where(masses > 0, 0.0, SMALLEST_MASS)
-    total = np.maximum(masses, SMALLEST_MASS)
-    for diagonal in (4, 6, 9):
-        added[:, diagonal] = 0.4 * total * SMALLEST_RADIUS**2
-    return added
+def _widened(name: str, parameters: Array) -> Array:
+    """Return the parameters of one link, (10,); the same ones where nothing is too small."""
+    if not np.isfinite(parameters).all():
+        raise _impossible(name, 'holds NaN or infinity')
+    mass, first = parameters[0], parameters[1:4]
+    if mass < 0:
+        raise _impossible(name, f'has a mass of {mass:g} kg')
+    if not mass and first.any():
+        raise _impossible(name, 'has a first moment but no mass')
+    center = first / mass if mass else np.zeros(3)
+    about_origin = _tensor(parameters)
+    inertia = about_origin - mass * _point(center)
+    least = np.linalg.eigvalsh(inertia)[0]
+    if least < -ROUND_OFF * np.linalg.norm(about_origin):
+        raise _impossible(
+            name, f'has a moment of inertia of {least:.3g} kg m^2 about its centre of mass'
+        )
+    moments, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
+    total = mass or SMALLEST_MASS
+    floor = total * SMALLEST_RADIUS**2 / 5
+    if mass and moments[0] >= floor:
+        return parameters
+    second = (axes * np.maximum(moments, floor)) @ axes.T
+    inertia = np.trace(second) * np.eye(3) - second + total * _point(center)
+    return np.array([total, *first, *inertia[np.tril_indices(3)]])
+
+
+def _tensor(parameters: Array) -> Array:
+    """Return the inertia tensor of parameters, (3, 3)."""
+    xx, xy, yy, xz, yz, zz = parameters[4:]
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def _point(p: Array) -> Array:
+    """Return the inertia tensor of one kilogram at a point, (3, 3)."""
+    return float(p @ p) * np.eye(3) - np.outer(p, p)
+
+
+def _impossible(name: str, why: str) -> ModelError:
+    """Return what to say of a prior that nobody can mean."""
+    return ModelError(
+        f"the prior of '{name}' {why}, which no body has; mend its inertial in the robot "
+        'description'
+    )
