@@ -19,10 +19,10 @@ from inertial_estimation.building import build_assembler, build_contact_stream
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.touch_rhythm import TouchRhythm
 from inertial_estimation.logs.assumed import AssumedWatch, ReportedJoint
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.feed import Feed, resolve
-from inertial_estimation.logs.touch_rhythm import TouchRhythm
 from inertial_estimation.logs.touches import Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, Sample, SampleBatch
@@ -257,6 +257,6 @@ class _Gathering:
             origin_ns or self.samples[0].stamp_ns,
             self.assembler.statistics(),
             self._watch.found,
-            Touches.of(self._felt, problems, self._rhythm.lapses),
+            Touches.of(self._felt, problems, self._rhythm.ever_slow),
             self.assembler.rates(),
         )

@@ -38,9 +38,9 @@ from inertial_estimation.logs.wording import (
     lack_of_reference,
     warn_of_deviations,
     warn_of_doubts,
-    warn_of_lapses,
     warn_of_nothing_judged,
     warn_of_reported,
+    warn_of_slow_senders,
     warn_of_support,
     warn_of_touches,
 )
@@ -132,7 +132,9 @@ def _warnings(
         warn_of_doubts(offsets.doubts, offsets.support),
         warn_of_support(support),
         warn_of_touches(touches.problems if touches else {}),
-        warn_of_lapses(touches.lapses if touches else ()),
+        warn_of_slow_senders(
+            touches.slow_senders if touches else (), replay.settings.contact_timeout
+        ),
         warn_of_deviations(replay.deviations.lack if replay.deviations else ''),
         *check_warnings(checks),
     )

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.touch_rhythm import SlowSender
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.logs.touch_rhythm import Lapse
 from inertial_estimation.sample import SampleBatch
 
 Indices = NDArray[np.intp]
@@ -33,15 +33,15 @@ class Touches:
     """Which of them each sample has, shape (n,)."""
     problems: Mapping[str, int] = field(default_factory=dict)
     """Messages that could not be used, by reason."""
-    lapses: tuple[Lapse, ...] = ()
-    """Touches that end and begin again at the period of their sender."""
+    slow_senders: tuple[SlowSender, ...] = ()
+    """Whose touches end and begin again at their period."""
 
     @classmethod
     def of(
         cls,
         found: Sequence[Contacts],
         problems: Mapping[str, int],
-        lapses: tuple[Lapse, ...] = (),
+        slow_senders: tuple[SlowSender, ...] = (),
     ) -> Touches:
         """
         Return what was felt.
@@ -52,7 +52,7 @@ class Touches:
             For each sample, from `ContactStream.at`.
         problems : mapping of str to int
             Messages that could not be used, by reason.
-        lapses : tuple of Lapse
+        slow_senders : tuple of SlowSender
             From a `TouchRhythm`.
 
         Returns
@@ -62,7 +62,7 @@ class Touches:
         """
         numbers: dict[Contacts, int] = {(): 0}
         rows = [numbers.setdefault(contacts, len(numbers)) for contacts in found]
-        return cls(tuple(numbers), np.array(rows, dtype=np.intp), dict(problems), lapses)
+        return cls(tuple(numbers), np.array(rows, dtype=np.intp), dict(problems), slow_senders)
 
     def take(self, samples: Indices) -> Touches:
         """

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.estimation.touch_rhythm import SlowSender
 from inertial_estimation.logs.assumed import ReportedJoint
 from inertial_estimation.logs.comparison import speaking
 from inertial_estimation.logs.figures import SupportDoubt, SupportReport, TorqueReport
-from inertial_estimation.logs.touch_rhythm import Lapse
 from inertial_estimation.sample import Array
 
 Mask = NDArray[np.bool_]
@@ -165,14 +165,16 @@ def warn_of_touches(problems: Mapping[str, int]) -> str:
     return f'points of the contacts topic that are not used: {listed}'
 
 
-def warn_of_lapses(lapses: Sequence[Lapse]) -> str:
+def warn_of_slow_senders(senders: Sequence[SlowSender], timeout: float) -> str:
     """
     Say that senders of touches are slower than the timeout.
 
     Parameters
     ----------
-    lapses : sequence of Lapse
+    senders : sequence of SlowSender
         From a `TouchRhythm`.
+    timeout : float
+        After which a touch is over [s].
 
     Returns
     -------
@@ -181,11 +183,11 @@ def warn_of_lapses(lapses: Sequence[Lapse]) -> str:
 
     """
     found = [
-        f'{lapse.frame} ({lapse.n_gaps} times, every {lapse.period_s:.3g} s)' for lapse in lapses
+        f'{sender.frame} ({sender.n_gaps} times, every {sender.period:.3g} s)'
+        for sender in senders
     ]
     if not found:
         return ''
-    timeout = max(lapse.timeout_s for lapse in lapses)
     return (
         f'touches lapse and come back at the period of their sender: {", ".join(found)}; in '
         f'between the default contacts stand. Set contact_timeout ({timeout:.3g} s) above that '

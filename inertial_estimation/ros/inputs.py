@@ -20,10 +20,10 @@ from inertial_estimation.building import accepted_frame_ids
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.contact_stream import ContactStream
+from inertial_estimation.estimation.touch_rhythm import TouchRhythm
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.executors import PolledGroup
 from inertial_estimation.ros.sources import Source
-from inertial_estimation.ros.touch_rhythm import TouchRhythm
 from inertial_estimation.sample import Sample
 from inertial_estimation.streams.assembler import SampleAssembler
 

@@ -108,7 +108,7 @@ class SourceReports:
     ) -> Task:
         """Return the state of the topic of the points that are felt."""
         rhythm = self._inputs.touch_rhythm
-        slow = [] if sample is None else rhythm.slow_senders(sample.stamp_ns)
+        slow = () if sample is None else rhythm.slow_now(sample.stamp_ns)
         return contacts_task(source, self._contacts.statistics(), problems, slow, rhythm.timeout)
 
     def _delivers(self, source: Source, sample: Sample | None) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from inertial_estimation.estimation.contact_stream import ContactStatistics
+from inertial_estimation.estimation.touch_rhythm import SlowSender
 from inertial_estimation.ros.diagnostics import ERROR, OK, WARN, Task, milliseconds
 from inertial_estimation.ros.sources import Source
-from inertial_estimation.ros.touch_rhythm import SlowSender
 from inertial_estimation.sample import SensorState
 from inertial_estimation.streams.stream import StreamStatistics
 
