@@ -172,6 +172,20 @@ def test_bounds_of_table_7_hold(estimates):
         assert (mc >= m * lower - 1e-5).all() and (mc <= m * upper + 1e-5).all()
 
 
+def test_fits_without_bounds_may_be_heavy_and_say_so(data):
+    information = Information.of(data.W, data.torques)
+    notes = []
+    for everything in (False, True):
+        problem = Problem.of(
+            wam7.unknowns(), information, wam7.cad_parameters(), bounds=bounds(everything)
+        )
+        found = solve_semidefinite(problem, prior=PriorTerm.NONE)
+        assert found.consistent
+        notes.append(' '.join(found.notes))
+    assert 'heavy' in notes[0]
+    assert 'heavy' not in notes[1]
+
+
 def test_the_fit_does_not_depend_on_the_columns_but_the_correction_does(data):
     unknowns, cad = wam7.unknowns(), wam7.cad_parameters()
     fits, corrections = [], []

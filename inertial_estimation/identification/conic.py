@@ -101,7 +101,7 @@ def minimise(
     Raises
     ------
     InertialEstimationError
-        If Clarabel is not installed.
+        If Clarabel is not installed, or fails without an answer.
 
     """
     from scipy.sparse import csc_array, vstack
@@ -124,13 +124,19 @@ def minimise(
     seconds = perf_counter() - started
     ends = np.cumsum([len(block.h) for block in blocks])[:-1]
     status = str(found.status)
+    feasible = 'PrimalInfeasible' not in status
+    if feasible and not np.isfinite(found.x).all():
+        raise InertialEstimationError(
+            f"the cone solver ended with '{status}' and no answer: are rows or bounds of sizes "
+            'that no robot has?'
+        )
     return ConicSolution(
         x=np.array(found.x),
         slacks=tuple(np.split(np.array(found.s), ends)),
         multipliers=tuple(np.split(np.array(found.z), ends)),
         value=float(found.obj_val),
         dual_value=float(found.obj_val_dual),
-        feasible='PrimalInfeasible' not in status,
+        feasible=feasible,
         grade=_GRADES.get(status, Grade.INACCURATE),
         iterations=int(found.iterations),
         solve_time=seconds,

@@ -82,6 +82,8 @@ class BaseParameterCheck:
     """Euclidean, to the nearest ones."""
     x: Array
     """Unknowns that have the nearest base parameters, one choice of many, shape (n,)."""
+    grade: Grade
+    """How the search for them ended."""
 
 
 def check_base_parameters(
@@ -141,10 +143,13 @@ def check_base_parameters(
     if rounding is None and verdict is Verdict.FEASIBLE and widest >= margin:
         x, nearest = cone.sizes * solution.x[:-1], values
     else:
-        x = _nearest(cone, wanted, margin)
+        solution = _nearest(cone, wanted, margin)
+        x = cone.sizes * solution.x[:-1]
         nearest = base.of(x)
     distance = float(np.linalg.norm(nearest - values))
-    return BaseParameterCheck(verdict, consistency, widest, certificate, nearest, distance, x)
+    return BaseParameterCheck(
+        verdict, consistency, widest, certificate, nearest, distance, x, solution.grade
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,8 +245,8 @@ def _widest(cone: _Cone, wanted: _Wanted) -> tuple[float, ConicSolution]:
     return (float(solution.x[-1]) if solution.feasible else -np.inf), solution
 
 
-def _nearest(cone: _Cone, wanted: _Wanted, margin: float) -> Array:
-    """Return unknowns whose base parameters are nearest to the given ones [S 55]."""
+def _nearest(cone: _Cone, wanted: _Wanted, margin: float) -> ConicSolution:
+    """Return the unknowns whose base parameters are nearest to the given ones [S 55]."""
     from scipy.sparse import csc_array
 
     n = len(cone.sizes) + 1
@@ -258,7 +263,7 @@ def _nearest(cone: _Cone, wanted: _Wanted, margin: float) -> Array:
             'no bodies are within the bounds, whatever the base parameters: '
             f'{", ".join(cone.bounds.names)}'
         )
-    return np.asarray(cone.sizes * solution.x[:-1])
+    return solution
 
 
 def _verdict(widest: float, solution: ConicSolution, values: Array) -> Verdict:

@@ -43,6 +43,8 @@ Array = NDArray[np.float64]
 
 MARGIN = 1e-6
 """A pseudo-inertia is to exceed this share of the prior's."""
+HUGE = 3.0
+"""A link as heavy as so many robots of the prior is not what anybody means."""
 EDGE = 1e-4
 """A link this near to the margin, as a share of the prior, is held by it."""
 GAP = 1e-5
@@ -242,7 +244,7 @@ def _extra_scales(problem: Problem) -> Array:
 
 
 def _notes(problem: Problem, x: Array, consistency: Consistency, margin: float) -> tuple[str, ...]:
-    """Return which links are bodies only just, and which are none."""
+    """Return which links are bodies only just, which are none, and which are huge."""
     whiten = np.linalg.inv(np.linalg.cholesky(consistency.matrix(problem.prior)))
     found = consistency.matrix(problem.unknowns.split(x)[0])
     shares = np.linalg.eigvalsh(whiten @ found @ np.swapaxes(whiten, -1, -2))[:, 0]
@@ -252,6 +254,11 @@ def _notes(problem: Problem, x: Array, consistency: Consistency, margin: float) 
     impossible = links[Consistency.FULL.margins(problem.unknowns.split(x)[0]) <= 0]
     if len(impossible):
         notes.append(f'no body could exist that is like: {", ".join(impossible)}')
+    masses = problem.unknowns.split(x)[0][:, 0]
+    huge = links[masses > HUGE * problem.prior[:, 0].sum()]
+    if len(huge):
+        names = ', '.join(huge)
+        notes.append(f'each as heavy as {HUGE:g} robots: {names}; bounds or a prior help')
     return tuple(notes)
 
 
