@@ -16,6 +16,7 @@ from inertial_estimation.identification.mass_points import solve_mass_points
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.quadratic_priors import solve_euclidean, solve_pullback
 from inertial_estimation.identification.result import Identification
+from inertial_estimation.identification.semidefinite import solve_semidefinite
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,14 @@ SOLVERS: Mapping[str, Method] = MappingProxyType(
         'manifold': Method(
             solve_manifold,
             'mass, centre, principal axes and moments; consistent whenever it is stopped',
+            consistent=True,
+            invariant=True,
+            weighted=True,
+            exactness=1e-8,
+        ),
+        'semidefinite': Method(
+            solve_semidefinite,
+            'quadratic prior, bodies as matrix inequalities, all bounds',
             consistent=True,
             invariant=True,
             weighted=True,
