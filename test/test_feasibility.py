@@ -140,6 +140,18 @@ def test_random_bodies_are_feasible_for_both_cones(table1, rng):
             np.testing.assert_allclose(table1.base.of(found.x), values, atol=SOLVER)
 
 
+def test_what_is_on_the_boundary_is_not_decided():
+    """A point mass: no volume, and nothing wrong with it either."""
+    unknowns = Unknowns(('link',))
+    base = BaseParameters(np.arange(10), np.eye(10))
+    point = np.array([2.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.5])
+    found = check_base_parameters(base, point, unknowns)
+    assert found.verdict is Verdict.UNDECIDED
+    assert found.certificate is None
+    assert 0 < found.distance < 1e-4
+    assert FULL.margins(found.x) > 0
+
+
 def test_printed_digits_may_decide(table1):
     values = table1.values('beta_t1')
     exact = check_base_parameters(table1.base, values, table1.unknowns)

@@ -6,13 +6,14 @@ Consistent fits within bounds, by their optimality and against published solutio
 Not covered: what all solvers have in common, see `test_solver_contract`; how long it takes.
 """
 
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from conftest import SHARED
 
-from inertial_estimation.errors import ModelError
+from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.identification.cones import Consistency, matrix, vector
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
@@ -247,6 +248,12 @@ def test_bad_input_is_refused(problem):
     singular[1, 4:] = 0.0
     with pytest.raises(ModelError, match=problem.unknowns.links[1]):
         solve_semidefinite(replace(problem, prior=singular))
+
+
+def test_without_the_solver_the_error_says_what_to_install(problem, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'clarabel', None)
+    with pytest.raises(InertialEstimationError, match='pip install clarabel'):
+        solve_semidefinite(problem)
 
 
 def test_a_spent_budget_is_said(problem):

@@ -101,42 +101,29 @@ def minimise(
     Raises
     ------
     InertialEstimationError
-        If Clarabel is not installed, or fails without an answer.
+        If Clarabel is not installed.
 
     """
     from scipy.sparse import csc_array, vstack
 
     clarabel = _library()
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.max_iter = MAX_ITERATIONS
-    settings.time_limit = time_limit
-    settings.max_threads = 1
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
-    # Presolve drops rows; chordal decomposition finds nothing in cones of four.
-    settings.presolve_enable = settings.chordal_decomposition_enable = False
     rows = csc_array(vstack([block.G for block in blocks], format='csc'))
     offsets = np.concatenate([block.h for block in blocks])
     cones = [_cone(clarabel, block) for block in blocks]
+    settings = _settings(clarabel, tolerance, time_limit)
     started = perf_counter()
     solver = clarabel.DefaultSolver(csc_array(P), q, -rows, offsets, cones, settings)
     found = solver.solve()
     seconds = perf_counter() - started
     ends = np.cumsum([len(block.h) for block in blocks])[:-1]
     status = str(found.status)
-    feasible = 'PrimalInfeasible' not in status
-    if feasible and not np.isfinite(found.x).all():
-        raise InertialEstimationError(
-            f"the cone solver ended with '{status}' and no answer: are rows or bounds of sizes "
-            'that no robot has?'
-        )
     return ConicSolution(
         x=np.array(found.x),
         slacks=tuple(np.split(np.array(found.s), ends)),
         multipliers=tuple(np.split(np.array(found.z), ends)),
         value=float(found.obj_val),
         dual_value=float(found.obj_val_dual),
-        feasible=feasible,
+        feasible='PrimalInfeasible' not in status,
         grade=_GRADES.get(status, Grade.INACCURATE),
         iterations=int(found.iterations),
         solve_time=seconds,
@@ -158,6 +145,19 @@ def _library() -> ModuleType:
         raise InertialEstimationError(
             f"matrix inequalities need the package 'clarabel' ({error}): pip install clarabel"
         ) from error
+
+
+def _settings(clarabel: ModuleType, tolerance: float, time_limit: float) -> object:
+    """Return how to solve: on one thread, and without looking for structure that is not there."""
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_iter = MAX_ITERATIONS
+    settings.time_limit = time_limit
+    settings.max_threads = 1
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+    # Presolve drops rows, and with them multipliers.
+    settings.presolve_enable = settings.chordal_decomposition_enable = False
+    return settings
 
 
 def _cone(clarabel: ModuleType, block: Block) -> object:
