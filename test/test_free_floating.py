@@ -31,10 +31,12 @@ from inertial_estimation.model.representations import (
     convert_acceleration,
     proper_acceleration,
 )
+from inertial_estimation.model.rigid_body import spatial_inertia
 from inertial_estimation.model.robot import Robot
 
 LEFT, RIGHT, MIXED, SENSOR = Representation
 ROUND_OFF = 1e-11  # of sums over some ten bodies of products of numbers up to hundreds
+LAST_DIGITS = 1e-14  # two bodies of some kg, no differences of large numbers
 DIFFERENCE = 1e-6  # of central differences of numbers up to hundreds
 ALL_VARIABLES = [
     (name, link, form)
@@ -352,11 +354,25 @@ def test_the_dynamics_are_linear_in_parameters_of_any_kind(sign, nested_humanoid
     assert_near(got, expected, ROUND_OFF * 10)
 
 
-def test_a_first_moment_without_mass_is_told(two_link):
+@pytest.mark.parametrize('mass', [0.0, 1e-9, -1e-12])
+def test_a_first_moment_without_mass_is_told(mass, two_link):
     parameters = two_link.parameters.copy()
-    parameters[1, 0] = 0.0
-    with pytest.raises(ModelError, match='elbow'):
+    parameters[1, 0] = mass
+    with pytest.raises(ModelError, match="'elbow' carries .* masses that do not cancel"):
         FreeFloating(two_link.with_parameters(parameters))
+
+
+@pytest.mark.parametrize('mass', [1e-3, 1e-6, -1e-6])
+def test_small_masses_with_large_first_moments_cost_no_digits(mass, two_link, rng):
+    parameters = two_link.parameters.copy()
+    parameters[1] = mass, 0.1, -0.2, 0.3, *parameters[1, 4:]
+    state = random_state(two_link.with_parameters(parameters), rng)
+    of_arm = spatial_inertia(parameters[1])
+    J = state.jacobian('arm', state.equations('', LEFT), LEFT)
+    of_body = np.zeros((7, 7))
+    of_body[:6, :6] = spatial_inertia(parameters[0])
+    got = state.equations('', LEFT).mass_matrix
+    np.testing.assert_allclose(got, of_body + J.T @ of_arm @ J, rtol=0, atol=LAST_DIGITS)
 
 
 def test_a_robot_of_one_link_is_a_rigid_body(rng):

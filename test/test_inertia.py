@@ -11,6 +11,7 @@ import pytest
 
 from inertial_estimation.model.inertia import (
     consistency_margin,
+    first_moment_complaint,
     inertia_complaint,
     pseudo_inertia,
 )
@@ -77,3 +78,26 @@ def test_complaints(changes, complaint):
     for index, value in changes.items():
         parameters[index] = value
     assert complaint in inertia_complaint(parameters)
+
+
+@pytest.mark.parametrize(
+    ('mass', 'moment', 'largest', 'said'),
+    [
+        (0.0, 0.0, 1.0, ''),
+        (0.0, 1e-300, 1.0, 'no mass'),
+        (0.0, 0.1, 1.0, 'no mass'),
+        (1e-300, 0.0, 1.0, ''),
+        # A centre of mass 10 km away, of a body that would not be noticed there.
+        (1e-20, 1e-16, 1.0, ''),
+        (1e-4, 0.1, 1.0, ''),
+        (-1e-4, 0.1, 1.0, ''),
+        # 0.01 / 1e-9 is beyond a million, unless a robot is that heavy.
+        (1e-9, 0.1, 1.0, 'a mass of 1e-09 kg: with the centre of mass 1e+08 m away'),
+        (-1e-9, 0.1, 1.0, 'a mass of -1e-09 kg'),
+        (1e-9, 0.1, 20.0, ''),
+    ],
+)
+def test_a_centre_of_mass_must_not_be_too_far_away(mass, moment, largest, said):
+    parameters = np.array([mass, 0.0, moment, 0.0, *np.ones(6)])
+    complaint = first_moment_complaint(parameters, largest)
+    assert said in complaint and bool(said) == bool(complaint)

@@ -602,7 +602,9 @@ def test_numbers_out_of_range(numbers, complaint):
     [
         ({4: np.nan}, "'arm'.*not finite"),
         ({0: np.inf}, "'arm'.*not finite"),
-        ({0: 0.0}, "'arm' has a first moment but no mass"),
+        ({0: 0.0}, "'arm' has a first moment of .* but no mass; give it a mass"),
+        ({0: 1e-9}, "'arm' has a first moment of .* a mass of 1e-09 kg: .* digits"),
+        ({0: -1e-9}, "'arm' has a first moment of .* a mass of -1e-09 kg: .* digits"),
     ],
 )
 def test_parameters_that_cannot_be_used(change, complaint):

@@ -8,6 +8,7 @@ import numpy as np
 
 from inertial_estimation.errors import InertialEstimationError, ModelError, ShapeError
 from inertial_estimation.model.arguments import check_kind
+from inertial_estimation.model.inertia import first_moment_complaint
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 
@@ -158,8 +159,14 @@ def check_parameters(robot: Robot) -> None:
         With the first such link.
 
     """
-    for name, parameters in zip(robot.link_names, robot.parameters, strict=True):
+    links = list(zip(robot.link_names, robot.parameters, strict=True))
+    for name, parameters in links:
         if not np.isfinite(parameters).all():
             raise ModelError(f"link '{name}' has inertial parameters that are not finite")
-        if parameters[0] == 0.0 and parameters[1:4].any():
-            raise ModelError(f"link '{name}' has a first moment but no mass")
+    largest = float(np.abs(robot.parameters).max())
+    for name, parameters in links:
+        complaint = first_moment_complaint(parameters, largest)
+        if complaint:
+            raise ModelError(
+                f"link '{name}' {complaint}; give it a mass, or its neighbours what it carries"
+            )

@@ -20,9 +20,12 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.arguments import check_kind, numbers
 from inertial_estimation.model.floating_state import State
-from inertial_estimation.model.pinocchio_model import free_floating_model, supports
+from inertial_estimation.model.pinocchio_model import (
+    carried_inertias,
+    free_floating_model,
+    supports,
+)
 from inertial_estimation.model.representations import Representation, convert_velocity
-from inertial_estimation.model.rigid_body import spatial_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import read_only
 from inertial_estimation.model.spatial import inverse_pose, motion_transform
@@ -48,9 +51,7 @@ class FreeFloating:
         check_kind('robot', robot, Robot, 'Robot.from_urdf(...) makes one')
         self.robot = robot
         self.model = free_floating_model(robot)
-        self.inertias = read_only(
-            spatial_inertia(np.array([i.toDynamicParameters() for i in self.model.inertias]))
-        )
+        self.inertias = read_only(carried_inertias(robot))
         self._joint_of, self._J_H_L = supports(robot)
 
     def state(

@@ -11,6 +11,14 @@ from inertial_estimation.model.arguments import numbers, stacked
 
 Array = NDArray[np.float64]
 
+FARTHEST = 1e6
+"""
+What |h|^2 / m may be at most, in units of 1 m and of the robot's largest parameter.
+
+Pinocchio holds mass, centre of mass and the inertia about it. The inertia about the link's origin
+is the small difference of numbers of that size; at the limit it keeps ten digits.
+"""
+
 
 def pseudo_inertia(parameters: Array) -> Array:
     """
@@ -84,3 +92,30 @@ def inertia_complaint(parameters: Array) -> str:
     if margin <= 0:
         return f'is not fully physically consistent (pseudo-inertia eigenvalue {margin:.2g})'
     return ''
+
+
+def first_moment_complaint(parameters: Array, largest: float) -> str:
+    """
+    Return why mass and first moment cannot become a centre of mass, or an empty string.
+
+    Parameters
+    ----------
+    parameters : ndarray, shape (10,)
+        As in `pseudo_inertia`, finite.
+    largest : float
+        Size of the largest parameter of the robot: what is small beside it may be off.
+
+    Returns
+    -------
+    str
+
+    """
+    mass, h = float(parameters[0]), parameters[1:4]
+    if float(h @ h) <= FARTHEST * largest * abs(mass) and (mass != 0.0 or not h.any()):
+        return ''
+    if mass == 0.0:
+        return f'has a first moment of {h} kg m but no mass'
+    return (
+        f'has a first moment of {h} kg m but a mass of {mass:g} kg: with the centre of mass '
+        f'{np.linalg.norm(h) / abs(mass):.1g} m away the digits of its inertia are lost'
+    )

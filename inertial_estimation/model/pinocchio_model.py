@@ -9,6 +9,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
+from inertial_estimation.model.inertia import first_moment_complaint
 from inertial_estimation.model.rigid_body import (
     inertia_seen_from,
     parameters_of,
@@ -79,7 +80,7 @@ def free_floating_model(robot: Robot) -> pin.Model:
     Raises
     ------
     ModelError
-        If the links that move as one have no mass but a first moment.
+        If the links that move as one have no mass, or hardly any, but a first moment.
 
     """
     model = pin.Model()
@@ -93,16 +94,39 @@ def free_floating_model(robot: Robot) -> pin.Model:
             placement = pin.SE3(J_H_L[k] @ link.P_H_L)
             name = robot.joint_names[link.joint]
             model.addJoint(int(joint_of[k]), joint_model(link.motion), placement, name)
-    M = inertia_seen_from(spatial_inertia(robot.parameters), J_H_L)
-    for joint in range(1, model.njoints):
-        parameters = parameters_of(M[joint_of == joint].sum(axis=0))
-        if parameters[0] == 0.0 and parameters[1:4].any():
+    largest = float(np.abs(robot.parameters).max())
+    for joint, M in enumerate(carried_inertias(robot)[1:], start=1):
+        parameters = parameters_of(M)
+        complaint = first_moment_complaint(parameters, largest)
+        if complaint:
             raise ModelError(
-                f"what joint '{model.names[joint]}' carries has no mass in all, but the "
-                f'first moment {parameters[1:4]} kg m; give them masses that do not cancel'
+                f"what joint '{model.names[joint]}' carries {complaint}; give its links masses "
+                'that do not cancel'
             )
         model.inertias[joint] = make_inertia(parameters)
     return model
+
+
+def carried_inertias(robot: Robot) -> Array:
+    """
+    Return the inertia that each joint of `free_floating_model` carries.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links, joints and inertial parameters.
+
+    Returns
+    -------
+    ndarray, shape (n_joints + 2, 6, 6)
+        About the origin of the joint's frame, to the last digit of the parameters; Pinocchio's
+        are by mass and centre of mass. The first row is zero, as for Pinocchio's universe.
+
+    """
+    joint_of, J_H_L = supports(robot)
+    carried = np.zeros((len(robot.joint_names) + 2, 6, 6))
+    np.add.at(carried, joint_of, inertia_seen_from(spatial_inertia(robot.parameters), J_H_L))
+    return carried
 
 
 def supports(robot: Robot) -> tuple[NDArray[np.intp], Array]:
