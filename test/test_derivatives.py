@@ -144,6 +144,12 @@ def test_a_window_that_fills_is_not_called_too_short():
     for stamp in regular_stamps(4, period_ns=10_000_000).tolist():
         filter_.append(stamp, np.zeros(1))
     assert filter_.lack == '4 of at least 7 samples in derivative_window (0.1 s), which is filling'
+    for stamp in regular_stamps(34, period_ns=2_000_000).tolist():
+        filter_.append(stamp + 1_000_000_000, np.zeros(1))
+    said = (
+        '34 samples span 0.066 s of derivative_window (0.1 s), a fit needs 0.075 s: it is filling'
+    )
+    assert filter_.lack == f'{said}: it is filling'
 
 
 def test_the_setting_tells_how_many_samples_are_needed():

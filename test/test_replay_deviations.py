@@ -117,12 +117,16 @@ def test_rate_zero_means_none(tmp_path, bag):
         assert not [name for name in reader.topics if name.endswith('_deviations')]
 
 
-def test_a_filter_that_cannot_work_is_warned_of(bag):
-    settings = settings_of(derivative_window=0.02)
+@pytest.mark.parametrize(
+    'given', [{'derivative_window': 0.02}, {'derivative_filter': 'adaptive_window'}]
+)
+def test_a_filter_that_cannot_work_is_warned_of(bag, given):
+    settings = settings_of(**given)
     report = replay_bag(bag, nested_humanoid_urdf(), settings)
     assert np.isnan(report.wrenches[0].standard_deviation).all()
     (warning,) = (w for w in report.warnings if w.startswith('no standard deviations'))
-    assert 'filter' in warning
+    assert 'a filter cannot work at the rate of its stream' in warning
+    assert 'derivative_filter is adaptive_window' in warning
 
 
 def test_the_bag_holds_them_decimated(tmp_path, robot, bag):

@@ -100,8 +100,8 @@ class ImuSettings(Checked):
     )
     gyroscope_noise: float = setting(
         0.003,
-        'Standard deviation of its angular velocities, for its weight beside others of its link; '
-        'filters and deviations topics have derivative_gyroscope_noise [rad/s]',
+        'Standard deviation of its angular velocities, for the deviations topics, and for its '
+        'weight beside others of its link; filters have derivative_gyroscope_noise [rad/s]',
         range=(0.0, 1e3),
     )
 

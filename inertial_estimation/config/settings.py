@@ -97,7 +97,10 @@ class EstimatorSettings(Checked):
         range=(1e-9, 1.0),
     )
     derivative_gyroscope_noise: float = setting(
-        3e-3, 'The same of the angular velocities of the IMUs [rad/s]', range=(1e-9, 10.0)
+        3e-3,
+        'Standard deviation of the angular velocities of the IMUs, for kalman and '
+        'adaptive_window only; the deviations topics have imu.<name>.gyroscope_noise [rad/s]',
+        range=(1e-9, 10.0),
     )
     derivative_joint_jerk: float = setting(
         3.0,

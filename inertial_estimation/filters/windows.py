@@ -162,9 +162,13 @@ class WindowClock:
             return ''
         least = least_samples(order)
         window = f'derivative_window ({1e-9 * self._window_ns:g} s)'
-        held = f'{self.count} of at least {least} samples in {window}'
         if self._leaps and self.count >= least:
             return f'a gap of more than {1e-6 * LARGEST_GAP * self._window_ns:.0f} ms'
+        if self.count >= least:
+            wanted = 1e-9 * LEAST_FILL * self._window_ns
+            span = f'{self.count} samples span {1e-9 * self.span:.3g} s of {window}'
+            return f'{span}, a fit needs {wanted:.3g} s: it is filling'
+        held = f'{self.count} of at least {least} samples in {window}'
         if (least - 1) * self.interval > self._window_ns:
             return f'{held}: it is too short for this rate and derivative_order {order}'
         return f'{held}, which is filling'

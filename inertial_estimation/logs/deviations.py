@@ -25,6 +25,10 @@ NANOSECONDS = 1_000_000_000
 FEW = 100
 """Instants that do for a mean."""
 PER_TICK = 50
+UNKNOWN = (
+    'a filter cannot work at the rate of its stream, or derivative_filter is adaptive_window, '
+    'whose noise cannot be stated'
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +143,7 @@ def log_deviations(
             if k % PER_TICK == 0:
                 progress(k / m)
             if not noise.covers(sample):
-                lack = 'a filter cannot work at the rate of its stream'
+                lack = UNKNOWN
                 continue
             found = uncertainty.of(sample, contact_sets.at(row))
             columns = [places[contact.name] for contact in found.contacts]

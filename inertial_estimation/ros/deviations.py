@@ -34,7 +34,10 @@ TOPICS = {
     'external_joint_torque_deviations': JointState,
     'residual_deviations': MultiDOFJointState,
 }
-NOT_YET = 'the noise of a stream is not known: its filter has not found its rate, or cannot use it'
+NOT_YET = (
+    'the noise of a stream is not known: its filter has not found its rate, or cannot use it, or '
+    'derivative_filter is adaptive_window, whose noise cannot be stated'
+)
 
 
 class DeviationsReport(NamedTuple):

@@ -233,3 +233,4 @@ def test_why_nothing_goes_out_is_said(bench, rng):
     status = robot.status('deviations')
     assert status.level == DiagnosticStatus.WARN
     assert 'the noise of a stream is not known' in status.message
+    assert 'derivative_filter is adaptive_window' in status.message
