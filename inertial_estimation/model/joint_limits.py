@@ -1,0 +1,144 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""How far, how fast and with what acceleration joints may move: from the URDF, or as told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.urdf import parse
+
+Array = NDArray[np.float64]
+
+KEYS = ('lower', 'upper', 'velocity', 'acceleration')
+"""Of the limits of a joint; a URDF may lack the last, and of continuous joints the first two."""
+EFFORT = 'effort'
+
+
+@dataclass(frozen=True, eq=False)
+class JointLimits:
+    """Limits of some joints, each an array of shape (n_joints,)."""
+
+    joint_names: tuple[str, ...]
+    lower: Array
+    """[rad or m]"""
+    upper: Array
+    """[rad or m]"""
+    velocity: Array
+    """[rad/s or m/s]"""
+    acceleration: Array
+    """[rad/s^2 or m/s^2]"""
+    effort: Array
+    """[Nm or N]; NaN where the URDF says none."""
+
+    @property
+    def middle(self) -> Array:
+        """Between lower and upper, shape (n_joints,) [rad or m]."""
+        return (self.lower + self.upper) / 2
+
+    @property
+    def half(self) -> Array:
+        """Half of what is between lower and upper, shape (n_joints,) [rad or m]."""
+        return (self.upper - self.lower) / 2
+
+
+def joint_limits(
+    robot: Robot,
+    given: Mapping[str, Mapping[str, float]] | None = None,
+    acceleration: float | None = None,
+) -> JointLimits:
+    """
+    Return the limits of all joints of a robot.
+
+    Parameters
+    ----------
+    robot : Robot
+        Its URDF is read again.
+    given : mapping of str to mapping of str to float, optional
+        For each joint some of lower, upper, velocity and acceleration, in place of the URDF's.
+    acceleration : float, optional
+        Of joints for which neither says one [rad/s^2 or m/s^2].
+
+    Returns
+    -------
+    JointLimits
+
+    Raises
+    ------
+    NameNotFound
+        If a joint or limit does not exist.
+    ConfigError
+        If a limit is missing, is no number, or leaves no room to move.
+    ModelError
+        If a limit of the URDF is no number.
+
+    """
+    told = {name: _checked(name, limits, robot) for name, limits in (given or {}).items()}
+    tags = {tag.get('name', ''): tag for tag in parse(robot.urdf).findall('joint')}
+    rows = []
+    for name in robot.joint_names:
+        limits = {} if acceleration is None else {'acceleration': float(acceleration)}
+        limits |= _of_tag(name, tags[name])
+        limits |= told.get(name, {})
+        _check(name, limits)
+        rows.append([limits.get(key, np.nan) for key in (*KEYS, EFFORT)])
+    columns = np.array(rows).reshape(-1, len(KEYS) + 1).T
+    return JointLimits(robot.joint_names, *columns)
+
+
+def _of_tag(name: str, tag: Element) -> dict[str, float]:
+    """Return what the URDF says of a joint."""
+    limit = tag.find('limit')
+    found: dict[str, float] = {}
+    if limit is None:
+        return found
+    for key in (*KEYS, EFFORT):
+        # Those of a continuous joint mean nothing.
+        text = None if tag.get('type') == 'continuous' and key in KEYS[:2] else limit.get(key)
+        if text is None:
+            continue
+        try:
+            found[key] = float(text)
+        except ValueError:
+            raise ModelError(f"joint '{name}': <limit {key}='{text}'> is no number") from None
+    return found
+
+
+def _checked(name: str, limits: object, robot: Robot) -> dict[str, float]:
+    """Return limits that were told, if they are some."""
+    if name not in robot.joint_names:
+        raise NameNotFound('joint', name, robot.joint_names, 'the limits name it')
+    if not isinstance(limits, Mapping):
+        raise ConfigError(f"the limits of joint '{name}' are {limits!r}, expected {{lower: ...}}")
+    for key, value in limits.items():
+        if key not in KEYS:
+            raise NameNotFound('limit', str(key), KEYS, f"the limits of joint '{name}' name it")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ConfigError(f"limit '{key}' of joint '{name}' is {value!r}, expected a number")
+    return {key: float(value) for key, value in limits.items()}
+
+
+def _check(name: str, limits: Mapping[str, float]) -> None:
+    """Raise unless a joint can move within its limits."""
+    for key in KEYS:
+        if key not in limits:
+            raise ConfigError(
+                f"joint '{name}' has no limit '{key}': the description says none, give one for "
+                'the joint'
+            )
+        if not np.isfinite(limits[key]):
+            raise ConfigError(f"limit '{key}' of joint '{name}' is {limits[key]}, not finite")
+    if not limits['lower'] < limits['upper']:
+        raise ConfigError(
+            f"joint '{name}' cannot move: its limits are {limits['lower']} and {limits['upper']}"
+        )
+    for key in KEYS[2:]:
+        if not limits[key] > 0.0:
+            raise ConfigError(f"limit '{key}' of joint '{name}' is {limits[key]}, not positive")
