@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import csv
 import json
-from pathlib import Path
 
 import numpy as np
 from conftest import SHARED
@@ -48,7 +47,7 @@ def rows(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def urdf(folder: Path = FOLDER) -> str:
+def urdf() -> str:
     """
     Return the arm as URDF.
 
@@ -56,7 +55,7 @@ def urdf(folder: Path = FOLDER) -> str:
     of the link before. In URDF the axis passes through the frame of the link that it moves; so
     each link is two, ``arm_k`` at its joint and ``link_k`` fixed to it at its far end.
     """
-    data = json.loads((folder / 'wam7_model.json').read_text())
+    data = model()
     parts = ['<robot name="wam7"><link name="link_0"/>']
     for k, (dh, link) in enumerate(zip(data['dh'], data['links_cad'], strict=True), 1):
         parts.append(_moved(k, dh['alpha'], dh['a'], dh['d'], link))

@@ -29,8 +29,6 @@ NOISE = 0.065
 """Torque noise as a share of the torques' root mean square, so that errors are as in Table 8."""
 EVERY = 5
 """Of the reference samples, one in so many is used: 20 Hz."""
-_HALF_LINES = 1e-5
-"""Distance from zero from which an eigenvalue is not round-off."""
 
 
 class Data(NamedTuple):
