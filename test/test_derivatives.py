@@ -146,9 +146,7 @@ def test_a_window_that_fills_is_not_called_too_short():
     assert filter_.lack == '4 of at least 7 samples in derivative_window (0.1 s), which is filling'
     for stamp in regular_stamps(34, period_ns=2_000_000).tolist():
         filter_.append(stamp + 1_000_000_000, np.zeros(1))
-    said = (
-        '34 samples span 0.066 s of derivative_window (0.1 s), a fit needs 0.075 s: it is filling'
-    )
+    said = '34 samples span 0.066 s of derivative_window (0.1 s), a fit needs 0.075 s'
     assert filter_.lack == f'{said}: it is filling'
 
 
