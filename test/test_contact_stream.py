@@ -197,6 +197,40 @@ def test_kinds_by_frame():
     assert plain.at(START)[0].kind == 'wrench'
 
 
+def test_a_kind_is_that_of_the_link():
+    """The skin is a frame of the hand, turned by a quarter about x; its y is the hand's z."""
+    skin = '<link name="skin"/><joint name="skin_joint" type="fixed">'
+    skin += (
+        '<parent link="hand"/><child link="skin"/><origin rpy="1.5707963267948966 0 0"/></joint>'
+    )
+    robot = Robot.from_urdf(nested_humanoid_urdf().replace('</robot>', skin + '</robot>'))
+
+    def kinds(frames, **given):
+        settings = EstimatorSettings.from_dict({'touch_frames': frames, **given})
+        stream = build_contact_stream(settings, robot)
+        for frame in ('skin', 'hand', 'foot'):
+            stream.push(START, frame, np.zeros(3))
+        return [(c.kind, np.round(c.direction, 12).tolist()) for c in stream.at(START)]
+
+    axial = {'touch.hand.kind': 'axial_force', 'touch.hand.direction': [0.0, 0.0, 2.0]}
+    other = ('wrench', [0.0, 0.0, 1.0])
+    assert kinds(['hand'], **axial) == [
+        ('axial_force', [0.0, 1.0, 0.0]),
+        ('axial_force', [0.0, 0.0, 1.0]),
+        other,
+    ]
+    # What is said of the frame itself comes first.
+    force = {'touch.skin.kind': 'force'}
+    assert [kind for kind, _ in kinds(['hand', 'skin'], **axial, **force)] == [
+        'force',
+        'axial_force',
+        'wrench',
+    ]
+    assert [kind for kind, _ in kinds(['skin'], **force)] == ['force', 'force', 'wrench']
+    # Only an axial force needs a direction.
+    assert kinds(['hand'], **{'touch.hand.direction': [0.0, 0.0, 0.0]}) == [other] * 3
+
+
 @pytest.mark.parametrize(
     ('stamp', 'frame', 'point', 'said'),
     [

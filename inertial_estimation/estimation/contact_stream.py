@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from dataclasses import dataclass
 from math import dist, inf
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +98,7 @@ class ContactStream:
     robot : Robot
         Its frames.
     settings : EstimatorSettings
-        Timeout, spacing, and what is unknown at a touch of which frame.
+        Timeout, spacing, and what is unknown at a touch of which frame or link.
 
     Attributes
     ----------
@@ -110,6 +111,7 @@ class ContactStream:
         self._robot, self._settings = robot, settings
         self._timeout_ns = round(1e9 * settings.contact_timeout)
         self._ahead_ns = self._timeout_ns + round(1e9 * settings.filter_delay)
+        self._touches: dict[str, dict[str, Any]] = {}
         self._tracks: list[_Track] = []
         self._last: tuple[Contact, ...] = ()
         self._received = self._dropped = self._asked_ns = 0
@@ -138,8 +140,10 @@ class ContactStream:
         if track is None:
             self._dropped += 1
             return
-        given = self._settings.touch_of(frame_id)
-        contact = Contact(frame_id, given.kind, tuple(point.tolist()), given.direction)
+        if frame_id not in self._touches:
+            self._touches[frame_id] = self._find_touch(frame_id)
+        given = self._touches[frame_id]
+        contact = Contact(frame_id, point=tuple(point.tolist()), **given)
         track.add(stamp_ns, contact)
 
     def at(self, stamp_ns: int) -> tuple[Contact, ...]:
@@ -201,6 +205,17 @@ class ContactStream:
         if 0 < stamp_ns < self._asked_ns - self._timeout_ns:
             return TOO_LATE
         return ''
+
+    def _find_touch(self, frame_id: str) -> dict[str, Any]:
+        """Return what is said of a frame, of another one on the same link, or of all others."""
+        link, L_H_F = self._robot.frame(frame_id)
+        named = [n for n in (frame_id, *self._settings.touch) if n in self._settings.touch]
+        name = next((n for n in named if self._robot.frame(n)[0] == link), frame_id)
+        given = self._settings.touch_of(name)
+        if given.kind != 'axial_force':
+            return {'kind': given.kind}
+        F_R_L, L_R_N = L_H_F[:3, :3].T, self._robot.frame(name)[1][:3, :3]
+        return {'kind': given.kind, 'direction': tuple(F_R_L @ L_R_N @ given.direction)}
 
     def _note(self, problem: str) -> None:
         """Count a problem; a sender of ever new nonsense must not fill the memory."""
