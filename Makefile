@@ -34,6 +34,8 @@ test: .venv/package $(COLCON)
 demo: .venv/package
 	$(BIN)/inertial-estimation demo --duration $(DURATION) --seed $(SEED) $(if $(JSON),--json $(JSON)) $(ARGS)
 
+# Threads of linear algebra gain nothing on matrices of this size, and cost much beside other work.
+bench: export OMP_NUM_THREADS := 1
 bench: .venv/package
 	$(BIN)/inertial-estimation bench --cycles $(CYCLES) $(if $(JSON),--json $(JSON)) $(ARGS)
 

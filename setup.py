@@ -32,7 +32,8 @@ setup(
     extras_require={
         'bags': ['rosbags'],
         'demo': ['icub-models', 'mujoco'],
-        'oracle': ['idyntree'],
+        'identification': ['clarabel', 'osqp'],
+        'oracle': ['cvxpy', 'idyntree'],
         'plots': ['matplotlib'],
         'test': ['pytest'],
     },

@@ -28,6 +28,18 @@ ROS = {
     'rclpy',
     'std_srvs',
 }
+# What is imported where it is used.
+USED = (
+    'clarabel',
+    'cvxpy',
+    'icub_models',
+    'idyntree',
+    'mujoco',
+    'osqp',
+    'rich',
+    'rosbags',
+    'yaml',
+)
 # Import name of an extra -> name in the registry.
 PROJECTS = {'icub_models': 'icub-models', 'yaml': 'pyyaml'}
 
@@ -131,7 +143,7 @@ def test_setup_names_what_is_imported_where_it_is_used(setup):
     offered = set(map(project, [*setup['install_requires'], *extras]))
     for path in (REPOSITORY / PACKAGE).rglob('*.py'):
         text = path.read_text()
-        for name in ('icub_models', 'idyntree', 'mujoco', 'osqp', 'rich', 'rosbags', 'yaml'):
+        for name in USED:
             if re.search(rf'^\s+(?:from|import) {name}\b', text, flags=re.MULTILINE):
                 assert PROJECTS.get(name, name) in offered, f'{path.name} imports {name}'
 

@@ -23,6 +23,8 @@ CYCLE_COLUMNS = (
     'time each [us]', 'added to cycle time',
 )  # fmt: skip
 
+NEEDED = ('icub_models', 'idyntree', 'clarabel', 'cvxpy')
+
 
 def add(verbs: Any) -> None:
     """
@@ -36,7 +38,8 @@ def add(verbs: Any) -> None:
     """
     verb = add_verb(
         verbs, 'bench',
-        'times beside iDynTree; derivative filters; cost of what is neglected; missed cycles',
+        'times beside iDynTree and cvxpy; derivative filters; cost of what is neglected; missed '
+        'cycles',
         '--cycles 60 --rate 500 --json bench.json',
     )  # fmt: skip
     verb.add_argument(
@@ -59,7 +62,7 @@ def add(verbs: Any) -> None:
 
 def _run(chosen: argparse.Namespace) -> None:
     """Measure times."""
-    from inertial_estimation.benchmark import derivatives, neglect
+    from inertial_estimation.benchmark import derivatives, neglect, refit
     from inertial_estimation.benchmark.run import COLUMNS, GOAL_COLUMNS, run
 
     if not (0 <= chosen.cycles < inf and 0 < chosen.rate < inf):
@@ -67,22 +70,25 @@ def _run(chosen: argparse.Namespace) -> None:
     if chosen.cycles and find_spec('rclpy') is None:
         raise ConfigError('--cycles needs ROS: source it, or leave the option out')
     files.check_writable(chosen.json)
-    missing = [name for name in ('icub_models', 'idyntree') if find_spec(name) is None]
+    missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise ConfigError(f'bench needs {", ".join(missing)}: {install_advice("bench")}')
     costs = neglect.measure(files.load_urdf(chosen.sensors) if chosen.sensors else neglect.urdf())
     with progress_bars() as progress:
         benchmark = run(progress=lambda done: progress('timing', done))
         scores = derivatives.compare(progress=lambda done: progress('derivatives', done))
-    goals = [goal.row for goal in benchmark.goals]
+        refits = refit.measure(progress=lambda done: progress('identification', done))
+    goals = [goal.row for goal in (*benchmark.goals, *refit.goals(refits))]
     show(
         table('Time per call', COLUMNS, benchmark.rows),
+        table(refit.TITLE, refit.COLUMNS, refit.rows(refits)),
         table('Goals', GOAL_COLUMNS, goals),
         table(derivatives.TITLE, derivatives.COLUMNS, [score.row for score in scores]),
         table(neglect.TITLE, neglect.columns(costs), [cost.row for cost in costs]),
     )
     figures: dict[str, Any] = benchmark.as_dict()
     figures['derivatives'] = derivatives.as_dict(scores)
+    figures['identification'] = refit.as_dict(refits)
     figures['neglect'] = [cost.as_dict() for cost in costs]
     if chosen.cycles > 0:
         runs = _cycles(chosen.cycles, chosen.rate)
