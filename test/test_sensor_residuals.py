@@ -18,6 +18,7 @@ from floating_states import random_pose
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.sensor_residuals import sensor_residuals
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.free_floating import FreeFloating
@@ -33,7 +34,9 @@ WRENCHES = {
     'root': np.array([30.0, -20.0, 10.0, 2.0, -1.0, 3.0]),
     'hand': np.array([-5.0, 8.0, 3.0, 0.0, 0.0, 0.0]),
     'sole': np.array([1.0, 2.0, 80.0, 0.0, 0.0, 0.0]),
+    'chest': np.array([0.0, 0.0, -25.0, 0.0, 0.0, 0.0]),
 }
+TOUCHED = ['root', 'hand', 'sole']
 N = 3
 
 
@@ -45,7 +48,7 @@ def humanoid(rng) -> Robot:
 
 
 def moving(robot: Robot, rng, frames=()) -> SampleBatch:
-    """Return exact readings of fast motions of a floating robot under wrenches at frames."""
+    """Return exact readings of fast motions of a floating robot under its `WRENCHES` at frames."""
     model, samples = FreeFloating(robot), []
     for _ in range(N):
         motion = random_motion(robot, rng)
@@ -113,9 +116,9 @@ def test_an_ft_sensor_with_an_offset(humanoid, rng):
 
 
 def test_an_ft_sensor_between_two_unknown_wrenches_is_not_predicted(humanoid, rng):
-    samples = moving(humanoid, rng, WRENCHES)
+    samples = moving(humanoid, rng, TOUCHED)
     names = [sensor.name for sensor in humanoid.ft_sensors]
-    found = sensor_residuals(WrenchEstimator(humanoid), samples, [Contact(f) for f in WRENCHES])
+    found = sensor_residuals(WrenchEstimator(humanoid), samples, [Contact(f) for f in TOUCHED])
     arm, leg, foot = (names.index(f'{part}_sensor') for part in ('arm', 'leg', 'foot'))
     # Nothing touches the thigh and the shank: what one end of the leg reads, the other must.
     assert np.isnan(found.ft_readings[:, arm]).all()
@@ -125,6 +128,22 @@ def test_an_ft_sensor_between_two_unknown_wrenches_is_not_predicted(humanoid, rn
     assert np.isnan(found.ft_readings[:, arm]).all()
     known = [Contact('hand', 'known', wrench=tuple(WRENCHES['hand'])), *forces[::2]]
     assert_zero(sensor_residuals(WrenchEstimator(humanoid), samples, known).ft_readings)
+
+
+@pytest.mark.parametrize('touched', [('root', 'head'), ('upper_arm', 'hand')])
+def test_two_wrenches_on_one_side_of_an_ft_sensor_leave_it_known(touched, humanoid, rng):
+    """They are not told apart, but nothing touches the other side."""
+    samples = moving(humanoid, rng, ['hand' if 'hand' in touched else 'root'])
+    estimator = WrenchEstimator(humanoid, [Contact(frame) for frame in touched])
+    estimate = estimator.batch(samples)
+    assert (estimate.contact_quality & Quality.UNDETERMINED).all()
+    assert_zero(sensor_residuals(estimator, samples).ft_readings)
+
+
+def test_determined_forces_on_both_sides_of_an_ft_sensor_leave_it_known(humanoid, rng):
+    samples = moving(humanoid, rng, ['chest', 'hand'])
+    forces = [Contact('chest', 'axial_force'), Contact('hand', 'force')]
+    assert_zero(sensor_residuals(WrenchEstimator(humanoid, forces), samples).ft_readings)
 
 
 def test_a_missing_sensor_takes_what_rests_on_it(humanoid, rng):
@@ -143,6 +162,25 @@ def test_a_missing_sensor_takes_what_rests_on_it(humanoid, rng):
     assert np.isnan(found.angular_velocities[0, :2]).all()
     assert_zero(found.angular_velocities[0, 2:])
     assert_zero(found.angular_velocities[1:])
+
+
+@pytest.mark.filterwarnings('error')
+@pytest.mark.parametrize('broken', [np.nan, np.inf, -np.inf, 1e35])
+@pytest.mark.parametrize('name', ['angular_velocities', 'proper_accelerations', 'ft_readings'])
+def test_what_no_sensor_means_leaves_no_number(name, broken, humanoid, rng):
+    """The head predicts the board; with one contact no FT sensor predicts another."""
+    samples = moving(humanoid, rng, ['root'])
+    readings = getattr(samples, name).copy()
+    readings[1, 0, 1] = broken
+    wrong = replace(samples, **{name: readings})
+    found = sensor_residuals(WrenchEstimator(humanoid), wrong, [Contact('root')])
+    assert np.isnan(getattr(found, name)[1, 0, 1])
+    if name != 'ft_readings':
+        assert np.isnan(getattr(found, name)[1, 1]).all()
+    for values in found:
+        assert not np.isinf(values).any()
+        assert_zero(values[[0, 2]])
+        assert_zero(values[1, 2:])
 
 
 def test_a_missing_joint_takes_what_lies_across_it(humanoid, rng):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.estimation.arguments import NUMBERS
 from inertial_estimation.estimation.bodies import ACCELEROMETER, GYROSCOPE, Bits
 from inertial_estimation.estimation.body_motion import BodyMotion, MotionPlan
 from inertial_estimation.estimation.dynamics import Dynamics
@@ -123,6 +124,26 @@ def delivered(sample: Sample | SampleBatch, motion: BodyMotion) -> NDArray[np.in
     """
     _, lack_linear, lack_angular = _find_imu_faults(sample, motion)
     return ACCELEROMETER * ~lack_linear + GYROSCOPE * ~lack_angular
+
+
+def with_gaps(samples: SampleBatch) -> SampleBatch:
+    """
+    Return samples in which whatever cannot be meant is NaN.
+
+    Parameters
+    ----------
+    samples : SampleBatch
+        Readings; infinity and numbers beyond `ABSURD` are faults, as NaN is.
+
+    Returns
+    -------
+    SampleBatch
+
+    """
+    return replace(
+        samples,
+        **{name: np.where(_is_sound(x := getattr(samples, name)), x, np.nan) for name in NUMBERS},
+    )
 
 
 def _find_imu_faults(sample: Sample | SampleBatch, motion: BodyMotion) -> tuple[Mask, Mask, Mask]:

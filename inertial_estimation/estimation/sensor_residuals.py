@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.arguments import SampleShapes, check_numbers, check_sample
+from inertial_estimation.estimation.arguments import check_numbers, check_sample
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.faults import alike
+from inertial_estimation.estimation.faults import alike, with_gaps
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.relative_motion import ImuPrediction
 from inertial_estimation.estimation.sides import find_sides
@@ -85,6 +86,9 @@ def sensor_residuals(
     check_sample(samples, (0,))
     SampleShapes(estimator.robot).check(samples, (len(samples),))
     check_numbers(samples)
+    check_sample(samples, (0,))
+    check_numbers(samples)
+    samples = with_gaps(samples)
     felt = ContactSet.felt(estimator.contacts if contacts is None else contacts)
     rates, accelerations = ImuPrediction(estimator.robot).of(samples)
     predicted = [_predicted_ft(estimator, samples, felt, k) for k in _fts(estimator)]
