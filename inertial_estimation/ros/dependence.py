@@ -5,6 +5,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import compress
 
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.grounds import Informed, find_informed
 from inertial_estimation.model.robot import Robot
@@ -13,31 +14,49 @@ from inertial_estimation.ros.diagnostics import OK, WARN, Task
 KEPT = 16
 """Sets of contacts and sensors that are remembered: a skin is touched here and there."""
 NO_FT = 'no FT sensor'
+STAYS = (
+    'So it is with the default contacts, and is not said again; other default contacts, or an FT '
+    'sensor between a contact and these joints, would change it'
+)
+REMEDY = "add an FT sensor, or a contact elsewhere: see 'remedy' in the values on /diagnostics"
 
 
 class DependenceWatch:
     """
     Tells what the torques of the newest estimate rest on [T Theorem 4.2].
 
+    Torques that no FT sensor informs under the default contacts stay so for good: that is a matter
+    of the configuration, said once. What touches and lost sensors add to them is warned of.
+
     Parameters
     ----------
     robot : Robot
         Links, joints and sensors.
+    contacts : sequence of Contact
+        The default ones.
 
     Attributes
     ----------
+    configured : str
+        Which torques no FT sensor informs even if all work and nothing is touched, and what to do
+        about it; empty: none.
     news : str
         What the last `task` found changed, unless it was said before; empty: nothing.
 
     """
 
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot: Robot, contacts: Sequence[Contact]) -> None:
         self.news = ''
         self._robot = robot
         self._base = base_text(robot)
         self._known: dict[Hashable, Informed] = {}
         self._last: Informed | None = None
         self._said: dict[str, None] = {}
+        usual = find_informed(robot, contacts, range(len(robot.ft_sensors)))
+        self._usual = frozenset(_joints(usual))
+        self.configured = '. '.join(map(str, usual.uninformed))
+        if self.configured:
+            self.configured += f'. {STAYS}'
 
     def task(self, estimate: WrenchEstimate) -> Task:
         """
@@ -60,11 +79,14 @@ class DependenceWatch:
             values[f'torque {joint}'] = ' '.join(fts) or NO_FT
         for group in informed.uninformed:
             values[f'remedy in submodel {group.submodel}'] = str(group)
-        joints = ', '.join(self.uninformed_joints(estimate))
-        if not joints:
-            return Task('dependence', OK, 'FT sensors inform every torque', values)
-        message = f'no FT sensor informs the torques of {joints}'
-        return Task('dependence', WARN, message, values, repeats=False)
+        joints = _joints(informed)
+        if added := [joint for joint in joints if joint not in self._usual]:
+            message = f'no FT sensor informs the torques of {", ".join(added)} now; {REMEDY}'
+            return Task('dependence', WARN, message, values, repeats=False)
+        message = 'FT sensors inform every torque'
+        if joints:
+            message += f' but, as configured, those of {", ".join(joints)}'
+        return Task('dependence', OK, message, values)
 
     def _new(self, informed: Informed) -> str:
         """Return what is different from the time before, once for each difference."""
@@ -92,7 +114,7 @@ class DependenceWatch:
             Their names.
 
         """
-        return [joint for group in self._informed(estimate).uninformed for joint in group.joints]
+        return _joints(self._informed(estimate))
 
     def _informed(self, estimate: WrenchEstimate) -> Informed:
         """Return what informs the torques, found anew for other links, unknowns and sensors."""
@@ -105,6 +127,11 @@ class DependenceWatch:
                 del self._known[next(iter(self._known))]
             self._known[key] = find_informed(self._robot, contacts, fts)
         return self._known[key]
+
+
+def _joints(informed: Informed) -> list[str]:
+    """Return the joints whose torques no FT sensor informs."""
+    return [joint for group in informed.uninformed for joint in group.joints]
 
 
 def change_text(before: Mapping[str, Sequence[str]], now: Mapping[str, Sequence[str]]) -> str:

@@ -127,6 +127,7 @@ class Monitor:
         self._reports = SourceReports(robot, contacts, inputs)
         self._reminder = Reminder()
         self._watches = watches
+        self._remark = watches.dependence.configured
         self.cycles = Cycles()
         self.failed = 0
         self._failure = ''
@@ -198,11 +199,14 @@ class Monitor:
         return tasks
 
     def _log(self, tasks: list[Task]) -> None:
-        """Warn in one line about tasks that turned bad, or bad for another cause; say news."""
+        """Warn in one line about tasks that turned bad, or for another cause; say what is new."""
         due = self._reminder.due(tasks)
         if due:
             said = '; '.join(f'{task.name}: {task.message}' for task in due[:LONGEST_LOG])
             more = f'; and {len(due) - LONGEST_LOG} more' if len(due) > LONGEST_LOG else ''
             self._node.get_logger().warning(said + more)
+        if self._remark:
+            self._node.get_logger().warning(self._remark)
+            self._remark = ''
         if self.estimate is not None and (news := self._watches.dependence.news):
             self._node.get_logger().info(news)

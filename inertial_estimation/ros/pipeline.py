@@ -77,7 +77,7 @@ class Pipeline:
         self._watches = Watches(
             MomentumWatch(self.robot, settings, self._assembler),
             BodyWatch(self.robot, self._estimator.motion, settings.angular_acceleration_source),
-            DependenceWatch(self.robot),
+            DependenceWatch(self.robot, self._estimator.contacts),
         )
         self._make_outputs()
         self._inputs = self._make_inputs()

@@ -20,9 +20,10 @@ from inertial_estimation.estimation.grounds import find_informed
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.cycles import CycleReport
-from inertial_estimation.ros.dependence import DependenceWatch
+from inertial_estimation.ros.dependence import STAYS, DependenceWatch
 from inertial_estimation.ros.diagnostics import ERROR, OK, WARN, Task
 from inertial_estimation.ros.estimate_tasks import cycle_task, known_joints_task
+from inertial_estimation.ros.estimator_node import EstimatorNode
 from inertial_estimation.ros.monitor import LOG_EVERY, Reminder
 from inertial_estimation.ros.source_tasks import sensor_task
 from inertial_estimation.ros.sources import Source
@@ -60,17 +61,39 @@ def warned(*reports):
 
 def test_the_dependence_names_the_sensors_of_each_torque(rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    estimator = WrenchEstimator(robot, [Contact(name) for name in ('root', 'hand', 'foot')])
+    estimator = WrenchEstimator(robot, [Contact(name) for name in ('head', 'hand', 'foot')])
     sample = random_sample(robot, rng)
-    watch = DependenceWatch(robot)
-    task = watch.task(estimator.update(sample))
+    watch = DependenceWatch(robot, estimator.contacts)
+    assert watch.configured == ''
+    elsewhere = tuple(Contact(name) for name in ('root', 'hand', 'foot'))
+    task = watch.task(estimator.update(sample, elsewhere))
     assert task.level == WARN
-    assert task.message == 'no FT sensor informs the torques of neck'
+    assert task.message.startswith('no FT sensor informs the torques of neck now; ')
     assert task.values['torque elbow'] == 'arm_sensor'
     assert task.values['torque neck'] == 'no FT sensor'
     assert "for example 'head'" in task.values['remedy in submodel root']
-    everywhere = tuple(Contact(name) for name in ('head', 'hand', 'foot'))
-    task = watch.task(estimator.update(sample, everywhere))
+    task = watch.task(estimator.update(sample))
+    assert (task.level, task.message) == (OK, 'FT sensors inform every torque')
+
+
+def test_what_is_configured_is_no_warning_but_what_is_added_is(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    estimator = WrenchEstimator(robot, [Contact(name) for name in ('root', 'hand', 'foot')])
+    sample = random_sample(robot, rng)
+    watch = DependenceWatch(robot, estimator.contacts)
+    assert watch.configured.startswith('no FT sensor informs the torques of neck: ')
+    assert "for example 'head'" in watch.configured
+    task = watch.task(estimator.update(sample))
+    assert task.level == OK
+    assert task.message == 'FT sensors inform every torque but, as configured, those of neck'
+    assert task.values['torque neck'] == 'no FT sensor'
+    assert "for example 'head'" in task.values['remedy in submodel root']
+    touched = tuple(Contact(name) for name in ('root', 'upper_arm', 'foot'))
+    task = watch.task(estimator.update(sample, touched))
+    assert task.level == WARN
+    assert task.message.startswith('no FT sensor informs the torques of elbow now; ')
+    felt = tuple(Contact(name) for name in ('head', 'hand', 'foot'))
+    task = watch.task(estimator.update(sample, felt))
     assert (task.level, task.message) == (OK, 'FT sensors inform every torque')
 
 
@@ -80,20 +103,21 @@ def test_the_dependence_follows_what_was_used(rng):
     estimator = WrenchEstimator(robot, [Contact(name) for name in ('root', 'hand', 'foot')])
     sample = random_sample(robot, rng)
     sample.ft_readings[0] = np.nan
-    task = DependenceWatch(robot).task(estimator.update(sample))
+    task = DependenceWatch(robot, estimator.contacts).task(estimator.update(sample))
     assert task.values['torque elbow'] == 'no FT sensor'
-    assert task.message == 'no FT sensor informs the torques of waist, neck, shoulder_joint, elbow'
+    said = 'no FT sensor informs the torques of waist, shoulder_joint, elbow now; '
+    assert task.message.startswith(said)
 
 
 def test_the_dependence_is_found_when_something_changes(rng, monkeypatch):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     estimator = WrenchEstimator(robot)
+    watch = DependenceWatch(robot, estimator.contacts)
     found = []
     monkeypatch.setattr(
         'inertial_estimation.ros.dependence.find_informed',
         lambda *given: found.append(given) or find_informed(*given),
     )
-    watch = DependenceWatch(robot)
     for x in (0.0, 0.1, 0.2):
         moved = [Contact('hand', 'force', point=(x, 0, 0)), Contact('root')]
         watch.task(estimator.update(random_sample(robot, rng), tuple(moved)))
@@ -115,7 +139,7 @@ def test_the_dependence_is_found_when_something_changes(rng, monkeypatch):
 def test_the_base_of_external_torques_is_said(options, said, rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), **options)
     estimate = WrenchEstimator(robot).update(random_sample(robot, rng))
-    assert DependenceWatch(robot).task(estimate).values['external joint torques about'] == said
+    assert DependenceWatch(robot, []).task(estimate).values['external joint torques about'] == said
 
 
 def test_what_lasts_by_nature_is_said_once():
@@ -137,8 +161,8 @@ def test_a_changed_dependence_is_news_once_and_no_warning(rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     estimator = WrenchEstimator(robot)
     sample = random_sample(robot, rng)
-    watch = DependenceWatch(robot)
     defaults = [Contact(name) for name in ('head', 'hand', 'foot')]
+    watch = DependenceWatch(robot, defaults)
     touched = [Contact('head'), Contact('upper_arm'), Contact('foot')]
     news = []
     for contacts in (defaults, defaults, touched, touched, defaults, touched):
@@ -147,10 +171,25 @@ def test_a_changed_dependence_is_news_once_and_no_warning(rng):
     assert [bool(text) for text in news] == [False, False, True, False, True, False]
     assert 'elbow on no FT sensor (before: arm_sensor)' in news[2]
     assert 'elbow on arm_sensor (before: no FT sensor)' in news[4]
-    assert (task.level, task.message) == (WARN, 'no FT sensor informs the torques of elbow')
+    assert task.level == WARN
+    assert task.message.startswith('no FT sensor informs the torques of elbow now; ')
 
 
-def test_the_dependence_is_on_the_topic(context, rng):
+class Listened:
+    """A logger whose warnings are kept."""
+
+    def __init__(self, logger, said):
+        self._logger, self.warning = logger, said.append
+
+    def __getattr__(self, name):
+        return getattr(self._logger, name)
+
+
+def test_the_dependence_is_on_the_topic_and_what_is_configured_is_logged_once(
+    context, rng, monkeypatch
+):
+    said, real = [], EstimatorNode.get_logger
+    monkeypatch.setattr(EstimatorNode, 'get_logger', lambda node: Listened(real(node), said))
     robot = BenchRobot(context, HUMANOID | {'autostart': True})
     try:
         wrenches = robot.listen_to_wrenches()
@@ -160,6 +199,13 @@ def test_the_dependence_is_on_the_topic(context, rng):
         status = robot.status('dependence')
         assert figure(status, 'external joint torques about').startswith('root, which floats')
         assert figure(status, 'torque knee')
+        assert status.level == OK
+        assert status.message.startswith('FT sensors inform every torque but, as configured, ')
+        for k in range(1, 3):
+            robot.send_all(START_NS + k * PERIOD_NS, rng)
+            assert robot.next_status('dependence').level == OK
+        (once,) = (text for text in said if 'no FT sensor informs' in text)
+        assert once.endswith(STAYS)
     finally:
         robot.close()
 
