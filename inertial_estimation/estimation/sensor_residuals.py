@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.arguments import SampleShapes, check_numbers, check_sample
-from inertial_estimation.estimation.arguments import check_numbers, check_sample
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.faults import alike, with_gaps
@@ -85,8 +84,6 @@ def sensor_residuals(
     check_kind('estimator', estimator, WrenchEstimator, 'WrenchEstimator(robot) makes one')
     check_sample(samples, (0,))
     SampleShapes(estimator.robot).check(samples, (len(samples),))
-    check_numbers(samples)
-    check_sample(samples, (0,))
     check_numbers(samples)
     samples = with_gaps(samples)
     felt = ContactSet.felt(estimator.contacts if contacts is None else contacts)
