@@ -57,6 +57,12 @@ def add(verbs: Any) -> None:
         'one)',
     )  # fmt: skip
     verb.add_argument(
+        '--base-parameters', metavar='CSV',
+        help='instead of all that: whether bodies have these base parameters, and the nearest '
+        'that some have; rows of combination,value such as "upper.Izz + 0.09 tool.m,0.143". Exit '
+        'code: 0 some have, 1 none',
+    )  # fmt: skip
+    verb.add_argument(
         '--all', action='store_true',
         help='print every sensor with its pose and every name (default: counts, and of names that '
         'follow each other the first and the last)',
@@ -70,6 +76,8 @@ def _run(chosen: argparse.Namespace) -> int:
         raise ConfigError('give one of --imu, --fixed-link, --config: they exclude each other')
     files.check_writable(chosen.json)
     urdf = files.load_urdf(chosen.urdf)
+    if chosen.base_parameters:
+        return _check_base_parameters(chosen, urdf)
     with files.naming(chosen.urdf):
         check = _check(chosen, urdf)
     files.write_json(chosen.json, check.as_dict())
@@ -81,6 +89,23 @@ def _run(chosen: argparse.Namespace) -> int:
         return 0
     with files.naming(chosen.urdf):
         raise ModelError('; besides, '.join(check.refusals))
+
+
+def _check_base_parameters(chosen: argparse.Namespace, urdf: str) -> int:
+    """Say whether any bodies have base parameters; return the exit code."""
+    from inertial_estimation.check.base_parameters import check_base_parameters
+    from inertial_estimation.model.robot import Robot
+
+    if chosen.config or chosen.imu or chosen.contacts:
+        raise ConfigError('--base-parameters goes with --fixed-link alone')
+    text = files.load_text(chosen.base_parameters)
+    with files.naming(chosen.urdf):
+        robot = Robot.from_urdf(urdf, fixed_link=chosen.fixed_link)
+    with files.naming(chosen.base_parameters):
+        report = check_base_parameters(text, robot)
+    files.write_json(chosen.json, report.as_dict())
+    show(*(table(*found) for found in report.tables))
+    return 0 if report.feasible else 1
 
 
 def _check(chosen: argparse.Namespace, urdf: str) -> Check:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.errors import ModelError
+from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.output import check_writable as check_path
 from inertial_estimation.output import write_whole
 
@@ -40,6 +40,33 @@ def load_urdf(path: str) -> str:
     with naming(path):
         parse(text)
     return text
+
+
+def load_text(path: str) -> str:
+    """
+    Return the text of any file.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be read.
+
+    """
+    try:
+        return Path(path).read_text(encoding='utf-8')
+    except OSError as error:
+        raise ConfigError(f"cannot read '{path}': {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"'{path}' is no text: {error.reason}") from error
 
 
 @contextmanager

@@ -1,0 +1,141 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether any robot could have base parameters that somebody published [S 51-56]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from inertial_estimation.identification.cones import Consistency
+from inertial_estimation.identification.feasibility import BaseParameterCheck, Verdict
+from inertial_estimation.identification.stated_base_parameters import (
+    StatedBaseParameters,
+    check_stated,
+    read_base_parameters,
+)
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.table import Table
+
+CONES = {
+    Consistency.FULL: 'bodies that could exist (4x4 pseudo-inertia)',
+    Consistency.PHYSICAL: 'positive mass and inertia only (6x6)',
+}
+
+
+@dataclass(frozen=True, eq=False)
+class BaseParameterReport:
+    """The answer against both cones."""
+
+    stated: StatedBaseParameters
+    checks: dict[Consistency, BaseParameterCheck]
+
+    @property
+    def feasible(self) -> bool:
+        """Whether bodies that could exist have these base parameters."""
+        return self.checks[Consistency.FULL].verdict is Verdict.FEASIBLE
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Verdicts, and the nearest base parameters that bodies have."""
+        rows = tuple(
+            (
+                CONES[kind],
+                check.verdict.value,
+                f'{check.margin:.2e}',
+                f'{check.distance:.3e}',
+                check.grade.value,
+            )
+            for kind, check in self.checks.items()
+        )
+        columns = ('asked of each link', 'verdict', 'margin', 'distance', 'search')
+        return (Table('Base parameters', columns, rows), *self._nearest(), *self._certificates())
+
+    def as_dict(self) -> dict[str, Any]:
+        """
+        Return all of it for a machine.
+
+        Returns
+        -------
+        dict
+
+        """
+        return {
+            kind.value: {
+                'verdict': check.verdict.value,
+                'margin': check.margin,
+                'distance': check.distance,
+                'grade': check.grade.value,
+                'nearest': dict(zip(self._names, check.nearest.tolist(), strict=True)),
+                'certificate': self._certificate(check),
+            }
+            for kind, check in self.checks.items()
+        }
+
+    @property
+    def _names(self) -> list[str]:
+        """Return the combinations."""
+        return self.stated.base.combinations(self.stated.unknowns.names)
+
+    def _nearest(self) -> tuple[Table, ...]:
+        """Return what the nearest feasible base parameters change, if anything."""
+        check = self.checks[Consistency.FULL]
+        if check.verdict is Verdict.FEASIBLE:
+            return ()
+        rows = tuple(
+            (name, f'{value:.6g}', f'{near:.6g}', f'{near - value:+.2e}')
+            for name, value, near in zip(
+                self._names, self.stated.values, check.nearest, strict=True
+            )
+        )
+        columns = ('combination', 'stated', 'nearest', 'change')
+        return (Table('Nearest base parameters that bodies have', columns, rows),)
+
+    def _certificates(self) -> tuple[Table, ...]:
+        """Return the proof that no body has them."""
+        check = self.checks[Consistency.FULL]
+        found = self._certificate(check)
+        if found is None:
+            return ()
+        heaviest = sorted(found['weights'].items(), key=lambda item: -abs(item[1]))
+        rows = tuple((name, f'{weight:+.4g}') for name, weight in heaviest if weight)
+        title = (
+            f'Proof: of all bodies this sum is at least {found["least"]:.4g}, stated is '
+            f'{found["stated"]:.4g}'
+        )
+        return (Table(title, ('combination', 'weight'), rows),)
+
+    def _certificate(self, check: BaseParameterCheck) -> dict[str, Any] | None:
+        """Return a certificate for a machine."""
+        if check.certificate is None:
+            return None
+        proof = check.certificate
+        weights = dict(zip(self._names, proof.normal.tolist(), strict=True))
+        stated = float(proof.normal @ self.stated.values)
+        return {'weights': weights, 'least': proof.offset, 'stated': stated}
+
+
+def check_base_parameters(text: str, robot: Robot) -> BaseParameterReport:
+    """
+    Hold base parameters against both cones.
+
+    Parameters
+    ----------
+    text : str
+        As `stated_base_parameters` reads it.
+    robot : Robot
+        Whose links and joints they name.
+
+    Returns
+    -------
+    BaseParameterReport
+
+    Raises
+    ------
+    ModelError, NameNotFound
+        If they are no base parameters of this robot.
+
+    """
+    stated = read_base_parameters(text, robot)
+    checks = {kind: check_stated(robot, stated, consistency=kind) for kind in CONES}
+    return BaseParameterReport(stated, checks)
