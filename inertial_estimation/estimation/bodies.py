@@ -47,7 +47,9 @@ class Measured(NamedTuple):
     rows: frozenset[int]
     """IMUs that it rests on, directly or on the way."""
     joints: frozenset[int]
-    """Joints that it rests on."""
+    """Joints that it rests on, directly or on the way."""
+    way: frozenset[int]
+    """Joints between the two bodies."""
 
 
 class Origins(NamedTuple):
@@ -322,9 +324,9 @@ def _origins(
     turns, spins = [], []
     for b in range(len(bodies)):
         source, joints = through(forests[0], b)
-        turns.append(Measured(source, frozenset(bodies[source].gyroscopes), joints))
+        turns.append(_resting(source, bodies[source].gyroscopes, joints, []))
     for b in range(len(bodies)):
-        source, joints = through(forests[1], b) if arrays else (turns[b].body, turns[b].joints)
+        source, joints = through(forests[1] if arrays else forests[0], b)
         sensors = bodies[source].accelerometers if arrays else bodies[source].gyroscopes
         spins.append(_resting(source, sensors, joints, [turns[source]]))
     found = []
@@ -337,11 +339,11 @@ def _origins(
 
 
 def _resting(
-    source: int, rows: Iterable[int], joints: frozenset[int], rests: Iterable[Measured]
+    source: int, rows: Iterable[int], way: frozenset[int], rests: Iterable[Measured]
 ) -> Measured:
-    """Return a motion that rests on others besides sensors and joints."""
-    all_rows, all_joints = frozenset(rows), joints
+    """Return a motion that rests on others besides sensors and the joints on the way."""
+    all_rows, all_joints = frozenset(rows), way
     for other in rests:
         all_rows |= other.rows
         all_joints |= other.joints
-    return Measured(source, all_rows, all_joints)
+    return Measured(source, all_rows, all_joints, way)

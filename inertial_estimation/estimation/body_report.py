@@ -103,6 +103,6 @@ def _count(rows: Sequence[int], kind: str) -> str:
 
 def _through(robot: Robot, body: Body, origin: Measured) -> str:
     """Say from where and through which joints a motion comes."""
-    joints = [robot.joint_names[j] for j in sorted(origin.joints)]
+    joints = [robot.joint_names[j] for j in sorted(origin.way)]
     said = ', '.join(joints) if len(joints) <= FEW else f'{len(joints)} joints'
     return f'{robot.link_names[body.link]}, through {said or "no joint"}'
