@@ -1,0 +1,268 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+How far the links of a robot are from each other, by the geometry of its URDF.
+
+Primitives are taken as they are, of meshes the convex hull: distances are never too large. Links
+that a joint ties together are left out, and so is what touches in nearly all postures: there the
+geometry says nothing. The ground and other things around a robot are not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.model.collision_shapes import Piece, collision_library, collision_pieces
+from inertial_estimation.model.link_motions import Poses, cross, poses_in_parents, to_axes
+from inertial_estimation.model.regressor import poses_in_root
+from inertial_estimation.model.robot import Robot
+
+Array = NDArray[np.float64]
+
+ALWAYS = 0.95
+"""Share of random postures in which parts touch that the geometry draws into each other."""
+POSTURES = 60
+"""Random postures that tell so."""
+
+
+class Distances(NamedTuple):
+    """Pairs of pieces that are near each other; one entry for each pair and instant."""
+
+    instants: NDArray[np.intp]
+    pairs: NDArray[np.intp]
+    distances: Array
+    """Negative by the depth of penetration, shape (k,) [m]."""
+    points: Array
+    """Nearest points of the first and of the second piece, shape (2, k, 3), in the root [m]."""
+    normals: Array
+    """From the first to the second piece, shape (k, 3)."""
+
+    def of(self, chosen: NDArray[np.bool_]) -> Distances:
+        """
+        Return some of them.
+
+        Parameters
+        ----------
+        chosen : ndarray of bool, shape (k,)
+            Which.
+
+        Returns
+        -------
+        Distances
+
+        """
+        return Distances(
+            self.instants[chosen],
+            self.pairs[chosen],
+            self.distances[chosen],
+            self.points[:, chosen],
+            self.normals[chosen],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SelfClearance:
+    """The pieces of a robot that must keep away from each other; see `of_robot`."""
+
+    robot: Robot
+    pieces: tuple[Piece, ...]
+    pairs: tuple[tuple[int, int], ...]
+    """Of pieces."""
+    notes: tuple[str, ...]
+    """What was left out, and why."""
+
+    @classmethod
+    def of_robot(
+        cls, robot: Robot, lower: Array, upper: Array, mesh_folders: Iterable[str | Path] = ()
+    ) -> SelfClearance:
+        """
+        Read the geometry of a robot that no FT sensor cuts.
+
+        Parameters
+        ----------
+        robot : Robot
+            Its URDF is read again.
+        lower, upper : ndarray, shape (n_joints,)
+            Where its joints may be [rad or m].
+        mesh_folders : iterable of str or Path, optional
+            As for `geometry.link_shapes`.
+
+        Returns
+        -------
+        SelfClearance
+
+        Raises
+        ------
+        ModelError
+            If the collision library is missing, or a size or an origin is no number.
+
+        """
+        notes: list[str] = []
+        pieces = collision_pieces(robot, [Path(folder) for folder in mesh_folders], notes)
+        parents = [link.parent for link in robot.links]
+        pairs = tuple(
+            (a, b)
+            for b, second in enumerate(pieces)
+            for a, first in enumerate(pieces[:b])
+            if first.link != second.link
+            and parents[first.link] != second.link
+            and parents[second.link] != first.link
+        )
+        whole = cls(robot, pieces, pairs, tuple(dict.fromkeys(notes)))
+        return whole._without_always(lower, upper)
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Names of the links that have geometry."""
+        return tuple(dict.fromkeys(self.robot.link_names[p.link] for p in self.pieces))
+
+    def near(self, positions: Array, within: float) -> Distances:
+        """
+        Return the pairs that are near each other.
+
+        Parameters
+        ----------
+        positions : ndarray, shape (n, n_joints)
+            Of the joints [rad or m].
+        within : float
+            How near [m]; others may be left out.
+
+        Returns
+        -------
+        Distances
+
+        """
+        poses = self._poses(positions)
+        library = collision_library()
+        request, result = library.DistanceRequest(), library.DistanceResult()
+        placed: dict[tuple[int, int], Any] = {}
+        found = []
+        for t, pair in self._candidates(poses, within):
+            a, b = self.pairs[pair]
+            for piece in (a, b):
+                if (t, piece) not in placed:
+                    link = poses[self.pieces[piece].link]
+                    own = self.pieces[piece].L_H_P
+                    rotation = link.rotations[t] @ own[:3, :3]
+                    origin = link.rotations[t] @ own[:3, 3] + link.origins[t]
+                    placed[t, piece] = library.Transform3s(rotation, origin)
+            result.clear()
+            shapes = self.pieces[a].shape, self.pieces[b].shape
+            library.distance(shapes[0], placed[t, a], shapes[1], placed[t, b], request, result)
+            # What the result hands out changes with the next pair.
+            vectors = result.getNearestPoint1(), result.getNearestPoint2(), result.normal
+            found.append((t, pair, result.min_distance, *map(np.array, vectors)))
+        return _distances(found)
+
+    def slopes(self, positions: Array, near: Distances) -> Array:
+        """
+        Return how distances change with the joints.
+
+        Parameters
+        ----------
+        positions : ndarray, shape (n, n_joints)
+            As for `near`.
+        near : Distances
+            From there, k of them.
+
+        Returns
+        -------
+        ndarray, shape (k, n_joints)
+
+        """
+        poses = self._poses(positions)
+        found = np.zeros((len(near.distances), positions.shape[1]))
+        ends = np.array(self.pairs)[near.pairs].T if len(near.pairs) else np.zeros((2, 0), int)
+        owners = np.array([piece.link for piece in self.pieces])
+        carried = _carried(self.robot)
+        for k, link in enumerate(self.robot.links):
+            if link.joint < 0:
+                continue
+            R, o = poses[k].rotations[near.instants], poses[k].origins[near.instants]
+            linear, angular = R @ link.motion[:3], R @ link.motion[3:]
+            for sign, end, points in zip((-1.0, 1.0), ends, near.points, strict=True):
+                moves = carried[k][owners[end]]
+                speeds = linear + cross(angular, points - o)
+                found[:, link.joint] += sign * moves * np.sum(near.normals * speeds, axis=1)
+        return found
+
+    def names(self, pair: int) -> str:
+        """
+        Return the links of a pair.
+
+        Parameters
+        ----------
+        pair : int
+            Index into `pairs`.
+
+        Returns
+        -------
+        str
+
+        """
+        links = sorted(self.pieces[k].link for k in self.pairs[pair])
+        one, other = (self.robot.link_names[k] for k in links)
+        return f"'{one}' and '{other}'"
+
+    def _without_always(self, lower: Array, upper: Array) -> SelfClearance:
+        """Return the same without what touches nearly everywhere."""
+        rng = np.random.default_rng(0)
+        near = self.near(rng.uniform(lower, upper, (POSTURES, len(lower))), 0.0)
+        touching = np.bincount(near.pairs[near.distances <= 0.0], minlength=len(self.pairs))
+        always = touching >= ALWAYS * POSTURES
+        notes = [
+            f'{self.names(k)} touch in nearly all postures: not checked'
+            for k in np.flatnonzero(always).tolist()
+        ]
+        kept = tuple(pair for k, pair in enumerate(self.pairs) if not always[k])
+        every = tuple(dict.fromkeys([*self.notes, *notes]))
+        return SelfClearance(self.robot, self.pieces, kept, every)
+
+    def _poses(self, positions: Array) -> dict[int, Poses]:
+        """Return the pose of each link in the root."""
+        return poses_in_root(
+            self.robot, self.robot.submodels[0], poses_in_parents(self.robot, positions)
+        )
+
+    def _candidates(self, poses: dict[int, Poses], within: float) -> Iterator[tuple[int, int]]:
+        """Yield instant and pair where the spheres around the pieces are near each other."""
+        if not self.pairs:
+            return
+        centres = []
+        for piece in self.pieces:
+            link = poses[piece.link]
+            origin = np.broadcast_to(piece.L_H_P[:3, 3], link.origins.shape)
+            centres.append(link.origins + to_axes(link.rotations, origin))
+        first, second = np.array(self.pairs).T
+        middles, radii = np.array(centres), np.array([piece.radius for piece in self.pieces])
+        apart = np.linalg.norm(middles[first] - middles[second], axis=2)
+        near = apart - (radii[first] + radii[second])[:, None] <= within
+        for t, pair in np.argwhere(near.T):
+            yield int(t), int(pair)
+
+
+def _distances(found: Sequence[tuple[Any, ...]]) -> Distances:
+    """Return entries as arrays."""
+    if not found:
+        none = np.zeros(0, dtype=np.intp)
+        return Distances(none, none, np.zeros(0), np.zeros((2, 0, 3)), np.zeros((0, 3)))
+    instants, pairs, distances, one, other, normals = zip(*found, strict=True)
+    return Distances(
+        np.array(instants), np.array(pairs), np.array(distances),
+        np.array([one, other], dtype=float), np.array(normals, dtype=float),
+    )  # fmt: skip
+
+
+def _carried(robot: Robot) -> NDArray[np.bool_]:
+    """Return which links the joint of each link moves, shape (n_links, n_links)."""
+    found = np.eye(len(robot.links), dtype=bool)
+    for k, link in enumerate(robot.links):
+        if link.parent >= 0:
+            found[:, k] |= found[:, link.parent]
+    return found

@@ -1,0 +1,213 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Plays a motion of a robot in MuJoCo, as a check by other software than that which designed it.
+
+The simulator's own model of the robot is driven by the torques that its own dynamics want, plus
+what a servo adds; there is no friction. Parts that touch are reported, and do not push: where the
+motion brings them is computed apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.model.clearance import SelfClearance
+from inertial_estimation.model.collision_shapes import Piece
+from inertial_estimation.model.inertia import pseudo_inertia
+from inertial_estimation.model.robot import Robot
+
+Array = NDArray[np.float64]
+
+STEP = 1e-3
+"""Of the physics [s]."""
+STIFFNESS, DAMPING = 400.0, 40.0
+"""Of the servo, over the inertia [1/s^2, 1/s]: critically damped at 20 rad/s."""
+TOUCH_EVERY = 10
+"""Steps between looks at what touches."""
+
+
+class Played(NamedTuple):
+    """What the simulator made of a motion."""
+
+    tracking: Array
+    """Largest error of each joint, shape (n_joints,) [rad or m]."""
+    efforts: Array
+    """Largest effort of each joint, shape (n_joints,) [Nm or N]."""
+    touching: tuple[str, ...]
+    """Pairs of links that touched."""
+
+
+def play(
+    robot: Robot,
+    motion: Callable[[Array], Array],
+    duration: float,
+    clearance: SelfClearance | None = None,
+    progress: Callable[[str, float], None] = lambda what, done: None,
+) -> Played:
+    """
+    Play a motion.
+
+    Parameters
+    ----------
+    robot : Robot
+        On a fixed base, without FT sensors.
+    motion : callable
+        Takes instants, shape (n,) [s]; returns positions, velocities and accelerations, shape
+        (3, n, n_joints).
+    duration : float
+        How much of it [s].
+    clearance : SelfClearance, optional
+        The geometry, and which parts must not touch. Default: none.
+    progress : callable
+        Told what is done and how much of it, 0 to 1.
+
+    Returns
+    -------
+    Played
+
+    Raises
+    ------
+    ModelError
+        If mujoco is not installed, or refuses the robot.
+
+    """
+    engine = _engine()
+    model = _compiled(engine, robot, None)
+    data = engine.MjData(model)
+    wanted = motion(np.arange(round(duration / STEP) + 1) * STEP)
+    data.qpos[:], data.qvel[:] = wanted[0, 0], wanted[1, 0]
+    touch = _Touch(engine, robot, clearance) if clearance is not None else None
+    tracking, efforts = np.zeros((2, model.nv))
+    torque = np.zeros(model.nv)
+    for k, (q, v, a) in enumerate(np.swapaxes(wanted, 0, 1)):
+        engine.mj_step1(model, data)
+        tracking = np.maximum(tracking, np.abs(q - data.qpos))
+        rate = a + STIFFNESS * (q - data.qpos) + DAMPING * (v - data.qvel)
+        engine.mj_mulM(model, data, torque, rate)
+        data.qfrc_applied[:] = torque + data.qfrc_bias
+        efforts = np.maximum(efforts, np.abs(data.qfrc_applied))
+        if touch is not None and not k % TOUCH_EVERY:
+            touch.look(data.qpos)
+        engine.mj_step2(model, data)
+        if not k % 1000:
+            progress('playing', k / wanted.shape[1])
+    progress('playing', 1.0)
+    return Played(tracking, efforts, tuple(touch.names) if touch is not None else ())
+
+
+class _Touch:
+    """Looks which parts touch, in a model of its own."""
+
+    def __init__(self, engine: Any, robot: Robot, clearance: SelfClearance) -> None:
+        self.names: dict[str, None] = {}
+        self._engine = engine
+        self._model = _compiled(engine, robot, clearance)
+        self._data = engine.MjData(self._model)
+        self._clearance = clearance
+        self._kept = {pair: k for k, pair in enumerate(clearance.pairs)}
+        self._piece = [int(self._model.geom(g).name) for g in range(self._model.ngeom)]
+
+    def look(self, positions: Array) -> None:
+        """Note what touches in a posture."""
+        model, data = self._model, self._data
+        data.qpos[:] = positions
+        self._engine.mj_kinematics(model, data)
+        self._engine.mj_comPos(model, data)
+        self._engine.mj_collision(model, data)
+        for contact in data.contact:
+            one, other = sorted(self._piece[g] for g in contact.geom)
+            if contact.dist < 0.0 and (one, other) in self._kept:
+                self.names[self._clearance.names(self._kept[one, other])] = None
+
+
+def _engine() -> Any:
+    """Import the simulator."""
+    try:
+        return import_module('mujoco')
+    except ImportError as error:
+        raise ModelError(
+            f"the package 'mujoco' is not installed ({error}); in the checkout, run "
+            "pip install '.[demo]'"
+        ) from error
+
+
+def _compiled(engine: Any, robot: Robot, clearance: SelfClearance | None) -> Any:
+    """Return the simulator's model; its geometries have the numbers of the pieces as names."""
+    spec = engine.MjSpec()
+    spec.option.timestep = STEP
+    spec.option.gravity = robot.frame(robot.fixed_frame)[1][:3, :3] @ robot.gravity
+    spec.option.integrator = engine.mjtIntegrator.mjINT_EULER
+    spec.compiler.balanceinertia = False
+    bodies = [spec.worldbody]
+    for k, link in enumerate(robot.links[1:], start=1):
+        body = bodies[link.parent].add_body(name=link.name)
+        _place(engine, body, link.P_H_L)
+        _add_joint(engine, body, link.motion)
+        _weigh(body, robot.parameters[k])
+        bodies.append(body)
+    for p, piece in enumerate(clearance.pieces if clearance is not None else ()):
+        _add_geometry(engine, spec, bodies[piece.link], p, piece)
+    try:
+        return spec.compile()
+    except ValueError as error:
+        raise ModelError(f'MuJoCo refuses the robot: {" ".join(str(error).split())}') from error
+
+
+def _place(engine: Any, thing: Any, pose: Array) -> None:
+    """Set the pose of something in what it is fixed to."""
+    quaternion = np.zeros(4)
+    engine.mju_mat2Quat(quaternion, np.ascontiguousarray(pose[:3, :3]).reshape(9))
+    thing.pos, thing.quat = pose[:3, 3], quaternion
+
+
+def _add_joint(engine: Any, body: Any, motion: Array) -> None:
+    """Add the joint that moves a body."""
+    turns = bool(motion[3:].any())
+    kinds = engine.mjtJoint
+    body.add_joint(
+        type=kinds.mjJNT_HINGE if turns else kinds.mjJNT_SLIDE,
+        axis=motion[3:] if turns else motion[:3],
+    )
+
+
+def _weigh(body: Any, parameters: Array) -> None:
+    """Set what a body weighs."""
+    mass = float(parameters[0])
+    body.explicitinertial = True
+    body.mass = mass
+    if not mass:
+        return
+    centre = parameters[1:4] / mass
+    second = pseudo_inertia(parameters)[:3, :3] - mass * np.outer(centre, centre)
+    inertia = np.trace(second) * np.eye(3) - second
+    body.ipos = centre
+    body.fullinertia = inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+
+
+def _add_geometry(engine: Any, spec: Any, body: Any, number: int, piece: Piece) -> None:
+    """Add a piece to a body, under its number."""
+    kinds, shape = engine.mjtGeom, piece.shape
+    kind = type(shape).__name__
+    sizes = {
+        'Box': lambda: (kinds.mjGEOM_BOX, list(shape.halfSide)),
+        'Sphere': lambda: (kinds.mjGEOM_SPHERE, [shape.radius, 0, 0]),
+        'Cylinder': lambda: (kinds.mjGEOM_CYLINDER, [shape.radius, shape.halfLength, 0]),
+        'Capsule': lambda: (kinds.mjGEOM_CAPSULE, [shape.radius, shape.halfLength, 0]),
+    }
+    geometry = body.add_geom(name=str(number))
+    if kind in sizes:
+        geometry.type, geometry.size = sizes[kind]()
+        _place(engine, geometry, piece.L_H_P)
+        return
+    # Meshes are moved to their centre of mass when compiled, and their geometry with them.
+    mesh = spec.add_mesh(name=str(number))
+    mesh.uservert = np.array(shape.points()).reshape(-1)
+    geometry.type, geometry.meshname = kinds.mjGEOM_MESH, str(number)
+    _place(engine, geometry, piece.L_H_P)
