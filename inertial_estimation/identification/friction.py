@@ -15,6 +15,7 @@ from inertial_estimation.identification.unknowns import Extra, Term
 Array = NDArray[np.float64]
 
 OF_A_JOINT = (Term.VISCOUS, Term.COULOMB, Term.OFFSET, Term.DRIVE_INERTIA)
+OF_A_COUPLING = (Term.VISCOUS, Term.COULOMB, Term.DRIVE_INERTIA)
 
 
 @dataclass(frozen=True)
@@ -82,17 +83,32 @@ class JointModel:
         ndarray, shape (n, n_terms)
 
         """
-        sign = np.sign(velocities)
-        if self.sign_width:
-            sign = np.tanh(velocities / self.sign_width)
         each = {
             Term.VISCOUS: velocities,
-            Term.COULOMB: sign,
+            Term.COULOMB: self.sign(velocities),
             Term.OFFSET: np.ones_like(velocities),
             Term.DRIVE_INERTIA: accelerations,
         }
         columns = [each[term] for term in self.terms]
         return np.array(columns).reshape(len(columns), len(velocities)).T
+
+    def sign(self, velocities: Array) -> Array:
+        """
+        Return the sign of velocities, smooth if it has a width.
+
+        Parameters
+        ----------
+        velocities : ndarray, shape (n,)
+            [rad/s or m/s].
+
+        Returns
+        -------
+        ndarray, shape (n,)
+
+        """
+        if self.sign_width:
+            return np.asarray(np.tanh(velocities / self.sign_width))
+        return np.sign(velocities)
 
     def moving(self, velocities: Array) -> NDArray[np.bool_]:
         """
@@ -109,3 +125,93 @@ class JointModel:
 
         """
         return np.asarray(np.abs(velocities) >= self.dead_zone)
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """
+    A drive that turns with the sum of two joint velocities and loads both joints alike.
+
+    Each joint's effort has further parts, with unknowns that both joints share: viscous times
+    the velocity of the *other* joint, drive_inertia times the acceleration of the other joint,
+    coulomb times the sign of the sum of both velocities. What such a drive takes for the joint's
+    own velocity and acceleration is in the joint's own terms already.
+
+    Raises
+    ------
+    ConfigError
+        If these are not two joints, or a term is not one of a coupling.
+
+    """
+
+    joints: tuple[str, str]
+    terms: tuple[Term, ...] = OF_A_COUPLING
+    """Which of these are unknown; the others are taken to be zero."""
+
+    def __post_init__(self) -> None:
+        """Raise unless two joints share known terms."""
+        if len(self.joints) != 2 or len(set(self.joints)) != 2:
+            raise ConfigError(
+                f'a coupling of {", ".join(self.joints) or "nothing"}: name two joints'
+            )
+        for term in self.terms:
+            if term not in OF_A_COUPLING:
+                known = ', '.join(t.value for t in OF_A_COUPLING)
+                raise ConfigError(f"'{term.value}' is no term of a coupling; there are {known}")
+
+    @property
+    def name(self) -> str:
+        """What its unknowns belong to."""
+        return '+'.join(self.joints)
+
+    def extras(self) -> tuple[Extra, ...]:
+        """Return its unknowns, as a tuple of Extra."""
+        return tuple(Extra(self.name, term) for term in self.terms)
+
+    def other(self, joint: str) -> str:
+        """
+        Return the other joint.
+
+        Parameters
+        ----------
+        joint : str
+            One of both.
+
+        Returns
+        -------
+        str
+
+        """
+        return self.joints[self.joints[0] == joint]
+
+    def columns(
+        self,
+        velocities: Array,
+        other_velocities: Array,
+        other_accelerations: Array,
+        sign: JointModel,
+    ) -> Array:
+        """
+        Return what each unknown adds to the effort of one of the joints.
+
+        Parameters
+        ----------
+        velocities : ndarray, shape (n,)
+            Of that joint [rad/s or m/s].
+        other_velocities, other_accelerations : ndarray, shape (n,)
+            Of the other one [rad/s or m/s; rad/s^2 or m/s^2].
+        sign : JointModel
+            Whose `sign_width` the sign has.
+
+        Returns
+        -------
+        ndarray, shape (n, n_terms)
+
+        """
+        each = {
+            Term.VISCOUS: other_velocities,
+            Term.COULOMB: sign.sign(velocities + other_velocities),
+            Term.DRIVE_INERTIA: other_accelerations,
+        }
+        columns = [each[term] for term in self.terms]
+        return np.array(columns).reshape(len(columns), len(velocities)).T

@@ -27,6 +27,8 @@ Mask = NDArray[np.bool_]
 NANOSECONDS = 1e-9
 JITTER = 0.01
 """Share of a period by which stamps may be off a grid before signals are moved onto it."""
+SAFE = 0.4
+"""Share of the rate that is kept up to which a cutoff leaves next to nothing beyond its half."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ class Prepared(NamedTuple):
     """Parts between gaps that were long enough."""
     discarded: int
     """Recorded instants at edges and in parts that were too short."""
+    period: float
+    """Median of the steps between recorded stamps [s]."""
 
 
 def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
@@ -125,7 +129,33 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
             f'{2 * how.edges + _least(period, how):.2g} s, which the filter takes'
         )
     kept = sum(_covered(samples.stamp_ns, part.stamp_ns) for part in found)
-    return Prepared(_joined(found), len(found), len(t) - kept)
+    return Prepared(_joined(found), len(found), len(t) - kept, period)
+
+
+def folded_back(how: Preparation, period: float) -> str:
+    """
+    Return what is wrong with keeping one instant in so many, or an empty string.
+
+    Parameters
+    ----------
+    how : Preparation
+        The filter.
+    period : float
+        Of the log [s].
+
+    Returns
+    -------
+    str
+
+    """
+    kept = 1.0 / (period * how.every)
+    if how.every == 1 or 0 < how.cutoff <= SAFE * kept:
+        return ''
+    filtered = f'the low pass at {how.cutoff:g} Hz' if how.cutoff else 'no low pass'
+    return (
+        f'{filtered} leaves more than the {kept:.3g} Hz that one instant in {how.every} can show: '
+        f'choose a cutoff of at most {SAFE * kept:.3g} Hz, or a smaller every'
+    )
 
 
 def _covered(stamps: NDArray[np.int64], kept: NDArray[np.int64]) -> int:

@@ -14,14 +14,14 @@ sum of its wrenches, and the effort of each of its joints.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
-from inertial_estimation.identification.friction import JointModel
+from inertial_estimation.identification.friction import Coupling, JointModel
 from inertial_estimation.identification.unknowns import FT_OFFSET, Extra, Term, Unknowns
 from inertial_estimation.model.link_motions import Poses, poses_in_parents, to_axes
 from inertial_estimation.model.regressor import (
@@ -74,10 +74,36 @@ class RowChoice:
     """Joints whose efforts give rows."""
     joint: JointModel = field(default_factory=lambda: JointModel(terms=()))
     """Friction and drive inertia of these joints."""
+    dead_zones: Mapping[str, float] = field(default_factory=dict)
+    """Of joints whose dead zone is another than that of `joint` [rad/s or m/s]."""
+    couplings: tuple[Coupling, ...] = ()
+    """Drives that load two of these joints."""
     gains: tuple[str, ...] = ()
     """Joints among them whose efforts are a current, to be multiplied by an unknown gain."""
     offsets: tuple[str, ...] = ()
     """FT sensors whose offset is unknown."""
+
+    def model_of(self, joint: str) -> JointModel:
+        """
+        Return friction and dead zone of a joint.
+
+        Parameters
+        ----------
+        joint : str
+            Its name.
+
+        Returns
+        -------
+        JointModel
+
+        Raises
+        ------
+        ConfigError
+            If its dead zone makes no sense.
+
+        """
+        dead_zone = self.dead_zones.get(joint, self.joint.dead_zone)
+        return replace(self.joint, dead_zone=dead_zone)
 
 
 class RowBuilder:
@@ -112,7 +138,12 @@ class RowBuilder:
         self.choice = choice = choice or RowChoice()
         self._calibration = calibration
         _check_names('joint', (*choice.efforts, *choice.gains), robot.joint_names)
+        _check_names('joint', choice.dead_zones, robot.joint_names)
         _check_names('FT sensor', choice.offsets, [ft.name for ft in robot.ft_sensors])
+        self.models: Mapping[str, JointModel] = {
+            name: choice.model_of(name) for name in choice.efforts
+        }
+        """Friction and dead zone by joint."""
         self._ground = robot.frame(robot.fixed_frame)[0] if robot.fixed_frame else -1
         self.blocks = tuple(self._block(submodel) for submodel in robot.submodels)
         if not any(block.kinds for block in self.blocks):
@@ -120,6 +151,7 @@ class RowBuilder:
                 'there is no row to build: a robot with a fixed link needs FT sensors, or joints '
                 'in efforts'
             )
+        _check_couplings(choice, self.blocks)
 
     def rows(
         self,
@@ -180,6 +212,9 @@ class RowBuilder:
         joints = [robot.joint_names[side.joint] for side in sides]
         joints = [name for name in joints if name in choice.efforts]
         extras = [extra for name in joints for extra in choice.joint.extras(name)]
+        for coupling in choice.couplings:
+            if set(coupling.joints) <= set(joints):
+                extras += coupling.extras()
         extras += [Extra(name, Term.DRIVE_GAIN) for name in joints if name in choice.gains]
         wrenches = choice.wrenches and self._ground not in submodel.links
         kinds = (*(COMPONENTS if wrenches else ()), *(f'effort {name}' for name in joints))
@@ -285,14 +320,22 @@ class RowBuilder:
         efforts = np.full(len(samples), np.nan)
         if samples.efforts is not None:
             efforts = samples.efforts[:, joint]
-        velocities = samples.velocities[:, joint]
-        columns = block.unknowns.columns(f'{name}.{t.value}' for t in self.choice.joint.terms)
-        Y[:, columns] = self.choice.joint.columns(velocities, samples.accelerations[:, joint])
+        velocities, accelerations = samples.velocities, samples.accelerations
+        model = self.models[name]
+        columns = block.unknowns.columns(f'{name}.{t.value}' for t in model.terms)
+        Y[:, columns] = model.columns(velocities[:, joint], accelerations[:, joint])
+        for coupling in self.choice.couplings:
+            if name in coupling.joints:
+                other = self.robot.joint_names.index(coupling.other(name))
+                columns = block.unknowns.columns(map(str, coupling.extras()))
+                Y[:, columns] = coupling.columns(
+                    velocities[:, joint], velocities[:, other], accelerations[:, other], model
+                )
         if name in self.choice.gains:
             Y[:, block.unknowns.columns([f'{name}.{Term.DRIVE_GAIN.value}'])] = -efforts[:, None]
         else:
             y += efforts
-        return self.choice.joint.moving(velocities)
+        return model.moving(velocities[:, joint])
 
 
 class _Push(NamedTuple):
@@ -317,6 +360,20 @@ def _check_names(kind: str, names: Iterable[str], known: Collection[str]) -> Non
     for name in names:
         if name not in known:
             raise NameNotFound(kind, name, known)
+
+
+def _check_couplings(choice: RowChoice, blocks: Iterable[Block]) -> None:
+    """Raise unless the joints of each coupling have rows in the same block."""
+    known = {extra for block in blocks for extra in block.unknowns.extras}
+    names = [coupling.name for coupling in choice.couplings]
+    for coupling in choice.couplings:
+        if not set(coupling.extras()) <= known:
+            raise ConfigError(
+                f'the coupling of {coupling.name} needs rows of the efforts of both joints, in '
+                'the same submodel: add them to efforts, or leave it out'
+            )
+        if names.count(coupling.name) > 1:
+            raise ConfigError(f'the coupling of {coupling.name} is there twice')
 
 
 def _fixed_at(pose: Poses, L_H_F: Array) -> Poses:

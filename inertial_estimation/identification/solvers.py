@@ -33,6 +33,8 @@ class Method:
     """Whether another frame of a link, rotated or moved, only rotates and moves its answer."""
     weighted: bool
     """Whether ``weight`` says how much the prior weighs."""
+    bounded: bool
+    """Whether bounds are kept."""
     exactness: float
     """
     Relative error of the wrenches that rows without noise predict, the weight of the prior next
@@ -66,6 +68,7 @@ SOLVERS: Mapping[str, Method] = MappingProxyType(
             consistent=False,
             invariant=False,
             weighted=False,
+            bounded=False,
             exactness=1e-9,
         ),
         'euclidean': Method(
@@ -74,6 +77,7 @@ SOLVERS: Mapping[str, Method] = MappingProxyType(
             consistent=False,
             invariant=False,
             weighted=True,
+            bounded=False,
             exactness=1e-9,
         ),
         'pullback': Method(
@@ -82,6 +86,7 @@ SOLVERS: Mapping[str, Method] = MappingProxyType(
             consistent=False,
             invariant=True,
             weighted=True,
+            bounded=False,
             exactness=1e-9,
         ),
         'entropic': Method(
@@ -90,6 +95,7 @@ SOLVERS: Mapping[str, Method] = MappingProxyType(
             consistent=True,
             invariant=True,
             weighted=True,
+            bounded=True,
             exactness=1e-9,
         ),
         'mass_points': Method(
@@ -98,6 +104,7 @@ SOLVERS: Mapping[str, Method] = MappingProxyType(
             consistent=True,
             invariant=False,
             weighted=False,
+            bounded=True,
             exactness=1e-4,
         ),
         'manifold': Method(
@@ -106,6 +113,7 @@ SOLVERS: Mapping[str, Method] = MappingProxyType(
             consistent=True,
             invariant=True,
             weighted=True,
+            bounded=True,
             exactness=1e-8,
         ),
         'semidefinite': Method(
@@ -114,6 +122,7 @@ SOLVERS: Mapping[str, Method] = MappingProxyType(
             consistent=True,
             invariant=True,
             weighted=True,
+            bounded=True,
             exactness=1e-8,
         ),
     }

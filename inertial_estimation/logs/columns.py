@@ -11,7 +11,7 @@ Logs that are tables of numbers, npz or csv: which column is which signal, in wh
 
 A signal is ``scale * column * unit + offset``; `scale` is a number, one for each joint, or a
 matrix from all columns to all joints where they are coupled; `divided_by` is the same the other
-way round, for gears of positions.
+way round, for gears of positions. `unit` may be a list with one for each joint.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ UNITS: dict[str, dict[str, float]] = {
     'accelerometer': {'m/s^2': 1.0, 'g': 9.80665},
 }
 """Units of each signal, and what one of them is in SI."""
+TURNING = ('rad', 'deg', 'rad/s', 'deg/s', 'rpm', 'N m', 'N mm')
+SLIDING = ('m', 'mm', 'm/s', 'mm/s', 'N')
+"""Units that only joints of one type have; a current may drive either."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +54,10 @@ class Signal:
     name: str
     """Full name, for messages."""
     columns: tuple[str, ...]
-    unit: float
-    """One unit in SI."""
+    units: tuple[str, ...]
+    """One for all channels, or one for each; none: the SI unit, whatever that is."""
+    unit: Array
+    """One unit in SI, a number or one for each channel."""
     scale: Array
     """A number, one for each channel, or a matrix."""
     offset: Array
@@ -79,7 +84,10 @@ class Signal:
             If the columns are others than that.
 
         """
-        raw = np.concatenate([table.column(name, self.name) for name in self.columns], axis=1)
+        parts = [table.column(name, self.name) for name in self.columns]
+        if len({len(part) for part in parts}) > 1:
+            raise LogError(f'{table.path}: {_lengths(self.columns, parts)} for {self.name}')
+        raw = np.concatenate(parts, axis=1)
         if self.scale.ndim < 2 and raw.shape[1] != size:
             raise LogError(
                 f'{self.name}: columns {", ".join(self.columns)} hold {raw.shape[1]} values at '
@@ -90,7 +98,8 @@ class Signal:
                 f'{self.name}: the matrix is {self.scale.shape[0]} x {self.scale.shape[1]}, '
                 f'expected {size} x {raw.shape[1]}'
             )
-        for what, values in (('scale', self.scale), ('offset', self.offset)):
+        channels = (('scale', self.scale), ('offset', self.offset), ('unit', self.unit))
+        for what, values in channels:
             if values.ndim == 1 and len(values) != size:
                 raise LogError(f'{self.name}: {len(values)} values in {what}, expected {size}')
         scaled = raw @ self.scale.T if self.scale.ndim == 2 else raw * self.scale
@@ -184,20 +193,29 @@ class Layout:
         n = len(seconds)
         joints = [_index('joint', name, robot.joint_names) for name in self.joints]
 
+        def read(signal: Signal, size: int) -> Array:
+            values = signal.read(table, size)
+            if len(values) != n:
+                raise LogError(
+                    f'{path}: {signal.name} has {len(values)} instants, {self.time.name} has {n}'
+                )
+            return values
+
         def of_joints(signal: Signal | None) -> Array:
             values = np.full((n, len(robot.joint_names)), np.nan)
             if signal is not None:
-                values[:, joints] = signal.read(table, len(joints))
+                _require_units(signal, robot, joints)
+                values[:, joints] = read(signal, len(joints))
             return values
 
         fts = _sensors(self.ft_sensors, [ft.name for ft in robot.ft_sensors], 'FT sensor')
         readings = np.full((n, len(robot.ft_sensors), 6), np.nan)
         for index, name in fts:
-            readings[:, index] = self.ft_sensors[name].read(table, 6)
+            readings[:, index] = read(self.ft_sensors[name], 6)
         imus = _sensors(self.imus, [imu.name for imu in robot.imus], 'IMU')
         turning, pulling = np.full((2, n, len(robot.imus), 3), np.nan)
         for index, name in imus:
-            turning[:, index], pulling[:, index] = (s.read(table, 3) for s in self.imus[name])
+            turning[:, index], pulling[:, index] = (read(s, 3) for s in self.imus[name])
         nothing = np.full_like(turning, np.nan)
         return SampleBatch(
             stamp_ns=np.round(seconds * 1e9).astype(np.int64),
@@ -220,17 +238,39 @@ def _signal(said: object, name: str, kind: str) -> Signal:
     _check_keys(body, ('columns', 'unit', 'scale', 'divided_by', 'offset'), name)
     if 'columns' not in body:
         raise ConfigError(f"'{name}' names no columns: add {name}.columns")
-    units = UNITS[kind]
-    unit = body.get('unit', next(iter(units)))
-    if unit not in units:
-        raise ConfigError(f"'{name}.unit' is '{unit}', expected one of {', '.join(units)}")
+    units = _names(body.get('unit', ()), f'{name}.unit')
+    for unit in units:
+        if unit not in UNITS[kind]:
+            known = ', '.join(UNITS[kind])
+            raise ConfigError(f"'{name}.unit' is '{unit}', expected one of {known}")
     if 'scale' in body and 'divided_by' in body:
         raise ConfigError(f"'{name}' has both scale and divided_by: keep one of them")
     scale = _numbers(body.get('scale', 1.0), f'{name}.scale')
     if 'divided_by' in body:
         scale = _inverse(_numbers(body['divided_by'], f'{name}.divided_by'), name)
     offset = _numbers(body.get('offset', 0.0), f'{name}.offset')
-    return Signal(name, _names(body['columns'], f'{name}.columns'), units[unit], scale, offset)
+    sizes = np.array([UNITS[kind][unit] for unit in units] or [1.0])
+    columns = _names(body['columns'], f'{name}.columns')
+    return Signal(name, columns, units, sizes if len(sizes) > 1 else sizes[0], scale, offset)
+
+
+def _lengths(names: Sequence[str], parts: Sequence[Array]) -> str:
+    """Return how long columns are that should be alike."""
+    said = (f"'{name}' has {len(part)}" for name, part in zip(names, parts, strict=True))
+    return f'columns are not as long as each other: {", ".join(said)}'
+
+
+def _require_units(signal: Signal, robot: Robot, joints: Sequence[int]) -> None:
+    """Raise if a joint that turns has a unit of one that slides, or the other way round."""
+    moved = {link.joint: link for link in robot.links if link.joint >= 0}
+    units = signal.units * len(joints) if len(signal.units) == 1 else signal.units
+    for joint, unit in zip(joints, units, strict=False):
+        turns = bool(moved[joint].motion[3:].any())
+        if unit in (SLIDING if turns else TURNING):
+            raise ConfigError(
+                f"'{signal.name}.unit' is '{unit}', but joint '{robot.joint_names[joint]}' "
+                f'{"turns" if turns else "slides"}: list one unit for each joint'
+            )
 
 
 def _inverse(divisor: Array, name: str) -> Array:

@@ -4,22 +4,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.errors import LogError
+from inertial_estimation.identification.determined import Determined, determined, tellable
 from inertial_estimation.identification.evidence import Evidence, gather
 from inertial_estimation.identification.fit import RobotFit, fit
-from inertial_estimation.identification.preparation import Prepared, prepare
+from inertial_estimation.identification.preparation import Prepared, folded_back, prepare
 from inertial_estimation.identification.rows import RowBuilder
+from inertial_estimation.identification.solvers import SOLVERS
+from inertial_estimation.logs.excitation_check import Reach, excitation_warnings, require_motion
 from inertial_estimation.logs.freedom import free_submodels
+from inertial_estimation.logs.identify_bounds import read_bounds
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log_reader import LogReader, open_logs
 from inertial_estimation.logs.recording import Progress, no_progress
+from inertial_estimation.logs.stretch import Stretch
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -40,6 +47,15 @@ class LogPart:
     """Instants at edges and in parts that were too short."""
 
 
+class _Reduced(NamedTuple):
+    """What some logs say together."""
+
+    parts: tuple[LogPart, ...]
+    evidence: list[Evidence]
+    reach: Reach
+    warnings: list[str]
+
+
 @dataclass(frozen=True, eq=False)
 class IdentifyReport:
     """What was found."""
@@ -50,6 +66,10 @@ class IdentifyReport:
     fit: RobotFit
     validation: tuple[Evidence, ...]
     """Of each submodel with rows, from logs that were not fitted; empty: none were given."""
+    determined: Mapping[str, Determined] = field(default_factory=dict)
+    """What the rows tell of each submodel that has some."""
+    warnings: tuple[str, ...] = ()
+    """What to know before the figures are believed."""
 
 
 def identify(
@@ -69,7 +89,8 @@ def identify(
     Parameters
     ----------
     logs : sequence of str or Path
-        Tables of numbers or bags; each is reduced by itself.
+        Tables of numbers or bags, or parts of them as `Stretch.parse` reads them; each is
+        reduced by itself.
     urdf : str
         Robot description.
     settings : IdentifySettings
@@ -96,52 +117,116 @@ def identify(
         If logs, robot and settings do not fit together; the message tells what to do.
 
     """
-    reader = open_logs(urdf, settings, lock, logs[0], progress)
-    builder = RowBuilder(reader.robot, settings.choice(reader.robot))
-    parts, evidence = _reduce(logs, reader, builder, settings, progress)
-    found = fit(reader.robot, evidence, method, options)
-    tested, validation = _reduce(validate, reader, builder, settings, progress)
-    fitted = {block.name for block in found.blocks}
+    fitted, tested = (tuple(map(Stretch.parse, paths)) for paths in (logs, validate))
+    warnings = _overlaps(fitted, tested)
+    reader = open_logs(urdf, settings, lock, fitted[0], progress)
+    robot = reader.robot
+    builder = RowBuilder(robot, settings.choice(robot))
+    bounds = read_bounds(settings.bounds, builder.blocks)
+    seen = _reduce(fitted, reader, builder, settings, progress)
+    bases = tellable(builder)
+    require_motion(robot, seen.reach, seen.evidence, bases)
+    found = fit(robot, seen.evidence, method, options, bounds)
+    by_name = dict(zip([block.submodel.name for block in builder.blocks], bases, strict=True))
+    told = {
+        block.name: determined(block.evidence.block, by_name[block.name], block.noise.information)
+        for block in found.blocks
+    }
+    warnings += seen.warnings + excitation_warnings(robot, seen.reach, told.items())
+    if found.widened:
+        warnings.append(
+            f'links raised to the second moments of a small ball, for the prior to be a body: '
+            f'{", ".join(found.widened)}'
+        )
+    if bounds and not SOLVERS[method].bounded:
+        warnings.append(f'{method} does not keep the bounds: choose entropic or semidefinite')
+    unseen = _reduce(tested, reader, builder, settings, progress) if tested else None
     return IdentifyReport(
         method,
-        parts,
-        tested,
+        seen.parts,
+        unseen.parts if unseen else (),
         found,
-        tuple(one for one in validation if one.block.submodel.name in fitted),
+        tuple(
+            one for one in (unseen.evidence if unseen else ()) if one.block.submodel.name in told
+        ),
+        told,
+        tuple(dict.fromkeys(warnings + (unseen.warnings if unseen else []))),
     )
 
 
+def _overlaps(fitted: Sequence[Stretch], tested: Sequence[Stretch]) -> list[str]:
+    """Return warnings of what is fitted and predicted, or fitted twice."""
+    said = [
+        f'{one} is predicted although {other} holds some of it and is fitted'
+        for one in tested
+        for other in fitted
+        if one.overlaps(other)
+    ]
+    twice = [(a, b) for k, a in enumerate(fitted) for b in fitted[k + 1 :] if a.overlaps(b)]
+    return said + [f'{a} and {b} hold the same samples: they count twice' for a, b in twice]
+
+
 def _reduce(
-    paths: Sequence[str | Path],
+    logs: Sequence[Stretch],
     reader: LogReader,
     builder: RowBuilder,
     settings: IdentifySettings,
     progress: Progress,
-) -> tuple[tuple[LogPart, ...], list[Evidence]]:
+) -> _Reduced:
     """Reduce logs one by one, and merge what they say."""
-    parts: list[LogPart] = []
-    total: list[Evidence] = []
-    for done, path in enumerate(paths):
-        progress('reducing logs', done / len(paths))
-        raw, touches = reader.read(path)
-        prepared = prepare(raw, settings.preparation)
-        parts.append(_part(path, raw, prepared))
-        free = free_submodels(
-            reader.robot,
-            prepared.samples.stamp_ns,
-            settings.contacts,
-            raw,
-            touches,
-            settings.preparation.edges,
-        )
-        found = gather(builder, prepared.samples, free=free)
-        total = [a.merge(b) for a, b in zip(total, found, strict=True)] if total else found
+    found: list[_Reduced] = []
+    for done, log in enumerate(logs):
+        progress('reducing logs', done / len(logs))
+        with _naming(log):
+            found.append(_reduce_one(log, reader, builder, settings))
     progress('reducing logs', 1.0)
-    return tuple(parts), total
+    first, *others = found
+    evidence, reach = first.evidence, first.reach
+    for other in others:
+        evidence = [a.merge(b) for a, b in zip(evidence, other.evidence, strict=True)]
+        reach = reach.merge(other.reach)
+    return _Reduced(
+        tuple(part for one in found for part in one.parts),
+        evidence,
+        reach,
+        [text for one in found for text in one.warnings],
+    )
 
 
-def _part(path: str | Path, raw: SampleBatch, prepared: Prepared) -> LogPart:
+def _reduce_one(
+    log: Stretch, reader: LogReader, builder: RowBuilder, settings: IdentifySettings
+) -> _Reduced:
+    """Reduce one log."""
+    how = settings.preparation
+    raw, touches = reader.read(log)
+    prepared = prepare(raw, how)
+    stamps = prepared.samples.stamp_ns
+    free = free_submodels(
+        reader.robot, stamps, settings.contacts, raw, touches, settings.preparation.edges
+    )
+    evidence = gather(builder, prepared.samples, free=free)
+    folded = folded_back(how, prepared.period)
+    return _Reduced(
+        (_part(log, raw, prepared),),
+        evidence,
+        Reach.of(prepared.samples),
+        [f'{log}: {folded}'] if folded else [],
+    )
+
+
+@contextmanager
+def _naming(log: Stretch) -> Iterator[None]:
+    """Say which log is meant by what is wrong with it."""
+    try:
+        yield
+    except LogError as error:
+        if str(log.path) in str(error):
+            raise
+        raise LogError(f'{log}: {error}') from error
+
+
+def _part(log: Stretch, raw: SampleBatch, prepared: Prepared) -> LogPart:
     """Return what was left of a log."""
     return LogPart(
-        str(path), len(raw), len(prepared.samples), prepared.stretches, prepared.discarded
+        str(log), len(raw), len(prepared.samples), prepared.stretches, prepared.discarded
     )

@@ -8,6 +8,7 @@ The file that says how logs become rows.
     parameters: robot.yaml               # the node's parameter file, for bags, instead of both
     preparation: {cutoff: 10.0}          # see `Preparation`
     rows: {efforts: all, friction: [viscous, coulomb]}
+    bounds: {mass: {hand: [0.2, 0.5]}}   # see `identify_bounds`
 """
 
 from __future__ import annotations
@@ -19,16 +20,27 @@ from typing import Any
 
 from inertial_estimation.config.files import load_mapping
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.identification.friction import JointModel
+from inertial_estimation.identification.friction import (
+    OF_A_COUPLING,
+    Coupling,
+    JointModel,
+)
 from inertial_estimation.identification.preparation import Preparation
 from inertial_estimation.identification.rows import RowChoice
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.logs.columns import Layout
+from inertial_estimation.logs.identify_bounds import BOUNDS
 from inertial_estimation.model.robot import Robot
 
 ROBOT = ('joints', 'locked_positions', 'ft_sensors', 'imus', 'fixed_link', 'gravity')
-ROWS = ('wrenches', 'efforts', 'friction', 'sign_width', 'dead_zone', 'gains', 'offsets',
-        'contacts')  # fmt: skip
+ROWS = ('wrenches', 'efforts', 'friction', 'sign_width', 'dead_zone', 'couplings', 'gains',
+        'offsets', 'contacts')  # fmt: skip
+GROUPS = {
+    'robot': ROBOT,
+    'preparation': tuple(f.name for f in fields(Preparation)),
+    'rows': ROWS,
+    'bounds': BOUNDS,
+}
 ALL = 'all'
 
 
@@ -45,6 +57,8 @@ class IdentifySettings:
     preparation: Preparation = field(default_factory=Preparation)
     rows: Mapping[str, Any] = field(default_factory=dict)
     """What stands under ``rows``."""
+    bounds: Mapping[str, Any] = field(default_factory=dict)
+    """What stands under ``bounds``, as `identify_bounds.read_bounds` takes it."""
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> IdentifySettings:
@@ -78,7 +92,7 @@ class IdentifySettings:
     @classmethod
     def _of(cls, said: Mapping[str, Any], folder: Path) -> IdentifySettings:
         """Return the settings of a mapping."""
-        _check(said, ('robot', 'log', 'parameters', 'preparation', 'rows'), 'the file')
+        _check(said, ('log', 'parameters', *GROUPS), 'the file')
         if ('log' in said) == ('parameters' in said):
             raise ConfigError(
                 "name either 'log', the columns of tables of numbers, or 'parameters', the "
@@ -86,12 +100,8 @@ class IdentifySettings:
             )
         if 'parameters' in said and 'robot' in said:
             raise ConfigError("'robot' is said by 'parameters' already: leave it out")
-        groups = {key: said.get(key) or {} for key in ('robot', 'preparation', 'rows')}
-        for key, known in (
-            ('robot', ROBOT),
-            ('preparation', [f.name for f in fields(Preparation)]),
-            ('rows', ROWS),
-        ):
+        groups = {key: said.get(key) or {} for key in GROUPS}
+        for key, known in GROUPS.items():
             _check(groups[key], known, f"'{key}'")
         return cls(
             robot=groups['robot'],
@@ -99,15 +109,14 @@ class IdentifySettings:
             parameters=folder / str(said['parameters']) if 'parameters' in said else None,
             preparation=_read(Preparation, groups['preparation'], 'preparation'),
             rows=groups['rows'],
+            bounds=groups['bounds'],
         )
 
     @property
     def contacts(self) -> tuple[str, ...]:
         """Frames where an unknown wrench acts throughout the logs."""
         said = self.rows.get('contacts', ())
-        if isinstance(said, str) or not isinstance(said, Sequence):
-            raise ConfigError(f"'rows.contacts' is {said!r}, expected a list of frames")
-        return tuple(map(str, said))
+        return tuple(map(str, _items(said, 'rows.contacts')))
 
     def choice(self, robot: Robot) -> RowChoice:
         """
@@ -131,12 +140,17 @@ class IdentifySettings:
         said = dict(self.rows)
         sensors = [sensor.name for sensor in robot.ft_sensors]
         model: dict[str, Any] = {k: said[k] for k in ('sign_width', 'dead_zone') if k in said}
+        slow = model.pop('dead_zone', {})
+        if not isinstance(slow, Mapping):
+            model['dead_zone'], slow = slow, {}
         terms = _list(said.get('friction', ()), 'rows.friction', [t.value for t in Term])
         model['terms'] = tuple(Term(term) for term in terms)
         return RowChoice(
             wrenches=_flag(said.get('wrenches', True), 'rows.wrenches'),
             efforts=_list(said.get('efforts', ()), 'rows.efforts', robot.joint_names),
             joint=_read(JointModel, model, 'rows'),
+            dead_zones={str(k): _number(v, f'rows.dead_zone.{k}') for k, v in slow.items()},
+            couplings=tuple(map(_coupling, _items(said.get('couplings', ()), 'rows.couplings'))),
             gains=_list(said.get('gains', ()), 'rows.gains', robot.joint_names),
             offsets=_list(said.get('offsets', ()), 'rows.offsets', sensors),
         )
@@ -167,6 +181,30 @@ def _read(kind: Any, said: Mapping[str, Any], where: str) -> Any:
         else:
             values[key] = value
     return kind(**values)
+
+
+def _coupling(said: object) -> Coupling:
+    """Return a drive that loads two joints."""
+    _check(said, ('joints', 'terms'), 'an entry of rows.couplings')
+    assert isinstance(said, Mapping)
+    joints = tuple(map(str, _items(said.get('joints', ()), 'rows.couplings.joints')))
+    known = [term.value for term in OF_A_COUPLING]
+    terms = _list(said.get('terms', known), 'rows.couplings.terms', known)
+    return Coupling(joints, tuple(map(Term, terms)))  # type: ignore[arg-type]
+
+
+def _items(value: object, name: str) -> Sequence[Any]:
+    """Return what must be a list."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ConfigError(f"'{name}' is {value!r}, expected a list")
+    return value
+
+
+def _number(value: object, name: str) -> float:
+    """Return what must be a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ConfigError(f"'{name}' is {value!r}, expected a number")
+    return float(value)
 
 
 def _flag(value: object, name: str) -> bool:

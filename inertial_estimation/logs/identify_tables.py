@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.identification.determined import Determined
 from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.fit import BlockFit
 from inertial_estimation.identification.unknowns import INERTIAL
@@ -61,10 +62,12 @@ def identify_dict(report: IdentifyReport) -> dict[str, Any]:
         'method': report.method,
         'consistent': report.fit.consistent,
         'widened': list(report.fit.widened),
+        'warnings': list(report.warnings),
         'logs': [vars(part) for part in report.logs],
         'validation_logs': [vars(part) for part in report.validation_logs],
         'submodels': [
-            _block_dict(block, validation.get(block.name)) for block in report.fit.blocks
+            _block_dict(block, report.determined[block.name], validation.get(block.name))
+            for block in report.fit.blocks
         ],
         'links': {
             name: dict(zip(INERTIAL, row.tolist(), strict=True))
@@ -73,13 +76,48 @@ def identify_dict(report: IdentifyReport) -> dict[str, Any]:
     }
 
 
-def _block_dict(block: BlockFit, validation: Evidence | None) -> dict[str, Any]:
+def extras_yaml(report: IdentifyReport) -> str:
+    """
+    Return friction, drives and offsets as YAML.
+
+    Parameters
+    ----------
+    report : IdentifyReport
+        What was found.
+
+    Returns
+    -------
+    str
+        By joint or sensor and term: value and standard deviation, in SI; null where rows do not
+        determine it.
+
+    """
+    import yaml
+
+    found: dict[str, dict[str, Any]] = {}
+    for block in report.fit.blocks:
+        n = block.answer.unknowns.n_inertial
+        values, spread = block.answer.x[n:].tolist(), block.answer.deviations[n:].tolist()
+        for extra, value, deviation in zip(
+            block.answer.unknowns.extras, values, spread, strict=True
+        ):
+            found.setdefault(extra.of, {})[extra.term.value] = {
+                'value': value,
+                'deviation': deviation if np.isfinite(deviation) else None,
+            }
+    return str(yaml.safe_dump(found, sort_keys=False))
+
+
+def _block_dict(block: BlockFit, told: Determined, validation: Evidence | None) -> dict[str, Any]:
     """Return one submodel for a machine."""
     answer = block.answer
     return {
         'name': block.name,
         'rank': answer.rank,
         'unknowns': len(answer.unknowns),
+        'combinations': told.possible,
+        'determined': told.reached,
+        'not_determined': list(told.missing),
         'grade': answer.grade.value,
         'optimality': answer.optimality,
         'iterations': answer.iterations,
@@ -95,6 +133,7 @@ def _block_dict(block: BlockFit, validation: Evidence | None) -> dict[str, Any]:
             }
             for kind, signal, before, fitted, predicted in _residuals(block, validation)
         },
+        'notes': list(answer.notes),
         'margins': dict(zip(answer.unknowns.links, answer.margins.tolist(), strict=True)),
         'extras': answer.extras,
         'deviations': dict(zip(answer.unknowns.names, answer.deviations.tolist(), strict=True)),
@@ -137,7 +176,8 @@ def _submodels(report: IdentifyReport) -> Table:
         (
             block.name,
             str(len(block.answer.unknowns)),
-            str(block.answer.rank),
+            str(report.determined[block.name].possible),
+            str(report.determined[block.name].reached),
             f'{float(block.answer.margins.min()):.2g}',
             block.answer.grade.value,
             f'{block.answer.optimality:.1g}',
@@ -146,8 +186,8 @@ def _submodels(report: IdentifyReport) -> Table:
         )
         for block in report.fit.blocks
     )
-    columns = ('submodel', 'unknowns', 'rank', 'least eigenvalue', 'grade', 'optimality',
-               'steps', 'time [ms]')  # fmt: skip
+    columns = ('submodel', 'unknowns', 'combinations', 'determined', 'least eigenvalue', 'grade',
+               'optimality', 'steps', 'time [ms]')  # fmt: skip
     return Table(f'Submodels, by {report.method}', columns, rows)
 
 

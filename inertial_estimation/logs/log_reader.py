@@ -22,6 +22,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.recording import Progress, read_samples
+from inertial_estimation.logs.stretch import Stretch
 from inertial_estimation.logs.touches import Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -63,14 +64,14 @@ class LogReader:
         self._joints = list(joints)
         self._kept = [self._joints.index(name) for name in robot.joint_names]
 
-    def read(self, path: str | Path) -> Log:
+    def read(self, stretch: Stretch) -> Log:
         """
-        Read one log.
+        Read one log, or a part of it.
 
         Parameters
         ----------
-        path : str or Path
-            File or folder.
+        stretch : Stretch
+            Which.
 
         Returns
         -------
@@ -82,19 +83,21 @@ class LogReader:
             If it cannot be read, or a locked joint moves.
 
         """
-        log = self._read(path)
-        _require_still(
-            path, log.samples, [k for k in range(len(self._joints)) if k not in self._kept],
-            self._joints,
-        )  # fmt: skip
-        return log._replace(samples=_of_joints(log.samples, self._kept))
+        samples, touches = self._read(stretch.path)
+        kept = stretch.rows(samples.stamp_ns)
+        samples = samples.take(kept)
+        if touches is not None:
+            touches = replace(touches, rows=touches.rows[kept])
+        locked = [k for k in range(len(self._joints)) if k not in self._kept]
+        _require_still(str(stretch), samples, locked, self._joints)
+        return Log(_of_joints(samples, self._kept), touches)
 
 
 def open_logs(
     urdf: str,
     settings: IdentifySettings,
     lock: Sequence[str],
-    first: str | Path,
+    first: Stretch,
     progress: Progress,
 ) -> LogReader:
     """
@@ -108,7 +111,7 @@ def open_logs(
         What the logs are.
     lock : sequence of str
         Joints that the logs do not move.
-    first : str or Path
+    first : Stretch
         A log that says where they are.
     progress : callable
         Called with what is being done and how much of it is done.
@@ -135,7 +138,7 @@ def open_logs(
 
     robot = whole
     if lock:
-        joints, positions = _locked(whole, lock, read(first).samples)
+        joints, positions = _locked(whole, lock, first, read(first.path).samples)
         given = settings.robot.get('locked_positions') or {}
         said = dict(settings.robot) | {'joints': joints, 'locked_positions': given | positions}
         robot = Robot.from_urdf(urdf, **said)
@@ -143,7 +146,7 @@ def open_logs(
 
 
 def _bags(
-    urdf: str, parameters: Path, lock: Sequence[str], first: str | Path, progress: Progress
+    urdf: str, parameters: Path, lock: Sequence[str], first: Stretch, progress: Progress
 ) -> LogReader:
     """Return what reads bags with the node's own decoders."""
     settings = EstimatorSettings.from_yaml(parameters)
@@ -155,22 +158,23 @@ def _bags(
 
     robot = whole
     if lock:
-        joints, positions = _locked(whole, lock, read(first).samples)
+        joints, positions = _locked(whole, lock, first, read(first.path).samples)
         kept = replace(settings, joints=tuple(joints))
         robot = build_robot(kept, urdf, locked_positions=positions)
     return LogReader(robot, read, whole.joint_names)
 
 
 def _locked(
-    robot: Robot, lock: Sequence[str], samples: SampleBatch
+    robot: Robot, lock: Sequence[str], first: Stretch, samples: SampleBatch
 ) -> tuple[list[str], dict[str, float]]:
     """Return the joints that stay, and where the others are."""
     for name in lock:
         if name not in robot.joint_names:
             raise NameNotFound('joint', name, robot.joint_names)
     positions = {}
+    rows = first.rows(samples.stamp_ns)
     for name in lock:
-        column = samples.positions[:, robot.joint_names.index(name)]
+        column = samples.positions[rows, robot.joint_names.index(name)]
         known = column[np.isfinite(column)]
         if not len(known):
             raise LogError(f"the log does not say where '{name}' is: it cannot be locked there")
@@ -179,7 +183,7 @@ def _locked(
 
 
 def _require_still(
-    path: str | Path, samples: SampleBatch, locked: Sequence[int], names: Sequence[str]
+    path: str, samples: SampleBatch, locked: Sequence[int], names: Sequence[str]
 ) -> None:
     """Raise if a locked joint moves."""
     for k in locked:

@@ -11,9 +11,13 @@ from typing import Any
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.options import add_verb
-from inertial_estimation.verbs.terminal import progress_bars, show, table
+from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
-METHODS = ('entropic', 'least_squares', 'euclidean', 'pullback')
+METHODS = (
+    'entropic', 'semidefinite', 'mass_points', 'manifold', 'pullback', 'euclidean',
+    'least_squares',
+)  # fmt: skip
+"""Those of `identification.solvers`, which takes too long to import for a help text."""
 
 
 def add(verbs: Any) -> None:
@@ -31,7 +35,11 @@ def add(verbs: Any) -> None:
         'run1.npz run2.npz --robot arm.urdf --config arm_logs.yaml --validate run3.npz '
         '--out-urdf identified.urdf',
     )  # fmt: skip
-    verb.add_argument('logs', nargs='+', metavar='LOG', help='npz or csv tables, or bags')
+    verb.add_argument(
+        'logs', nargs='+', metavar='LOG',
+        help='npz or csv tables, or bags; a part of one as LOG@FROM:TO, in seconds after its '
+        'first sample',
+    )  # fmt: skip
     verb.add_argument('--robot', required=True, metavar='URDF', help='robot description file')
     verb.add_argument(
         '--config', required=True, metavar='YAML',
@@ -47,7 +55,7 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     verb.add_argument(
         '--validate', nargs='+', default=[], metavar='LOG',
-        help='logs to predict, which are not fitted (default: none)',
+        help='logs or parts of logs to predict, which are not fitted (default: none)',
     )  # fmt: skip
     verb.add_argument(
         '--lock', nargs='+', default=[], metavar='JOINT',
@@ -58,20 +66,31 @@ def add(verbs: Any) -> None:
         '--out-urdf', type=Path, metavar='FILE',
         help='the robot description with what was found; refused where no body weighs like that',
     )  # fmt: skip
+    verb.add_argument(
+        '--out-yaml', type=Path, metavar='FILE',
+        help='friction, drives and offsets that were found, with their standard deviations',
+    )  # fmt: skip
     verb.set_defaults(run=_run)
 
 
 def _run(chosen: argparse.Namespace) -> int:
     """Identify a robot."""
+    from inertial_estimation.identification.solvers import SOLVERS
     from inertial_estimation.logs.identify import identify
     from inertial_estimation.logs.identify_settings import IdentifySettings
-    from inertial_estimation.logs.identify_tables import identify_dict, identify_tables
+    from inertial_estimation.logs.identify_tables import (
+        extras_yaml,
+        identify_dict,
+        identify_tables,
+    )
     from inertial_estimation.model.urdf_export import export_urdf
     from inertial_estimation.output import write_whole
 
-    if chosen.weight is not None and chosen.method == 'least_squares':
-        raise ConfigError('--weight is of the prior, which least_squares does not go by')
-    for path in (chosen.json, chosen.out_urdf):
+    if chosen.weight is not None and not SOLVERS[chosen.method].weighted:
+        raise ConfigError(
+            f'--weight is of the prior against the rows, which {chosen.method} does not have'
+        )
+    for path in (chosen.json, chosen.out_urdf, chosen.out_yaml):
         files.check_writable(path)
     options = {} if chosen.weight is None else {'weight': chosen.weight}
     urdf = files.load_urdf(chosen.robot)
@@ -86,8 +105,15 @@ def _run(chosen: argparse.Namespace) -> int:
             lock=chosen.lock,
             progress=progress,
         )
-    files.write_json(chosen.json, identify_dict(report))
-    show(*(table(*found) for found in identify_tables(report)))
+    written = None
     if chosen.out_urdf is not None:
-        write_whole(chosen.out_urdf, export_urdf(report.fit.robot, report.fit.parameters))
+        # What is no body is refused before anything is written.
+        written = export_urdf(report.fit.robot, report.fit.parameters)
+    files.write_json(chosen.json, identify_dict(report))
+    if written is not None:
+        write_whole(chosen.out_urdf, written)
+    if chosen.out_yaml is not None:
+        write_whole(chosen.out_yaml, extras_yaml(report))
+    said = [f'[yellow]warning:[/] {escape(text)}' for text in report.warnings]
+    show(*(table(*found) for found in identify_tables(report)), *said)
     return 0
