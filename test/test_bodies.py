@@ -439,6 +439,10 @@ def test_only_accelerometers_off_one_line_are_an_array():
     line = np.array([[0.0, 0, 0], [0.1, 0, 0], [0.3, 0, 0]])
     assert spread(line) < SUMS
     assert spread(line + np.diag([0, 0.03, 0])) > 0.01
+    # Two of the four are off the longer diagonal, by 30 mm each; twice as many, as far.
+    cross = np.array([[0.1, 0, 0], [-0.1, 0, 0], [0, 0.03, 0], [0, -0.03, 0]])
+    for points in (cross, np.tile(cross, (2, 1))):
+        np.testing.assert_allclose(spread(points), 0.03 / np.sqrt(2.0), rtol=SUMS)
     imus = [spec(f'{k}', 'body', xyz, 'accelerometer') for k, xyz in enumerate(line)]
     robot = Robot.from_urdf(two_link_urdf(), imus=[*imus, spec('g', 'body', measures='gyroscope')])
     with pytest.raises(ModelError, match="no link of robot 'two_link' carries an array: at least"):

@@ -28,6 +28,7 @@ from inertial_estimation.model.representations import Representation, convert_ve
 
 LEFT, RIGHT, MIXED, SENSOR = Representation
 ROUND_OFF = 1e-11  # of sums over some ten bodies of products of numbers up to hundreds
+LAST_DIGITS = 1e-14  # of moments of 1 kg m^2, turned and moved
 DIFFERENCE = 1e-6  # of central differences of numbers up to hundreds
 INTEGRATION = 1e-8  # of solve_ivp at a relative tolerance of 1e-11 over half a second
 
@@ -220,11 +221,29 @@ def test_the_centre_of_mass_serves_as_origin_of_the_base(state):
 # Degenerate robots
 
 
-def test_a_robot_without_mass_has_no_centre_of_mass(two_link, rng):
-    state = random_state(two_link.with_parameters(np.zeros((2, 10))), rng)
+@pytest.mark.parametrize('mass', [0.0, -2.0])
+def test_a_robot_without_mass_has_no_centre_of_mass(mass, two_link, rng):
+    parameters = np.zeros((2, 10))
+    parameters[0, 0] = mass
+    state = random_state(two_link.with_parameters(parameters), rng)
     for function in (centroidal, average_equations, com_equations):
-        with pytest.raises(ModelError, match='mass of 0 kg'):
+        with pytest.raises(ModelError, match=f'mass of {mass:g} kg'):
             function(state)
+
+
+@pytest.mark.parametrize(('least', 'regular'), [(1e-10, True), (-0.1, True), (1e-14, False)])
+def test_the_average_angular_velocity_needs_momentum_about_every_axis(least, regular, rng):
+    """A moment may be negative, as least squares give it, but not round-off."""
+    robot = ROBOTS['one_link']
+    parameters = np.array([[2.0, 0, 0, 0, 1.0, 0, 1.0, 0, 0, least]])
+    state = random_state(robot.with_parameters(parameters), rng)
+    if not regular:
+        with pytest.raises(ModelError, match='average angular velocity'):
+            average_equations(state)
+        return
+    expected = state.velocity(robot.link_names[0], MIXED)[3:]
+    got = average_equations(state).velocity[3:6]
+    assert_near(got, expected, LAST_DIGITS / abs(least))
 
 
 def test_a_point_has_no_average_angular_velocity(rng):

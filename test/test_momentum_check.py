@@ -117,6 +117,20 @@ def test_exact_derivatives_agree(case):
     assert (report.unexplained < TRAPEZOIDS * report.change.max()).all()
 
 
+def test_contacts_may_change_from_instant_to_instant(case):
+    """Wherever the wrenches are taken to act, their sum is the same."""
+    motion, contacts = case
+    estimator, momentum = WrenchEstimator(motion.robot, contacts), MomentumCheck(motion.robot)
+    # Elsewhere on the same links.
+    moved = tuple(Contact(motion.robot.link_names[s.links[-1]]) for s in motion.robot.submodels)
+    for k in range(round(SECONDS * 1e9 / PERIOD_NS)):
+        sample = motion.sample(k * 1e-9 * PERIOD_NS)
+        momentum.add(sample, estimator.update(sample, moved if k % 2 else None))
+    report = momentum.report()
+    assert report.windows > 3
+    assert (report.unexplained < TRAPEZOIDS * report.change.max()).all()
+
+
 @pytest.mark.parametrize('scene', ['pole', 'standing'])
 def test_the_truth_of_the_physics_engine_agrees(scene):
     """Pushes, ground and pole; 3 IMUs. Motions of the engine are rougher than sines."""
@@ -271,6 +285,31 @@ def test_noise_leaves_what_is_foretold(rng):
     np.testing.assert_allclose(np.sqrt(np.mean(np.square(found), axis=0)), expected, rtol=0.2)
 
 
+def test_a_fixed_frame_turns_without_noise(rng):
+    urdf, options, frames = ROBOTS['fixed']
+    robot = Robot.from_urdf(urdf, **options)
+    momentum, sample = MomentumCheck(robot), Motion.random(robot, rng).sample(0.0)
+    momentum.add(sample, WrenchEstimator(robot, map(Contact, frames)).update(sample))
+    encoders = np.full(len(robot.joint_names), 5e-3)
+    with_encoders = momentum.deviation(0.0, encoders)
+    assert (with_encoders > 0.0).all()
+    np.testing.assert_array_equal(momentum.deviation(1.0, encoders), with_encoders)
+
+
+def test_the_imu_that_tells_measures_both_quantities(rng):
+    """The first one in the list does not, whatever else stands in its row."""
+    gyroscope = LinkSensorSpec('hand', measures='gyroscope')
+    for first in (gyroscope, 'hand'):
+        robot = Robot.from_urdf(nested_humanoid_urdf(), imus=[first, 'head'])
+        momentum, sample = MomentumCheck(robot), Motion.random(robot, rng).sample(0.0)
+        if first == 'hand':
+            sample.proper_accelerations[0] = np.nan
+        estimate = WrenchEstimator(robot, [Contact('root')]).update(sample)
+        assert estimate.used_imus.all()
+        momentum.add(sample, estimate)
+        assert momentum.imu == 'head'
+
+
 @pytest.mark.parametrize('step_ns', [LONGEST_STEP_NS + 1, -PERIOD_NS])
 def test_a_window_does_not_reach_across_a_gap(step_ns, rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
@@ -300,5 +339,7 @@ def test_a_missing_imu_or_joint_stops_the_window(rng):
     assert windows(lambda sample: None) == 3
     assert windows(lambda sample: sample.angular_velocities.__setitem__(0, np.nan)) == 0
     assert windows(lambda sample: sample.positions.__setitem__(0, np.nan)) == 0
+    # The momentum does not need it, but the wrenches do.
+    assert windows(lambda sample: sample.accelerations.__setitem__(0, np.nan)) == 0
     # Without an FT sensor two submodels merge, and their sum is as good.
     assert windows(lambda sample: sample.ft_readings.__setitem__(0, np.nan)) == 3
