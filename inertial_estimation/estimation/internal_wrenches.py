@@ -103,7 +103,8 @@ class InternalWrenches:
             [force; torque] of the parent link on the child link, in and about the joint's frame,
             which is the child link's [N, Nm]. The torque of the estimate is its component along
             the joint's axis. For an FT sensor in use it is what is measured, for one that is
-            missing what it should measure. NaN where something it rests on is missing.
+            missing what it should measure. NaN where something it rests on is missing; for a sum
+            over the parent's side that is the joint itself as well, which the torque is free of.
 
         Raises
         ------
