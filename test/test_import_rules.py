@@ -53,7 +53,7 @@ MAY_IMPORT = {
 # its own.
 MAY_IMPORT |= {
     job: {*MATHEMATICS, 'output', 'messages', 'logs', 'simulation'}
-    for job in ('benchmark', 'check', 'demo')
+    for job in ('benchmark', 'check', 'demo', 'excite')
 }
 MAY_IMPORT['findings'] = {'table'}
 MAY_IMPORT['check'] |= {'findings'}

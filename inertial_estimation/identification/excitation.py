@@ -92,6 +92,22 @@ class EffortRegressor:
         Y = self._stacked(*motion)
         return np.asarray(Y.reshape(-1, Y.shape[-1])[:, self.base.independent])
 
+    def torques(self, motion: Array) -> Array:
+        """
+        Return the rows of the joint torques over the links' parameters alone.
+
+        Parameters
+        ----------
+        motion : ndarray, shape (3, n, n_joints)
+            As for `rows`.
+
+        Returns
+        -------
+        ndarray, shape (n, n_joints, 10 n_links)
+
+        """
+        return self._torques.rows(*motion).Y
+
     def condition(self, motion: Array) -> float:
         """
         Return the condition number of a motion.

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.excitation import EffortRegressor
 from inertial_estimation.identification.fourier import FourierBasis, FourierMotion
-from inertial_estimation.identification.interior import LinearLimits, Value, minimise_inside
+from inertial_estimation.identification.barrier_descent import LinearLimits, Value, minimise_inside
 from inertial_estimation.model.joint_limits import JointLimits
 
 Array = NDArray[np.float64]
@@ -56,10 +56,10 @@ class Clearance(Protocol):
 class Attempt:
     """What came of one random start."""
 
+    start: FourierMotion
     motion: FourierMotion
-    condition_at_start: float
     condition: float
-    """As searched for: at few instants and with smooth signs."""
+    """Of the motion as searched for: at few instants and with smooth signs."""
     complete: bool
     """Whether all stages were done before the time was over."""
 
@@ -131,7 +131,7 @@ class ExcitationSearch:
             slopes = np.einsum('dnj,dnk->jk', found.slopes, matrices)
             return found.condition, Value(found.bound, space.to_unit(slopes))
 
-        first = judged(x, STAGES[0][0])[0]
+        start = self._motion(x, space)
         done = 0
         for stage, (sharpness, weight) in enumerate(STAGES):
             share = (number + stage / len(STAGES)) / self.starts
@@ -147,8 +147,12 @@ class ExcitationSearch:
             )
             done = stage + 1
         complete = done == len(STAGES) and time.monotonic() < end
-        motion = FourierMotion(self.basis, self.limits.joint_names, space.coefficients(x))
-        return Attempt(motion, first, judged(x, STAGES[-1][0])[0], complete)
+        condition = judged(x, STAGES[-1][0])[0]
+        return Attempt(start, self._motion(x, space), condition, complete)
+
+    def _motion(self, x: Array, space: _Space) -> FourierMotion:
+        """Return the motion of a point."""
+        return FourierMotion(self.basis, self.limits.joint_names, space.coefficients(x))
 
     def _start(self, rng: np.random.Generator, space: _Space) -> Array:
         """Return a random point within the limits and free of contact."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.identification.interior import Value
+from inertial_estimation.identification.barrier_descent import Value
 from inertial_estimation.model.clearance import SelfClearance
 
 Array = NDArray[np.float64]

@@ -81,10 +81,11 @@ def play(
     engine = _engine()
     model = _compiled(engine, robot, None)
     data = engine.MjData(model)
-    wanted = motion(np.arange(round(duration / STEP) + 1) * STEP)
+    wanted = motion(np.asarray(np.arange(round(duration / STEP) + 1) * STEP))
     data.qpos[:], data.qvel[:] = wanted[0, 0], wanted[1, 0]
     touch = _Touch(engine, robot, clearance) if clearance is not None else None
-    tracking, efforts = np.zeros((2, model.nv))
+    tracking: Array = np.zeros(model.nv)
+    efforts: Array = np.zeros(model.nv)
     torque = np.zeros(model.nv)
     for k, (q, v, a) in enumerate(np.swapaxes(wanted, 0, 1)):
         engine.mj_step1(model, data)

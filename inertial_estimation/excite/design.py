@@ -1,0 +1,244 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a robot description and limits to a motion that is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ConfigError, ModelError
+from inertial_estimation.identification.excitation import EffortRegressor
+from inertial_estimation.identification.excitation_search import Attempt, ExcitationSearch
+from inertial_estimation.identification.fourier import FourierBasis, FourierMotion
+from inertial_estimation.identification.friction import OF_A_JOINT, JointModel
+from inertial_estimation.identification.keep_away import KeepAway, Nearest
+from inertial_estimation.identification.unknowns import Term
+from inertial_estimation.model.clearance import SelfClearance
+from inertial_estimation.model.joint_limits import JointLimits, joint_limits
+from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot
+from inertial_estimation.simulation.playback import Played, play
+
+Array = NDArray[np.float64]
+
+CHECKED = 2000
+"""Even instants at which a motion is checked."""
+
+
+@dataclass(frozen=True)
+class ExciteSettings:
+    """What is asked of a motion."""
+
+    joints: tuple[str, ...] | None = None
+    """That move; the others stay at zero. Default: all."""
+    fixed_link: str = ''
+    """Default: the root link."""
+    gravity: tuple[float, ...] = STANDARD_GRAVITY
+    """In the axes of the fixed link [m/s^2]."""
+    limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Of joints, in place of those of the description."""
+    acceleration: float | None = None
+    """Limit of joints for which nobody says one [rad/s^2 or m/s^2]."""
+    friction: tuple[Term, ...] = OF_A_JOINT
+    """Unknown beside what links weigh."""
+    period: float = 20.0
+    """[s]"""
+    harmonics: int = 5
+    starts: int = 5
+    seconds: float = 60.0
+    """For the search."""
+    seed: int = 0
+    clearance: float = 0.02
+    """That links which are no neighbours keep from each other [m]."""
+    mesh_folders: Sequence[Path] = ()
+    """Where meshes are searched for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A motion, and what is known of it."""
+
+    robot: Robot
+    limits: JointLimits
+    regressor: EffortRegressor
+    attempts: tuple[Attempt, ...]
+    """The chosen one first."""
+    keep_away: KeepAway | None
+    """None: the description has no geometry that could be checked."""
+    nearest: Nearest | None
+    played: Played | None
+    not_played: str
+    """Why, if it was not."""
+    seconds: float
+    """Within which the search was to end."""
+
+    @property
+    def motion(self) -> FourierMotion:
+        """The motion that was chosen."""
+        return self.attempts[0].motion
+
+    @cached_property
+    def states(self) -> Array:
+        """Positions, velocities, accelerations at `CHECKED` instants, (3, n, n_joints)."""
+        return _states(self.motion)
+
+    @cached_property
+    def conditions(self) -> list[tuple[float, float]]:
+        """Condition number of each start, and of what was made of it."""
+        found = []
+        for attempt in self.attempts:
+            both = (attempt.start, attempt.motion)
+            start, end = (self.regressor.condition(_states(motion)) for motion in both)
+            found.append((start, end))
+        return found
+
+    @cached_property
+    def efforts(self) -> Array:
+        """Largest effort of each joint by the description, without friction [Nm or N]."""
+        Y = self.regressor.torques(self.states)
+        torques = Y @ self.robot.parameters.reshape(-1)
+        return np.asarray(np.abs(torques).max(axis=0))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user should know before a robot moves so."""
+        found = []
+        for name, effort, limit in zip(
+            self.limits.joint_names, self.efforts, self.limits.effort, strict=True
+        ):
+            if effort > limit:
+                found.append(
+                    f"joint '{name}' needs {effort:.3g} by the description, its limit is "
+                    f'{limit:.3g} [Nm or N]: lower its acceleration or velocity'
+                )
+        if not self.attempts[0].complete:
+            found.append(f'the search was ended after {self.seconds:g} s: give it more time')
+        if self.keep_away is None:
+            found.append('collisions were not checked: the description has no usable geometry')
+        else:
+            found += self.keep_away.clearance.notes
+        if self.played is None:
+            found.append(f'not played: {self.not_played}')
+        elif self.played.touching:
+            found.append(f'in MuJoCo these touch: {"; ".join(self.played.touching)}')
+        return found
+
+
+def design(
+    urdf: str | Path,
+    settings: ExciteSettings,
+    progress: Callable[[str, float], None] = lambda what, done: None,
+) -> Design:
+    """
+    Design a motion and check it.
+
+    Parameters
+    ----------
+    urdf : str or Path
+        Text or path of the robot description; its FT sensors are passed over.
+    settings : ExciteSettings
+        What is asked of it.
+    progress : callable
+        Told what is done and how much of it, 0 to 1.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    ConfigError, NameNotFound, ModelError
+        If something is unknown, missing or impossible.
+
+    """
+    robot = read_robot(urdf, settings)
+    limits = joint_limits(robot, settings.limits, settings.acceleration)
+    regressor = EffortRegressor(robot, JointModel(terms=settings.friction))
+    keep_away = _keep_away(robot, limits, settings)
+    attempts = ExcitationSearch(
+        regressor,
+        limits,
+        FourierBasis(settings.period, settings.harmonics),
+        keep_away,
+        starts=settings.starts,
+        seconds=settings.seconds,
+        seed=settings.seed,
+        progress=progress,
+    ).run()
+    free, nearest = _first_free(attempts, keep_away)
+    played, not_played = None, ''
+    try:
+        clearance = keep_away.clearance if keep_away is not None else None
+        played = play(robot, free[0].motion.at, settings.period, clearance, progress)
+    except ModelError as error:
+        not_played = str(error)
+    return Design(
+        robot, limits, regressor, free, keep_away, nearest, played, not_played, settings.seconds
+    )
+
+
+def read_robot(urdf: str | Path, settings: ExciteSettings) -> Robot:
+    """
+    Read a robot on a fixed base, whole.
+
+    Parameters
+    ----------
+    urdf : str or Path
+        Text or path.
+    settings : ExciteSettings
+        Which joints move, what is fixed.
+
+    Returns
+    -------
+    Robot
+
+    Raises
+    ------
+    ModelError, NameNotFound
+        If the description cannot be used.
+
+    """
+    robot = Robot.from_urdf(
+        urdf,
+        joints=settings.joints,
+        ft_sensors=(),
+        accelerometers=(),
+        gyroscopes=(),
+        imus=(),
+        fixed_link=settings.fixed_link,
+        gravity=settings.gravity,
+    )
+    return robot if settings.fixed_link else replace(robot, fixed_frame=robot.link_names[0])
+
+
+def _keep_away(robot: Robot, limits: JointLimits, settings: ExciteSettings) -> KeepAway | None:
+    """Return what keeps links from each other, if their geometry is known."""
+    clearance = SelfClearance.of_robot(robot, limits.lower, limits.upper, settings.mesh_folders)
+    keep_away = KeepAway(clearance, settings.clearance)
+    return keep_away if clearance.pieces else None
+
+
+def _first_free(
+    attempts: Sequence[Attempt], keep_away: KeepAway | None
+) -> tuple[tuple[Attempt, ...], Nearest | None]:
+    """Return the attempts from the best one on in which nothing touches, and its nearest pair."""
+    if keep_away is None:
+        return tuple(attempts), None
+    for k, attempt in enumerate(attempts):
+        nearest = keep_away.nearest(_states(attempt.motion)[0])
+        if nearest.distance > 0.0:
+            return tuple(attempts[k:]), nearest
+    raise ConfigError(
+        f'{nearest.links} touch between the instants that were searched, in all {len(attempts)} '
+        'attempts: ask for more clearance'
+    )
+
+
+def _states(motion: FourierMotion) -> Array:
+    """Return a motion at the instants at which it is checked."""
+    return motion.at(motion.basis.instants(CHECKED))

@@ -1,0 +1,169 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The verb ``excite``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.verbs import files
+from inertial_estimation.verbs.options import add_verb
+from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
+
+if TYPE_CHECKING:
+    from inertial_estimation.excite import ExciteSettings
+
+FRICTION = ('viscous', 'coulomb', 'offset', 'drive_inertia')
+NONE = 'none'
+
+
+def add(verbs: Any) -> None:
+    """
+    Add the verb that designs motions for identification.
+
+    Parameters
+    ----------
+    verbs : object
+        Where argparse keeps the verbs.
+
+    """
+    verb = add_verb(
+        verbs, 'excite', 'design a motion whose efforts tell most of what a robot weighs',
+        '--robot arm.urdf --acceleration 3 --out-csv motion.csv --out-trajectory motion.yaml',
+    )  # fmt: skip
+    verb.description = (
+        'design a finite Fourier series, from rest to rest, within limits of position, velocity '
+        'and acceleration, without self-collision, that minimises the condition number of the '
+        'rows of all joint efforts over the base parameters (in SI units, not scaled)'
+    )
+    verb.add_argument('--robot', required=True, metavar='URDF', help='robot description file')
+    _add_robot(verb)
+    _add_motion(verb)
+    verb.add_argument(
+        '--out-csv', type=Path, metavar='FILE',
+        help='time, positions, velocities, accelerations (default: no file)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--rate', type=float, default=100.0, metavar='HZ',
+        help='rows per second of that file (default: %(default)s)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--out-trajectory', type=Path, metavar='FILE',
+        help='YAML with the fields of trajectory_msgs/JointTrajectory (default: no file)',
+    )  # fmt: skip
+    verb.set_defaults(run=_run)
+
+
+def _add_robot(verb: argparse.ArgumentParser) -> None:
+    """Add what says how the robot stands and may move."""
+    verb.add_argument(
+        '--joints', nargs='+', metavar='JOINT',
+        help='that move, the others stay at zero (default: all)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--fixed-link', default='', metavar='FRAME',
+        help='what is at rest, on the root link (default: the root link)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--gravity', nargs=3, type=float, default=(0.0, 0.0, -9.81), metavar=('X', 'Y', 'Z'),
+        help='in its axes [m/s^2] (default: 0 0 -9.81)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--limits', metavar='YAML',
+        help='for each joint some of lower, upper, velocity, acceleration, in place of the '
+        "description's: {elbow: {lower: -1.5, upper: 1.5}} (default: none)",
+    )  # fmt: skip
+    verb.add_argument(
+        '--acceleration', type=float, metavar='LIMIT',
+        help='of joints that have none there [rad/s^2 or m/s^2] (default: each must have one)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--clearance', type=float, default=0.02, metavar='M',
+        help='between links that are no neighbours (default: %(default)s)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--meshes', nargs='+', type=Path, default=[], metavar='FOLDER',
+        help="where 'package://' begins (default: the ROS environment's)",
+    )  # fmt: skip
+
+
+def _add_motion(verb: argparse.ArgumentParser) -> None:
+    """Add what says which motion is searched for, and how long."""
+    verb.add_argument(
+        '--friction', nargs='+', choices=(*FRICTION, NONE), default=list(FRICTION),
+        help=f'unknown of each joint beside what links weigh (default: {" ".join(FRICTION)})',
+    )  # fmt: skip
+    verb.add_argument(
+        '--period', type=float, default=20.0, metavar='S', help='(default: %(default)s)'
+    )
+    verb.add_argument(
+        '--harmonics', type=int, default=5, metavar='N',
+        help='the highest has this many cycles in a period (default: %(default)s)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--starts', type=int, default=5, metavar='N',
+        help='random starts, the best result is kept (default: %(default)s)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--time', type=float, default=60.0, metavar='S',
+        help='after which the search ends with what it has (default: %(default)s)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--seed', type=int, default=0, metavar='N',
+        help='of the random starts; the same one gives the same motion if the time suffices '
+        '(default: %(default)s)',
+    )  # fmt: skip
+
+
+def _run(chosen: argparse.Namespace) -> int:
+    """Design a motion."""
+    from inertial_estimation.excite import design
+    from inertial_estimation.excite.tables import design_dict, design_tables
+    from inertial_estimation.excite.writing import csv_text, trajectory_text
+    from inertial_estimation.output import write_whole
+
+    if not 0.0 < chosen.rate < float('inf'):
+        raise ConfigError(f'--rate is {chosen.rate}, expected a positive number')
+    for path in (chosen.json, chosen.out_csv, chosen.out_trajectory):
+        files.check_writable(path)
+    urdf = files.load_urdf(chosen.robot)
+    settings = _settings(chosen)
+    with progress_bars() as progress, files.naming(chosen.robot):
+        found = design(urdf, settings, progress)
+    files.write_json(chosen.json, design_dict(found))
+    if chosen.out_csv is not None:
+        write_whole(chosen.out_csv, csv_text(found.motion, chosen.rate))
+    if chosen.out_trajectory is not None:
+        write_whole(chosen.out_trajectory, trajectory_text(found.motion))
+    show(*(table(*drawn) for drawn in design_tables(found)))
+    show(*(f'[yellow]warning:[/] {escape(warning)}' for warning in found.warnings))
+    return 0
+
+
+def _settings(chosen: argparse.Namespace) -> ExciteSettings:
+    """Return what is asked for."""
+    from inertial_estimation.config.files import load_mapping
+    from inertial_estimation.excite import ExciteSettings
+    from inertial_estimation.identification.unknowns import Term
+
+    if NONE in chosen.friction and len(chosen.friction) > 1:
+        raise ConfigError(f"--friction is either '{NONE}' or some of {', '.join(FRICTION)}")
+    terms = [term for term in FRICTION if term in chosen.friction]
+    return ExciteSettings(
+        joints=None if chosen.joints is None else tuple(chosen.joints),
+        fixed_link=chosen.fixed_link,
+        gravity=tuple(chosen.gravity),
+        limits=load_mapping(Path(chosen.limits)) if chosen.limits else {},
+        acceleration=chosen.acceleration,
+        friction=tuple(map(Term, terms)),
+        period=chosen.period,
+        harmonics=chosen.harmonics,
+        starts=chosen.starts,
+        seconds=chosen.time,
+        seed=chosen.seed,
+        clearance=chosen.clearance,
+        mesh_folders=tuple(chosen.meshes),
+    )
