@@ -16,7 +16,8 @@ from scipy.optimize import nnls
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.identification.bounded_fit import BoundedFit, fit_bounded
+from inertial_estimation.identification.bounded_fit import fit_bounded
+from inertial_estimation.identification.bounded_problem import BoundedProblem
 from inertial_estimation.identification.geometric_prior import (
     mass_errors,
     middle_bodies,
@@ -179,11 +180,11 @@ def test_weights_are_inverse_squares_of_the_distance_to_the_farther_bound():
 # The solver of the masses.
 
 
-def bounded(rng, bounds=None, n=6, k=20) -> BoundedFit:
+def bounded(rng, bounds=None, n=6, k=20) -> BoundedProblem:
     """Return a small problem of non-negative variables, with bounds of its unknowns."""
     A, X = rng.normal(size=(n, n)), rng.normal(size=(n, k))
     none = LinearBounds(np.zeros((0, n)), np.zeros(0), ())
-    return BoundedFit(
+    return BoundedProblem(
         A, rng.normal(size=n), X, np.full(k, 0.01), rng.normal(size=k), np.zeros(k), bounds or none
     )
 
@@ -218,7 +219,7 @@ def test_bounds_of_unknowns_hold_with_their_multipliers(rng):
             assert objective(fit, other) >= objective(fit, found.v)
 
 
-def objective(fit: BoundedFit, v: np.ndarray) -> float:
+def objective(fit: BoundedProblem, v: np.ndarray) -> float:
     residual = fit.A @ (fit.X @ v) - fit.b
     return (residual @ residual + fit.d @ (v - fit.v0) ** 2) / 2
 

@@ -1,77 +1,39 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Least squares of many variables, most of them non-negative: OSQP, then an exact finish.
-
-    minimise  1/2 |A x - b|^2 + 1/2 sum d (v - v0)^2,   x = X v,   v >= floor,  C x >= limits
+Bounded least squares to round-off: OSQP, then an exact finish.
 
 OSQP finds out which bounds matter. To more than a few digits it needs thousands of iterations
-here. From its answer a few rounds of an active set method, each of which solves for the variables
-that no bound holds, get to round-off.
+here. From its answer a few rounds of `active_set` get to round-off. Where these go in circles, as
+they may with many bounds that compete, `interior_point` makes a better guess.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from time import perf_counter
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import InertialEstimationError, ModelError
-from inertial_estimation.identification.linear_bounds import LinearBounds
+from inertial_estimation.identification.active_set import settle
+from inertial_estimation.identification.bounded_problem import BoundedProblem, Flags
+from inertial_estimation.identification.interior_point import go_inside
 
 Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
-ROUNDS = 60
+ROUNDS = 30
 """Of the active set method; five are common."""
-FEASIBLE = 1e-11
-"""By how much a bound may be missed in round-off, in units of the scaled variables."""
+INNER = 60
+"""Iterations of the interior point method; fifteen are common."""
 TOLERANCE = 1e-4
 """Of OSQP, absolute and relative."""
 GIVEN_WAY = 1e-7
 """Scaled bounds that miss each other by less are taken to be met: tolerance of the check."""
-
-
-@dataclass(frozen=True, eq=False)
-class BoundedFit:
-    """What is to be minimised."""
-
-    A: Array
-    """Shape (r, n)."""
-    b: Array
-    """Shape (r,)."""
-    X: Array
-    """Unknowns from variables, shape (n, k)."""
-    d: Array
-    """Positive, shape (k,)."""
-    v0: Array
-    """Shape (k,)."""
-    floor: Array
-    """Least value of each variable, minus infinity if there is none, shape (k,)."""
-    bounds: LinearBounds
-    """Of the unknowns x."""
-
-    def gradient(self, v: Array) -> Array:
-        """
-        Return the gradient.
-
-        Parameters
-        ----------
-        v : ndarray, shape (k,)
-            Variables.
-
-        Returns
-        -------
-        ndarray, shape (k,)
-
-        """
-        rows = self.A.T @ (self.A @ (self.X @ v) - self.b)
-        return np.asarray(self.X.T @ rows + self.d * (v - self.v0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,24 +43,34 @@ class Fitted:
     v: Array
     """Variables, none below its floor, shape (k,)."""
     optimality: float
-    """
-    What is left of the gradient when multipliers of active bounds are taken out, and by how much
-    bounds are missed: the largest of all, as a share of the gradient at zero.
-    """
+    """As from `BoundedProblem.violation`."""
     iterations: int
-    """Of OSQP and of the active set method."""
+    """Of all methods."""
     stopped: bool
     """Whether the budget ran out before the end."""
 
 
-def fit_bounded(problem: BoundedFit, max_iterations: int, time_limit: float) -> Fitted:
+class _Guess(NamedTuple):
+    """What one method thinks."""
+
+    v: Array
+    y: Array
+    """Multipliers of the rows C."""
+    pressed: Flags
+    """Variables at their floor."""
+    active: Flags
+    """Rows at their limit."""
+    iterations: int
+
+
+def fit_bounded(problem: BoundedProblem, max_iterations: int, time_limit: float) -> Fitted:
     """
     Minimise.
 
     Parameters
     ----------
-    problem : BoundedFit
-        Strictly convex.
+    problem : BoundedProblem
+        What is minimised.
     max_iterations : int
         Of OSQP.
     time_limit : float
@@ -115,45 +87,73 @@ def fit_bounded(problem: BoundedFit, max_iterations: int, time_limit: float) -> 
 
     """
     deadline = perf_counter() + time_limit
-    C = problem.bounds.rows @ problem.X
-    sizes = np.abs(C).max(axis=1, initial=0.0)
-    sizes[sizes == 0.0] = 1.0
-    rows = _Rows(C / sizes[:, None], problem.bounds.limits / sizes)
-    _require_feasible(problem, rows)
-    v, pressed, active, iterations, ended = _osqp(problem, rows, max_iterations, time_limit)
-    best, settled = _Candidate(v, np.zeros(len(active))), False
-    while not settled and iterations < max_iterations + ROUNDS and perf_counter() < deadline:
-        iterations += 1
-        best = _solve(problem, rows, pressed, active)
-        now = _next(problem, rows, best, pressed, active)
-        settled = bool((now[0] == pressed).all() and (now[1] == active).all())
-        pressed, active = now
-    kept = np.maximum(best.v, problem.floor)
-    stopped = not settled and (not ended or perf_counter() >= deadline)
-    return Fitted(kept, _optimality(problem, rows, kept, best.y), iterations, stopped)
+    _require_feasible(problem)
+    guess = _osqp(problem, max_iterations, time_limit)
+    best = _rated(problem, guess.v, guess.y, guess.iterations)
+    for inside in (False, True):
+        if perf_counter() >= deadline:
+            return replace(best, stopped=True)
+        if inside:
+            guess = _from_inside(problem, best.v, deadline)
+            rated = _rated(problem, guess.v, guess.y, best.iterations + guess.iterations)
+            best = min(rated, best, key=_how_bad)
+        found = settle(problem, guess.pressed, guess.active, ROUNDS)
+        rated = _rated(problem, found.v, found.y, best.iterations + found.rounds)
+        best = min(rated, best, key=_how_bad)
+        if found.done:
+            break
+    return best
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Bounds as rows of the variables, each scaled to a largest entry of one."""
-
-    C: Array
-    limits: Array
+def _how_bad(fitted: Fitted) -> float:
+    """Return by what to choose."""
+    return fitted.optimality
 
 
-@dataclass(frozen=True, eq=False)
-class _Candidate:
-    """Variables and the multipliers of rows."""
-
-    v: Array
-    y: Array
-    """Not negative at an optimum."""
+def _rated(problem: BoundedProblem, v: Array, y: Array, iterations: int) -> Fitted:
+    """Return variables, moved to their floors, with how good they are."""
+    kept = np.maximum(v, problem.floor)
+    return Fitted(kept, problem.violation(kept, y), iterations, stopped=False)
 
 
-def _osqp(
-    problem: BoundedFit, rows: _Rows, max_iterations: int, time_limit: float
-) -> tuple[Array, Flags, Flags, int, bool]:
-    """Return variables, which are at their floor, which rows at a bound, iterations, whether."""
+def _from_inside(problem: BoundedProblem, start: Array, deadline: float) -> _Guess:
+    """Return what the interior point method thinks."""
+    found, iterations = go_inside(problem, start, INNER, deadline)
+    size = float(np.abs(problem.gradient(np.zeros(len(start)))).max()) or 1.0
+    floored = np.flatnonzero(np.isfinite(problem.floor))
+    held = found.price / size > found.slack
+    pressed = np.zeros(len(start), dtype=np.bool_)
+    pressed[floored] = held[: len(floored)]
+    n = len(floored)
+    return _Guess(found.v, found.price[n:], pressed, held[n:], iterations)
+
+
+def _osqp(problem: BoundedProblem, max_iterations: int, time_limit: float) -> _Guess:
+    """Return what OSQP thinks."""
+    k, n = len(problem.d), problem.A.shape[1]
+    floored = np.flatnonzero(np.isfinite(problem.floor))
+    options = {} if np.isinf(time_limit) else {'time_limit': time_limit}
+    solver = _library().OSQP()
+    solver.setup(
+        *_sparse(problem, floored), verbose=False, eps_abs=TOLERANCE, eps_rel=TOLERANCE,
+        max_iter=max_iterations, **options,
+    )  # fmt: skip
+    found = solver.solve(raise_error=False)
+    x, y = np.nan_to_num(np.array(found.x)), np.nan_to_num(np.array(found.y))
+    v, prices = x[n:], -y[n:]
+    pressed = np.zeros(k, dtype=np.bool_)
+    pressed[floored] = prices[: len(floored)] > v[floored] - problem.floor[floored]
+    rows = np.maximum(prices[len(floored) :], 0.0)
+    return _Guess(v, rows, pressed, rows > TOLERANCE, int(found.info.iter))
+
+
+def _sparse(problem: BoundedProblem, floored: NDArray[np.intp]) -> tuple[object, ...]:
+    """
+    Return the problem in OSQP's form, over unknowns and variables.
+
+    With the unknowns as variables too, the Hessian is as small as their number and the points
+    enter sparsely [A section V]; unknowns are scaled to a second derivative of one.
+    """
     import scipy.sparse as sp
 
     k, n = len(problem.d), problem.A.shape[1]
@@ -162,33 +162,19 @@ def _osqp(
     scale = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
     quadratic = sp.block_diag([sp.csc_matrix(H * scale * scale[:, None]), sp.diags(problem.d)])
     linear = np.concatenate([-scale * (problem.A.T @ problem.b), -problem.d * problem.v0])
-    bounded = np.flatnonzero(np.isfinite(problem.floor))
-    pick = sp.csc_matrix(
-        (np.ones(len(bounded)), (range(len(bounded)), bounded)), (len(bounded), k)
-    )
+    ones = np.ones(len(floored))
+    pick = sp.csc_matrix((ones, (range(len(floored)), floored)), (len(floored), k))
+    bounds = sp.vstack([pick, sp.csc_matrix(problem.C)])
     constraints = sp.vstack(
         [
             sp.hstack([-sp.identity(n), sp.csc_matrix(problem.X / scale[:, None])]),
-            sp.hstack([sp.csc_matrix((len(bounded), n)), pick]),
-            sp.hstack([sp.csc_matrix((len(rows.C), n)), sp.csc_matrix(rows.C)]),
+            sp.hstack([sp.csc_matrix((bounds.shape[0], n)), bounds]),
         ]
     )
-    low = np.concatenate([np.zeros(n), problem.floor[bounded], rows.limits])
+    low = np.concatenate([np.zeros(n), problem.floor[floored], problem.limits])
     high = np.append(np.zeros(n), np.full(len(low) - n, np.inf))
-    solver = _library().OSQP()
-    options = {} if np.isinf(time_limit) else {'time_limit': time_limit}
-    solver.setup(
-        sp.triu(quadratic, format='csc'), linear, sp.csc_matrix(constraints), low, high,
-        verbose=False, eps_abs=TOLERANCE, eps_rel=TOLERANCE, max_iter=max_iterations, **options,
-    )  # fmt: skip
-    found = solver.solve(raise_error=False)
-    v, y = np.array(found.x[n:]), np.array(found.y)
-    pressed = np.zeros(k, dtype=np.bool_)
-    floored = y[n : n + len(bounded)]
-    pressed[bounded] = -floored > v[bounded] - problem.floor[bounded]
-    active = y[n + len(bounded) :] < -TOLERANCE
-    ended = found.info.status in ('solved', 'solved inaccurate')
-    return v, pressed, active, int(found.info.iter), ended
+    upper = sp.triu(quadratic, format='csc')
+    return upper, linear, sp.csc_matrix(constraints), low, high
 
 
 def _library() -> ModuleType:
@@ -201,21 +187,21 @@ def _library() -> ModuleType:
         ) from error
 
 
-def _require_feasible(problem: BoundedFit, rows: _Rows) -> None:
+def _require_feasible(problem: BoundedProblem) -> None:
     """Raise if no variables meet all bounds; OSQP takes long to see it, and not always does."""
     from scipy.optimize import linprog
 
-    n, k = rows.C.shape
+    n, k = problem.C.shape
     if not n:
         return
     # How much bounds must give way in all; those that matter have a price.
     least = linprog(
         np.append(np.zeros(k), np.ones(n)),
-        A_ub=-np.hstack([rows.C, np.eye(n)]),
-        b_ub=-rows.limits,
+        A_ub=-np.hstack([problem.C, np.eye(n)]),
+        b_ub=-problem.limits,
         bounds=[*((low, None) for low in problem.floor), *[(0.0, None)] * n],
     )
-    if least.fun <= GIVEN_WAY * max(1.0, float(np.abs(rows.limits).max())):
+    if least.fun <= GIVEN_WAY * max(1.0, float(np.abs(problem.limits).max())):
         return
     prices = np.abs(least.ineqlin.marginals)
     blamed = [name for name, price in zip(problem.bounds.names, prices) if price > GIVEN_WAY]
@@ -223,62 +209,3 @@ def _require_feasible(problem: BoundedFit, rows: _Rows) -> None:
         f'no masses at the points meet these bounds together: {", ".join(blamed)}; widen the '
         'bounds or the boxes of the links'
     )
-
-
-def _solve(problem: BoundedFit, rows: _Rows, pressed: Flags, active: Flags) -> _Candidate:
-    """Return the minimum where some variables are at their floor and some rows at a bound."""
-    v = np.where(pressed, problem.floor, 0.0)
-    free = ~pressed
-    inverse = _inverse(problem, free)
-    y = np.zeros(len(active))
-    step = inverse(-problem.gradient(v)[free][:, None])[:, 0]
-    if active.any():
-        G = rows.C[active][:, free]
-        moved = inverse(G.T)
-        missing = rows.limits[active] - G @ step - rows.C[active] @ v
-        # Bounds may repeat each other: all masses and their total.
-        y[active], *_ = np.linalg.lstsq(G @ moved, missing, rcond=1e-12)
-        step = step + moved @ y[active]
-    v[free] += step
-    return _Candidate(v, y)
-
-
-def _inverse(problem: BoundedFit, free: Flags) -> Callable[[Array], Array]:
-    """Return a map by the inverse of the second derivative for free variables [Woodbury]."""
-    from scipy.linalg import cho_factor, cho_solve
-
-    root = np.sqrt(problem.d[free])[:, None]
-    W = (problem.A @ problem.X[:, free]) / root.T
-    factor = cho_factor(np.eye(len(W)) + W @ W.T)
-
-    def once(right: Array) -> Array:
-        scaled = right / root
-        return np.asarray((scaled - W.T @ cho_solve(factor, W @ scaled)) / root)
-
-    def refined(right: Array) -> Array:
-        found = once(right)
-        for _ in range(2):
-            found = found + once(right - root * (root * found + W.T @ (W @ (root * found))))
-        return found
-
-    return refined
-
-
-def _next(
-    problem: BoundedFit, rows: _Rows, found: _Candidate, pressed: Flags, active: Flags
-) -> tuple[Flags, Flags]:
-    """Return which bounds hold next: those that are missed, without those that pull."""
-    gradient = problem.gradient(found.v) - rows.C.T @ found.y
-    held = np.where(pressed, gradient > 0.0, found.v < problem.floor - FEASIBLE)
-    missed = rows.C @ found.v < rows.limits - FEASIBLE
-    return held, np.where(active, found.y > 0.0, missed)
-
-
-def _optimality(problem: BoundedFit, rows: _Rows, v: Array, y: Array) -> float:
-    """Return the largest violation of the conditions of optimality."""
-    size = float(np.abs(problem.gradient(np.zeros(len(v)))).max()) or 1.0
-    gradient = (problem.gradient(v) - rows.C.T @ y) / size
-    at_floor = v <= problem.floor + FEASIBLE
-    left = np.where(at_floor, np.minimum(gradient, 0.0), gradient)
-    missed = rows.limits - rows.C @ v
-    return float(max(np.abs(left).max(), missed.max(initial=0.0)))

@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.identification.bounded_fit import BoundedFit, Fitted, fit_bounded
+from inertial_estimation.identification.bounded_fit import Fitted, fit_bounded
+from inertial_estimation.identification.bounded_problem import BoundedProblem
 from inertial_estimation.identification.geometric_prior import prior_roots
 from inertial_estimation.identification.linear_bounds import LinearBounds
 from inertial_estimation.identification.point_grids import PointGrid, link_grids
@@ -229,7 +230,7 @@ def _posed(
     rows: tuple[Array, Array],
     reference: Sequence[Array],
     regularization: float,
-) -> BoundedFit:
+) -> BoundedProblem:
     """Return the problem of the masses, as shares of even ones, and of the other unknowns."""
     from scipy.linalg import block_diag
 
@@ -240,7 +241,7 @@ def _posed(
     extra = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
     X = block_diag(*(grid.P * mass for grid, mass in zip(grids, even)), np.diag(extra))
     d = [np.full(len(mass), regularization / len(mass)) for mass in even]
-    return BoundedFit(
+    return BoundedProblem(
         A=A,
         b=b,
         X=X[: len(problem.unknowns)],
