@@ -25,6 +25,7 @@ from inertial_estimation.identification.geometric_prior import (
     to_box,
 )
 from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.interior_point import go_inside
 from inertial_estimation.identification.linear_bounds import LinearBounds
 from inertial_estimation.identification.mass_points import solve_mass_points
 from inertial_estimation.identification.point_grids import (
@@ -41,6 +42,8 @@ from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.geometry import CORNERS, Box, Shape
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
 
+pytest.importorskip('osqp')
+
 # Sums of products of parameters.
 ROUND_OFF = 1e-12
 # An exact active set, after round-off of a condition of the problem of about 1e6.
@@ -48,6 +51,10 @@ EXACT = 1e-8
 # Pull of the regularization on what rows determine, at its default.
 PULL = 1e-3
 NOISE = 20.0
+# An interior point that round-off ends at a gap of 1e-9: its root, where the problem is flat.
+INSIDE = 1e-2
+# What is left where many bounds compete.
+USABLE = 2e-3
 TIGHT = 1e-9
 
 
@@ -197,6 +204,39 @@ def test_it_is_exact(rng):
     expected, _ = nnls(rows, np.append(fit.b, root * fit.v0))
     np.testing.assert_allclose(found.v, expected, atol=EXACT)
     assert found.optimality < ROUND_OFF and not found.stopped
+
+
+@pytest.mark.parametrize('rows', [0, 3])
+def test_from_inside_comes_near_whatever_the_start(rng, rows):
+    free = bounded(rng)
+    C = rng.normal(size=(rows, 6))
+    limits = C @ (free.X @ np.ones(20)) - 0.1
+    fit = replace(free, bounds=LinearBounds(C, limits, ('row',) * rows))
+    expected = fit_bounded(fit, 4000, np.inf)
+    for start in (np.zeros(20), 100.0 * rng.normal(size=20)):
+        found, iterations = go_inside(fit, start, 60, np.inf)
+        assert iterations < 60
+        assert found.slack.min() > 0.0 and found.price.min() > 0.0
+        np.testing.assert_allclose(found.v, expected.v, atol=INSIDE)
+
+
+def test_many_bounds_that_compete_leave_a_usable_answer():
+    """Masses, their total, and tight boxes of all centres: guesses go in circles."""
+    rng = np.random.default_rng(51)
+    case = humanoid_case(rng, off=0.15)
+    mass, first = case.parameters[:, 0], case.parameters[:, 1:4]
+    center = first / mass[:, None]
+    bounds = Bounds(
+        mass=np.stack([0.9 * mass, 1.1 * mass], axis=1),
+        total_mass=np.array([0.98, 1.0]) * mass.sum(),
+        center_of_mass=np.stack([center - 0.02, center + 0.02], axis=1),
+    )
+    problem = case.problem(NOISE * rng.normal(size=len(case.y)))
+    result = solve_mass_points(replace(problem, bounds=bounds))
+    assert result.consistent and result.optimality < USABLE
+    found = result.parameters
+    assert (np.abs(found[:, 0] / mass - 1.0) <= 0.1 + USABLE).all()
+    assert (np.abs(found[:, 1:4] / found[:, :1] - center) <= 0.02 + USABLE).all()
 
 
 def test_bounds_of_unknowns_hold_with_their_multipliers(rng):

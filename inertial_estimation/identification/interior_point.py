@@ -18,7 +18,7 @@ from inertial_estimation.identification.bounded_problem import BoundedProblem, i
 
 Array = NDArray[np.float64]
 
-GAP = 1e-10
+GAP = 1e-12
 """What is left of gap, gradient and slack that is as good as nothing, in scaled units."""
 LOST = 1e4
 """A point so many times worse than the best one is round-off: it ends there."""
