@@ -34,6 +34,8 @@ def npz(tmp_path, rng):
         'v1': rng.normal(size=N),
         'v2': rng.normal(size=N),
         'names': np.array(['a', 'b']),
+        'short': rng.normal(size=(N - 2, 2)),
+        'w': rng.normal(size=N - 1),
     }
     np.savez(path, **arrays)
     return path, arrays
@@ -63,6 +65,22 @@ def test_gears_and_couplings(arm, npz):
         (found.positions[:, rows] - [0.0, 1.5]) @ np.array(matrix).T, arrays['q']
     )
     np.testing.assert_allclose(found.efforts[:, rows], arrays['i'] * [0.01, 0.02])
+
+
+def test_units_of_joints_that_turn_and_that_slide(arm, npz):
+    path, arrays = npz
+    said = {'joints': ['elbow', 'lift'], 'positions': {'columns': 'q', 'unit': ['deg', 'mm']}}
+    found = layout(**said).samples(path, arm)
+    rows = [arm.joint_names.index(j) for j in ('elbow', 'lift')]
+    np.testing.assert_allclose(found.positions[:, rows], arrays['q'] * [np.pi / 180, 1e-3])
+    for unit, match in (
+        ('deg', "'lift' slides"),
+        (['deg', 'deg'], 'slides'),
+        ('m', "'elbow' turns"),
+    ):
+        said['positions'] = {'columns': 'q', 'unit': unit}
+        with pytest.raises(ConfigError, match=match):
+            layout(**said).samples(path, arm)
 
 
 def test_csv_with_sensors(tmp_path, rng):
@@ -124,6 +142,9 @@ def test_a_log_that_does_not_hold_it_is_refused(arm, npz, tmp_path):
         (layout(positions={'columns': 'q', 'scale': [1, 2, 3]}), '3 values in scale'),
         (layout(positions={'columns': 'q', 'scale': [[1, 2]]}), '1 x 2, expected 2 x 2'),
         (layout(positions='names'), 'no plain numbers'),
+        (layout(velocities='short'), 'log.velocities has 3 instants, log.time has 5'),
+        (layout(positions={'columns': ['v1', 'w']}), "'v1' has 5, 'w' has 4"),
+        (layout(positions={'columns': 'q', 'unit': ['rad'] * 3}), '3 values in unit'),
         (layout(joints=['elbow', 'shouldr']), 'shouldr'),
         (layout(ft_sensors={'wrist': 'q'}), 'FT sensor'),
     ):

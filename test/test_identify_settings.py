@@ -32,12 +32,29 @@ def test_a_file_with_all_it_may_hold(tmp_path):
     assert choice.efforts == robot.joint_names
     assert choice.joint.terms == (Term.VISCOUS,)
     assert (choice.joint.dead_zone, choice.gains) == (0.01, ('elbow',))
+    assert (choice.dead_zones, choice.couplings) == ({}, ())
     assert read(tmp_path, 'parameters: robot.yaml').parameters == tmp_path / 'robot.yaml'
+
+
+def test_dead_zones_by_joint_couplings_and_bounds(tmp_path):
+    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
+    found = read(
+        tmp_path,
+        LOG + 'rows:\n  dead_zone: {elbow: 0.1}\n  couplings: [{joints: [elbow, shoulder], '
+        'terms: [viscous]}]\nbounds: {mass: {tool: [0, 1]}}\n',
+    )
+    choice = found.choice(robot)
+    assert choice.model_of('elbow').dead_zone == 0.1
+    assert choice.model_of('shoulder').dead_zone == 0.0
+    (coupling,) = choice.couplings
+    assert (coupling.joints, coupling.terms) == (('elbow', 'shoulder'), (Term.VISCOUS,))
+    assert found.bounds == {'mass': {'tool': [0, 1]}}
 
 
 @pytest.mark.parametrize(
     ('text', 'said'),
     [
+        (LOG + 'bounds: {maas: 3}\n', "'maas'; closest: mass"),
         ('rows: {}\n', "either 'log'"),
         (LOG + 'parameters: x.yaml\n', "either 'log'"),
         ('parameters: x.yaml\nrobot: {fixed_link: a}\n', 'leave it out'),
@@ -65,6 +82,12 @@ def test_a_file_that_makes_no_sense_is_refused_with_its_name(tmp_path, text, sai
         ('{friction: [force_x]}', 'force_x'),
         ('{wrenches: 1}', 'true or false'),
         ('{dead_zone: -1.0}', 'dead_zone'),
+        ('{dead_zone: {elbow: slow}}', 'dead_zone.elbow'),
+        ('{couplings: 3}', 'couplings'),
+        ('{couplings: [3]}', 'names and values'),
+        ('{couplings: [{joint: elbow}]}', "'joint'"),
+        ('{couplings: [{joints: [elbow]}]}', 'two joints'),
+        ('{couplings: [{joints: [elbow, lift], terms: [offset]}]}', 'offset'),
     ],
 )
 def test_rows_that_cannot_be_built_are_refused(tmp_path, rows, said):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import ConfigError, LogError
-from inertial_estimation.identification.preparation import Preparation, prepare
+from inertial_estimation.identification.preparation import Preparation, folded_back, prepare
 from inertial_estimation.sample import SampleBatch
 
 RATE = 500.0
@@ -98,6 +98,23 @@ def test_measured_velocities_serve_if_asked_for():
     raw = replace(raw, velocities=2 * raw.positions)
     found = prepare(raw, Preparation(cutoff=20.0, measured_velocities=True)).samples
     np.testing.assert_allclose(found.velocities, 2 * found.positions, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ('how', 'said'),
+    [
+        ({'cutoff': 20.0, 'every': 10}, ''),
+        ({'cutoff': 21.0, 'every': 10}, 'at most 20 Hz'),
+        ({'cutoff': 0.0, 'every': 10}, 'no low pass'),
+        ({'cutoff': 240.0, 'every': 1}, ''),
+    ],
+)
+def test_what_few_instants_cannot_show_is_told(how, said):
+    found = prepare(log(np.arange(2000) / RATE), Preparation())
+    assert found.period == pytest.approx(1 / RATE)
+    text = folded_back(Preparation(**how), found.period)
+    assert said in text
+    assert bool(said) == bool(text)
 
 
 def test_logs_that_cannot_be_filtered_are_refused():

@@ -13,7 +13,7 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
 from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
-from inertial_estimation.identification.friction import JointModel
+from inertial_estimation.identification.friction import Coupling, JointModel
 from inertial_estimation.identification.rows import COMPONENTS, RowBuilder, RowChoice
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.free_floating import FreeFloating
@@ -138,6 +138,54 @@ def test_a_gain_turns_currents_into_efforts(arm, rng):
         builder.rows(samples)[0], truth(arm, builder.blocks[0], gains), builder.blocks[0].kinds
     )
     assert [extra.term for extra in builder.blocks[0].unknowns.extras] == [Term.DRIVE_GAIN] * 3
+
+
+def test_a_drive_that_turns_with_two_joints_loads_both(arm, rng):
+    """Its power is its friction times the sum of both velocities: each joint has all of it."""
+    samples, _ = moved(arm, rng)
+    model = JointModel(sign_width=0.3)
+    coupling = Coupling(('shoulder', 'elbow'))
+    one, other = (arm.joint_names.index(name) for name in coupling.joints)
+    both = samples.velocities[:, one] + samples.velocities[:, other]
+    rates = samples.accelerations[:, one] + samples.accelerations[:, other]
+    viscous, coulomb, inertia = rng.normal(size=3)
+    load = viscous * both + coulomb * np.tanh(both / 0.3) + inertia * rates
+    samples.efforts[:, one] += load
+    samples.efforts[:, other] += load
+    builder = RowBuilder(
+        arm, RowChoice(efforts=arm.joint_names, joint=model, couplings=(coupling,))
+    )
+    block, rows = builder.blocks[0], builder.rows(samples)[0]
+    extras = np.zeros(len(block.unknowns.extras))
+    names = [str(extra) for extra in block.unknowns.extras]
+    for name in coupling.joints:
+        extras[names.index(f'{name}.viscous')] = viscous
+        extras[names.index(f'{name}.drive_inertia')] = inertia
+    extras[-3:] = viscous, coulomb, inertia
+    assert names[-3:] == [f'shoulder+elbow.{term.value}' for term in coupling.terms]
+    assert_solved(rows, truth(arm, block, extras), block.kinds)
+
+
+def test_couplings_that_cannot_be_are_refused(arm):
+    with pytest.raises(ConfigError, match=r'shoulder\+elbow'):
+        RowBuilder(
+            arm, RowChoice(efforts=('elbow',), couplings=(Coupling(('shoulder', 'elbow')),))
+        )
+    with pytest.raises(ConfigError, match='two joints'):
+        Coupling(('elbow', 'elbow'))
+    with pytest.raises(ConfigError, match='offset'):
+        Coupling(('elbow', 'lift'), (Term.OFFSET,))
+
+
+def test_a_dead_zone_of_one_joint(arm, rng):
+    samples, _ = moved(arm, rng)
+    slow = np.abs(samples.velocities[:, 1]) < 1.0
+    choice = RowChoice(efforts=arm.joint_names, dead_zones={arm.joint_names[1]: 1.0})
+    rows = RowBuilder(arm, choice).rows(samples)[0]
+    assert rows[f'effort {arm.joint_names[1]}'].left_out == slow.sum()
+    assert rows[f'effort {arm.joint_names[0]}'].left_out == 0
+    with pytest.raises(NameNotFound, match='elbw'):
+        RowBuilder(arm, RowChoice(efforts=arm.joint_names, dead_zones={'elbw': 1.0}))
 
 
 def test_a_slow_joint_gives_no_rows(arm, rng):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import LogError
+from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.problem import Bounds, Problem
@@ -26,6 +26,10 @@ from inertial_estimation.identification.solvers import SOLVERS
 from inertial_estimation.model.robot import Robot
 
 Array = NDArray[np.float64]
+
+NO_BOUNDS = Bounds()
+WORSE = 100.0
+"""Mean square over that of the prior's bodies which no method can mean."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +107,7 @@ def fit(
     LogError
         If no submodel has a row.
     ModelError
-        If the prior of a link is impossible.
+        If the prior of a link is impossible, or an answer is much worse than it.
 
     """
     solver = SOLVERS[method]
@@ -113,7 +117,7 @@ def fit(
         if not any(part.count for part in one.kinds.values()):
             continue
         links = list(one.block.submodel.links)
-        limits = (bounds or {}).get(one.block.submodel.name, Bounds())
+        limits = (bounds or {}).get(one.block.submodel.name, NO_BOUNDS)
         blocks.append(_fit_block(one, prior[links], limits, solver, options or {}))
     if not blocks:
         raise LogError('the logs give no row: see what was left out, and why')
@@ -127,7 +131,16 @@ def _fit_block(
     noise = noise_levels(evidence.kinds)
     problem = Problem.of(evidence.block.unknowns, noise.information, prior, bounds=bounds)
     answer = solver(problem, **options)
-    return BlockFit(evidence, noise, answer, _with_prior_bodies(problem))
+    before = _with_prior_bodies(problem)
+    # Bounds may keep an answer away from a prior that fits better.
+    if bounds is NO_BOUNDS and not answer.mean_square < WORSE * max(
+        1.0, problem.mean_square(before)
+    ):
+        raise ModelError(
+            f"{answer.method} ended in numerical trouble for '{evidence.block.submodel.name}': "
+            'its answer fits the rows much worse than the prior does; give it more or other rows'
+        )
+    return BlockFit(evidence, noise, answer, before)
 
 
 def _with_prior_bodies(problem: Problem) -> Array:

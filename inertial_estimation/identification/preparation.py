@@ -149,7 +149,7 @@ def folded_back(how: Preparation, period: float) -> str:
 
     """
     kept = 1.0 / (period * how.every)
-    if how.every == 1 or 0 < how.cutoff <= SAFE * kept:
+    if how.every == 1 or 0 < how.cutoff <= (1.0 + JITTER) * SAFE * kept:
         return ''
     filtered = f'the low pass at {how.cutoff:g} Hz' if how.cutoff else 'no low pass'
     return (
