@@ -55,6 +55,8 @@ class ExciteSettings:
     seed: int = 0
     clearance: float = 0.02
     """That links which are no neighbours keep from each other [m]."""
+    ignored: Sequence[tuple[str, str]] = ()
+    """Pairs of links that need not keep away from each other."""
     mesh_folders: Sequence[Path] = ()
     """Where meshes are searched for."""
 
@@ -218,7 +220,13 @@ def read_robot(urdf: str | Path, settings: ExciteSettings) -> Robot:
 
 def _keep_away(robot: Robot, limits: JointLimits, settings: ExciteSettings) -> KeepAway | None:
     """Return what keeps links from each other, if their geometry is known."""
-    clearance = SelfClearance.of_robot(robot, limits.lower, limits.upper, settings.mesh_folders)
+    clearance = SelfClearance.of_robot(
+        robot,
+        limits.lower,
+        limits.upper,
+        mesh_folders=settings.mesh_folders,
+        ignored=settings.ignored,
+    )
     keep_away = KeepAway(clearance, settings.clearance)
     return keep_away if clearance.pieces else None
 

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError
+from inertial_estimation.identification.barrier_descent import LinearLimits, Value, minimise_inside
 from inertial_estimation.identification.excitation import EffortRegressor
 from inertial_estimation.identification.fourier import FourierBasis, FourierMotion
-from inertial_estimation.identification.barrier_descent import LinearLimits, Value, minimise_inside
 from inertial_estimation.model.joint_limits import JointLimits
 
 Array = NDArray[np.float64]
@@ -33,23 +33,41 @@ STAGES = ((4.0, 0.3), (8.0, 0.1), (16.0, 0.03), (32.0, 0.01), (64.0, 0.003))
 JUDGED, HELD = 20, 40
 """Instants for each harmonic at which the rows are taken, and at which limits are held."""
 SIGN_WIDTH = 0.07
-"""Of the smooth sign of a velocity, as a share of the velocity's limit."""
+"""Of the smooth sign of a velocity, as a share of the velocity that the limits allow."""
 FIRST = 0.9
 """Share of its limits that a random start uses at most."""
 OFF_CENTRE = 0.3
-"""Share of the room around the middle in which a random start has its centre."""
-POSTURES, HALVINGS = 200, 12
-"""Random postures that are tried, and how often a start is made smaller, to be free."""
+"""Share of the room around the middle in which a random start has its centre, at most."""
+POSTURES = 200
+"""Random postures that are tried."""
+HALVINGS, PATIENCE = 3, 20
+"""How often a motion is made smaller to be free, once more after so many postures."""
+
+
+class Nearest(Protocol):
+    """Two parts of a robot, where they are nearest."""
+
+    @property
+    def distance(self) -> float:
+        """Between them [m]."""
+
+    @property
+    def links(self) -> str:
+        """Their names."""
 
 
 class Clearance(Protocol):
     """How far the parts of a robot are from each other."""
 
+    @property
+    def margin(self) -> float:
+        """That they must keep [m]."""
+
     def penalty(self, positions: Array) -> Value:
         """Return what nearness costs, infinite at contact, and its gradient, (n, n_joints)."""
 
-    def complaint(self, positions: Array) -> str:
-        """Say what touches or comes too near, nothing if all is free."""
+    def nearest(self, positions: Array) -> Nearest:
+        """Return what comes nearest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +111,7 @@ class ExcitationSearch:
         if self.starts < 1:
             raise ConfigError(f'there are {self.starts} starts, expected one or more')
         if not self.seconds > 0.0:
-            raise ConfigError(f'there are {self.seconds} s to search, expected more than none')
+            raise ConfigError(f'the search has {self.seconds} seconds, expected more than none')
 
     def run(self) -> list[Attempt]:
         """
@@ -127,7 +145,7 @@ class ExcitationSearch:
 
         def judged(x: Array, sharpness: float) -> tuple[float, Value]:
             motion = matrices @ space.coefficients(x).T
-            found = self.regressor.judge(motion, sharpness, SIGN_WIDTH * self.limits.velocity)
+            found = self.regressor.judge(motion, sharpness, SIGN_WIDTH * space.scales[:, 0])
             slopes = np.einsum('dnj,dnk->jk', found.slopes, matrices)
             return found.condition, Value(found.bound, space.to_unit(slopes))
 
@@ -139,7 +157,7 @@ class ExcitationSearch:
             if time.monotonic() >= end and stage:
                 break
             x = minimise_inside(
-                lambda x, P=sharpness: self._with_clearance(x, judged(x, P)[1], space),  # type: ignore[misc]
+                self._function(judged, space, sharpness, weight),
                 space.limits,
                 x,
                 weight,
@@ -156,38 +174,52 @@ class ExcitationSearch:
 
     def _start(self, rng: np.random.Generator, space: _Space) -> Array:
         """Return a random point within the limits and free of contact."""
-        complaint = ''
-        for _ in range(POSTURES):
+        most: Nearest | None = None
+        for tried in range(POSTURES):
             x = np.zeros(space.shape)
-            x[:, -1] = rng.uniform(-OFF_CENTRE, OFF_CENTRE, len(x))
+            x[:, -1] = OFF_CENTRE * rng.uniform() * rng.uniform(-1.0, 1.0, len(x))
             swing = rng.normal(size=x.shape)
             swing[:, -1] = 0.0
             swing *= FIRST * space.room(x, swing)[:, None]
-            complaint = self._complaint(x, space)
-            if complaint:
+            if self.clearance is None:
+                return x + swing
+            nearest = self.clearance.nearest(space.positions(x)[:1])
+            if most is None or nearest.distance > most.distance:
+                most = nearest
+            if nearest.distance <= self.clearance.margin:
                 continue
-            for _ in range(HALVINGS):
-                if not self._complaint(x + swing, space):
+            for _ in range(HALVINGS + tried // PATIENCE):
+                free = self.clearance.nearest(space.positions(x + swing)).distance
+                if free > self.clearance.margin:
                     return x + swing
                 swing /= 2.0
+        assert most is not None
         raise ConfigError(
-            f'no motion within the limits is free in {POSTURES} random postures: {complaint}; '
-            'widen the limits, or leave out geometry that always touches'
+            f'of {POSTURES} random postures within the limits none leaves room: in the best one '
+            f'{most.links} are {most.distance:.4f} m apart; ask for less clearance, for other '
+            'limits, or not to look at these links'
         )
 
-    def _complaint(self, x: Array, space: _Space) -> str:
-        """Return what touches on the way."""
-        if self.clearance is None:
-            return ''
-        return self.clearance.complaint(space.held @ space.coefficients(x).T)
+    def _function(
+        self,
+        judged: Callable[[Array, float], tuple[float, Value]],
+        space: _Space,
+        sharpness: float,
+        weight: float,
+    ) -> Callable[[Array], Value]:
+        """Return what a stage minimises: nearness is a barrier too, of the same weight."""
 
-    def _with_clearance(self, x: Array, value: Value, space: _Space) -> Value:
-        """Return a value with what nearness costs."""
-        if self.clearance is None:
-            return value
-        cost = self.clearance.penalty(space.held @ space.coefficients(x).T)
-        slopes = space.to_unit(cost.gradient.T @ space.held)
-        return Value(value.value + cost.value, value.gradient + slopes)
+        def function(x: Array) -> Value:
+            if self.clearance is None:
+                return judged(x, sharpness)[1]
+            cost = self.clearance.penalty(space.positions(x))
+            if not np.isfinite(cost.value):
+                return Value(np.inf, np.zeros_like(x))
+            value = judged(x, sharpness)[1]
+            slopes = space.to_unit(cost.gradient.T @ space.held)
+            return Value(value.value + weight * cost.value, value.gradient + weight * slopes)
+
+        return function
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +241,11 @@ class _Space:
         """Return the space of some limits."""
         n = HELD * basis.harmonics
         rest, matrices = basis.at_rest(), basis.matrices(basis.instants(n))
-        scales = np.repeat(limits.velocity[:, None], rest.shape[1], axis=1)
+        # A limit that no such motion can come to says nothing of its size.
+        slowest = 2.0 * np.pi / basis.period
+        reached = limits.half * slowest * basis.harmonics, limits.acceleration / slowest
+        speeds = np.minimum(limits.velocity, np.minimum(*reached))
+        scales = np.repeat(speeds[:, None], rest.shape[1], axis=1)
         scales[:, -1] = limits.half
         bounds = np.array([limits.half, limits.velocity, limits.acceleration])
         within = basis.overshoot(n) * (matrices @ rest)[None] / bounds.T[:, :, None, None]
@@ -228,6 +264,10 @@ class _Space:
         found = (x * self.scales) @ self.basis.T
         found[:, -1] += self.middle
         return np.asarray(found)
+
+    def positions(self, x: Array) -> Array:
+        """Return the positions of a point where limits are held, shape (n, n_joints)."""
+        return np.asarray(self.held @ self.coefficients(x).T)
 
     def to_unit(self, slopes: Array) -> Array:
         """Return slopes over a point from those over coefficients."""

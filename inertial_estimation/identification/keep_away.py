@@ -84,26 +84,6 @@ class KeepAway:
         np.add.at(gradient, few.instants, slopes[:, None] * moved)
         return Value(float(np.sum(logs**2) / len(positions)), gradient)
 
-    def complaint(self, positions: Array) -> str:
-        """
-        Say which links do not keep the margin.
-
-        Parameters
-        ----------
-        positions : ndarray, shape (n, n_joints)
-            As for `penalty`.
-
-        Returns
-        -------
-        str
-            Empty if all do.
-
-        """
-        nearest = self.nearest(positions)
-        if nearest.distance > self.margin:
-            return ''
-        return f'{nearest.links} come to {nearest.distance:.3f} m'
-
     def nearest(self, positions: Array) -> Nearest:
         """
         Return who comes nearest.

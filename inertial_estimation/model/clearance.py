@@ -4,8 +4,8 @@
 How far the links of a robot are from each other, by the geometry of its URDF.
 
 Primitives are taken as they are, of meshes the convex hull: distances are never too large. Links
-that a joint ties together are left out, and so is what touches in nearly all postures: there the
-geometry says nothing. The ground and other things around a robot are not known.
+that a joint ties together are left out, and so is what touches in nearly all postures: there
+hulls are too coarse to say anything. The ground and what else is around a robot are not known.
 """
 
 from __future__ import annotations
@@ -79,7 +79,13 @@ class SelfClearance:
 
     @classmethod
     def of_robot(
-        cls, robot: Robot, lower: Array, upper: Array, mesh_folders: Iterable[str | Path] = ()
+        cls,
+        robot: Robot,
+        lower: Array,
+        upper: Array,
+        *,
+        mesh_folders: Iterable[str | Path] = (),
+        ignored: Iterable[tuple[str, str]] = (),
     ) -> SelfClearance:
         """
         Read the geometry of a robot that no FT sensor cuts.
@@ -92,6 +98,8 @@ class SelfClearance:
             Where its joints may be [rad or m].
         mesh_folders : iterable of str or Path, optional
             As for `geometry.link_shapes`.
+        ignored : iterable of (str, str), optional
+            Links, or frames on them, that need not keep away from each other.
 
         Returns
         -------
@@ -99,20 +107,22 @@ class SelfClearance:
 
         Raises
         ------
+        FrameNotFound
+            If an ignored link does not exist.
         ModelError
             If the collision library is missing, or a size or an origin is no number.
 
         """
         notes: list[str] = []
         pieces = collision_pieces(robot, [Path(folder) for folder in mesh_folders], notes)
-        parents = [link.parent for link in robot.links]
+        together = {frozenset((k, link.parent)) for k, link in enumerate(robot.links)}
+        together |= {frozenset((k,)) for k in range(len(robot.links))}
+        together |= {frozenset(robot.frame(name)[0] for name in pair) for pair in ignored}
         pairs = tuple(
             (a, b)
             for b, second in enumerate(pieces)
             for a, first in enumerate(pieces[:b])
-            if first.link != second.link
-            and parents[first.link] != second.link
-            and parents[second.link] != first.link
+            if frozenset((first.link, second.link)) not in together
         )
         whole = cls(robot, pieces, pairs, tuple(dict.fromkeys(notes)))
         return whole._without_always(lower, upper)
@@ -217,7 +227,7 @@ class SelfClearance:
         touching = np.bincount(near.pairs[near.distances <= 0.0], minlength=len(self.pairs))
         always = touching >= ALWAYS * POSTURES
         notes = [
-            f'{self.names(k)} touch in nearly all postures: not checked'
+            f'parts of {self.names(k)} touch in nearly all postures: not checked'
             for k in np.flatnonzero(always).tolist()
         ]
         kept = tuple(pair for k, pair in enumerate(self.pairs) if not always[k])

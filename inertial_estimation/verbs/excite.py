@@ -85,6 +85,10 @@ def _add_robot(verb: argparse.ArgumentParser) -> None:
         help='between links that are no neighbours (default: %(default)s)',
     )  # fmt: skip
     verb.add_argument(
+        '--ignore', nargs=2, action='append', default=[], metavar='LINK',
+        help='two links that need not keep away from each other, repeatable (default: none)',
+    )  # fmt: skip
+    verb.add_argument(
         '--meshes', nargs='+', type=Path, default=[], metavar='FOLDER',
         help="where 'package://' begins (default: the ROS environment's)",
     )  # fmt: skip
@@ -165,5 +169,6 @@ def _settings(chosen: argparse.Namespace) -> ExciteSettings:
         seconds=chosen.time,
         seed=chosen.seed,
         clearance=chosen.clearance,
+        ignored=tuple(map(tuple, chosen.ignore)),
         mesh_folders=tuple(chosen.meshes),
     )

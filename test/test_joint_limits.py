@@ -1,0 +1,68 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Limits of joints, from the URDF and as told.
+
+Not covered: whether a motion keeps within them, see `test_excitation`.
+"""
+
+import numpy as np
+import pytest
+
+from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
+from inertial_estimation.model.joint_limits import joint_limits
+from inertial_estimation.model.robot import Robot
+
+SHOULDER = {'lower': -1.0, 'upper': 2.0, 'velocity': 2.0}
+
+
+def test_what_is_told_goes_before_the_description(arm_with_wrist_sensor):
+    given = {'shoulder': SHOULDER, 'elbow': {'velocity': 1, 'acceleration': 7.0}}
+    found = joint_limits(arm_with_wrist_sensor, given, acceleration=4.0)
+    assert found.joint_names == ('shoulder', 'elbow', 'lift')
+    np.testing.assert_array_equal(found.lower, [-1.0, -3.0, -3.0])
+    np.testing.assert_array_equal(found.upper, [2.0, 3.0, 3.0])
+    np.testing.assert_array_equal(found.velocity, [2.0, 1.0, 10.0])
+    np.testing.assert_array_equal(found.acceleration, [4.0, 7.0, 4.0])
+    np.testing.assert_array_equal(found.effort, [np.nan, 50.0, 50.0])
+    np.testing.assert_array_equal(found.middle, [0.5, 0.0, 0.0])
+    np.testing.assert_array_equal(found.half, [1.5, 3.0, 3.0])
+
+
+def test_the_description_may_hold_accelerations(arm_with_wrist_sensor):
+    urdf = arm_with_wrist_sensor.urdf.replace('velocity="10"', 'velocity="10" acceleration="6"')
+    robot = Robot.from_urdf(urdf, fixed_link='base')
+    found = joint_limits(robot, {'shoulder': SHOULDER}, acceleration=4.0)
+    np.testing.assert_array_equal(found.acceleration, [4.0, 6.0, 6.0])
+
+
+@pytest.mark.parametrize(
+    ('given', 'acceleration', 'said'),
+    [
+        ({}, 4.0, "'shoulder' has no limit 'lower'"),
+        ({'shoulder': SHOULDER}, None, "'shoulder' has no limit 'acceleration'"),
+        ({'shoulder': SHOULDER | {'lower': 2.0}}, 4.0, "'shoulder' cannot move.* 2.0 and 2.0"),
+        ({'shoulder': SHOULDER | {'velocity': 0.0}}, 4.0, "'velocity' .* is 0.0, not positive"),
+        ({'shoulder': SHOULDER | {'upper': np.inf}}, 4.0, "'upper' .* is inf, not finite"),
+        ({'shoulder': SHOULDER}, -1.0, "'acceleration' .* is -1.0, not positive"),
+        ({'shoulder': {'lower': 'far'}}, 4.0, "'lower' .* is 'far', expected a number"),
+        ({'shoulder': 3}, 4.0, "limits of joint 'shoulder' are 3"),
+    ],
+)
+def test_what_is_missing_or_impossible(arm_with_wrist_sensor, given, acceleration, said):
+    with pytest.raises(ConfigError, match=said):
+        joint_limits(arm_with_wrist_sensor, given, acceleration)
+
+
+def test_names_that_do_not_exist(arm_with_wrist_sensor):
+    with pytest.raises(NameNotFound, match="no joint is named 'elbo'; closest: elbow"):
+        joint_limits(arm_with_wrist_sensor, {'elbo': {}}, 4.0)
+    with pytest.raises(NameNotFound, match="no limit is named 'speed'"):
+        joint_limits(arm_with_wrist_sensor, {'elbow': {'speed': 1.0}}, 4.0)
+
+
+def test_a_description_that_holds_no_number(arm_with_wrist_sensor):
+    urdf = arm_with_wrist_sensor.urdf.replace('velocity="10"', 'velocity="10" acceleration="much"')
+    robot = Robot.from_urdf(urdf, fixed_link='base')
+    with pytest.raises(ModelError, match="'elbow': <limit acceleration='much'> is no number"):
+        joint_limits(robot, {'shoulder': SHOULDER}, 4.0)
