@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
+from shared_data import SHARED
 
 from inertial_estimation.model.robot import Robot
-
-SHARED = Path(__file__).resolve().parents[2] / 'shared'
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import csv
 
 import numpy as np
 import pytest
-from conftest import SHARED
+from shared_data import SHARED
 
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
 from inertial_estimation.identification.cones import Consistency

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import SHARED
+from shared_data import SHARED
 
 from inertial_estimation.identification.discrepancy import solve_within
 from inertial_estimation.identification.divergence import (

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import SHARED
+from shared_data import SHARED
 
 from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.identification.cones import Consistency, matrix, vector

@@ -8,8 +8,8 @@ import csv
 import json
 
 import numpy as np
-from conftest import SHARED
 from scipy.signal import butter, filtfilt
+from shared_data import SHARED
 
 from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
