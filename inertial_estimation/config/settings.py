@@ -151,7 +151,9 @@ class EstimatorSettings(Checked):
         choices=('wrench', 'force'),
     )  # fmt: skip
     touch_frames: tuple[str, ...] = setting(
-        (), 'Frames whose touches are of another kind, given in touch.<frame>'
+        (),
+        'Links, or frames on them, whose touches are of another kind, given in touch.<frame>; it '
+        'holds for every frame fixed to the same link',
     )
     touch_spacing: float = setting(
         0.03, 'Touches of one frame that are closer than this are one [m]', range=(0.0, 10.0)
