@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.identification.evidence import Evidence
+from inertial_estimation.identification.friction_scales import friction_scales
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.problem import Bounds, Problem
+from inertial_estimation.identification.quadratic_priors import prior_rows
 from inertial_estimation.identification.result import Identification
 from inertial_estimation.identification.reweighting import NoiseLevels, noise_levels
 from inertial_estimation.identification.solvers import SOLVERS
@@ -28,6 +30,8 @@ from inertial_estimation.model.robot import Robot
 Array = NDArray[np.float64]
 
 NO_BOUNDS = Bounds()
+WEIGHT = 1e-2
+"""Of the prior, where none is given, as in all solvers."""
 WORSE = 100.0
 """Mean square over that of the prior's bodies which no method can mean."""
 
@@ -128,10 +132,17 @@ def _fit_block(
     evidence: Evidence, prior: Array, bounds: Bounds, solver: Any, options: Mapping[str, Any]
 ) -> BlockFit:
     """Identify one submodel."""
-    noise = noise_levels(evidence.kinds)
-    problem = Problem.of(evidence.block.unknowns, noise.information, prior, bounds=bounds)
+    unknowns = evidence.block.unknowns
+    rows = None
+    scales = None
+    if solver.weighted:
+        weight = options.get('weight', WEIGHT) * sum(p.count for p in evidence.kinds.values())
+        rows = prior_rows(unknowns, prior, weight)
+        scales = friction_scales(evidence)
+    noise = noise_levels(evidence.kinds, prior=rows)
+    problem = Problem.of(unknowns, noise.information, prior, bounds=bounds, extra_scales=scales)
     answer = solver(problem, **options)
-    before = _with_prior_bodies(problem)
+    before = fitted_extras(problem)
     # Bounds may keep an answer away from a prior that fits better.
     if bounds is NO_BOUNDS and not answer.mean_square < WORSE * max(
         1.0, problem.mean_square(before)
@@ -143,8 +154,20 @@ def _fit_block(
     return BlockFit(evidence, noise, answer, before)
 
 
-def _with_prior_bodies(problem: Problem) -> Array:
-    """Return the unknowns that fit best while the bodies are the prior's."""
+def fitted_extras(problem: Problem) -> Array:
+    """
+    Return the unknowns that fit best while the bodies are the prior's.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows and prior.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    """
     n = problem.unknowns.n_inertial
     x = problem.prior_point()
     rest = problem.target - problem.factor[:, :n] @ x[:n]

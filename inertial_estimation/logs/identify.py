@@ -47,11 +47,12 @@ class LogPart:
     """Instants at edges and in parts that were too short."""
 
 
-class _Reduced(NamedTuple):
+class Reduced(NamedTuple):
     """What some logs say together."""
 
     parts: tuple[LogPart, ...]
     evidence: list[Evidence]
+    """Of each submodel."""
     reach: Reach
     warnings: list[str]
 
@@ -123,7 +124,7 @@ def identify(
     robot = reader.robot
     builder = RowBuilder(robot, settings.choice(robot))
     bounds = read_bounds(settings.bounds, builder.blocks)
-    seen = _reduce(fitted, reader, builder, settings, progress)
+    seen = reduce_logs(fitted, reader, builder, settings, progress)
     bases = tellable(builder)
     require_motion(robot, seen.reach, seen.evidence, bases)
     found = fit(robot, seen.evidence, method, options, bounds)
@@ -140,7 +141,7 @@ def identify(
         )
     if bounds and not SOLVERS[method].bounded:
         warnings.append(f'{method} does not keep the bounds: choose entropic or semidefinite')
-    unseen = _reduce(tested, reader, builder, settings, progress) if tested else None
+    unseen = reduce_logs(tested, reader, builder, settings, progress) if tested else None
     return IdentifyReport(
         method,
         seen.parts,
@@ -166,15 +167,40 @@ def _overlaps(fitted: Sequence[Stretch], tested: Sequence[Stretch]) -> list[str]
     return said + [f'{a} and {b} hold the same samples: they count twice' for a, b in twice]
 
 
-def _reduce(
+def reduce_logs(
     logs: Sequence[Stretch],
     reader: LogReader,
     builder: RowBuilder,
     settings: IdentifySettings,
-    progress: Progress,
-) -> _Reduced:
-    """Reduce logs one by one, and merge what they say."""
-    found: list[_Reduced] = []
+    progress: Progress = no_progress,
+) -> Reduced:
+    """
+    Reduce logs one by one, and merge what they say.
+
+    Parameters
+    ----------
+    logs : sequence of Stretch
+        At least one.
+    reader : LogReader
+        Of the robot.
+    builder : RowBuilder
+        Of the robot.
+    settings : IdentifySettings
+        How logs become rows.
+    progress : callable, optional
+        As in `identify`.
+
+    Returns
+    -------
+    Reduced
+
+    Raises
+    ------
+    InertialEstimationError
+        If a log does not fit to robot and settings.
+
+    """
+    found: list[Reduced] = []
     for done, log in enumerate(logs):
         progress('reducing logs', done / len(logs))
         with _naming(log):
@@ -185,7 +211,7 @@ def _reduce(
     for other in others:
         evidence = [a.merge(b) for a, b in zip(evidence, other.evidence, strict=True)]
         reach = reach.merge(other.reach)
-    return _Reduced(
+    return Reduced(
         tuple(part for one in found for part in one.parts),
         evidence,
         reach,
@@ -195,7 +221,7 @@ def _reduce(
 
 def _reduce_one(
     log: Stretch, reader: LogReader, builder: RowBuilder, settings: IdentifySettings
-) -> _Reduced:
+) -> Reduced:
     """Reduce one log."""
     how = settings.preparation
     raw, touches = reader.read(log)
@@ -206,7 +232,7 @@ def _reduce_one(
     )
     evidence = gather(builder, prepared.samples, free=free)
     folded = folded_back(how, prepared.period)
-    return _Reduced(
+    return Reduced(
         (_part(log, raw, prepared),),
         evidence,
         Reach.of(prepared.samples),

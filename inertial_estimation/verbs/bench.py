@@ -10,12 +10,13 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from math import inf
+from pathlib import Path
 from typing import Any
 
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.options import INTERRUPTED, add_verb, install_advice
-from inertial_estimation.verbs.terminal import progress_bars, show, table
+from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 CYCLE_COLUMNS = (
     'joint states sent', 'missed by the node', 'by a bare reader', 'by the node alone',
@@ -57,10 +58,41 @@ def add(verbs: Any) -> None:
         help='robot whose accelerometers and gyroscopes tell what it costs to neglect '
         'accelerations (default: iCubGenova02 of icub-models)',
     )  # fmt: skip
+    verb.add_argument(
+        '--real-robots', type=Path, metavar='FOLDER',
+        help='instead of all else: methods of identification beside each other on logs of a '
+        'Panda, UR10e, TX40 and TIAGo, which are not part of the package (default: times)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--figaroh', metavar='PYTHON',
+        help='interpreter that has FIGAROH, as a further method on the real robots '
+        '(default: without)',
+    )  # fmt: skip
     verb.set_defaults(run=_run)
 
 
 def _run(chosen: argparse.Namespace) -> None:
+    """Measure what is asked for."""
+    if chosen.figaroh and not chosen.real_robots:
+        raise ConfigError('--figaroh is for --real-robots')
+    (_compare_robots if chosen.real_robots else _measure)(chosen)
+
+
+def _compare_robots(chosen: argparse.Namespace) -> None:
+    """Compare methods on real robots."""
+    from inertial_estimation.benchmark import real_robots
+
+    files.check_writable(chosen.json)
+    with progress_bars() as progress:
+        found = real_robots.compare_all(
+            chosen.real_robots, chosen.figaroh, lambda done: progress('real robots', done)
+        )
+    said = map(escape, real_robots.notes(found))
+    show(*(table(*one) for one in real_robots.tables(found)), *said)
+    files.write_json(chosen.json, real_robots.as_dict(found))
+
+
+def _measure(chosen: argparse.Namespace) -> None:
     """Measure times."""
     from inertial_estimation.benchmark import derivatives, neglect, refit
     from inertial_estimation.benchmark.run import COLUMNS, GOAL_COLUMNS, run
