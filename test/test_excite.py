@@ -15,11 +15,13 @@ import pytest
 import wam7
 import yaml
 from robots import arm_with_wrist_sensor_urdf
+from scipy.interpolate import BPoly
 from test_clearance import folding_urdf
 
 from inertial_estimation.cli import main
-from inertial_estimation.excite.writing import POINTS
+from inertial_estimation.excite.writing import POINTS, csv_text, trajectory_text
 from inertial_estimation.identification.fourier import FourierBasis, FourierMotion
+from inertial_estimation.model import collision_shapes
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.robot import Robot
 
@@ -99,6 +101,20 @@ def check_trajectory(found, motion):
     np.testing.assert_allclose(states, motion.at(t), atol=WRITTEN)
     np.testing.assert_allclose(states[1:, [0, -1]], 0.0, atol=WRITTEN)
     assert all(set(p) == {*keys, 'time_from_start'} for p in points)
+
+
+def test_names_of_the_trajectory_are_those_of_the_message():
+    typesys = pytest.importorskip('rosbags.typesys')
+    known = typesys.get_typestore(typesys.Stores.ROS2_HUMBLE).fielddefs
+    motion = FourierMotion(FourierBasis(2.0, 2), ("it's", 'on'), np.ones((2, 5)))
+    found = yaml.safe_load(trajectory_text(motion))
+    assert found['joint_names'] == ["it's", 'on']
+    for data, message in (
+        (found, 'trajectory_msgs/msg/JointTrajectory'),
+        (found['points'][0], 'trajectory_msgs/msg/JointTrajectoryPoint'),
+        (found['points'][0]['time_from_start'], 'builtin_interfaces/msg/Duration'),
+    ):
+        assert set(data) <= {name for name, _ in known[message][1]}
 
 
 def check_limits(found, motion):
@@ -183,6 +199,45 @@ def test_without_geometry_and_simulator_it_says_so(tmp_path, capsys, monkeypatch
     shown = ' '.join(capsys.readouterr().out.split())
     assert 'collisions were not checked: the description has no usable geometry' in shown
     assert "not played: the package 'mujoco' is not installed" in shown
+
+
+def test_without_the_collision_library_it_says_so(urdf, capsys, monkeypatch):
+    monkeypatch.setattr(collision_shapes, 'READERS', ('no_such_library',))
+    assert run(urdf, *FAST) == 0
+    assert 'collisions were not checked: coal or' in ' '.join(capsys.readouterr().out.split())
+
+
+def test_missing_meshes_are_named_not_all_at_length(tmp_path, capsys):
+    urdf, out = tmp_path / 'folding.urdf', tmp_path / 'out.json'
+    mesh = '<collision><geometry><mesh filename="tip_{}.stl"/></geometry></collision></link>'
+    text = folding_urdf()
+    end = text.rindex('</link>')
+    more = ''.join(mesh.format(k).removesuffix('</link>') for k in range(12))
+    urdf.write_text(text[:end] + more + text[end:])
+    assert run(urdf, *FAST, '--json', out) == 0
+    shown = ' '.join(capsys.readouterr().out.split())
+    assert 'tip_0.stl' in shown and 'tip_11.stl' not in shown and '4 more warnings' in shown
+    assert 'tip_11.stl' in json.loads(out.read_text())['warnings'][-1]
+
+
+def test_points_of_a_trajectory_are_close_enough(rng):
+    basis = FourierBasis(10.0, 5)
+    motion = FourierMotion(basis, ('a',), rng.normal(size=(1, basis.size)))
+    points = yaml.safe_load(trajectory_text(motion))['points']
+    stamps = [p['time_from_start'] for p in points]
+    t = [stamp['sec'] + 1e-9 * stamp['nanosec'] for stamp in stamps]
+    keys = ('positions', 'velocities', 'accelerations')
+    joined = BPoly.from_derivatives(t, [[p[key][0] for key in keys] for p in points])
+    dense = basis.instants(3000)
+    q = motion.at(dense)[0, :, 0]
+    assert np.abs(joined(dense) - q).max() < 1e-7 * np.ptp(q)
+
+
+def test_a_table_ends_where_the_period_does():
+    motion = FourierMotion(FourierBasis(2.0, 2), ('a',), np.ones((1, 5)))
+    for rate, last in ((10.0, 2.0), (0.7, 1.0 / 0.7), (3.0, 2.0)):
+        rows = csv_text(motion, rate).splitlines()
+        assert float(rows[-1].split(',')[0]) == pytest.approx(last)
 
 
 def test_a_joint_without_the_effort_is_named(tmp_path, capsys):

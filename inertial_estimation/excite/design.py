@@ -20,7 +20,9 @@ from inertial_estimation.identification.friction import OF_A_JOINT, JointModel
 from inertial_estimation.identification.keep_away import KeepAway, Nearest
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.clearance import SelfClearance
+from inertial_estimation.model.collision_shapes import has_collision_library
 from inertial_estimation.model.joint_limits import JointLimits, joint_limits
+from inertial_estimation.model.meshes import READERS
 from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot
 from inertial_estimation.simulation.playback import Played, play
 
@@ -71,7 +73,9 @@ class Design:
     attempts: tuple[Attempt, ...]
     """The chosen one first."""
     keep_away: KeepAway | None
-    """None: the description has no geometry that could be checked."""
+    """None: there is no geometry that could be checked."""
+    notes: tuple[str, ...]
+    """What of the geometry could not be used, and why."""
     nearest: Nearest | None
     played: Played | None
     not_played: str
@@ -120,10 +124,11 @@ class Design:
                 )
         if not self.attempts[0].complete:
             found.append(f'the search was ended after {self.seconds:g} s: give it more time')
-        if self.keep_away is None:
+        if self.keep_away is None and not has_collision_library():
+            found.append(f'collisions were not checked: {" or ".join(READERS)} is not installed')
+        elif self.keep_away is None:
             found.append('collisions were not checked: the description has no usable geometry')
-        else:
-            found += self.keep_away.clearance.notes
+        found += self.notes
         if self.played is None:
             found.append(f'not played: {self.not_played}')
         elif self.played.touching:
@@ -161,7 +166,7 @@ def design(
     robot = read_robot(urdf, settings)
     limits = joint_limits(robot, settings.limits, settings.acceleration)
     regressor = EffortRegressor(robot, JointModel(terms=settings.friction))
-    keep_away = _keep_away(robot, limits, settings)
+    keep_away, notes = _keep_away(robot, limits, settings)
     attempts = ExcitationSearch(
         regressor,
         limits,
@@ -180,7 +185,16 @@ def design(
     except ModelError as error:
         not_played = str(error)
     return Design(
-        robot, limits, regressor, free, keep_away, nearest, played, not_played, settings.seconds
+        robot,
+        limits,
+        regressor,
+        free,
+        keep_away,
+        notes,
+        nearest,
+        played,
+        not_played,
+        settings.seconds,
     )
 
 
@@ -218,8 +232,12 @@ def read_robot(urdf: str | Path, settings: ExciteSettings) -> Robot:
     return robot if settings.fixed_link else replace(robot, fixed_frame=robot.link_names[0])
 
 
-def _keep_away(robot: Robot, limits: JointLimits, settings: ExciteSettings) -> KeepAway | None:
-    """Return what keeps links from each other, if their geometry is known."""
+def _keep_away(
+    robot: Robot, limits: JointLimits, settings: ExciteSettings
+) -> tuple[KeepAway | None, tuple[str, ...]]:
+    """Return what keeps links from each other, if it is known, and what cannot be used of it."""
+    if not has_collision_library():
+        return None, ()
     clearance = SelfClearance.of_robot(
         robot,
         limits.lower,
@@ -228,7 +246,7 @@ def _keep_away(robot: Robot, limits: JointLimits, settings: ExciteSettings) -> K
         ignored=settings.ignored,
     )
     keep_away = KeepAway(clearance, settings.clearance)
-    return keep_away if clearance.pieces else None
+    return keep_away if clearance.pieces else None, clearance.notes
 
 
 def _first_free(

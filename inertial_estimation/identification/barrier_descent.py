@@ -111,7 +111,7 @@ def minimise_inside(
     x: Array,
     weight: float,
     *,
-    tolerance: float = 1e-4,
+    tolerance: float = 1e-5,
     steps: int = 200,
     stop: Callable[[], bool] = lambda: False,
 ) -> Array:

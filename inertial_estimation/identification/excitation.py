@@ -148,17 +148,19 @@ class EffortRegressor:
         Y = self._join(rows.Y, columns)
         kept = self.base.independent
         n, joints, unknowns = Y.shape
-        left, values, right = np.linalg.svd(
-            Y.reshape(-1, unknowns)[:, kept] / np.sqrt(n), full_matrices=False
-        )
+        W = Y.reshape(-1, unknowns)[:, kept] / np.sqrt(n)
+        _, values, right = np.linalg.svd(np.linalg.qr(W, mode='r'))
+        values = np.maximum(values, np.finfo(float).tiny)
         bound, of_values = _smooth_condition(values, sharpness)
         slopes = np.zeros_like(Y)
-        slopes[:, :, kept] = ((left * of_values) @ right).reshape(n, joints, -1) / np.sqrt(n)
+        # Of W = U S V' the slopes are U diag(..) V', and U = W V / S.
+        of_W = W @ ((right.T * (of_values / values)) @ right)
+        slopes[:, :, kept] = of_W.reshape(n, joints, -1) / np.sqrt(n)
         found = np.array(self._torques.gradient(rows, slopes[:, :, : self.unknowns.n_inertial]))
         own = self._own(slopes)
         found[1] += np.einsum('njt,njt->nj', own, rates[0])
         found[2] += np.einsum('njt,njt->nj', own, rates[1])
-        return Judged(bound, float(values[0] / max(values[-1], np.finfo(float).tiny)), found)
+        return Judged(bound, float(values[0] / values[-1]), found)
 
     def _stacked(self, positions: Array, velocities: Array, accelerations: Array) -> Array:
         """Return the rows over all unknowns, shape (n, n_joints, n_unknowns)."""
@@ -205,8 +207,7 @@ def _smooth_columns(joint: JointModel, motion: Array, widths: Array) -> tuple[Ar
 
 
 def _smooth_condition(values: Array, P: float) -> tuple[float, Array]:
-    """Return the logarithm of the bound from singular values, largest first, and its slopes."""
-    values = np.maximum(values, np.finfo(float).tiny)
+    """Return the logarithm of the bound from singular values, largest first, and slopes."""
     up, down = (values / values[0]) ** P, (values[-1] / values) ** P
     bound = np.log(values[0] / values[-1]) + np.log(up.sum() * down.sum()) / P
     return float(bound), (up / up.sum() - down / down.sum()) / values

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -178,6 +179,11 @@ def _origin(part: Element, owner: str) -> Array:
         return np.eye(4)
     xyz, rpy = (three_numbers(origin, key, owner) for key in ('xyz', 'rpy'))
     return pose_from_xyz_rpy(xyz, rpy)
+
+
+def has_collision_library() -> bool:
+    """Tell whether the collision library is installed."""
+    return any(find_spec(name) is not None for name in READERS)
 
 
 def collision_library() -> ModuleType:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 FRICTION = ('viscous', 'coulomb', 'offset', 'drive_inertia')
 NONE = 'none'
+WARNINGS = 8
+"""So many are printed: a robot whose meshes are missing has one for each."""
 
 
 def add(verbs: Any) -> None:
@@ -90,7 +93,8 @@ def _add_robot(verb: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     verb.add_argument(
         '--meshes', nargs='+', type=Path, default=[], metavar='FOLDER',
-        help="where 'package://' begins (default: the ROS environment's)",
+        help="where 'package://' begins (default: the ROS environment's, and the folder of the "
+        'description)',
     )  # fmt: skip
 
 
@@ -143,8 +147,16 @@ def _run(chosen: argparse.Namespace) -> int:
     if chosen.out_trajectory is not None:
         write_whole(chosen.out_trajectory, trajectory_text(found.motion))
     show(*(table(*drawn) for drawn in design_tables(found)))
-    show(*(f'[yellow]warning:[/] {escape(warning)}' for warning in found.warnings))
+    _warn(found.warnings)
     return 0
+
+
+def _warn(warnings: Sequence[str]) -> None:
+    """Print warnings, of many the first ones."""
+    shown = [f'[yellow]warning:[/] {escape(warning)}' for warning in warnings[:WARNINGS]]
+    if len(warnings) > WARNINGS:
+        shown.append(f'and {len(warnings) - WARNINGS} more warnings, which --json lists')
+    show(*shown)
 
 
 def _settings(chosen: argparse.Namespace) -> ExciteSettings:
@@ -170,5 +182,5 @@ def _settings(chosen: argparse.Namespace) -> ExciteSettings:
         seed=chosen.seed,
         clearance=chosen.clearance,
         ignored=tuple(map(tuple, chosen.ignore)),
-        mesh_folders=tuple(chosen.meshes),
+        mesh_folders=(*chosen.meshes, Path(chosen.robot).parent),
     )
