@@ -162,6 +162,7 @@ def test_an_arm_that_would_fold_onto_itself_does_not(urdf, tmp_path, capsys):
         (('--period', '0'), 'period is 0.0 s'),
         (('--starts', '0'), 'there are 0 starts'),
         (('--time', '0'), '0.0 seconds'),
+        (('--seed', '-1'), 'seed is -1'),
         (('--rate', '0'), '--rate is 0.0'),
         (('--friction', 'none', 'viscous'), "--friction is either 'none' or"),
         (('--limits', 'nowhere.yaml'), 'nowhere.yaml: No such file'),
@@ -245,6 +246,11 @@ def test_a_joint_without_the_effort_is_named(tmp_path, capsys):
     urdf.write_text(folding_urdf().replace('effort="20"', 'effort="0.5"'))
     assert run(urdf, *FAST) == 0
     assert "joint 'joint_1' needs" in ' '.join(capsys.readouterr().out.split())
+
+
+def test_a_motion_that_tells_little_is_said_to(urdf, capsys):
+    assert run(urdf, *FAST, '--period', '0.001') == 0
+    assert 'is poor: give the joints more room' in ' '.join(capsys.readouterr().out.split())
 
 
 def test_time_that_is_over_is_said(urdf, capsys):

@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 
 CHECKED = 2000
 """Even instants at which a motion is checked."""
+POOR = 1e3
+"""Condition number from which on a warning is due; S calls a hundred good."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,11 @@ class Design:
                     f"joint '{name}' needs {effort:.3g} by the description, its limit is "
                     f'{limit:.3g} [Nm or N]: lower its acceleration or velocity'
                 )
+        if self.conditions[0][1] > POOR:
+            found.append(
+                f'a condition number of {self.conditions[0][1]:.2g} is poor: give the joints more '
+                'room, a longer period, or leave out friction that need not be known'
+            )
         if not self.attempts[0].complete:
             found.append(f'the search was ended after {self.seconds:g} s: give it more time')
         if self.keep_away is None and not has_collision_library():
@@ -178,12 +185,7 @@ def design(
         progress=progress,
     ).run()
     free, nearest = _first_free(attempts, keep_away)
-    played, not_played = None, ''
-    try:
-        clearance = keep_away.clearance if keep_away is not None else None
-        played = play(robot, free[0].motion.at, settings.period, clearance, progress)
-    except ModelError as error:
-        not_played = str(error)
+    played, not_played = _play(robot, free[0].motion, keep_away, progress)
     return Design(
         robot,
         limits,
@@ -247,6 +249,20 @@ def _keep_away(
     )
     keep_away = KeepAway(clearance, settings.clearance)
     return keep_away if clearance.pieces else None, clearance.notes
+
+
+def _play(
+    robot: Robot,
+    motion: FourierMotion,
+    keep_away: KeepAway | None,
+    progress: Callable[[str, float], None],
+) -> tuple[Played | None, str]:
+    """Return what the simulator makes of a motion, or why it does not play it."""
+    clearance = keep_away.clearance if keep_away is not None else None
+    try:
+        return play(robot, motion.at, motion.basis.period, clearance, progress), ''
+    except ModelError as error:
+        return None, str(error)
 
 
 def _first_free(

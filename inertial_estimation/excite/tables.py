@@ -49,15 +49,19 @@ def design_dict(design: Design) -> dict[str, Any]:
     dict
 
     """
-    motion, limits, nearest, played = design.motion, design.limits, design.nearest, design.played
+    motion = design.motion
     start, end = design.conditions[0]
     return {
-        'condition_at_start': start,
-        'condition': end,
+        'condition_at_start': _or_none(start),
+        'condition': _or_none(end),
         'base_parameters': design.regressor.base.rank,
         'unknowns': len(design.regressor.unknowns),
         'attempts': [
-            {'condition_at_start': a, 'condition': b, 'complete': attempt.complete}
+            {
+                'condition_at_start': _or_none(a),
+                'condition': _or_none(b),
+                'complete': attempt.complete,
+            }
             for attempt, (a, b) in zip(design.attempts, design.conditions, strict=True)
         ],
         'motion': {
@@ -68,32 +72,46 @@ def design_dict(design: Design) -> dict[str, Any]:
                 for name, row in zip(motion.joint_names, motion.coefficients, strict=True)
             },
         },
-        'joints': {
-            name: {
-                'lower': float(limits.lower[j]),
-                'upper': float(limits.upper[j]),
-                'velocity': float(limits.velocity[j]),
-                'acceleration': float(limits.acceleration[j]),
-                'effort': _or_none(limits.effort[j]),
-                'reached': dict(zip(_REACHED, map(float, _reached(design)[:, j]), strict=True)),
-            }
-            for j, name in enumerate(limits.joint_names)
-        },
-        'clearance': None
-        if nearest is None or design.keep_away is None
-        else {
-            'nearest': _or_none(nearest.distance),
-            'links': nearest.links,
-            'pairs': len(design.keep_away.clearance.pairs),
-        },
-        'played': None
-        if played is None
-        else {
-            'tracking': float(played.tracking.max()),
-            'efforts': dict(zip(limits.joint_names, played.efforts.tolist(), strict=True)),
-            'touching': list(played.touching),
-        },
+        'joints': {name: _joint(design, j) for j, name in enumerate(motion.joint_names)},
+        'clearance': _clearance(design),
+        'played': _played(design),
         'warnings': design.warnings,
+    }
+
+
+def _joint(design: Design, j: int) -> dict[str, Any]:
+    """Return limits of a joint, and how far it goes."""
+    limits = design.limits
+    return {
+        'lower': float(limits.lower[j]),
+        'upper': float(limits.upper[j]),
+        'velocity': float(limits.velocity[j]),
+        'acceleration': float(limits.acceleration[j]),
+        'effort': _or_none(limits.effort[j]),
+        'reached': dict(zip(_REACHED, map(float, _reached(design)[:, j]), strict=True)),
+    }
+
+
+def _clearance(design: Design) -> dict[str, Any] | None:
+    """Return which links come nearest."""
+    if design.nearest is None or design.keep_away is None:
+        return None
+    return {
+        'nearest': _or_none(design.nearest.distance),
+        'links': design.nearest.links,
+        'pairs': len(design.keep_away.clearance.pairs),
+    }
+
+
+def _played(design: Design) -> dict[str, Any] | None:
+    """Return what the simulator made of the motion."""
+    played = design.played
+    if played is None:
+        return None
+    return {
+        'tracking': float(played.tracking.max()),
+        'efforts': dict(zip(design.limits.joint_names, played.efforts.tolist(), strict=True)),
+        'touching': list(played.touching),
     }
 
 

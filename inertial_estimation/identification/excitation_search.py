@@ -70,6 +70,9 @@ class Clearance(Protocol):
         """Return what comes nearest."""
 
 
+_Judge = Callable[[Array, float], tuple[float, Value]]
+
+
 @dataclass(frozen=True, eq=False)
 class Attempt:
     """What came of one random start."""
@@ -90,7 +93,7 @@ class ExcitationSearch:
     Raises
     ------
     ConfigError
-        If there is no start, or no time.
+        If there is no start or no time, or the seed is negative.
 
     """
 
@@ -110,6 +113,8 @@ class ExcitationSearch:
         """Raise unless the numbers make sense."""
         if self.starts < 1:
             raise ConfigError(f'there are {self.starts} starts, expected one or more')
+        if self.seed < 0:
+            raise ConfigError(f'the seed is {self.seed}, expected zero or more')
         if not self.seconds > 0.0:
             raise ConfigError(f'the search has {self.seconds} seconds, expected more than none')
 
@@ -141,32 +146,34 @@ class ExcitationSearch:
         """Search from one random start."""
         space = _Space.of(self.limits, self.basis)
         x = self._start(rng, space)
-        matrices = self.basis.matrices(self.basis.instants(JUDGED * self.basis.harmonics))
-
-        def judged(x: Array, sharpness: float) -> tuple[float, Value]:
-            motion = matrices @ space.coefficients(x).T
-            found = self.regressor.judge(motion, sharpness, SIGN_WIDTH * space.scales[:, 0])
-            slopes = np.einsum('dnj,dnk->jk', found.slopes, matrices)
-            return found.condition, Value(found.bound, space.to_unit(slopes))
-
+        judged = self._judge(space)
         start = self._motion(x, space)
         done = 0
         for stage, (sharpness, weight) in enumerate(STAGES):
-            share = (number + stage / len(STAGES)) / self.starts
-            self.progress('searching', share)
+            self.progress('searching', (number + stage / len(STAGES)) / self.starts)
             if time.monotonic() >= end and stage:
                 break
+            function = self._function(judged, space, sharpness, weight)
             x = minimise_inside(
-                self._function(judged, space, sharpness, weight),
-                space.limits,
-                x,
-                weight,
-                stop=lambda: time.monotonic() >= end,
+                function, space.limits, x, weight, stop=lambda: time.monotonic() >= end
             )
             done = stage + 1
         complete = done == len(STAGES) and time.monotonic() < end
         condition = judged(x, STAGES[-1][0])[0]
         return Attempt(start, self._motion(x, space), condition, complete)
+
+    def _judge(self, space: _Space) -> _Judge:
+        """Return what gives the condition number of a point, and its bound with the gradient."""
+        matrices = self.basis.matrices(self.basis.instants(JUDGED * self.basis.harmonics))
+        widths = SIGN_WIDTH * space.scales[:, 0]
+
+        def judged(x: Array, sharpness: float) -> tuple[float, Value]:
+            motion = matrices @ space.coefficients(x).T
+            found = self.regressor.judge(motion, sharpness, widths)
+            slopes = np.einsum('dnj,dnk->jk', found.slopes, matrices)
+            return found.condition, Value(found.bound, space.to_unit(slopes))
+
+        return judged
 
     def _motion(self, x: Array, space: _Space) -> FourierMotion:
         """Return the motion of a point."""
@@ -201,11 +208,7 @@ class ExcitationSearch:
         )
 
     def _function(
-        self,
-        judged: Callable[[Array, float], tuple[float, Value]],
-        space: _Space,
-        sharpness: float,
-        weight: float,
+        self, judged: _Judge, space: _Space, sharpness: float, weight: float
     ) -> Callable[[Array], Value]:
         """Return what a stage minimises: nearness is a barrier too, of the same weight."""
 

@@ -44,6 +44,7 @@ def add(verbs: Any) -> None:
     )
     verb.add_argument('--robot', required=True, metavar='URDF', help='robot description file')
     _add_robot(verb)
+    _add_clearance(verb)
     _add_motion(verb)
     verb.add_argument(
         '--out-csv', type=Path, metavar='FILE',
@@ -83,6 +84,10 @@ def _add_robot(verb: argparse.ArgumentParser) -> None:
         '--acceleration', type=float, metavar='LIMIT',
         help='of joints that have none there [rad/s^2 or m/s^2] (default: each must have one)',
     )  # fmt: skip
+
+
+def _add_clearance(verb: argparse.ArgumentParser) -> None:
+    """Add what says which parts keep away from each other, and how far."""
     verb.add_argument(
         '--clearance', type=float, default=0.02, metavar='M',
         help='between links that are no neighbours (default: %(default)s)',
