@@ -11,12 +11,12 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 from inertial_estimation.identification.determined import (
     determined,
     in_words,
-    random_samples,
     tellable,
 )
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.friction import JointModel
 from inertial_estimation.identification.information import weighted_sum
+from inertial_estimation.identification.random_states import random_samples
 from inertial_estimation.identification.rows import RowBuilder, RowChoice
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.robot import Robot

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.rows import Block, RowBuilder
 from inertial_estimation.model.base_parameters import (
@@ -22,8 +23,6 @@ from inertial_estimation.model.base_parameters import (
     conditioning_order,
     unexcited_directions,
 )
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
 
@@ -32,8 +31,6 @@ EXCITED = 1e-6
 Singular values of the rows of a log, its columns scaled to length one, below this share of the
 largest say nothing: filters and stamps leave more than round-off.
 """
-SPARE = 20
-"""Random states beyond the number of unknowns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,16 +70,10 @@ def tellable(builder: RowBuilder, seed: int = 0) -> list[BaseParameters]:
         One for each block; without any combination where there are no rows.
 
     """
-    unknowns = max(len(block.unknowns) for block in builder.blocks)
-    slowest = max([model.dead_zone for model in builder.models.values()], default=0.0)
-    fastest = 1.0 + 10.0 * slowest
-    samples = random_samples(builder.robot, unknowns + SPARE, fastest, seed)
     found = []
-    for block, rows in zip(builder.blocks, builder.rows(samples), strict=True):
-        information = Information.empty(len(block.unknowns))
-        for Y, y, _ in rows.values():
-            information = information.add(Y, y)
-        found.append(BaseParameters.of_regressor(information.R, _order(block)))
+    for one in gather(builder, builder.random_samples(seed)):
+        information = Information.empty(len(one.block.unknowns)).merge(*one.kinds.values())
+        found.append(BaseParameters.of_regressor(information.R, _order(one.block)))
     return found
 
 
@@ -112,41 +103,6 @@ def determined(block: Block, base: BaseParameters, rows: Information) -> Determi
     names = block.unknowns.names
     lost = [names[base.independent[k]] for k in order.tolist() if k not in seen]
     return Determined(base, tuple(lost))
-
-
-def random_samples(robot: Robot, n: int, fastest: float = 1.0, seed: int = 0) -> SampleBatch:
-    """
-    Return states in which everything moves, with readings that nothing explains.
-
-    Parameters
-    ----------
-    robot : Robot
-        Whose joints and sensors they are of.
-    n : int
-        How many.
-    fastest : float
-        Joint velocities are up to this much [rad/s or m/s].
-    seed : int
-        Of the random numbers.
-
-    Returns
-    -------
-    SampleBatch
-
-    """
-    rng = np.random.default_rng(seed)
-    joints, imus = len(robot.joint_names), len(robot.imus)
-    return SampleBatch(
-        stamp_ns=np.arange(n, dtype=np.int64),
-        positions=rng.normal(size=(n, joints)),
-        velocities=rng.uniform(-fastest, fastest, (n, joints)),
-        accelerations=rng.normal(size=(n, joints)),
-        angular_velocities=rng.normal(size=(n, imus, 3)),
-        proper_accelerations=10.0 * rng.normal(size=(n, imus, 3)),
-        angular_accelerations=rng.normal(size=(n, imus, 3)),
-        ft_readings=rng.normal(size=(n, len(robot.ft_sensors), 6)),
-        efforts=rng.normal(size=(n, joints)),
-    )
 
 
 def in_words(missing: Sequence[str], most: int = 6) -> str:

@@ -9,19 +9,22 @@ Memory does not grow with the length of a log, and several logs are reduced one 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.rows import Block, RowBuilder
+from inertial_estimation.identification.sparse_rows import SparseRows
+from inertial_estimation.identification.triangle import absorb
+from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-INSTANTS_AT_ONCE = 500
+INSTANTS_AT_ONCE = 1500
 """Samples whose rows are built together: enough to be fast, few enough to stay small."""
 
 
@@ -114,21 +117,57 @@ def gather(
 
     """
     found = [
-        {kind: Information.empty(len(block.unknowns)) for kind in block.kinds}
-        for block in builder.blocks
+        {kind: _Reduction.empty(base) for kind, base in bases.items()} for bases in builder.bases
     ]
-    left_out = [dict.fromkeys(block.kinds, 0) for block in builder.blocks]
     for start in range(0, len(samples), INSTANTS_AT_ONCE):
         part = slice(start, start + INSTANTS_AT_ONCE)
         pushes = {name: wrench[part] for name, wrench in (external or {}).items()}
-        rows = builder.rows(
+        blocks = builder.sparse(
             samples.take(part), external=pushes, free=None if free is None else free[part]
         )
-        for k, of_block in enumerate(rows):
-            for kind, (Y, y, missing) in of_block.items():
-                found[k][kind] = found[k][kind].add(Y, y)
-                left_out[k][kind] += missing
+        for reductions, (_, kinds) in zip(found, blocks, strict=True):
+            for kind, rows in kinds:
+                reductions[kind].add(rows)
     return [
-        Evidence(block, kinds, missing)
-        for block, kinds, missing in zip(builder.blocks, found, left_out, strict=True)
+        Evidence(
+            block,
+            {kind: one.information() for kind, one in reductions.items()},
+            {kind: one.left_out for kind, one in reductions.items()},
+        )
+        for block, reductions in zip(builder.blocks, found, strict=True)
     ]
+
+
+@dataclass(eq=False)
+class _Reduction:
+    """
+    Rows of one kind while they come in.
+
+    Only the base parameters of the kind are columns: the others are combinations of these, and
+    the triangle is a tenth of the size where rows touch few links.
+    """
+
+    base: BaseParameters
+    triangle: Array
+    """Of [Y y], shape (n_base + 1, n_base + 1), in the order of LAPACK."""
+    count: int = 0
+    left_out: int = 0
+
+    @classmethod
+    def empty(cls, base: BaseParameters) -> _Reduction:
+        """Return what is known before the first row."""
+        return cls(base, np.zeros((base.rank + 1, base.rank + 1), order='F'))
+
+    def add(self, rows: SparseRows) -> None:
+        """Work rows into the triangle."""
+        system, left_out = rows.system(self.base.independent, self.base.grouping.shape[1])
+        self.left_out += left_out
+        self.count += len(system)
+        self.triangle = absorb(self.triangle, system)
+
+    def information(self) -> Information:
+        """Return the information of all unknowns."""
+        energy = float(self.triangle[-1, -1]) ** 2
+        R = np.triu(self.triangle[:-1, :-1]) @ self.base.grouping
+        found = Information.of(R, self.triangle[:-1, -1])
+        return replace(found, energy=found.energy + energy, count=float(self.count))

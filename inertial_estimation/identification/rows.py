@@ -13,8 +13,9 @@ sum of its wrenches, and the effort of each of its joints.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -22,13 +23,22 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
 from inertial_estimation.identification.friction import Coupling, JointModel
+from inertial_estimation.identification.random_states import random_samples
+from inertial_estimation.identification.sparse_rows import Part, SparseRows
 from inertial_estimation.identification.unknowns import FT_OFFSET, Extra, Term, Unknowns
-from inertial_estimation.model.link_motions import Poses, poses_in_parents, to_axes
+from inertial_estimation.identification.wrench_columns import wrench_columns
+from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
+from inertial_estimation.model.link_motions import (
+    Motion,
+    Poses,
+    link_motions,
+    poses_in_parents,
+    to_axes,
+)
 from inertial_estimation.model.regressor import (
-    SubmodelRegressor,
     free_sides,
     joint_axis,
-    submodel_regressors,
+    poses_in_root,
     wrench_to_root,
 )
 from inertial_estimation.model.robot import Robot
@@ -39,6 +49,8 @@ from inertial_estimation.sample import SampleBatch
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+SPARE = 20
+"""Random states beyond the number of unknowns."""
 COMPONENTS = tuple(term.value for term in FT_OFFSET)
 """Kinds of the rows of a wrench [N, Nm]."""
 
@@ -187,23 +199,85 @@ class RowBuilder:
             If an array does not belong to the samples.
 
         """
+        found = []
+        for block, kinds in self.sparse(samples, external=external, free=free):
+            n = len(block.unknowns)
+            of_block = {}
+            for kind, rows in kinds:
+                system, left_out = rows.system(np.arange(n), n)
+                of_block[kind] = Rows(system[:, :-1], system[:, -1], left_out)
+            found.append(of_block)
+        return found
+
+    def sparse(
+        self,
+        samples: SampleBatch,
+        *,
+        external: Mapping[str, Array] | None = None,
+        free: Mask | None = None,
+    ) -> Iterator[tuple[Block, Iterator[tuple[str, SparseRows]]]]:
+        """
+        Yield the rows of some samples block by block and kind by kind: less to hold at a time.
+
+        Parameters
+        ----------
+        samples, external, free
+            As for `rows`.
+
+        Yields
+        ------
+        tuple of Block and iterator of (str, SparseRows)
+            The kinds of a block are there until the next block is asked for.
+
+        Raises
+        ------
+        FrameNotFound, ShapeError
+            As `rows` does.
+
+        """
         n = len(samples)
         if free is not None and free.shape != (n, len(self.blocks)):
             raise ShapeError('free', (n, len(self.blocks)), free.shape)
         poses = poses_in_parents(self.robot, samples.positions)
-        regressors = submodel_regressors(self.robot, samples, ground=self._ground)
+        motions = link_motions(self.robot, samples, poses)
         known = self._external(external or {}, n)
-        found = []
-        for k, (block, regressor) in enumerate(zip(self.blocks, regressors, strict=True)):
-            pushes = self._border(block.submodel, samples, poses, regressor)
+        for k, block in enumerate(self.blocks):
+            placed = poses_in_root(self.robot, block.submodel, poses)
+            pushes = self._border(block.submodel, samples, poses, placed)
             pushes += [
-                _Push(link, wrench_to_root(_fixed_at(regressor.root_poses[link], L_H_C), f), None)
+                _Push(link, wrench_to_root(_fixed_at(placed[link], L_H_C), f), None)
                 for link, L_H_C, f in known
                 if link in block.submodel.links
             ]
             usable = np.ones(n, dtype=bool) if free is None else np.asarray(free[:, k], dtype=bool)
-            found.append(self._of_block(block, regressor, samples, pushes, usable))
-        return found
+            yield block, self._of_block(block, placed, motions, samples, pushes, usable)
+
+    def random_samples(self, seed: int = 0) -> SampleBatch:
+        """
+        Return states in which everything moves, enough to tell what rows can tell at all.
+
+        Parameters
+        ----------
+        seed : int
+            Of the random numbers.
+
+        Returns
+        -------
+        SampleBatch
+
+        """
+        unknowns = max(len(block.unknowns) for block in self.blocks)
+        slowest = max([model.dead_zone for model in self.models.values()], default=0.0)
+        return random_samples(self.robot, unknowns + SPARE, 1.0 + 10.0 * slowest, seed)
+
+    @cached_property
+    def bases(self) -> tuple[dict[str, BaseParameters], ...]:
+        """What rows of each kind can tell of a block's unknowns, for each block."""
+        found = []
+        for block, kinds in self.sparse(self.random_samples()):
+            order = conditioning_order(len(block.unknowns.links), len(block.unknowns.extras))
+            found.append({kind: rows.base(order) for kind, rows in kinds})
+        return tuple(found)
 
     def _block(self, submodel: Submodel) -> Block:
         """Return the unknowns and kinds of rows of a submodel."""
@@ -243,7 +317,7 @@ class RowBuilder:
         submodel: Submodel,
         samples: SampleBatch,
         poses: Sequence[Poses],
-        regressor: SubmodelRegressor,
+        placed: Mapping[int, Poses],
     ) -> list[_Push]:
         """Return the wrenches on a submodel that its FT sensors read [T 4.17]."""
         readings = samples.ft_readings
@@ -256,10 +330,10 @@ class RowBuilder:
             sign = float(sensor.direction)
             if s == submodel.root_sensor:
                 link, sign = submodel.root, -sign
-                root_H_child = regressor.root_poses[link]
+                root_H_child = placed[link]
             else:
                 link = sensor.parent
-                root_H_child = _after(regressor.root_poses[link], poses[sensor.child])
+                root_H_child = _after(placed[link], poses[sensor.child])
             root_H_sensor = _fixed_at(root_H_child, sensor.child_H_sensor)
             slopes = None
             if sensor.name in self.choice.offsets:
@@ -272,70 +346,89 @@ class RowBuilder:
     def _of_block(
         self,
         block: Block,
-        regressor: SubmodelRegressor,
+        placed: Mapping[int, Poses],
+        motions: Sequence[Motion],
         samples: SampleBatch,
         pushes: Sequence[_Push],
         usable: Mask,
-    ) -> dict[str, Rows]:
-        """Return the rows of one block by kind."""
-        found = {}
+    ) -> Iterator[tuple[str, SparseRows]]:
+        """Yield the rows of one block by kind."""
+        if not block.kinds:
+            return
+        links = block.submodel.links
+        wrench = wrench_columns(links, placed, motions)
         if COMPONENTS[0] in block.kinds:
-            Y, y = self._balance(block, regressor.wrench, pushes)
+            columns = np.arange(block.unknowns.n_inertial)
             for c, kind in enumerate(COMPONENTS):
-                found[kind] = _finite(Y[:, c], y[:, c], usable)
-        for row, side in enumerate(regressor.sides):
+                axis = np.zeros((len(samples), 6))
+                axis[:, c] = 1.0
+                parts, y = _pushed(block, pushes, axis)
+                yield kind, SparseRows((Part(columns, wrench[c]), *parts), y, usable)
+        for side in free_sides(self.robot, block.submodel, self._ground):
             name = self.robot.joint_names[side.joint]
             if f'effort {name}' not in block.kinds:
                 continue
-            axis = side.sign * joint_axis(
-                regressor.root_poses[side.child], self.robot.links[side.child].motion
+            motion = self.robot.links[side.child].motion
+            axis = side.sign * joint_axis(placed[side.child], motion)
+            parts, y = _pushed(block, [push for push in pushes if push.link in side.links], axis)
+            of_effort, effort, moving = self._effort(block, samples, side.joint)
+            inertial = _along(axis, wrench, [links.index(k) for k in side.links])
+            yield (
+                f'effort {name}',
+                SparseRows((inertial, *parts, *of_effort), y + effort, usable & moving),
             )
-            beyond = [push for push in pushes if push.link in side.links]
-            Y, y = self._balance(block, regressor.torques[:, row, None], beyond, axis)
-            moving = self._add_effort(block, samples, side.joint, Y[:, 0], y[:, 0])
-            found[f'effort {name}'] = _finite(Y[:, 0], y[:, 0], usable & moving)
-        return found
 
-    def _balance(
-        self, block: Block, regressor: Array, pushes: Iterable[_Push], axis: Array | None = None
-    ) -> tuple[Array, Array]:
-        """Return rows with what pushes from outside, all of it or its share along an axis."""
-        n, rows, _ = regressor.shape
-        Y = np.zeros((n, rows, len(block.unknowns)))
-        Y[:, :, : block.unknowns.n_inertial] = regressor
-        y = np.zeros((n, rows))
-        for push in pushes:
-            y += _along(axis, push.wrench)
-            if push.offset is not None:
-                name, slopes = push.offset
-                columns = block.unknowns.columns(f'{name}.{part}' for part in COMPONENTS)
-                Y[:, :, columns] += _along(axis, slopes)
-        return Y, y
-
-    def _add_effort(
-        self, block: Block, samples: SampleBatch, joint: int, Y: Array, y: Array
-    ) -> Mask:
-        """Add a joint's effort and friction to its rows; tell where it moves enough."""
+    def _effort(
+        self, block: Block, samples: SampleBatch, joint: int
+    ) -> tuple[list[Part], Array, Mask]:
+        """Return friction and the like of a joint, its effort, and where it moves enough."""
         name = self.robot.joint_names[joint]
         efforts = np.full(len(samples), np.nan)
         if samples.efforts is not None:
             efforts = samples.efforts[:, joint]
         velocities, accelerations = samples.velocities, samples.accelerations
         model = self.models[name]
-        columns = block.unknowns.columns(f'{name}.{t.value}' for t in model.terms)
-        Y[:, columns] = model.columns(velocities[:, joint], accelerations[:, joint])
+        parts = [
+            Part(
+                block.unknowns.columns(map(str, model.extras(name))),
+                model.columns(velocities[:, joint], accelerations[:, joint]).T,
+            )
+        ]
         for coupling in self.choice.couplings:
             if name in coupling.joints:
                 other = self.robot.joint_names.index(coupling.other(name))
-                columns = block.unknowns.columns(map(str, coupling.extras()))
-                Y[:, columns] = coupling.columns(
+                shared = coupling.columns(
                     velocities[:, joint], velocities[:, other], accelerations[:, other], model
                 )
+                columns = block.unknowns.columns(map(str, coupling.extras()))
+                parts.append(Part(columns, shared.T))
         if name in self.choice.gains:
-            Y[:, block.unknowns.columns([f'{name}.{Term.DRIVE_GAIN.value}'])] = -efforts[:, None]
-        else:
-            y += efforts
-        return model.moving(velocities[:, joint])
+            gain = block.unknowns.columns([f'{name}.{Term.DRIVE_GAIN.value}'])
+            parts.append(Part(gain, -efforts[None]))
+            efforts = np.zeros_like(efforts)
+        return parts, efforts, model.moving(velocities[:, joint])
+
+
+def _pushed(block: Block, pushes: Iterable[_Push], axis: Array) -> tuple[list[Part], Array]:
+    """Return what wrenches from outside add to rows along an axis, and offsets in them."""
+    parts, y = [], np.zeros(len(axis))
+    for push in pushes:
+        y += np.einsum('ni,ni->n', axis, push.wrench)
+        if push.offset is not None:
+            name, slopes = push.offset
+            columns = block.unknowns.columns(f'{name}.{part}' for part in COMPONENTS)
+            parts.append(Part(columns, np.einsum('ni,nik->kn', axis, slopes)))
+    return parts, y
+
+
+def _along(axis: Array, wrench: Array, links: Sequence[int]) -> Part:
+    """Return the share of some links' wrenches along an axis."""
+    n = len(axis)
+    chosen = wrench.reshape(6, -1, 10, n)
+    transposed = np.ascontiguousarray(axis.T)
+    values = np.stack([np.einsum('in,ikn->kn', transposed, chosen[:, k]) for k in links])
+    columns = (10 * np.array(links)[:, None] + np.arange(10)).reshape(-1)
+    return Part(columns.astype(np.intp), values.reshape(-1, n))
 
 
 class _Push(NamedTuple):
@@ -390,14 +483,3 @@ def _after(pose: Poses, further: Poses) -> Poses:
         pose.rotations @ further.rotations,
         pose.origins + to_axes(pose.rotations, further.origins),
     )
-
-
-def _along(axis: Array | None, wrenches: Array) -> Array:
-    """Return wrenches, or their one share along an axis, shape (n, 1, ...)."""
-    return wrenches if axis is None else np.einsum('ni,ni...->n...', axis, wrenches)[:, None]
-
-
-def _finite(Y: Array, y: Array, usable: Mask) -> Rows:
-    """Return the rows that hold numbers and may be used."""
-    kept = usable & np.isfinite(y) & np.isfinite(Y).all(axis=1)
-    return Rows(Y[kept], y[kept], int(len(y) - kept.sum()))
