@@ -27,7 +27,7 @@ MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main())'
 BINARY = bytes(range(256))
 TIMEOUT = 60.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
-VERBS = ('check', 'replay', 'demo', 'bench')
+VERBS = ('check', 'replay', 'identify', 'excite', 'demo', 'bench')
 
 
 @pytest.fixture
@@ -85,7 +85,8 @@ def test_help_has_an_example_and_every_default(
     said = ' '.join(capsys.readouterr().out.split())
     assert f'example: inertial-estimation {verb} ' in said
     options = said[said.index(' options:') : said.index('example:')].split(' --')[2:]
-    required = ('robot', 'config') if verb == 'replay' else ()
+    required = {'replay': ('robot', 'config'), 'identify': ('robot', 'config'),
+                'excite': ('robot',)}.get(verb, ())  # fmt: skip
     assert len(options) >= 3
     for option in options:
         assert 'default: ' in option or option.split()[0] in required
@@ -187,7 +188,9 @@ def test_bench_says_how_to_get_what_it_misses(
 ) -> None:
     monkeypatch.setattr(bench, 'find_spec', lambda name: None if name == 'idyntree' else name)
     said = refusal(capsys, 'bench')
-    assert said.endswith("bench needs idyntree: in the checkout, run pip install '.[demo,oracle]'")
+    assert said.endswith(
+        "bench needs idyntree: in the checkout, run pip install '.[demo,identification,oracle]'"
+    )
 
 
 @pytest.mark.parametrize(('verb', 'what'), [('replay', "'.[bags]'"), ('check', '.')])

@@ -60,7 +60,7 @@ def add(verbs: Any) -> None:
         '--base-parameters', metavar='CSV',
         help='instead of all that: whether bodies have these base parameters, and the nearest '
         'that some have; rows of combination,value such as "upper.Izz + 0.09 tool.m,0.143". Exit '
-        'code: 0 some have, 1 none',
+        'code: 0 some have, 1 none (default: none are checked)',
     )  # fmt: skip
     verb.add_argument(
         '--all', action='store_true',

@@ -35,7 +35,7 @@ def add(verbs: Any) -> None:
     """
     verb = add_verb(
         verbs, 'excite', 'design a motion whose efforts tell most of what a robot weighs',
-        '--robot arm.urdf --acceleration 3 --out-csv motion.csv --out-trajectory motion.yaml',
+        '--robot arm.urdf --acceleration 3 --out-csv motion.csv',
     )  # fmt: skip
     verb.description = (
         'design a finite Fourier series, from rest to rest, within limits of position, velocity '

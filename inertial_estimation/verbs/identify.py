@@ -64,11 +64,13 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     verb.add_argument(
         '--out-urdf', type=Path, metavar='FILE',
-        help='the robot description with what was found; refused where no body weighs like that',
+        help='the robot description with what was found; refused where no body weighs like that '
+        '(default: no file)',
     )  # fmt: skip
     verb.add_argument(
         '--out-yaml', type=Path, metavar='FILE',
-        help='friction, drives and offsets that were found, with their standard deviations',
+        help='friction, drives and offsets that were found, with their standard deviations '
+        '(default: no file)',
     )  # fmt: skip
     verb.set_defaults(run=_run)
 

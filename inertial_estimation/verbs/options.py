@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 INTERRUPTED, PIPE_BROKEN = 130, 141
@@ -15,6 +16,17 @@ EXTRAS = {
     'bench': 'demo,identification,oracle',
 }  # fmt: skip
 """What a verb needs beyond what every installation has."""
+
+
+class _Help(argparse.HelpFormatter):
+    """Help whose lines do not end within an option, which nobody could copy."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Fill a paragraph."""
+        return fill(
+            ' '.join(text.split()), width, initial_indent=indent, subsequent_indent=indent,
+            break_on_hyphens=False,
+        )  # fmt: skip
 
 
 def add_verb(verbs: Any, name: str, job: str, example: str) -> argparse.ArgumentParser:
@@ -35,8 +47,9 @@ def add_verb(verbs: Any, name: str, job: str, example: str) -> argparse.Argument
 
     """
     verb: argparse.ArgumentParser = verbs.add_parser(
-        name, help=job, description=job, epilog=f'example: inertial-estimation {name} {example}'
-    )
+        name, help=job, description=job, formatter_class=_Help,
+        epilog=f'example: inertial-estimation {name} {example}',
+    )  # fmt: skip
     verb.add_argument(
         '--json', type=Path, metavar='FILE',
         help='also write what is found for a machine (default: no file)',

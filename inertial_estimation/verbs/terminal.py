@@ -72,7 +72,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     """
     from rich.table import Table
 
-    drawn = Table(title=title, title_justify='left')
+    drawn = Table(title=escape(title), title_justify='left')
     for column in columns:
         drawn.add_column(escape(column), overflow='fold')
     for row in rows:
