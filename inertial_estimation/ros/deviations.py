@@ -23,6 +23,7 @@ from inertial_estimation.messages import JointEffortEncoder, WrenchesEncoder
 from inertial_estimation.ros.budget import Budget
 from inertial_estimation.ros.conversions import NANOSECONDS
 from inertial_estimation.ros.markers import MarkerOutput
+from inertial_estimation.ros.outputs import external_frame
 from inertial_estimation.sample import Sample
 from inertial_estimation.streams.assembler import SampleAssembler
 from inertial_estimation.uncertainty.deviations import Deviations
@@ -34,10 +35,9 @@ TOPICS = {
     'external_joint_torque_deviations': JointState,
     'residual_deviations': MultiDOFJointState,
 }
-NOT_YET = (
-    'the noise of a stream is not known: its filter has not found its rate, or cannot use it, or '
-    'derivative_filter is adaptive_window, whose noise cannot be stated'
-)
+NOT_KNOWN = 'the noise of a stream is not known'
+NOT_YET = f'{NOT_KNOWN}: its filter has not found its rate, or cannot use it'
+NEVER = f'{NOT_KNOWN}: derivative_filter is adaptive_window, whose noise cannot be stated'
 
 
 class DeviationsReport(NamedTuple):
@@ -90,6 +90,7 @@ class DeviationsOutput:
         rate = settings.deviations_rate
         self._node, self._assembler, self._markers = node, assembler, markers
         self._uncertainty = LiveUncertainty(estimator, settings)
+        self._unknown = NEVER if _adapts(settings) else NOT_YET
         self._period_ns = round(NANOSECONDS / rate) if rate else 0
         self._last_ns = 0
         self._budget = Budget()
@@ -100,6 +101,7 @@ class DeviationsOutput:
         robot = estimator.robot
         self._laid_out: tuple[Contact, ...] | None = None
         self._torques = JointEffortEncoder(robot.joint_names)
+        self._external = JointEffortEncoder(robot.joint_names, frame_id=external_frame(robot))
         self._residuals = WrenchesEncoder([submodel.name for submodel in robot.submodels])
         self.newest: Deviations | None = None
         self.count, self.seconds, self._lack = 0, 0.0, ''
@@ -136,7 +138,7 @@ class DeviationsOutput:
         except (InertialEstimationError, LinAlgError) as error:
             self._lack, found = str(error), None
         else:
-            self._lack = '' if found is not None else NOT_YET
+            self._lack = '' if found is not None else self._unknown
         self.newest = found
         if found is not None:
             self._send(found)
@@ -173,7 +175,17 @@ class DeviationsOutput:
         if found.contacts is not self._laid_out:
             self._laid_out = found.contacts
             self._wrenches = WrenchesEncoder(row_names(found.contacts))
-        encoders = self._wrenches, self._torques, self._torques, self._residuals
+        encoders = self._wrenches, self._torques, self._external, self._residuals
         for publisher, encoder, rows in zip(self._publishers, encoders, found[2:], strict=True):
             if publisher.get_subscription_count():
                 publisher.publish(encoder.encode(found.stamp_ns, rows))
+
+
+def _adapts(settings: EstimatorSettings) -> bool:
+    """Tell whether something is filtered over a window that adapts."""
+    sources = (
+        settings.velocity_source,
+        settings.acceleration_source,
+        settings.angular_acceleration_source,
+    )
+    return settings.derivative_filter == 'adaptive_window' and 'filter' in sources

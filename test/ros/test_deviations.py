@@ -233,4 +233,26 @@ def test_why_nothing_goes_out_is_said(bench, rng):
     status = robot.status('deviations')
     assert status.level == DiagnosticStatus.WARN
     assert 'the noise of a stream is not known' in status.message
-    assert 'derivative_filter is adaptive_window' in status.message
+    assert 'its filter has not found its rate, or cannot use it' in status.message
+    assert 'adaptive_window' not in status.message
+
+
+def test_a_filter_that_can_never_be_judged_is_named_alone(bench, rng):
+    robot = bench(deviations_rate=1000.0, derivative_filter='adaptive_window')
+    robot.listen_to_diagnostics()
+    heard = listen(robot)['joint_torque_deviations']
+    send(robot, [START_NS + k * PERIOD_NS for k in range(N_SAMPLES)], rng)
+    assert not heard
+    message = robot.status('deviations').message
+    assert 'derivative_filter is adaptive_window, whose noise cannot be stated' in message
+    assert 'has not found its rate' not in message
+
+
+def test_external_torques_are_about_the_frame_that_was_named(bench, rng):
+    robot = bench(deviations_rate=100.0, external_torque_base='sole', **NO_FILTERS)
+    heard = listen(robot)['external_joint_torque_deviations']
+    robot.listen(JointState, 'wrench_estimator/external_joint_torques')
+    send(robot, [START_NS], rng)
+    torques = robot.heard['wrench_estimator/external_joint_torques']
+    for messages in (heard, torques):
+        assert robot.wait_for_stamp(messages, START_NS).header.frame_id == 'sole'
