@@ -249,6 +249,22 @@ def test_an_imu_with_a_tag_of_one_kind_is_a_warning_with_its_remedy() -> None:
         assert check_settings(EstimatorSettings.from_dict(settings), urdf).warnings == ()
 
 
+@pytest.mark.parametrize(
+    ('source', 'said'),
+    [('zero', 'neglected'), ('filter', 'second derivative of the positions')],
+)
+def test_the_parameter_file_tells_where_the_motion_of_joints_comes_from(
+    source: str, said: str
+) -> None:
+    given = {'imus': ['head'], 'contacts': ['root'], 'acceleration_source': source}
+    given |= {'assumed_joints': ['neck'], 'assumed_positions': [0.0]}
+    check = check_settings(EstimatorSettings.from_dict(given), nested_humanoid_urdf())
+    (row,) = _rows(check, 'motion_of_joints')
+    assert row['comes_from'] == f'velocity: as the messages say; acceleration: {said}'
+    assert 'knee' in row['joints'] and 'neck' not in row['joints']
+    assert 'Motion of joints' in [table.title for table in check.main_tables]
+
+
 def test_an_imu_that_measures_half_is_called_so() -> None:
     """Where tags of both kinds are named, each counts as what its tag says."""
     urdf = two_link_urdf().replace('</robot>', ACC.format('a', 'arm'))

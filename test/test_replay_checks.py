@@ -24,6 +24,7 @@ from test_replay import MS, SETTINGS, START, humanoid_messages
 
 from inertial_estimation.building import build_assembler, build_estimator, build_robot
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.body_report import report_bodies
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.grounds import find_grounds
 from inertial_estimation.estimation.momentum_check import MomentumCheck
@@ -32,6 +33,7 @@ from inertial_estimation.logs.check_tables import check_tables
 from inertial_estimation.logs.check_warnings import check_warnings
 from inertial_estimation.logs.job import replay_bag
 from inertial_estimation.logs.momentum import momentum_figures
+from inertial_estimation.logs.motions import motion_reports
 from inertial_estimation.logs.offsets import OffsetRequest, Offsets
 from inertial_estimation.logs.recording import Recording, TimeRange, read_samples
 from inertial_estimation.logs.replay import make_estimator, run
@@ -65,6 +67,35 @@ def replay_of(samples, robot, settings):
 def report_of(samples, robot, settings):
     replay = replay_of(samples, robot, settings)
     return make_report(replay, Offsets(OffsetRequest(), replay.calibration))
+
+
+# ---- Motion ------------------------------------------------------------------------------------
+
+
+def test_what_is_neglected_is_said_in_the_words_of_the_node(rng):
+    robot, settings = setup()
+    given = {'angular_acceleration_source': 'zero', 'acceleration_source': 'zero'}
+    report = report_of(record(robot, rng), robot, replace(settings, **given))
+    links, joints = report.checks.motions
+    plan = make_estimator(robot, settings).motion.nominal
+    said = {body.link: body.text for body in report_bodies(robot, plan, 'zero')}
+    assert links.names == tuple(said) and set(said.values()) == {links.text}
+    assert 'angular acceleration: neglected' in links.text
+    assert joints.names == robot.joint_names
+    assert joints.text.endswith('acceleration: neglected')
+    table = next(t for t in make_tables(report) if t.title == 'Where motions come from')
+    assert [row[1] for row in table.rows] == [links.text, joints.text]
+    assert report.as_dict()['checks']['motions'][0]['text'] == links.text
+
+
+def test_an_assumed_joint_and_the_fixed_link_are_at_rest(rng):
+    given = {'fixed_link': 'sole', 'imus': [], 'assumed_joints': ['neck']}
+    robot, settings = setup(**given, assumed_positions=[0.0])
+    link, joints, assumed = motion_reports(settings, make_estimator(robot, settings))
+    assert (link.names, link.text) == (('sole',), 'at rest')
+    assert 'neck' not in joints.names
+    assert joints.text.endswith('acceleration: second derivative of the positions')
+    assert (assumed.names, assumed.text) == (('neck',), 'at rest')
 
 
 # ---- Momentum ----------------------------------------------------------------------------------

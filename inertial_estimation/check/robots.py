@@ -24,9 +24,11 @@ from inertial_estimation.check.tables import find_all
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.estimation.body_motion import BodyMotion, MotionPlan
+from inertial_estimation.estimation.body_report import joint_motion_text
 from inertial_estimation.estimation.contacts import Contact, check_contacts
 from inertial_estimation.estimation.grounds import find_grounds
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.findings import Findings, Names
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.arguments import check_kind
 from inertial_estimation.model.inertia import inertia_complaint
@@ -119,7 +121,7 @@ def check_settings(
     refusals = [said for build in builders if (said := _refusal(build))]
     given = contacts or ([] if refusals else build_contacts(settings))
     source = settings.angular_acceleration_source
-    return check_robot(robot, (), given, source, refusals)
+    return _with_joints(check_robot(robot, (), given, source, refusals), settings)
 
 
 def check_robot(
@@ -173,6 +175,16 @@ def check_robot(
         tuple(dict.fromkeys((*refusals, *([refused] if refused else ())))),
     )
     return check if plan is None or not contacts else _with_grounds(check, contacts, arrays)
+
+
+def _with_joints(check: Check, settings: EstimatorSettings) -> Check:
+    """Return a check that says where the motion of joints comes from."""
+    names = check.robot.joint_names
+    reported = Names.of((n for n in names if n not in settings.assumed_joints), names)
+    text = joint_motion_text(settings.velocity_source, settings.acceleration_source)
+    rows = ((reported, text),) if reported.names else ()
+    found = Findings('Motion of joints', ('joints', 'comes from'), rows)
+    return replace(check, findings=(*check.findings, found), main=(*check.main, found))
 
 
 def _with_grounds(check: Check, contacts: Sequence[Contact], arrays: bool) -> Check:

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""In words: where the motion of each link that carries IMUs comes from."""
+"""In words: where the motions of joints, and of links that carry IMUs, come from."""
 
 from __future__ import annotations
 
@@ -61,6 +61,28 @@ def report_bodies(
 
     """
     return tuple(_report(robot, plan, source, b) for b in range(len(plan.layout.bodies)))
+
+
+def joint_motion_text(velocity_source: str, acceleration_source: str) -> str:
+    """
+    Say where the motion of the joints that are reported comes from.
+
+    Parameters
+    ----------
+    velocity_source, acceleration_source : str
+        As in the settings.
+
+    Returns
+    -------
+    str
+        In one line, as `BodyReport.text`.
+
+    """
+    filtered = velocity_source == 'filter'
+    velocity = 'derivative of the positions' if filtered else 'as the messages say'
+    neglected = acceleration_source == 'zero'
+    acceleration = 'neglected' if neglected else 'second derivative of the positions'
+    return f'velocity: {velocity}; acceleration: {acceleration}'
 
 
 def _report(robot: Robot, plan: MotionPlan, source: str, b: int) -> BodyReport:

@@ -34,6 +34,17 @@ class MomentumFigures:
 
 
 @dataclass(frozen=True)
+class MotionReport:
+    """Where the motion of some links or joints comes from while all sensors deliver."""
+
+    kind: str
+    """``links`` with IMUs, the fixed ``link``, ``joints``, or ``assumed joints``."""
+    names: tuple[str, ...]
+    text: str
+    """As in the diagnostics of the node; what is neglected is called so."""
+
+
+@dataclass(frozen=True)
 class SituationReport:
     """What results rest on [T Theorem 4.2] while the same contacts and sensors take part."""
 
@@ -109,6 +120,8 @@ class CrossChecks:
 
     momentum: MomentumFigures | None = None
     """None: no window of the log tells."""
+    motions: tuple[MotionReport, ...] = ()
+    """Where velocities and accelerations come from."""
     situations: tuple[SituationReport, ...] = ()
     """The usual one first, then the most frequent."""
     situations_left_out: int = 0

@@ -11,6 +11,7 @@ from inertial_estimation.logs.cause_table import cut
 from inertial_estimation.logs.check_figures import (
     CrossChecks,
     MomentumFigures,
+    MotionReport,
     SensorResidualReport,
     SituationReport,
     ThroughReport,
@@ -39,11 +40,17 @@ def check_tables(checks: CrossChecks) -> tuple[Table, ...]:
 
     """
     return (
+        _motion_table(checks.motions),
         _through_table(checks.through),
         _momentum_table(checks.momentum),
         _residual_table(checks.sensor_residuals, checks.residual_instants),
         _grounds_table(checks.situations, checks.situations_left_out),
     )
+
+
+def _motion_table(motions: Sequence[MotionReport]) -> Table:
+    rows = tuple((f'{m.kind} {", ".join(cut(m.names))}', m.text) for m in motions)
+    return Table('Where motions come from', ('motion of', 'comes from'), rows)
 
 
 def _through_table(through: Sequence[ThroughReport]) -> Table:

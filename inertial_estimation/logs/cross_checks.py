@@ -1,12 +1,13 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Everything that a replay says about itself: momentum, dependence, sensors, internal wrenches."""
+"""Everything a replay says about itself: motion, momentum, dependence, sensors, inner wrenches."""
 
 from __future__ import annotations
 
 from inertial_estimation.logs.check_figures import CrossChecks
 from inertial_estimation.logs.groundwork import situation_reports
 from inertial_estimation.logs.momentum import momentum_figures
+from inertial_estimation.logs.motions import motion_reports
 from inertial_estimation.logs.recording import Mask
 from inertial_estimation.logs.replay import Replay, make_estimator
 from inertial_estimation.logs.sensor_checks import residual_reports
@@ -38,6 +39,7 @@ def cross_checks(replay: Replay, judged: Mask) -> CrossChecks:
     live = find_situations(estimator, samples, replay.estimate, touches) if replay.through else ()
     return CrossChecks(
         momentum=momentum_figures(replay),
+        motions=motion_reports(replay.settings, estimator),
         situations=reports,
         situations_left_out=len(situations) - len(reports),
         sensor_residuals=residuals,
