@@ -221,9 +221,11 @@ class ImuDecoder(_FixedSizeDecoder):
             return None
         second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
         values = np.frombuffer(data, FLOAT, 37, self._start)
+        no_turn, no_shift = bool(values[16] == -1.0), bool(values[28] == -1.0)
         return ImuReading(
             second * NANOSECONDS + nanosecond,
             self._frame_id,
-            absent_if(values[16] == -1.0, values[13:16]),
-            absent_if(values[28] == -1.0, values[25:28]),
+            absent_if(no_turn, values[13:16]),
+            absent_if(no_shift, values[25:28]),
+            no_turn and no_shift,
         )

@@ -49,6 +49,8 @@ class ImuReading(NamedTuple):
     """Angular velocity in ``frame_id``, shape (3,) [rad/s]."""
     linear_acceleration: Array
     """Proper acceleration in ``frame_id``, shape (3,) [m/s^2]."""
+    declares_nothing: bool = False
+    """Whether both covariances begin with -1: by its own word it measures nothing."""
 
 
 class PointReading(NamedTuple):

@@ -57,11 +57,19 @@ def point_from_message(message: PointStamped) -> PointReading:
 
 def imu_from_message(message: Imu) -> ImuReading:
     """Return what an IMU message says."""
+    no_turn, no_shift = (
+        bool(covariance[0] == -1.0)
+        for covariance in (
+            message.angular_velocity_covariance,
+            message.linear_acceleration_covariance,
+        )
+    )
     return ImuReading(
         stamp_to_ns(message.header.stamp),
         message.header.frame_id,
-        _vector(message.angular_velocity, message.angular_velocity_covariance),
-        _vector(message.linear_acceleration, message.linear_acceleration_covariance),
+        absent_if(no_turn, _vector(message.angular_velocity)),
+        absent_if(no_shift, _vector(message.linear_acceleration)),
+        no_turn and no_shift,
     )
 
 
@@ -116,6 +124,6 @@ def wrench_to_message(stamp_ns: int, frame_id: str, wrench: np.ndarray) -> Wrenc
     return message
 
 
-def _vector(vector: Vector3, covariance: np.ndarray) -> np.ndarray:
-    """Return three numbers, NaN where the message declares them as not measured."""
-    return absent_if(covariance[0] == -1.0, np.array([vector.x, vector.y, vector.z]))
+def _vector(vector: Vector3) -> np.ndarray:
+    """Return three numbers."""
+    return np.array([vector.x, vector.y, vector.z])

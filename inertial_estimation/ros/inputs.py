@@ -160,7 +160,7 @@ class Inputs:
     def _on_imu(self, source: Source, index: int, data: Any) -> None:
         """Take a message of an IMU."""
         reading = source.read(data)
-        if reading is None or not source.accepts(reading):
+        if reading is None or not source.accepts_imu(reading):
             return
         if source.skew_due:
             self._measure_skew(source, reading.stamp_ns)

@@ -9,7 +9,7 @@ import numpy as np
 from inertial_estimation.estimation.contact_stream import ContactStatistics
 from inertial_estimation.estimation.touch_rhythm import SlowSender
 from inertial_estimation.ros.diagnostics import ERROR, OK, WARN, Task, milliseconds
-from inertial_estimation.ros.sources import Source
+from inertial_estimation.ros.sources import NOTHING, Source
 from inertial_estimation.sample import SensorState
 from inertial_estimation.streams.stream import StreamStatistics
 
@@ -65,6 +65,8 @@ def sensor_task(
     elif state == SensorState.PARTIAL:
         level, cause = WARN, f'partial on {source.topic}'
         message = _partial_message(source, delivers)
+    elif state == SensorState.INVALID and NOTHING in new_problems:
+        level, message = ERROR, f'not used: {NOTHING} (topic {source.topic})'
     elif state is not None and state != SensorState.FRESH:
         level, cause = ERROR, f'not used: {state.name.lower()} (topic {source.topic})'
         warming = state == SensorState.WARMING and statistics.filter_lack
@@ -182,7 +184,7 @@ def _stream(source: Source, statistics: StreamStatistics, rate: float) -> dict[s
         'received': statistics.received,
         'used': statistics.used,
         'frozen intervals': statistics.frozen,
-        'invalid (NaN)': statistics.invalid,
+        'invalid (NaN, infinite, or declared absent)': statistics.invalid,
         'refused (stamp)': statistics.refused,
         'dropped': statistics.dropped,
         'unfiltered': statistics.unfiltered,

@@ -12,6 +12,7 @@ from sensor_msgs.msg import Imu, JointState
 
 from inertial_estimation.messages import (
     ImuDecoder,
+    ImuReading,
     JointReading,
     JointStateDecoder,
     PointDecoder,
@@ -26,6 +27,8 @@ from inertial_estimation.ros.conversions import (
 
 MAX_PROBLEMS = 20
 NO_STAMP = 'header.stamp is zero: the driver has to stamp its messages'
+
+NOTHING = 'it measures nothing: its messages have -1 in both covariances'
 
 KINDS = {
     'joints': (JointState, JointStateDecoder, joints_from_message),
@@ -120,6 +123,27 @@ class Source:
             )
             return False
         return True
+
+    def accepts_imu(self, reading: ImuReading) -> bool:
+        """
+        Tell whether an IMU's reading can be handed over.
+
+        Parameters
+        ----------
+        reading : ImuReading
+            From `read`.
+
+        Returns
+        -------
+        bool
+            As of `accepts`. One that declares to measure nothing is handed over, so that it
+            counts at once, and is counted as a problem.
+
+        """
+        accepted = self.accepts(reading)
+        if accepted and reading.declares_nothing:
+            self._note(NOTHING)
+        return accepted
 
     def accepts_joints(self, reading: JointReading) -> bool:
         """

@@ -13,12 +13,14 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 
 from bench_robot import HUMANOID, PERIOD_NS, START_NS, BenchRobot, figure
 from robots import nested_humanoid_urdf, random_sample
+from sensor_msgs.msg import Imu
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.grounds import find_informed
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.ros.conversions import ns_to_stamp
 from inertial_estimation.ros.cycles import CycleReport
 from inertial_estimation.ros.dependence import STAYS, DependenceWatch
 from inertial_estimation.ros.diagnostics import ERROR, OK, WARN, Task
@@ -26,7 +28,7 @@ from inertial_estimation.ros.estimate_tasks import cycle_task, known_joints_task
 from inertial_estimation.ros.estimator_node import EstimatorNode
 from inertial_estimation.ros.monitor import LOG_EVERY, Reminder
 from inertial_estimation.ros.source_tasks import sensor_task
-from inertial_estimation.ros.sources import Source
+from inertial_estimation.ros.sources import NOTHING, Source
 from inertial_estimation.sample import SensorState
 from inertial_estimation.streams.assembler import SampleAssembler
 from inertial_estimation.streams.stream import StreamStatistics
@@ -285,6 +287,32 @@ def test_an_accelerometer_alone_is_one_warning_at_most(context, rng, given, said
         assert ('imu.shank.measures: accelerometer' in task.message) == bool(said)
         if not said:
             assert 'behind the clock' in task.message
+    finally:
+        robot.close()
+
+
+@pytest.mark.parametrize('raw', [True, False])
+def test_an_imu_that_declares_to_measure_nothing_is_told_from_nan(context, rng, raw):
+    parameters = {'imus': ['head', 'shank'], 'contacts': ['sole', 'hand', 'head'], 'raw': raw}
+    robot = BenchRobot(context, HUMANOID | parameters)
+    try:
+        wrenches = robot.listen_to_wrenches()
+        robot.listen_to_diagnostics()
+        message = Imu()
+        message.header.stamp, message.header.frame_id = ns_to_stamp(START_NS), 'shank'
+        message.angular_velocity_covariance[0] = -1.0
+        message.linear_acceleration_covariance[0] = -1.0
+        robot.publisher(Imu, 'imu/shank').publish(message)
+        robot.send_all(START_NS, rng)
+        robot.wait_for_stamp(wrenches, START_NS)
+        task = robot.status('imu shank')
+        assert task.level == ERROR
+        assert task.message == f'not used: {NOTHING} (topic imu/shank)'
+        later = START_NS + PERIOD_NS
+        robot.send_imu('shank', later, [np.nan] * 3, [np.nan] * 3)
+        robot.send_all(later, rng)
+        robot.wait_for_stamp(wrenches, later)
+        assert robot.status('imu shank').message == 'not used: invalid (topic imu/shank)'
     finally:
         robot.close()
 

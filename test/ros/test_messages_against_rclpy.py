@@ -26,6 +26,7 @@ from inertial_estimation.messages import (
     WrenchEncoder,
     WrenchesEncoder,
 )
+from inertial_estimation.ros.conversions import imu_from_message
 
 CASES = 300
 ALPHABET = string.ascii_letters + string.digits + '_/é漢'
@@ -107,7 +108,15 @@ def test_wrench_read_as_rclpy_reads_it(rng):
         np.testing.assert_array_equal(reading.wrench, numbers)
 
 
-@pytest.mark.parametrize('absent', ['', 'angular_velocity', 'linear_acceleration'])
+@pytest.mark.parametrize(
+    'absent',
+    [
+        (),
+        ('angular_velocity',),
+        ('linear_acceleration',),
+        ('angular_velocity', 'linear_acceleration'),
+    ],
+)
 def test_imu_read_as_rclpy_reads_it(rng, absent):
     decoder = ImuDecoder()
     for _ in range(CASES):
@@ -119,12 +128,13 @@ def test_imu_read_as_rclpy_reads_it(rng, absent):
         for field in ('angular_velocity', 'linear_acceleration'):
             vector, numbers = getattr(message, field), random_numbers(rng, 3)
             vector.x, vector.y, vector.z = map(float, numbers)
-            expected.append(np.full(3, np.nan) if field == absent else numbers)
-        if absent:
-            setattr(message, f'{absent}_covariance', np.array([-1.0] + 8 * [0.0]))
-        reading = decoder.decode(serialize_message(message))
-        assert reading[:2] == (stamp_of(message), message.header.frame_id)
-        np.testing.assert_array_equal(reading[2:], expected)
+            expected.append(np.full(3, np.nan) if field in absent else numbers)
+        for field in absent:
+            setattr(message, f'{field}_covariance', np.array([-1.0] + 8 * [0.0]))
+        for reading in (decoder.decode(serialize_message(message)), imu_from_message(message)):
+            assert reading[:2] == (stamp_of(message), message.header.frame_id)
+            np.testing.assert_array_equal(reading[2:4], expected)
+            assert reading.declares_nothing is (len(absent) == 2)
 
 
 def test_joint_efforts_written_as_rclpy_understands(rng):
