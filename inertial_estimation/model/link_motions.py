@@ -146,8 +146,13 @@ def cross(a: Array, b: Array) -> Array:
     ndarray, shape (..., 3)
 
     """
-    (ax, ay, az), (bx, by, bz) = np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)
-    return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
+    ax, ay, az = a[..., 0], a[..., 1], a[..., 2]
+    bx, by, bz = b[..., 0], b[..., 1], b[..., 2]
+    found = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    found[..., 0] = ay * bz - az * by
+    found[..., 1] = az * bx - ax * bz
+    found[..., 2] = ax * by - ay * bx
+    return found
 
 
 def _pose_in_parent(link: Link, positions: Array) -> Poses:
