@@ -17,7 +17,7 @@ import numpy as np
 from inertial_estimation.benchmark.run import Goal
 from inertial_estimation.benchmark.timing import Array, Progress, Timed, interleave, ratio
 from inertial_estimation.identification.entropic import solve_entropic
-from inertial_estimation.identification.evidence import gather
+from inertial_estimation.identification.evidence import Gathering, gather
 from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.rows import RowBuilder, RowChoice
@@ -167,8 +167,8 @@ def _problems() -> tuple[Problem, Problem]:
 def _adding() -> Callable[[], object]:
     """Return what reduces a tenth of a second of the iCub with its six FT sensors."""
     robot = Robot.from_urdf(icub_urdf(), imus=['root_link'])
-    builder, samples = RowBuilder(robot), _motion(robot, AT_ONCE)
-    return lambda: gather(builder, samples)
+    gathering, samples = Gathering(RowBuilder(robot)), _motion(robot, AT_ONCE)
+    return lambda: gathering.add(samples)
 
 
 def _motion(robot: Robot, n: int) -> SampleBatch:

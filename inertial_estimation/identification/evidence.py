@@ -116,26 +116,75 @@ def gather(
         One for each block of the builder.
 
     """
-    found = [
-        {kind: _Reduction.empty(base) for kind, base in bases.items()} for bases in builder.bases
-    ]
-    for start in range(0, len(samples), INSTANTS_AT_ONCE):
-        part = slice(start, start + INSTANTS_AT_ONCE)
-        pushes = {name: wrench[part] for name, wrench in (external or {}).items()}
-        blocks = builder.sparse(
-            samples.take(part), external=pushes, free=None if free is None else free[part]
-        )
-        for reductions, (_, kinds) in zip(found, blocks, strict=True):
-            for kind, rows in kinds:
-                reductions[kind].add(rows)
-    return [
-        Evidence(
-            block,
-            {kind: one.information() for kind, one in reductions.items()},
-            {kind: one.left_out for kind, one in reductions.items()},
-        )
-        for block, reductions in zip(builder.blocks, found, strict=True)
-    ]
+    gathering = Gathering(builder)
+    gathering.add(samples, external=external, free=free)
+    return gathering.evidence()
+
+
+class Gathering:
+    """
+    Evidence that grows: while a robot works, or log by log.
+
+    Parameters
+    ----------
+    builder : RowBuilder
+        Builds the rows.
+
+    """
+
+    def __init__(self, builder: RowBuilder) -> None:
+        self._builder = builder
+        self._blocks = [
+            {kind: _Reduction.empty(base) for kind, base in bases.items()}
+            for bases in builder.bases
+        ]
+
+    def add(
+        self,
+        samples: SampleBatch,
+        *,
+        external: Mapping[str, Array] | None = None,
+        free: Mask | None = None,
+    ) -> None:
+        """
+        Work the rows of some samples in.
+
+        Parameters
+        ----------
+        samples : SampleBatch
+            Of any number.
+        external, free : optional
+            As for `RowBuilder.rows`.
+
+        """
+        for start in range(0, len(samples), INSTANTS_AT_ONCE):
+            part = slice(start, start + INSTANTS_AT_ONCE)
+            pushes = {name: wrench[part] for name, wrench in (external or {}).items()}
+            blocks = self._builder.sparse(
+                samples.take(part), external=pushes, free=None if free is None else free[part]
+            )
+            for reductions, (_, kinds) in zip(self._blocks, blocks, strict=True):
+                for kind, rows in kinds:
+                    reductions[kind].add(rows)
+
+    def evidence(self) -> list[Evidence]:
+        """
+        Return what all rows so far say.
+
+        Returns
+        -------
+        list of Evidence
+            One for each block of the builder.
+
+        """
+        return [
+            Evidence(
+                block,
+                {kind: one.information() for kind, one in reductions.items()},
+                {kind: one.left_out for kind, one in reductions.items()},
+            )
+            for block, reductions in zip(self._builder.blocks, self._blocks, strict=True)
+        ]
 
 
 @dataclass(eq=False)

@@ -43,31 +43,29 @@ def wrench_columns(
         [force; torque] over ten parameters of each link, as in `model.inertia`.
 
     """
-    n = len(motions[links[0]].proper_acceleration)
+    w, dw, a = (_instants_last(parts) for parts in zip(*(motions[k] for k in links), strict=True))
+    R = _instants_last([placed[k].rotations for k in links])
+    p = _instants_last([placed[k].origins for k in links])
+    n = a.shape[-1]
     found = np.zeros((6, len(links), 10, n))
-    for k, link in enumerate(links):
-        _fill(found[:, k], placed[link], motions[link])
-    return found.reshape(6, 10 * len(links), n)
-
-
-def _fill(found: Array, pose: Poses, motion: Motion) -> None:
-    """Write the wrench of one link over its ten parameters, shape (6, 10, n)."""
-    w, dw, a = (np.ascontiguousarray(part.T) for part in motion)
-    R = np.ascontiguousarray(np.moveaxis(pose.rotations, 0, -1))
-    p = np.ascontiguousarray(pose.origins.T)
-    turning = _hat(dw) + _products(_hat(w), _hat(w))
-    forces, moments = found[:3], found[3:]
+    forces, moments = (np.moveaxis(half, 1, 2) for half in (found[:3], found[3:]))
     forces[:, 0] = _turned(R, a)
-    forces[:, 1:4] = _products(R, turning)
+    forces[:, 1:4] = _products(R, _hat(dw) + _products(_hat(w), _hat(w)))
     moments[:, 1:4] = -_products(R, _hat(a))
     # About the link's origin still: the force at the new origin comes with a moment.
     for row, (after, last) in enumerate(((1, 2), (2, 0), (0, 1))):
         moments[row, :4] += p[after] * forces[last, :4] - p[last] * forces[after, :4]
     moments[:, 4:] = _products(R, _of_inertia(dw) + _products(_hat(w), _of_inertia(w)))
+    return found.reshape(6, 10 * len(links), n)
+
+
+def _instants_last(parts: Sequence[Array]) -> Array:
+    """Return an array for each link, (n, ...), as one of shape (..., n_links, n)."""
+    return np.moveaxis(np.array([np.moveaxis(part, 0, -1) for part in parts]), 0, -2)
 
 
 def _hat(v: Array) -> Array:
-    """Return the matrices of cross products with vectors, shape (3, 3, n)."""
+    """Return the matrices of cross products with vectors, shape (3, 3, n_links, n)."""
     found = np.zeros((3, *v.shape))
     found[0, 1], found[0, 2], found[1, 2] = -v[2], v[1], -v[0]
     found[1, 0], found[2, 0], found[2, 1] = v[2], -v[1], v[0]
@@ -75,8 +73,8 @@ def _hat(v: Array) -> Array:
 
 
 def _of_inertia(v: Array) -> Array:
-    """Return the matrices that give I v from the six entries of I, shape (3, 6, n)."""
-    found = np.zeros((3, 6, v.shape[1]))
+    """Return the matrices that give I v from the six entries of I, shape (3, 6, n_links, n)."""
+    found = np.zeros((3, 6, *v.shape[1:]))
     for row, places in enumerate(_INERTIA):
         for column, place in enumerate(places):
             found[row, place] = v[column]
@@ -85,9 +83,9 @@ def _of_inertia(v: Array) -> Array:
 
 def _products(A: Array, B: Array) -> Array:
     """Return the products of stacks of matrices whose instants come last."""
-    return np.asarray(np.einsum('ijn,jkn->ikn', A, B))
+    return np.asarray(np.einsum('ijln,jkln->ikln', A, B))
 
 
 def _turned(R: Array, v: Array) -> Array:
     """Return vectors in other axes."""
-    return np.asarray(np.einsum('ijn,jn->in', R, v))
+    return np.asarray(np.einsum('ijln,jln->iln', R, v))

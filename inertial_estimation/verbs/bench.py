@@ -94,7 +94,7 @@ def _compare_robots(chosen: argparse.Namespace) -> None:
 
 def _measure(chosen: argparse.Namespace) -> None:
     """Measure times."""
-    from inertial_estimation.benchmark import derivatives, neglect, refit
+    from inertial_estimation.benchmark import derivatives, neglect, reduction, refit
     from inertial_estimation.benchmark.run import COLUMNS, GOAL_COLUMNS, run
 
     if not (0 <= chosen.cycles < inf and 0 < chosen.rate < inf):
@@ -110,10 +110,13 @@ def _measure(chosen: argparse.Namespace) -> None:
         benchmark = run(progress=lambda done: progress('timing', done))
         scores = derivatives.compare(progress=lambda done: progress('derivatives', done))
         refits = refit.measure(progress=lambda done: progress('identification', done))
-    goals = [goal.row for goal in (*benchmark.goals, *refit.goals(refits))]
+    logs = reduction.measure()
+    reached = (*benchmark.goals, *refit.goals(refits), *reduction.goals(logs))
+    goals = [goal.row for goal in reached]
     show(
         table('Time per call', COLUMNS, benchmark.rows),
         table(refit.TITLE, refit.COLUMNS, refit.rows(refits)),
+        table(reduction.TITLE, reduction.COLUMNS, [one.row for one in logs]),
         table('Goals', GOAL_COLUMNS, goals),
         table(derivatives.TITLE, derivatives.COLUMNS, [score.row for score in scores]),
         table(neglect.TITLE, neglect.columns(costs), [cost.row for cost in costs]),
@@ -121,6 +124,7 @@ def _measure(chosen: argparse.Namespace) -> None:
     figures: dict[str, Any] = benchmark.as_dict()
     figures['derivatives'] = derivatives.as_dict(scores)
     figures['identification'] = refit.as_dict(refits)
+    figures['logs'] = reduction.as_dict(logs)
     figures['neglect'] = [cost.as_dict() for cost in costs]
     if chosen.cycles > 0:
         runs = _cycles(chosen.cycles, chosen.rate)
