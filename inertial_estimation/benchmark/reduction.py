@@ -142,7 +142,7 @@ def reduce(urdf: str, cuts: str, duration: float) -> Reduction:
     Reduction
 
     """
-    sensors = [] if cuts == 'none' else None
+    sensors: list[str] | None = [] if cuts == 'none' else None
     robot = Robot.from_urdf(urdf, imus=['root_link'], ft_sensors=sensors)
     builder = RowBuilder(robot, RowChoice(efforts=robot.joint_names, joint=JointModel()))
     log = _log(robot, round(duration * RATE))
