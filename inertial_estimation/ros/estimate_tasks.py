@@ -66,7 +66,7 @@ def cycle_task(
 
 
 def known_joints_task(
-    robot: Robot, sample: Sample | None, statistics: AssemblerStatistics
+    robot: Robot, sample: Sample | None, statistics: AssemblerStatistics, motion: str = ''
 ) -> Task:
     """
     Return which joints are known.
@@ -79,6 +79,8 @@ def known_joints_task(
         The last one; None: there was none lately.
     statistics : AssemblerStatistics
         Which joints were passed over.
+    motion : str, optional
+        Where velocities and accelerations come from, as `joint_motion_text` says.
 
     Returns
     -------
@@ -91,6 +93,7 @@ def known_joints_task(
             by_state.setdefault(SensorState(state).name.lower(), []).append(name)
     lacking = [s for s in by_state if s not in ('fresh', 'assumed')]
     values: dict[str, object] = {state: ' '.join(names) for state, names in by_state.items()}
+    values['motion of joints'] = motion
     values['not estimated'] = ' '.join(statistics.ignored_joints)
     values['resets'] = statistics.resets
     if lacking:

@@ -18,7 +18,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from inertial_estimation.config.settings import NODE_NAME
+from inertial_estimation.config.settings import NODE_NAME, EstimatorSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.executors import spin, take_priority
@@ -95,6 +95,8 @@ class EstimatorNode(LifecycleNode):
             f'{len(robot.ft_sensors)} FT sensors, {len(robot.imus)} IMUs, '
             f'{len(robot.submodels)} submodels'
         )
+        if neglected := _neglected(self.settings, robot):
+            self.get_logger().info(f'neglected, as configured: {neglected}')
         return super().on_configure(state)
 
     @reported
@@ -207,6 +209,20 @@ class EstimatorNode(LifecycleNode):
             self.pipeline.destroy()
         self.pipeline = None
         self._declared.locked = False
+
+
+def _neglected(settings: EstimatorSettings, robot: Robot) -> str:
+    """Name the accelerations that are taken to be zero."""
+    spinning = () if robot.fixed_frame else robot.imus
+    kinds = (
+        ('joint accelerations', 'acceleration_source', robot.joint_names),
+        ('angular accelerations', 'angular_acceleration_source', spinning),
+    )
+    return ', '.join(
+        f'{what} ({name}: zero)'
+        for what, name, owners in kinds
+        if owners and getattr(settings, name) == 'zero'
+    )
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -42,6 +42,8 @@ class Watches(NamedTuple):
     momentum: MomentumWatch
     bodies: BodyWatch
     dependence: DependenceWatch
+    joint_motion: str
+    """Where velocities and accelerations of joints come from."""
 
 
 class Reminder:
@@ -187,7 +189,7 @@ class Monitor:
                 active=active,
                 failure=failure,
             ),
-            known_joints_task(self._robot, self.sample, statistics),
+            known_joints_task(self._robot, self.sample, statistics, self._watches.joint_motion),
             *self._reports.tasks(statistics, self.sample),
         ]
         if self.sample is not None:

@@ -17,6 +17,7 @@ from inertial_estimation.building import (
 )
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.estimation.body_report import joint_motion_text
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.ros.bodies import BodyWatch
 from inertial_estimation.ros.dependence import DependenceWatch
@@ -78,6 +79,7 @@ class Pipeline:
             MomentumWatch(self.robot, settings, self._assembler),
             BodyWatch(self.robot, self._estimator.motion, settings.angular_acceleration_source),
             DependenceWatch(self.robot, self._estimator.contacts),
+            joint_motion_text(settings.velocity_source, settings.acceleration_source),
         )
         self._make_outputs()
         self._inputs = self._make_inputs()

@@ -47,6 +47,36 @@ def test_missing_velocities_come_with_the_remedy(rng):
     assert 'velocity_source: filter' in task.message
 
 
+def test_what_is_neglected_of_joints_is_said(context, monkeypatch):
+    parameters = {'acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
+    said = []
+    monkeypatch.setattr(
+        EstimatorNode,
+        'get_logger',
+        lambda node, real=EstimatorNode.get_logger: Told(real(node), said),
+    )
+    robot = BenchRobot(context, HUMANOID | parameters)
+    try:
+        robot.listen_to_diagnostics()
+        motion = figure(robot.status('joints'), 'motion of joints')
+        assert motion == 'velocity: as the messages say; acceleration: neglected'
+        (line,) = (text for text in said if text.startswith('neglected, as configured: '))
+        assert 'joint accelerations (acceleration_source: zero)' in line
+        assert 'angular accelerations (angular_acceleration_source: zero)' in line
+    finally:
+        robot.close()
+
+
+class Told:
+    """A logger whose information is kept."""
+
+    def __init__(self, logger, said):
+        self._logger, self.info = logger, said.append
+
+    def __getattr__(self, name):
+        return getattr(self._logger, name)
+
+
 def streamed(**fields):
     """Return statistics of a stream that delivers well, but for some fields."""
     counts = dict.fromkeys(('used', 'refused', 'dropped', 'repeated', 'invalid'), 0)
