@@ -15,9 +15,10 @@ from inertial_estimation.config import (
     ImuSettings,
     LinkSensorSettings,
 )
-from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import (
@@ -214,6 +215,50 @@ def build_estimator(settings: EstimatorSettings, robot: Robot) -> WrenchEstimato
         rank_tolerance=settings.rank_tolerance,
         acceleration_arrays=settings.angular_acceleration_source == 'array',
     )
+
+
+def build_internal_wrenches(
+    settings: EstimatorSettings, estimator: WrenchEstimator
+) -> InternalWrenches:
+    """
+    Return what computes wrenches inside the robot, once the settings ask for some that exist.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Joints and links.
+    estimator : WrenchEstimator
+        What `build_estimator` made of them.
+
+    Returns
+    -------
+    InternalWrenches
+
+    Raises
+    ------
+    ConfigError
+        If a joint is rigid and holds no FT sensor, or a name is that of a frame on a link.
+    NameNotFound
+        If there is no such joint or link.
+
+    """
+    wrenches, robot = InternalWrenches(estimator), estimator.robot
+    asked = "'internal_wrench_joints' names '{}'"
+    for joint in settings.internal_wrench_joints:
+        try:
+            wrenches.frames([joint])
+        except NameNotFound as error:
+            raise NameNotFound('joint', joint, error.known, asked.format(joint)) from error
+        except ModelError as error:
+            raise ConfigError(f'{asked.format(joint)}: {error}') from error
+    for link in settings.net_wrench_links:
+        where = f"'net_wrench_links' names '{link}'"
+        if link not in robot.link_names and link in robot.frames:
+            body = robot.link_names[robot.frame(link)[0]]
+            raise ConfigError(f"{where}, a frame fixed to link '{body}': name '{body}'")
+        if link not in robot.link_names:
+            raise NameNotFound('link', link, robot.link_names, where)
+    return wrenches
 
 
 def build_noise(settings: EstimatorSettings, robot: Robot, rates: StreamRates) -> StreamNoise:

@@ -15,6 +15,7 @@ from inertial_estimation.building import (
     build_contact_stream,
     build_contacts,
     build_estimator,
+    build_internal_wrenches,
     build_robot,
 )
 from inertial_estimation.check.descriptions import hidden_sensors, usable_joints, usable_sensors
@@ -112,7 +113,7 @@ def check_settings(
     check_kind('settings', settings, EstimatorSettings, remedy)
     robot = build_robot(settings, urdf)
     builders: list[Callable[[], object]] = [
-        partial(build_estimator, settings, robot),
+        lambda: build_internal_wrenches(settings, build_estimator(settings, robot)),
         partial(build_assembler, settings, robot),
         partial(build_contact_stream, settings, robot),
         *(partial(accepted_frame_ids, settings, robot, s) for s in robot.ft_sensors),

@@ -14,10 +14,10 @@ from numpy.linalg import LinAlgError
 from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import QoSProfile
 
+from inertial_estimation.building import build_internal_wrenches
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import InertialEstimationError, NameNotFound
+from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.estimate import WrenchEstimate
-from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.messages import WrenchEncoder, topic_names
 from inertial_estimation.ros.budget import Budget
@@ -40,22 +40,19 @@ class InternalWrenchOutput:
 
     Raises
     ------
-    NameNotFound, ModelError
-        If there is no such joint or link, or the joint is rigid.
+    ConfigError, NameNotFound
+        As of `build_internal_wrenches`.
 
     """
 
     def __init__(
         self, node: LifecycleNode, estimator: WrenchEstimator, settings: EstimatorSettings
     ) -> None:
-        self._node, self._wrenches = node, InternalWrenches(estimator)
+        self._node = node
+        self._wrenches = build_internal_wrenches(settings, estimator)
         self._joints, links = settings.internal_wrench_joints, settings.net_wrench_links
         frames = self._wrenches.frames(self._joints)
-        known = estimator.robot.link_names
-        for link in links:
-            if link not in known:
-                raise NameNotFound('link', link, known, "'net_wrench_links' names it")
-        self._rows = [known.index(link) for link in links]
+        self._rows = [estimator.robot.link_names.index(link) for link in links]
         rate = settings.visualization_rate
         self._period_ns = round(NANOSECONDS / rate) if rate else 0
         self._through = self._topics('internal_wrench', self._joints, frames)

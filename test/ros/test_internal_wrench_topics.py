@@ -16,6 +16,7 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.lifecycle import TransitionCallbackReturn
 
 from inertial_estimation.building import build_assembler, build_estimator, build_robot
+from inertial_estimation.check import check_settings
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
@@ -103,13 +104,30 @@ def test_they_come_at_the_rate_of_what_is_for_people(bench, rng):
 
 
 @pytest.mark.parametrize(
-    'given',
+    ('given', 'said'),
     [
-        {'internal_wrench_joints': ['kneee']},
-        {'net_wrench_links': ['haed']},
+        (
+            {'internal_wrench_joints': ['knee', 'kneee']},
+            "'internal_wrench_joints' names 'kneee', but no joint is named 'kneee'",
+        ),
+        (
+            {'internal_wrench_joints': ['sole_joint']},
+            "'internal_wrench_joints' names 'sole_joint': joint 'sole_joint' of type 'fixed' is",
+        ),
+        (
+            {'net_wrench_links': ['haed']},
+            "'net_wrench_links' names 'haed', but no link is named 'haed'; closest: head",
+        ),
+        (
+            {'net_wrench_links': ['sole']},
+            "'net_wrench_links' names 'sole', a frame fixed to link 'foot': name 'foot'",
+        ),
     ],
 )
-def test_what_the_robot_does_not_have_is_refused(bench, given):
+def test_what_the_robot_does_not_have_is_refused(bench, given, said):
+    settings = EstimatorSettings.from_dict(HUMANOID | given)
+    (refusal,) = check_settings(settings, HUMANOID['robot_description']).refusals
+    assert refusal.startswith(said)
     robot = bench(autostart=False, **given)
     assert robot.estimator.trigger_configure() == TransitionCallbackReturn.FAILURE
     assert not robot.node.count_publishers('/wrench_estimator/external_wrenches')
