@@ -68,6 +68,15 @@ def test_contacts_that_are_none_are_refused(call: Call, given: object) -> None:
         call(given)
 
 
+@pytest.mark.parametrize(
+    ('given', 'remedy'), [(None, "Contact('name of a frame')"), ('sole', "Contact('sole')")]
+)
+def test_the_remedy_for_contacts_is_one(given: Any, remedy: str) -> None:
+    with pytest.raises(InertialEstimationError) as caught:
+        find_grounds(ROBOT, [given])
+    assert str(caught.value).endswith(f'write {remedy}')
+
+
 def test_lists_of_contacts_are_taken() -> None:
     """A set of lists is as good as one of tuples, and as many of each are needed."""
     lists: Any = ([Contact('sole')], [False])

@@ -19,6 +19,7 @@ from inertial_estimation.benchmark.neglect import (
     ONE,
     RATE,
     SETTLED,
+    TITLE,
     TURNING,
     Choice,
     Recording,
@@ -86,6 +87,8 @@ def test_a_recording_is_as_large_as_it_says(icub):
 
 def test_figures_are_a_table_and_json(icub):
     costs = measure(icub, CHOICES[:1])
-    assert len(costs[0].row) == len(columns(costs))
+    names = columns(costs)
+    assert len(costs[0].row) == len(names)
+    assert names[-1] == 'worst torque [Nm]' and 'worst torque' in TITLE
     figures = json.loads(json.dumps(costs[0].as_dict()))
     assert figures['median_force_error_n'] == costs[0].forces

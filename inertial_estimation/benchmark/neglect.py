@@ -53,7 +53,7 @@ IMU = 'head'
 """Link with the one IMU, where iCub carries it."""
 MODEL = 'iCubGenova02'
 """The one of icub-models whose tags are those of an iCub with all its boards."""
-TITLE = 'Cost of neglect: median error of the force on each submodel'
+TITLE = 'Cost of neglect: median error of the force on each submodel, and of the worst torque'
 ONE, ALL = 'one IMU', 'all sensors'
 
 
@@ -139,7 +139,7 @@ def columns(costs: Sequence[Cost]) -> tuple[str, ...]:
 
     """
     forces = (f'{name} [N]' for name in costs[0].forces)
-    return 'IMUs', 'angular accel.', 'joint accel.', 'noise', *forces, 'torque [Nm]'
+    return 'IMUs', 'angular accel.', 'joint accel.', 'noise', *forces, 'worst torque [Nm]'
 
 
 def urdf() -> str:

@@ -154,7 +154,10 @@ def check_contacts(given: object) -> tuple[Contact, ...]:
     contacts = tuple(given)
     for contact in contacts:
         if not isinstance(contact, Contact):
-            raise ModelError(f"'contacts' holds {contact!r}: write Contact({contact!r})")
+            named = repr(contact) if isinstance(contact, str) else "'name of a frame'"
+            raise ModelError(
+                f"'contacts' holds {contact!r}, expected contacts only: write Contact({named})"
+            )
     return contacts
 
 
