@@ -34,6 +34,8 @@ def npz(tmp_path, rng):
         'v1': rng.normal(size=N),
         'v2': rng.normal(size=N),
         'names': np.array(['a', 'b']),
+        'late': np.arange(N) * 1e20,
+        'empty': np.zeros((0, 2)),
         'short': rng.normal(size=(N - 2, 2)),
         'w': rng.normal(size=N - 1),
     }
@@ -145,6 +147,9 @@ def test_a_log_that_does_not_hold_it_is_refused(arm, npz, tmp_path):
         (layout(velocities='short'), 'log.velocities has 3 instants, log.time has 5'),
         (layout(positions={'columns': ['v1', 'w']}), "'v1' has 5, 'w' has 4"),
         (layout(positions={'columns': 'q', 'unit': ['rad'] * 3}), '3 values in unit'),
+        (layout(positions={'columns': 'q', 'scale': 1e12}), 'its unit or scale'),
+        (layout(time='late'), 'more than 9e'),
+        (layout(velocities='empty'), "'empty' for log.velocities is empty"),
         (layout(joints=['elbow', 'shouldr']), 'shouldr'),
         (layout(ft_sensors={'wrist': 'q'}), 'FT sensor'),
     ):

@@ -170,6 +170,21 @@ def test_a_part_of_a_log_is_fitted_and_the_rest_predicted(files, capsys):
     assert 'is predicted although' in ' '.join(capsys.readouterr().out.split())
 
 
+def test_logs_that_predict_nothing_are_told(files, capsys):
+    folder, _ = files
+    with np.load(folder / 'other.npz') as log:
+        np.savez(folder / 'other.npz', **dict(log) | {'q1': np.full(len(log['t']), np.nan)})
+    assert run(folder, '--validate', folder / 'other.npz') == 0
+    assert 'nothing of base is predicted' in ' '.join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize('weight', ['0', '-1', 'nan', 'inf'])
+def test_a_weight_that_is_none_is_refused_as_it_was_given(files, capsys, weight):
+    folder, _ = files
+    assert run(folder, f'--weight={weight}') == 1
+    assert f'not {float(weight):g};' in capsys.readouterr().err
+
+
 def test_friction_is_written_for_other_programs(files):
     folder, _ = files
     assert run(folder, '--weight', '1e-6', '--out-yaml', folder / 'out.yaml') == 0
@@ -281,7 +296,7 @@ def test_what_is_no_body_is_not_written(files, capsys):
         (('[q1, q2, q3]}', '[q1, q2, q3], unit: inch}'), "'inch', expected one of rad"),
         (('rows:', 'bounds: {mass: {tool: [2, 1]}}\nrows:'), 'nothing between 2 and 1'),
         (('fixed_link: base', 'fixed_link: base, gravity: 3'), 'gravity'),
-        (('fixed_link: base', 'joints: 3'), "'joints' is 3"),
+        (('fixed_link: base', 'joints: 3'), "'robot.joints' is 3"),
     ],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(files, capsys, change, said):

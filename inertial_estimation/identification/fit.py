@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError, ModelError
+from inertial_estimation.identification.coordinates import require_weight
 from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.friction_scales import friction_scales
 from inertial_estimation.identification.priors import widened
@@ -136,22 +137,32 @@ def _fit_block(
     rows = None
     scales = None
     if solver.weighted:
-        weight = options.get('weight', WEIGHT) * sum(p.count for p in evidence.kinds.values())
-        rows = prior_rows(unknowns, prior, weight)
+        weight = options.get('weight', WEIGHT)
+        require_weight(weight)
+        count = sum(part.count for part in evidence.kinds.values())
+        rows = prior_rows(unknowns, prior, weight * count)
         scales = friction_scales(evidence)
     noise = noise_levels(evidence.kinds, prior=rows)
     problem = Problem.of(unknowns, noise.information, prior, bounds=bounds, extra_scales=scales)
-    answer = solver(problem, **options)
+    try:
+        answer = solver(problem, **options)
+    except np.linalg.LinAlgError as error:
+        raise _trouble(evidence, str(error)) from error
     before = fitted_extras(problem)
     # Bounds may keep an answer away from a prior that fits better.
     if bounds is NO_BOUNDS and not answer.mean_square < WORSE * max(
         1.0, problem.mean_square(before)
     ):
-        raise ModelError(
-            f"{answer.method} ended in numerical trouble for '{evidence.block.submodel.name}': "
-            'its answer fits the rows much worse than the prior does; give it more or other rows'
-        )
+        raise _trouble(evidence, 'the answer fits the rows much worse than the prior does')
     return BlockFit(evidence, noise, answer, before)
+
+
+def _trouble(evidence: Evidence, why: str) -> ModelError:
+    """Return what to say of a solver that got lost."""
+    return ModelError(
+        f"numerical trouble in submodel '{evidence.block.submodel.name}': {why}; give it more or "
+        'other rows, or choose another method'
+    )
 
 
 def fitted_extras(problem: Problem) -> Array:

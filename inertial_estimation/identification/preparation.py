@@ -113,8 +113,8 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
     period = float(np.median(np.diff(t)))
     if how.cutoff and how.cutoff >= 0.5 / period:
         raise ConfigError(
-            f'cutoff is {how.cutoff:g} Hz, but a log of {1 / period:.0f} Hz holds nothing above '
-            f'{0.5 / period:.0f} Hz: choose a lower one, or 0 for no filter'
+            f'cutoff is {how.cutoff:g} Hz, but a log of {1 / period:.4g} Hz holds nothing above '
+            f'{0.5 / period:.4g} Hz: choose a lower one, or 0 for no filter'
         )
     cuts = np.flatnonzero(np.diff(t) > how.largest_gap) + 1
     bounds = [0, *cuts.tolist(), len(t)]

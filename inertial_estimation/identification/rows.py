@@ -51,6 +51,8 @@ Mask = NDArray[np.bool_]
 
 SPARE = 20
 """Random states beyond the number of unknowns."""
+FASTEST = 1e3
+"""Of their joints [rad/s or m/s]; a dead zone beyond it leaves no rows."""
 COMPONENTS = tuple(term.value for term in FT_OFFSET)
 """Kinds of the rows of a wrench [N, Nm]."""
 
@@ -268,7 +270,8 @@ class RowBuilder:
         """
         unknowns = max(len(block.unknowns) for block in self.blocks)
         slowest = max([model.dead_zone for model in self.models.values()], default=0.0)
-        return random_samples(self.robot, unknowns + SPARE, 1.0 + 10.0 * slowest, seed)
+        fastest = min(1.0 + 10.0 * slowest, FASTEST)
+        return random_samples(self.robot, unknowns + SPARE, fastest, seed)
 
     @cached_property
     def bases(self) -> tuple[dict[str, BaseParameters], ...]:

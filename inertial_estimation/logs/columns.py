@@ -42,6 +42,10 @@ UNITS: dict[str, dict[str, float]] = {
     'accelerometer': {'m/s^2': 1.0, 'g': 9.80665},
 }
 """Units of each signal, and what one of them is in SI."""
+LATEST = 9e9
+"""Stamps are nanoseconds in 64 bits [s]."""
+LARGEST = 1e9
+"""No joint, sensor or motor gives more, in any unit of SI."""
 TURNING = ('rad', 'deg', 'rad/s', 'deg/s', 'rpm', 'N m', 'N mm')
 SLIDING = ('m', 'mm', 'm/s', 'mm/s', 'N')
 """Units that only joints of one type have; a current may drive either."""
@@ -188,13 +192,21 @@ class Layout:
         """
         table = load_table(path)
         seconds = self.time.read(table, 1)[:, 0]
-        if not np.isfinite(seconds).all():
-            raise LogError(f'{path}: {self.time.name} holds NaN or infinity')
+        if not (np.abs(seconds) <= LATEST).all():
+            raise LogError(
+                f'{path}: {self.time.name} holds NaN, infinity, or more than {LATEST:g} s'
+            )
         n = len(seconds)
         joints = [_index('joint', name, robot.joint_names) for name in self.joints]
 
         def read(signal: Signal, size: int) -> Array:
             values = signal.read(table, size)
+            largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+            if largest > LARGEST:
+                raise LogError(
+                    f'{path}: {signal.name} holds {largest:.3g} in SI: its unit or scale is not '
+                    'what the file holds'
+                )
             if len(values) != n:
                 raise LogError(
                     f'{path}: {signal.name} has {len(values)} instants, {self.time.name} has {n}'
@@ -249,8 +261,12 @@ def _signal(said: object, name: str, kind: str) -> Signal:
     if 'divided_by' in body:
         scale = _inverse(_numbers(body['divided_by'], f'{name}.divided_by'), name)
     offset = _numbers(body.get('offset', 0.0), f'{name}.offset')
+    if offset.ndim > 1:
+        raise ConfigError(f"'{name}.offset' is a matrix, expected a number or a list of them")
     sizes = np.array([UNITS[kind][unit] for unit in units] or [1.0])
     columns = _names(body['columns'], f'{name}.columns')
+    if not columns:
+        raise ConfigError(f"'{name}.columns' is empty: name at least one column")
     return Signal(name, columns, units, sizes if len(sizes) > 1 else sizes[0], scale, offset)
 
 

@@ -141,6 +141,9 @@ def require_motion(
         if parts:
             found = determined(one.block, base, weighted_sum(parts, [1.0] * len(parts)))
             said.append(f'{one.block.submodel.name}: {rank_in_words(found)}')
+    if not said:
+        # Without rows nothing can be said of them here; the fit says why.
+        return
     raise LogError(
         f'the logs hold no motion to identify from: no joint moves by more than {STILL:g} rad or '
         f'm; {"; ".join(said)}; record a motion that excites them'

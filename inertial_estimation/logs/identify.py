@@ -141,17 +141,19 @@ def identify(
         )
     if bounds and not SOLVERS[method].bounded:
         warnings.append(f'{method} does not keep the bounds: choose entropic or semidefinite')
-    unseen = reduce_logs(tested, reader, builder, settings, progress) if tested else None
+    predicted: tuple[LogPart, ...] = ()
+    validation: tuple[Evidence, ...] = ()
+    if tested:
+        unseen = reduce_logs(tested, reader, builder, settings, progress)
+        predicted, warnings = unseen.parts, warnings + unseen.warnings
+        validation = tuple(one for one in unseen.evidence if one.block.submodel.name in told)
+        warnings += [
+            f'nothing of {one.block.submodel.name} is predicted: the other logs give no rows'
+            for one in validation
+            if not any(part.count for part in one.kinds.values())
+        ]
     return IdentifyReport(
-        method,
-        seen.parts,
-        unseen.parts if unseen else (),
-        found,
-        tuple(
-            one for one in (unseen.evidence if unseen else ()) if one.block.submodel.name in told
-        ),
-        told,
-        tuple(dict.fromkeys(warnings + (unseen.warnings if unseen else []))),
+        method, seen.parts, predicted, found, validation, told, tuple(dict.fromkeys(warnings))
     )
 
 

@@ -104,7 +104,7 @@ class IdentifySettings:
         for key, known in GROUPS.items():
             _check(groups[key], known, f"'{key}'")
         return cls(
-            robot=groups['robot'],
+            robot=_robot(groups['robot']),
             layout=Layout.read(said['log']) if 'log' in said else None,
             parameters=folder / str(said['parameters']) if 'parameters' in said else None,
             preparation=_read(Preparation, groups['preparation'], 'preparation'),
@@ -181,6 +181,14 @@ def _read(kind: Any, said: Mapping[str, Any], where: str) -> Any:
         else:
             values[key] = value
     return kind(**values)
+
+
+def _robot(said: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the robot's settings; what else is wrong with them it says itself."""
+    for name in _items(said.get('joints') or (), 'robot.joints'):
+        if not isinstance(name, str):
+            raise ConfigError(f"'robot.joints' holds {name!r}, expected names")
+    return said
 
 
 def _coupling(said: object) -> Coupling:

@@ -51,6 +51,8 @@ class Table:
         values = self.columns[name]
         if values.ndim > 2 or values.dtype.kind not in 'fiu':
             raise LogError(f"{self.path}: column '{name}' for {wanted_by} holds no plain numbers")
+        if not len(values):
+            raise LogError(f"{self.path}: column '{name}' for {wanted_by} is empty")
         return np.asarray(values, dtype=np.float64).reshape(len(values), -1)
 
 
@@ -87,8 +89,10 @@ def load_table(path: str | Path) -> Table:
 
 def _load_npz(path: Path) -> dict[str, Array]:
     """Return the arrays of a file; those that would have to be unpickled are not touched."""
-    from zipfile import BadZipFile
+    from zipfile import BadZipFile, is_zipfile
 
+    if path.is_file() and not is_zipfile(path):
+        raise ValueError('it is no zip archive')
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files if _is_plain(file, name)}
