@@ -144,6 +144,7 @@ def test_what_is_written_holds_the_estimate(tmp_path, robot, settings, bag):
         '/wrench_estimator/external_joint_torques': 60,
         '/wrench_estimator/quality': 60,
         **{f'/wrench_estimator/external_wrench/{c}': known for c in SETTINGS['contacts']},
+        **{f'/wrench_estimator/residual/{s.name}': known for s in robot.submodels},
         **{f'/wrench_estimator/ft_offset/{s}': 1 for s in SETTINGS['ft_sensors']},
     }
     data = read['/wrench_estimator/external_wrenches'][-1]
@@ -488,6 +489,8 @@ def test_the_report_is_json_and_tables(fitted):
         'External wrenches',
         "Joint torques against the robot's own",
         'Joint torques that the robot does not report',
+        'External joint torques, about l_foot',
+        'Where motions come from',
         'Why results are NaN or in doubt',
         f'Support: {DRIFT}',
     }

@@ -38,6 +38,7 @@ from inertial_estimation.logs.offsets import OffsetRequest, Offsets
 from inertial_estimation.logs.recording import Recording, TimeRange, read_samples
 from inertial_estimation.logs.replay import make_estimator, run
 from inertial_estimation.logs.report import make_report
+from inertial_estimation.logs.summaries import external_torque_reports
 from inertial_estimation.logs.tables import make_tables
 from inertial_estimation.sample import SampleBatch, SensorState
 
@@ -331,6 +332,40 @@ def half_imu(stamp_ns):
     """Return a message whose angular velocity is absent."""
     acceleration = [0.1, 0.2, 9.8 + 1e-9 * (stamp_ns - START)]
     return imu(stamp_ns, 'thigh', np.zeros(3), acceleration, measures_rate=False)
+
+
+# ---- External torques --------------------------------------------------------------------------
+
+
+def test_what_external_wrenches_do_to_joints_is_told(rng):
+    robot, settings = setup(external_torque_base='sole')
+    samples = record(robot, rng)
+    report = report_of(samples, robot, settings)
+    estimate = replay_of(samples, robot, settings).estimate
+    assert [t.joint for t in report.external_torques] == list(robot.joint_names)
+    wanted = np.sqrt(np.mean(estimate.external_torques**2, axis=0))
+    found = [t.rms for t in report.external_torques]
+    np.testing.assert_allclose(found, wanted, rtol=ROUND_OFF)
+    assert report.as_dict()['external_torque_base'] == 'sole'
+    table = next(t for t in make_tables(report) if t.title == 'External joint torques, about sole')
+    # Nothing touches the head: no wrench loads the neck.
+    names = [row[0] for row in table.rows]
+    assert 'neck' not in names and 'elbow' in names
+
+
+def test_without_contacts_there_are_no_external_torques(rng):
+    robot, settings = setup(contacts=[])
+    assert report_of(record(robot, rng), robot, settings).external_torques == ()
+
+
+def test_an_external_torque_rests_on_the_offsets_that_the_wrenches_beyond_it_rest_on(rng):
+    robot, settings = setup()
+    replay = replay_of(record(robot, rng), robot, settings)
+    hand = np.array([contact.name == 'hand' for contact in replay.clean.contacts])
+    judged = np.ones(len(replay.recording.samples), dtype=bool)
+    found = external_torque_reports(replay, judged, hand)
+    marked = {report.joint for report in found if report.assumed}
+    assert {'elbow', 'shoulder_joint'} <= marked and not {'knee', 'neck'} & marked
 
 
 # ---- What is judged, senders of touches, arrays ------------------------------------------------

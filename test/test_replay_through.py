@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Wrenches through joints in the report of a replay.
+Wrenches through joints and net wrenches of links in the report of a replay.
 
 Not covered: the wrenches themselves (test_internal_wrenches.py), and the bag that is written
 (test_replay_touches.py).
@@ -14,14 +14,14 @@ import pytest
 
 pytest.importorskip('rosbags')
 
-from bag_messages import write_bag
+from bag_messages import STORE, WRENCH, write_bag
 from robots import nested_humanoid_urdf
 from test_replay import SETTINGS, humanoid_messages
 
 from inertial_estimation.building import build_estimator, build_robot
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.job import replay_bag
@@ -98,10 +98,56 @@ def test_what_is_written_is_what_is_told(tmp_path, bag, settings):
     assert topic.n_messages == report.checks.through[0].n_samples
 
 
+def test_what_the_parameter_file_names_is_told_and_written(tmp_path, bag, robot):
+    """As the node publishes it; what is asked for besides comes behind."""
+    given = {'internal_wrench_joints': ['elbow'], 'net_wrench_links': ['shank']}
+    settings = EstimatorSettings.from_dict(SETTINGS | given)
+    out = tmp_path / 'out'
+    args = bag, nested_humanoid_urdf(), settings
+    report = replay_bag(*args, out=out, through=['knee', 'elbow'], net=['foot'])
+    assert [through.joint for through in report.checks.through] == ['elbow', 'knee']
+    assert [net.link for net in report.checks.net] == ['shank', 'foot']
+    replay = run(read_samples(bag, robot, settings), robot, settings)
+    internal = InternalWrenches(build_estimator(settings, robot))
+    wanted = internal.net(replay.recording.samples, replay.estimate)
+    wanted = wanted[:, robot.link_names.index('foot')]
+    known = wanted[np.isfinite(wanted).all(axis=1)]
+    foot = report.checks.net[1]
+    assert 0 < foot.n_samples == len(known)
+    forces = np.linalg.norm(known[:, :3], axis=1)
+    np.testing.assert_allclose(foot.rms_force_n, np.sqrt(np.mean(forces**2)), rtol=ROUND_OFF)
+    np.testing.assert_allclose(foot.max_force_n, forces.max(), rtol=ROUND_OFF)
+    table = next(t for t in make_tables(report) if t.title == 'Net wrenches of links')
+    assert [row[0] for row in table.rows] == ['shank', 'foot']
+    with BagReader(out) as reader:
+        topic = '/wrench_estimator/net_wrench/foot'
+        found = [STORE.deserialize_cdr(m.data, WRENCH) for m in reader.messages([topic])]
+        assert '/wrench_estimator/internal_wrench/elbow' in reader.topics
+        assert '/wrench_estimator/net_wrench/shank' in reader.topics
+    assert {message.header.frame_id for message in found} == {'foot'}
+    read = [[m.wrench.force.x, m.wrench.torque.z] for m in found]
+    np.testing.assert_array_equal(read, known[:, [0, 5]])
+
+
+@pytest.mark.parametrize(
+    ('given', 'net', 'said'),
+    [
+        ({'net_wrench_links': ['sole']}, [], "'net_wrench_links' names 'sole', but no link"),
+        ({}, ['sole'], "no link is named 'sole'"),
+    ],
+)
+def test_a_name_that_is_no_link_is_refused_before_the_work(tmp_path, bag, given, net, said):
+    settings = EstimatorSettings.from_dict(SETTINGS | given)
+    with pytest.raises(NameNotFound, match=said):
+        replay_bag(bag, nested_humanoid_urdf(), settings, out=tmp_path / 'out', net=net)
+    assert not (tmp_path / 'out').exists()
+
+
 def test_no_bag_has_to_be_written_for_them(tmp_path, bag, capsys):
     urdf, config = tmp_path / 'robot.urdf', tmp_path / 'config.yaml'
     urdf.write_text(nested_humanoid_urdf(), encoding='utf-8')
     config.write_text(json.dumps({'/**': {'ros__parameters': SETTINGS}}), encoding='utf-8')
     arguments = ['--robot', str(urdf), '--config', str(config), '--through', 'knee']
-    assert not main(['replay', str(bag), *arguments])
-    assert 'Wrenches through joints' in capsys.readouterr().out
+    assert not main(['replay', str(bag), *arguments, '--net', 'shank'])
+    said = capsys.readouterr().out
+    assert 'Wrenches through joints' in said and 'Net wrenches of links' in said

@@ -96,6 +96,31 @@ def test_the_report_says_what_gave_way(bag, settings):
     assert 'touched: shank, foot' in text
 
 
+def test_what_a_touch_leaves_open_is_a_residual(tmp_path, bag, robot, settings):
+    """The point force stands for the full wrench of the default contact while it lasts."""
+    out = tmp_path / 'out'
+    report = replay_bag(bag, nested_humanoid_urdf(), settings, out=out)
+    replay = run(read_samples(bag, robot, settings), robot, settings)
+    # The shank belongs to the submodel of the thigh; one touch of the foot takes the sole's place.
+    assert [r.submodel for r in report.residuals] == ['thigh', 'foot']
+    names = [contact.name for contact in replay.estimate.contacts]
+    touched = np.isfinite(replay.estimate.wrenches[:, names.index('shank'), 0])
+    thigh = [submodel.name for submodel in robot.submodels].index('thigh')
+    values = replay.estimate.residuals[touched, thigh]
+    (found, _) = report.residuals
+    assert 5 < found.n_samples == len(values) < 60
+    np.testing.assert_allclose(found.rms, np.sqrt(np.mean(values**2, axis=0)), rtol=1e-9)
+    assert max(found.rms) > 0.1
+    assert any(table.title.startswith('Residuals') for table in make_tables(report))
+    with BagReader(out) as reader:
+        topic = '/wrench_estimator/residual/thigh'
+        read = [STORE.deserialize_cdr(m.data, WRENCH) for m in reader.messages([topic])]
+    known = np.isfinite(replay.estimate.residuals[:, thigh]).all(axis=1)
+    np.testing.assert_array_equal(
+        [m.wrench.force.x for m in read], replay.estimate.residuals[known, thigh, 0]
+    )
+
+
 def test_the_bag_that_is_written_names_what_is_there(tmp_path, bag, settings):
     out = tmp_path / 'out'
     replay_bag(bag, nested_humanoid_urdf(), settings, out=out)

@@ -115,6 +115,21 @@ class ThroughReport:
 
 
 @dataclass(frozen=True)
+class NetReport:
+    """The net wrench of a link [T 4.9], in and about its frame, over all samples."""
+
+    link: str
+    n_samples: int
+    """In which it is known."""
+    nan_share: float
+    """Of all estimated samples, from 0 to 1."""
+    rms_force_n: float
+    max_force_n: float
+    rms_moment_nm: float
+    max_moment_nm: float
+
+
+@dataclass(frozen=True)
 class CrossChecks:
     """What a replay says about itself."""
 
@@ -130,3 +145,4 @@ class CrossChecks:
     residual_instants: int = 0
     """At how many instants sensors were predicted from each other."""
     through: tuple[ThroughReport, ...] = ()
+    net: tuple[NetReport, ...] = ()

@@ -12,6 +12,7 @@ from inertial_estimation.logs.check_figures import (
     CrossChecks,
     MomentumFigures,
     MotionReport,
+    NetReport,
     SensorResidualReport,
     SituationReport,
     ThroughReport,
@@ -42,6 +43,7 @@ def check_tables(checks: CrossChecks) -> tuple[Table, ...]:
     return (
         _motion_table(checks.motions),
         _through_table(checks.through),
+        _net_table(checks.net),
         _momentum_table(checks.momentum),
         _residual_table(checks.sensor_residuals, checks.residual_instants),
         _grounds_table(checks.situations, checks.situations_left_out),
@@ -60,13 +62,27 @@ def _through_table(through: Sequence[ThroughReport]) -> Table:
     )  # fmt: skip
     rows = tuple(
         (
-            t.joint, t.frame, str(t.n_samples), f'{100.0 * t.nan_share:.1f}',
-            f'{t.rms_force_n:.2f}', f'{t.max_force_n:.2f}', f'{t.rms_moment_nm:.3f}',
-            f'{t.max_moment_nm:.3f}', '; '.join(t.obtained),
+            t.joint, t.frame, *_sizes(t), '; '.join(t.obtained),
         )
         for t in through
     )  # fmt: skip
     return Table('Wrenches through joints, parent link on child link', columns, rows)
+
+
+def _net_table(net: Sequence[NetReport]) -> Table:
+    columns = (
+        'link', 'samples', 'NaN [%]', 'force: rms [N]', 'largest', 'moment: rms [Nm]', 'largest',
+    )  # fmt: skip
+    rows = tuple((report.link, *_sizes(report)) for report in net)
+    return Table('Net wrenches of links', columns, rows)
+
+
+def _sizes(report: ThroughReport | NetReport) -> Row:
+    """Return how often a wrench is known, and how large it is."""
+    return (
+        str(report.n_samples), f'{100.0 * report.nan_share:.1f}', f'{report.rms_force_n:.2f}',
+        f'{report.max_force_n:.2f}', f'{report.rms_moment_nm:.3f}', f'{report.max_moment_nm:.3f}',
+    )  # fmt: skip
 
 
 def _momentum_table(found: MomentumFigures | None) -> Table:

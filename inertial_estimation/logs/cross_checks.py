@@ -12,7 +12,7 @@ from inertial_estimation.logs.recording import Mask
 from inertial_estimation.logs.replay import Replay, make_estimator
 from inertial_estimation.logs.sensor_checks import residual_reports
 from inertial_estimation.logs.situations import find_situations
-from inertial_estimation.logs.through import through_reports
+from inertial_estimation.logs.through import net_reports, through_reports
 
 
 def cross_checks(replay: Replay, judged: Mask) -> CrossChecks:
@@ -45,4 +45,5 @@ def cross_checks(replay: Replay, judged: Mask) -> CrossChecks:
         sensor_residuals=residuals,
         residual_instants=n_instants,
         through=through_reports(replay, live),
+        net=net_reports(replay),
     )

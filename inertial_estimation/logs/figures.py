@@ -97,7 +97,7 @@ class TorqueReport:
 
 @dataclass(frozen=True)
 class EstimatedTorqueReport:
-    """Torque of one joint over the judged part, whether the robot reports it or not."""
+    """Torque of one joint, or what external wrenches do to it, over the judged part."""
 
     joint: str
     assumed: bool
@@ -113,7 +113,7 @@ class EstimatedTorqueReport:
 
 @dataclass(frozen=True)
 class ResidualReport:
-    """What a submodel without a full wrench as its contact feels, over the judged part [N, Nm]."""
+    """What a submodel feels while no contact takes up all of it, over the judged part [N, Nm]."""
 
     submodel: str
     """Its root link, in and about whose frame the residual is."""
@@ -231,6 +231,11 @@ class ReplayReport:
     torques: tuple[TorqueReport, ...]
     support: SupportReport | None
     estimated_torques: tuple[EstimatedTorqueReport, ...] = ()
+    """Of all joints, whether the robot reports theirs or not."""
+    external_torques: tuple[EstimatedTorqueReport, ...] = ()
+    """What the external wrenches do to each joint; none without contacts."""
+    external_torque_base: str = ''
+    """Frame that these take to be at rest."""
     residuals: tuple[ResidualReport, ...] = ()
     causes: tuple[CauseReport, ...] = ()
     """Why results are NaN or in doubt; none if everything is measured."""

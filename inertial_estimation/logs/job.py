@@ -14,10 +14,10 @@ from inertial_estimation.logs.deviations import rows_at_rate, some_rows
 from inertial_estimation.logs.figures import ReplayReport
 from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
 from inertial_estimation.logs.recording import Progress, TimeRange, no_progress, read_samples
-from inertial_estimation.logs.replay import run, with_deviations, with_through
+from inertial_estimation.logs.replay import run, with_deviations, with_net, with_through
 from inertial_estimation.logs.report import make_report
 from inertial_estimation.logs.results import write_results
-from inertial_estimation.logs.through import check_joints
+from inertial_estimation.logs.through import check_joints, check_links
 
 
 def replay_bag(
@@ -29,6 +29,7 @@ def replay_bag(
     offsets: OffsetRequest | None = None,
     out: str | Path | None = None,
     through: Sequence[str] = (),
+    net: Sequence[str] = (),
     progress: Progress = no_progress,
 ) -> ReplayReport:
     """
@@ -49,7 +50,10 @@ def replay_bag(
     out : str or Path, optional
         Folder of a new bag with wrenches and torques.
     through : sequence of str, optional
-        Joints whose whole wrench is told, and goes into that bag.
+        Joints whose whole wrench is told, and goes into that bag, besides
+        ``internal_wrench_joints`` of the settings.
+    net : sequence of str, optional
+        Links whose net wrench is told, and goes into that bag, besides ``net_wrench_links``.
     progress : callable, optional
         Called with what is being done and how much of it is done, from 0 to 1.
 
@@ -67,7 +71,8 @@ def replay_bag(
         raise LogError(f"'{out}' exists already; results are written to a new folder")
     robot = build_robot(settings, str(urdf))
     # What cannot be asked for is said before the work.
-    check_joints(through, robot, settings)
+    joints = check_joints(through, robot, settings)
+    links = check_links(net, robot, settings)
     recording = read_samples(bag, robot, settings, progress)
     request = OffsetRequest() if offsets is None else offsets
     computed = compute_offsets(request, recording, robot, settings, progress)
@@ -77,7 +82,8 @@ def replay_bag(
     if rate:
         rows = some_rows(len(stamps)) if out is None else rows_at_rate(stamps, rate)
         replay = with_deviations(replay, rows, progress)
-    replay = with_through(replay, through, progress)
+    replay = with_through(replay, joints, progress)
+    replay = with_net(replay, links, progress)
     if out is not None:
         write_results(out, replay, progress)
     return make_report(replay, computed, progress)

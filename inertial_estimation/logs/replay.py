@@ -35,6 +35,14 @@ class Through(NamedTuple):
     """In and about these frames, shape (n, n_joints, 6) [N, Nm]; NaN: not known."""
 
 
+class Net(NamedTuple):
+    """The net wrenches of some links [T 4.9]."""
+
+    links: tuple[str, ...]
+    wrenches: Array
+    """In and about the frames of the links, shape (n, n_links, 6) [N, Nm]; NaN: not known."""
+
+
 @dataclass(frozen=True)
 class Replay:
     """What the estimator says about a recording."""
@@ -52,6 +60,8 @@ class Replay:
     """Standard deviations of the estimate at some of the samples; None: nobody asked."""
     through: Through | None = None
     """Wrenches through joints; None: nobody asked."""
+    net: Net | None = None
+    """Net wrenches of links; None: nobody asked."""
 
 
 def run(
@@ -162,6 +172,34 @@ def with_through(
     progress('wrenches through joints', 1.0)
     through = Through(tuple(joints), tuple(internal.frames(joints)), found)
     return replace(replay, through=through)
+
+
+def with_net(replay: Replay, links: Sequence[str], progress: Progress = no_progress) -> Replay:
+    """
+    Return a replay with the net wrenches of links.
+
+    Parameters
+    ----------
+    replay : Replay
+        Its ``estimate`` is asked, as it is what the node would have published.
+    links : sequence of str
+        Links of its robot.
+    progress : callable, optional
+        Called now and then.
+
+    Returns
+    -------
+    Replay
+
+    """
+    if not links:
+        return replay
+    progress('net wrenches of links', 0.0)
+    estimator = make_estimator(replay.robot, replay.settings, calibration=replay.calibration)
+    rows = [replay.robot.link_names.index(link) for link in links]
+    found = InternalWrenches(estimator).net(replay.recording.samples, replay.estimate)[:, rows]
+    progress('net wrenches of links', 1.0)
+    return replace(replay, net=Net(tuple(links), found))
 
 
 def make_estimator(

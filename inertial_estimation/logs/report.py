@@ -29,6 +29,7 @@ from inertial_estimation.logs.stream_reports import stream_reports, with_topics
 from inertial_estimation.logs.summaries import (
     UNFIT,
     estimated_torque_reports,
+    external_torque_reports,
     mean_deviation,
     residual_reports,
     wrench_reports,
@@ -106,6 +107,8 @@ def make_report(
         torques=torques,
         support=support,
         estimated_torques=estimated_torque_reports(replay, judged, assumed.torques),
+        external_torques=external_torque_reports(replay, judged, assumed.wrenches),
+        external_torque_base=robot.external_torque_base or robot.links[robot.base].name,
         residuals=residual_reports(replay, judged),
         causes=find_causes(replay, reach),
         offset_doubts=offsets.doubts,

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,10 +55,9 @@ def write_results(
     """
     estimate = replay.estimate
     torques = JointEffortEncoder(replay.robot.joint_names)
-    base = replay.robot.links[replay.robot.base].name
-    external = JointEffortEncoder(replay.robot.joint_names, frame_id=base)
+    external = _external_encoder(replay)
     layouts = _layouts(replay)
-    single = [*_single_wrenches(replay), *_internal_wrenches(replay)]
+    single = [*_single_wrenches(replay), *_residuals(replay), *_inner_wrenches(replay)]
     stamps = replay.recording.samples.stamp_ns.tolist()
     deviations = _DeviationsTopics(replay)
     with BagWriter(path) as writer:
@@ -92,17 +92,34 @@ def _single_wrenches(replay: Replay) -> list[tuple[str, WrenchEncoder, Array]]:
     ]
 
 
-def _internal_wrenches(replay: Replay) -> list[tuple[str, WrenchEncoder, Array]]:
-    """Return topic, encoder and wrenches of each joint [T 4.23]."""
-    found = replay.through
-    if found is None:
-        return []
-    return [
-        (f'{NAMESPACE}/internal_wrench/{name}', WrenchEncoder(frame), rows)
-        for name, frame, rows in zip(
-            topic_names(found.joints), found.frames, np.moveaxis(found.wrenches, 1, 0)
-        )
-    ]
+def _residuals(replay: Replay) -> Iterator[tuple[str, WrenchEncoder, Array]]:
+    """Yield topic, encoder and residuals of each submodel."""
+    names = [submodel.name for submodel in replay.robot.submodels]
+    yield from _topics('residual', names, names, replay.estimate.residuals)
+
+
+def _inner_wrenches(replay: Replay) -> Iterator[tuple[str, WrenchEncoder, Array]]:
+    """Yield topic, encoder and wrenches of each joint and link that was asked for."""
+    through, net = replay.through, replay.net
+    if through is not None:
+        yield from _topics('internal_wrench', through.joints, through.frames, through.wrenches)
+    if net is not None:
+        yield from _topics('net_wrench', net.links, net.links, net.wrenches)
+
+
+def _topics(
+    topic: str, names: Sequence[str], frames: Sequence[str], wrenches: Array
+) -> Iterator[tuple[str, WrenchEncoder, Array]]:
+    """Yield topic, encoder and wrenches of each name, from wrenches (n, n_names, 6)."""
+    for name, frame, rows in zip(topic_names(names), frames, np.moveaxis(wrenches, 1, 0)):
+        yield f'{NAMESPACE}/{topic}/{name}', WrenchEncoder(frame), rows
+
+
+def _external_encoder(replay: Replay) -> JointEffortEncoder:
+    """Return the encoder of external torques, which are about the frame that is at rest."""
+    robot = replay.robot
+    base = robot.external_torque_base or robot.links[robot.base].name
+    return JointEffortEncoder(robot.joint_names, frame_id=base)
 
 
 class _Layout(NamedTuple):
@@ -147,6 +164,7 @@ class _DeviationsTopics:
         rows = () if found is None else found.rows.tolist()
         self._instants = {row: k for k, row in enumerate(rows)}
         self._torques = JointEffortEncoder(replay.robot.joint_names)
+        self._external = _external_encoder(replay)
         self._residuals = WrenchesEncoder([submodel.name for submodel in replay.robot.submodels])
 
     def write(self, writer: BagWriter, row: int, stamp_ns: int, layout: _Layout) -> None:
@@ -161,7 +179,7 @@ class _DeviationsTopics:
             ),
             ('joint_torque_deviations', JOINT_STATE, self._torques, found.torques[k]),
             (
-                'external_joint_torque_deviations', JOINT_STATE, self._torques,
+                'external_joint_torque_deviations', JOINT_STATE, self._external,
                 found.external_torques[k],
             ),
             (

@@ -9,16 +9,19 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.balance import subtrees
+from inertial_estimation.estimation.estimate import Flags, Quality
 from inertial_estimation.logs.figures import EstimatedTorqueReport, ResidualReport, WrenchReport
 from inertial_estimation.logs.replay import Replay
+from inertial_estimation.logs.situations import GONE
+from inertial_estimation.model.submodels import Submodel
 from inertial_estimation.sample import Array
 
 Mask = NDArray[np.bool_]
 
 UNFIT = ~np.uint8(Quality.ASSUMED)
 """Results with another flag than that are not judged."""
-AXES = {'wrenches': 6, 'torques': 1, 'residuals': 6}
+AXES = {'wrenches': 6, 'torques': 1, 'external_torques': 1, 'residuals': 6}
 
 
 def wrench_reports(replay: Replay, judged: Mask, assumed: Mask) -> tuple[WrenchReport, ...]:
@@ -70,7 +73,7 @@ def mean_deviation(replay: Replay, rows: Mask, kind: str, column: int) -> tuple[
     rows : ndarray of bool, shape (n,)
         Samples that count.
     kind : str
-        ``wrenches``, ``torques`` or ``residuals``.
+        ``wrenches``, ``torques``, ``external_torques`` or ``residuals``.
     column : int
         Which of them.
 
@@ -112,11 +115,59 @@ def estimated_torque_reports(
     tuple of EstimatedTorqueReport
 
     """
-    estimate, reports = replay.clean, []
+    quality = replay.clean.torque_quality
+    return _torque_reports(replay, judged, assumed, 'torques', quality)
+
+
+def external_torque_reports(
+    replay: Replay, judged: Mask, assumed: Mask
+) -> tuple[EstimatedTorqueReport, ...]:
+    """
+    Sum up what the external wrenches do to each joint.
+
+    Parameters
+    ----------
+    replay : Replay
+        Its ``clean`` estimate is summed up.
+    judged : ndarray of bool, shape (n,)
+        Samples that count.
+    assumed : ndarray of bool, shape (n_contacts,)
+        Which wrenches rest on assumed joints through the offset of a sensor.
+
+    Returns
+    -------
+    tuple of EstimatedTorqueReport
+        None where nobody says that something touches the robot.
+
+    """
+    estimate = replay.clean
+    if not estimate.contacts:
+        return ()
+    through: Mask = np.logical_or.reduce(_loads(replay) & assumed, axis=1)
+    quality = estimate.external_torque_quality
+    return _torque_reports(replay, judged, through, 'external_torques', quality)
+
+
+def _loads(replay: Replay) -> Mask:
+    """Tell which contacts load which joints, (n_joints, n_contacts): those beyond it."""
+    robot, contacts = replay.robot, replay.clean.contacts
+    links = [robot.frame(contact.frame)[0] for contact in contacts]
+    found = np.zeros((len(robot.joint_names), len(contacts)), dtype=bool)
+    for link, beyond in zip(robot.links, subtrees(robot), strict=True):
+        if link.joint >= 0:
+            found[link.joint] = np.isin(links, beyond) != (robot.base in beyond)
+    return found
+
+
+def _torque_reports(
+    replay: Replay, judged: Mask, assumed: Mask, kind: str, qualities: Flags
+) -> tuple[EstimatedTorqueReport, ...]:
+    """Sum up torques of one kind, with their qualities (n, n_joints)."""
+    torques, reports = getattr(replay.clean, kind), []
     for j, joint in enumerate(replay.robot.joint_names):
-        quality = estimate.torque_quality[:, j]
+        quality = qualities[:, j]
         rows = judged & (quality & UNFIT == 0)
-        values = estimate.torques[rows, j : j + 1]
+        values = torques[rows, j : j + 1]
         reports.append(
             EstimatedTorqueReport(
                 joint=joint,
@@ -124,7 +175,7 @@ def estimated_torque_reports(
                 n_samples=int(rows.sum()),
                 mean=_per_axis(values)[0],
                 rms=math.sqrt(_per_axis(values**2)[0]),
-                standard_deviation=mean_deviation(replay, rows, 'torques', j)[0],
+                standard_deviation=mean_deviation(replay, rows, kind, j)[0],
             )
         )
     return tuple(reports)
@@ -144,15 +195,16 @@ def residual_reports(replay: Replay, judged: Mask) -> tuple[ResidualReport, ...]
     Returns
     -------
     tuple of ResidualReport
+        Where touches come and go, of the samples in which the submodel has no such contact.
 
     """
     estimate, robot, reports = replay.clean, replay.robot, []
-    full = {robot.frame(c.frame)[0] for c in estimate.contacts if c.kind == 'wrench'}
     for s, submodel in enumerate(robot.submodels):
-        if full & set(submodel.links):
-            continue
         quality = estimate.submodel_quality[:, s]
-        rows = judged & (quality & UNFIT == 0)
+        open_ = _is_open(replay, submodel, quality)
+        if not open_.any():
+            continue
+        rows = judged & open_ & (quality & UNFIT == 0)
         values = estimate.residuals[rows, s]
         reports.append(
             ResidualReport(
@@ -165,3 +217,21 @@ def residual_reports(replay: Replay, judged: Mask) -> tuple[ResidualReport, ...]
             )
         )
     return tuple(reports)
+
+
+def _is_open(replay: Replay, submodel: Submodel, quality: Flags) -> Mask:
+    """Tell at which samples (n,) no contact of a submodel takes up the whole wrench."""
+    robot, estimate = replay.robot, replay.clean
+    full = np.array(
+        [
+            contact.kind == 'wrench' and robot.frame(contact.frame)[0] in submodel.links
+            for contact in estimate.contacts
+        ],
+        dtype=bool,
+    )
+    if not full.any():
+        return np.ones(len(quality), dtype=bool)
+    gone = (estimate.contact_quality[:, full] & GONE) != 0
+    # A merged submodel may have the contact of the other one.
+    found: Mask = np.logical_and.reduce(gone, axis=1) & (quality & np.uint8(Quality.MERGED) == 0)
+    return found

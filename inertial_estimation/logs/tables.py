@@ -50,7 +50,12 @@ def make_tables(report: ReplayReport) -> tuple[Table, ...]:
         _residual_table(report.residuals),
         _torque_table(report.torques),
         _estimated_table(
-            [t for t in report.estimated_torques if t.joint not in compared and t.n_samples]
+            'Joint torques that the robot does not report',
+            [t for t in report.estimated_torques if t.joint not in compared and t.n_samples],
+        ),
+        _estimated_table(
+            f'External joint torques, about {report.external_torque_base}',
+            [t for t in report.external_torques if t.n_samples and t.rms],
         ),
         *check_tables(report.checks),
         cause_table(report),
@@ -126,7 +131,7 @@ def _wrench_rows(head: Row, report: WrenchReport | ResidualReport) -> list[Row]:
     return rows
 
 
-def _estimated_table(torques: Iterable[EstimatedTorqueReport]) -> Table:
+def _estimated_table(title: str, torques: Iterable[EstimatedTorqueReport]) -> Table:
     columns = ('joint', 'assumed', 'samples', 'mean [Nm or N]', 'rms [Nm or N]',
                'noise [Nm or N]')  # fmt: skip
     rows = tuple(
@@ -136,7 +141,7 @@ def _estimated_table(torques: Iterable[EstimatedTorqueReport]) -> Table:
         )
         for t in torques
     )  # fmt: skip
-    return Table('Joint torques that the robot does not report', columns, rows)
+    return Table(title, columns, rows)
 
 
 def _torque_table(torques: Sequence[TorqueReport]) -> Table:

@@ -1,20 +1,21 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The whole wrench through named joints over a log [T 4.23], and how it was obtained."""
+"""Wrenches through joints [T 4.23] and net wrenches of links [T 4.9] over a log."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from inertial_estimation.building import build_estimator
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.sides import Side, find_sides
-from inertial_estimation.logs.check_figures import ThroughReport
+from inertial_estimation.logs.check_figures import NetReport, ThroughReport
 from inertial_estimation.logs.replay import Replay, Through
 from inertial_estimation.logs.situations import Situation
 from inertial_estimation.model.robot import Robot
@@ -22,9 +23,11 @@ from inertial_estimation.model.submodels import decompose
 from inertial_estimation.sample import Array
 
 
-def check_joints(joints: Sequence[str], robot: Robot, settings: EstimatorSettings) -> None:
+def check_joints(
+    joints: Sequence[str], robot: Robot, settings: EstimatorSettings
+) -> tuple[str, ...]:
     """
-    Refuse what cannot be asked for.
+    Return all joints whose wrench is asked for, and refuse what cannot be asked for.
 
     Parameters
     ----------
@@ -33,7 +36,12 @@ def check_joints(joints: Sequence[str], robot: Robot, settings: EstimatorSetting
     robot : Robot
         Its joints and FT sensors.
     settings : EstimatorSettings
-        Of the estimator.
+        Of the estimator; may name joints as well.
+
+    Returns
+    -------
+    tuple of str
+        Those of the settings first, each once.
 
     Raises
     ------
@@ -43,14 +51,59 @@ def check_joints(joints: Sequence[str], robot: Robot, settings: EstimatorSetting
         If a joint is named twice.
 
     """
-    twice = [joint for joint, n in Counter(joints).items() if n > 1]
+    _check_once(joints, 'the wrench through', 'joint')
+    wanted = tuple(dict.fromkeys((*settings.internal_wrench_joints, *joints)))
+    if wanted:
+        InternalWrenches(build_estimator(settings, robot)).frames(wanted)
+    return wanted
+
+
+def check_links(
+    links: Sequence[str], robot: Robot, settings: EstimatorSettings
+) -> tuple[str, ...]:
+    """
+    Return all links whose net wrench is asked for, and refuse what is no link.
+
+    Parameters
+    ----------
+    links : sequence of str
+        Names.
+    robot : Robot
+        Its links.
+    settings : EstimatorSettings
+        May name links as well.
+
+    Returns
+    -------
+    tuple of str
+        Those of the settings first, each once.
+
+    Raises
+    ------
+    NameNotFound
+        If there is no such link.
+    ConfigError
+        If a link is named twice.
+
+    """
+    _check_once(links, 'the net wrench of', 'link')
+    for link in settings.net_wrench_links:
+        if link not in robot.link_names:
+            where = f"'net_wrench_links' names '{link}'"
+            raise NameNotFound('link', link, robot.link_names, where)
+    for link in links:
+        if link not in robot.link_names:
+            raise NameNotFound('link', link, robot.link_names)
+    return tuple(dict.fromkeys((*settings.net_wrench_links, *links)))
+
+
+def _check_once(names: Sequence[str], what: str, kind: str) -> None:
+    """Refuse names that come twice."""
+    twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
         raise ConfigError(
-            f'the wrench through {", ".join(twice)} is asked for more than once: name each '
-            'joint once'
+            f'{what} {", ".join(twice)} is asked for more than once: name each {kind} once'
         )
-    if joints:
-        InternalWrenches(build_estimator(settings, robot)).frames(joints)
 
 
 def through_reports(replay: Replay, situations: Sequence[Situation]) -> tuple[ThroughReport, ...]:
@@ -78,21 +131,50 @@ def through_reports(replay: Replay, situations: Sequence[Situation]) -> tuple[Th
     )
 
 
+def net_reports(replay: Replay) -> tuple[NetReport, ...]:
+    """
+    Sum up the net wrenches of links.
+
+    Parameters
+    ----------
+    replay : Replay
+        From `with_net`, else nothing is summed up.
+
+    Returns
+    -------
+    tuple of NetReport
+
+    """
+    found = replay.net
+    if found is None:
+        return ()
+    return tuple(
+        NetReport(link=link, **_sizes(found.wrenches[:, column]))
+        for column, link in enumerate(found.links)
+    )
+
+
 def _report(found: Through, column: int, obtained: tuple[str, ...]) -> ThroughReport:
-    values = found.wrenches[:, column]
-    known = values[np.isfinite(values).all(axis=1)]
-    force, moment = (np.linalg.norm(known[:, axes], axis=1) for axes in (slice(3), slice(3, 6)))
     return ThroughReport(
         joint=found.joints[column],
         frame=found.frames[column],
-        n_samples=len(known),
-        nan_share=1.0 - len(known) / len(values),
-        rms_force_n=_rms(force),
-        max_force_n=float(force.max(initial=-np.inf)) if len(known) else np.nan,
-        rms_moment_nm=_rms(moment),
-        max_moment_nm=float(moment.max(initial=-np.inf)) if len(known) else np.nan,
         obtained=obtained,
+        **_sizes(found.wrenches[:, column]),
     )
+
+
+def _sizes(values: Array) -> dict[str, Any]:
+    """Return how large wrenches (n, 6) are where they are known."""
+    known = values[np.isfinite(values).all(axis=1)]
+    force, moment = (np.linalg.norm(known[:, axes], axis=1) for axes in (slice(3), slice(3, 6)))
+    return {
+        'n_samples': len(known),
+        'nan_share': 1.0 - len(known) / len(values),
+        'rms_force_n': _rms(force),
+        'max_force_n': float(force.max()) if len(known) else np.nan,
+        'rms_moment_nm': _rms(moment),
+        'max_moment_nm': float(moment.max()) if len(known) else np.nan,
+    }
 
 
 def _rms(values: Array) -> float:

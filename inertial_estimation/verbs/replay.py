@@ -60,7 +60,14 @@ def add(verbs: Any) -> None:
     verb.add_argument(
         '--through', nargs='+', default=[], metavar='JOINT',
         help='joints whose whole wrench, what the parent link does to the child link, is told, '
-        'and goes into that bag if there is one (default: none)',
+        'and goes into that bag if there is one, besides internal_wrench_joints of the parameter '
+        'file (default: those alone)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--net', nargs='+', default=[], metavar='LINK',
+        help='links whose net wrench, what moves the link against gravity, is told, and goes into '
+        'that bag if there is one, besides net_wrench_links of the parameter file (default: those '
+        'alone)',
     )  # fmt: skip
     verb.set_defaults(run=_run)
 
@@ -89,6 +96,7 @@ def _run(chosen: argparse.Namespace) -> None:
             ),
             out=chosen.out,
             through=chosen.through,
+            net=chosen.net,
             progress=progress,
         )
     files.write_json(chosen.json, report.as_dict())
