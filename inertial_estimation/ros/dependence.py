@@ -1,19 +1,29 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which FT sensors inform which torques, said again when contacts or working sensors change."""
+"""What torques and wrenches rest on, said again when contacts or working sensors change."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import compress
 
+import numpy as np
+
+from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.grounds import Informed, find_informed
+from inertial_estimation.estimation.grounds import (
+    GroundsTable,
+    Informed,
+    Uninformed,
+    find_grounds,
+    find_informed,
+)
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.ros.dependence_text import NO_FT, GroundsText, base_text, change_text
 from inertial_estimation.ros.diagnostics import OK, WARN, Task
 
 KEPT = 16
 """Sets of contacts and sensors that are remembered: a skin is touched here and there."""
-NO_FT = 'no FT sensor'
+NOT_KNOWN = 'not known'
 STAYS = (
     'So it is with the default contacts, and is not said again; other default contacts, or an FT '
     'sensor between a contact and these joints, would change it'
@@ -34,6 +44,8 @@ class DependenceWatch:
         Links, joints and sensors.
     contacts : sequence of Contact
         The default ones.
+    acceleration_arrays : bool, optional
+        As of the estimator.
 
     Attributes
     ----------
@@ -45,15 +57,19 @@ class DependenceWatch:
 
     """
 
-    def __init__(self, robot: Robot, contacts: Sequence[Contact]) -> None:
+    def __init__(
+        self, robot: Robot, contacts: Sequence[Contact], *, acceleration_arrays: bool = False
+    ) -> None:
         self.news = ''
-        self._robot = robot
+        self._robot, self._arrays = robot, acceleration_arrays
         self._base = base_text(robot)
+        self._text = GroundsText(robot)
         self._known: dict[Hashable, Informed] = {}
-        self._last: Informed | None = None
+        self._grounds: dict[Hashable, GroundsTable] = {}
+        self._last: dict[str, tuple[str, ...]] = {}
         self._said: dict[str, None] = {}
         usual = find_informed(robot, contacts, range(len(robot.ft_sensors)))
-        self._usual = frozenset(_joints(usual))
+        self._usual = frozenset(_joints(usual.uninformed))
         self.configured = '. '.join(map(str, usual.uninformed))
         if self.configured:
             self.configured += f'. {STAYS}'
@@ -65,7 +81,8 @@ class DependenceWatch:
         Parameters
         ----------
         estimate : WrenchEstimate
-            The newest one.
+            The newest one. Of a torque that is not known there is nothing to say here: why it is
+            not is told by the tasks of sensors, joints and submodels.
 
         Returns
         -------
@@ -73,35 +90,28 @@ class DependenceWatch:
 
         """
         informed = self._informed(estimate)
-        self.news = self._new(informed)
+        known = self._known_joints(estimate)
+        self.news = self._new({joint: informed.fts[joint] for joint in known})
         values: dict[str, object] = {'external joint torques about': self._base}
-        for joint, fts in informed.fts.items():
-            values[f'torque {joint}'] = ' '.join(fts) or NO_FT
-        for group in informed.uninformed:
+        if not known:
+            return Task('dependence', OK, 'no torque is known', values)
+        values |= self._values(estimate, informed)
+        groups = _known_groups(informed, known)
+        for group in groups:
             values[f'remedy in submodel {group.submodel}'] = str(group)
-        joints = _joints(informed)
+        joints = [joint for joint in _joints(groups) if joint in known]
         if added := [joint for joint in joints if joint not in self._usual]:
             message = f'no FT sensor informs the torques of {", ".join(added)} now; {REMEDY}'
             return Task('dependence', WARN, message, values, repeats=False)
-        message = 'FT sensors inform every torque'
+        whole = len(known) == len(self._robot.joint_names)
+        message = f'FT sensors inform every torque{"" if whole else " that is known"}'
         if joints:
             message += f' but, as configured, those of {", ".join(joints)}'
         return Task('dependence', OK, message, values)
 
-    def _new(self, informed: Informed) -> str:
-        """Return what is different from the time before, once for each difference."""
-        before, self._last = self._last or informed, informed
-        text = change_text(before.fts, informed.fts)
-        if not text or text in self._said:
-            return ''
-        if len(self._said) >= KEPT:
-            del self._said[next(iter(self._said))]
-        self._said[text] = None
-        return text
-
     def uninformed_joints(self, estimate: WrenchEstimate) -> list[str]:
         """
-        Return the joints whose torques no FT sensor informs.
+        Return the joints whose torques are known and no FT sensor informs.
 
         Parameters
         ----------
@@ -114,70 +124,88 @@ class DependenceWatch:
             Their names.
 
         """
-        return _joints(self._informed(estimate))
+        known = self._known_joints(estimate)
+        return [joint for joint in _joints(self._informed(estimate).uninformed) if joint in known]
+
+    def _known_joints(self, estimate: WrenchEstimate) -> dict[str, None]:
+        """Return the joints whose torques are known, in order."""
+        finite = np.isfinite(estimate.torques).tolist()
+        return dict.fromkeys(compress(self._robot.joint_names, finite))
+
+    def _new(self, fts: Mapping[str, tuple[str, ...]]) -> str:
+        """Return what is different from the time before, once for each difference."""
+        before, self._last = self._last, {**self._last, **fts}
+        text = change_text({joint: before.get(joint, on) for joint, on in fts.items()}, fts)
+        if not text or text in self._said:
+            return ''
+        if len(self._said) >= KEPT:
+            del self._said[next(iter(self._said))]
+        self._said[text] = None
+        return text
+
+    def _values(self, estimate: WrenchEstimate, informed: Informed) -> dict[str, object]:
+        """Return what each torque and wrench rests on."""
+        found = self._find_grounds(estimate)
+        if found is None:
+            return {
+                f'torque {joint}': ' '.join(fts) or NO_FT for joint, fts in informed.fts.items()
+            }
+        known, say = self._known_joints(estimate), self._text.of
+        torques = {
+            f'torque {row.name}': say(row) if row.name in known else NOT_KNOWN
+            for row in found.torques
+        }
+        return torques | {f'wrench {row.name}': say(row) for row in found.wrenches}
 
     def _informed(self, estimate: WrenchEstimate) -> Informed:
         """Return what informs the torques, found anew for other links, unknowns and sensors."""
-        kept = (estimate.contact_quality & Quality.DROPPED) == 0
-        contacts = list(compress(estimate.contacts, kept.tolist()))
-        fts = estimate.used_fts.nonzero()[0].tolist()
+        contacts, fts = _in_use(estimate)
         key = (tuple((contact.frame, contact.unknowns) for contact in contacts), tuple(fts))
         if key not in self._known:
-            if len(self._known) >= KEPT:
-                del self._known[next(iter(self._known))]
+            _make_room(self._known)
             self._known[key] = find_informed(self._robot, contacts, fts)
         return self._known[key]
 
+    def _find_grounds(self, estimate: WrenchEstimate) -> GroundsTable | None:
+        """Return what all rests on, found anew as above; None: the IMUs tell of no motion."""
+        contacts, fts = _in_use(estimate)
+        imus = [] if self._robot.fixed_frame else estimate.used_imus.nonzero()[0].tolist()
+        named = tuple((contact.name, contact.frame, contact.unknowns) for contact in contacts)
+        key = named, tuple(fts), tuple(imus)
+        if key not in self._grounds:
+            try:
+                found = find_grounds(
+                    self._robot,
+                    contacts,
+                    imus=imus,
+                    fts=fts,
+                    acceleration_arrays=self._arrays,
+                )
+            except ModelError:
+                return None
+            _make_room(self._grounds)
+            self._grounds[key] = found
+        return self._grounds[key]
 
-def _joints(informed: Informed) -> list[str]:
+
+def _in_use(estimate: WrenchEstimate) -> tuple[list[Contact], list[int]]:
+    """Return the contacts that take part, and the rows of the FT sensors."""
+    kept = (estimate.contact_quality & Quality.DROPPED) == 0
+    contacts = list(compress(estimate.contacts, kept.tolist()))
+    return contacts, estimate.used_fts.nonzero()[0].tolist()
+
+
+def _make_room(kept: dict) -> None:
+    """Forget what was found first, if there is much."""
+    if len(kept) >= KEPT:
+        del kept[next(iter(kept))]
+
+
+def _known_groups(informed: Informed, known: Mapping[str, None]) -> list[Uninformed]:
+    """Return the groups of joints of which a torque is known."""
+    return [group for group in informed.uninformed if any(j in known for j in group.joints)]
+
+
+def _joints(groups: Sequence[Uninformed]) -> list[str]:
     """Return the joints whose torques no FT sensor informs."""
-    return [joint for group in informed.uninformed for joint in group.joints]
-
-
-def change_text(before: Mapping[str, Sequence[str]], now: Mapping[str, Sequence[str]]) -> str:
-    """
-    Say which torques rest on other FT sensors than before.
-
-    Parameters
-    ----------
-    before, now : mapping of str to sequence of str
-        FT sensors by joint.
-
-    Returns
-    -------
-    str
-        Empty if none does.
-
-    """
-    groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
-    for joint, fts in now.items():
-        if fts != before[joint]:
-            groups.setdefault((tuple(fts), tuple(before[joint])), []).append(joint)
-    if not groups:
-        return ''
-    said = [
-        f'{" ".join(joints)} on {" ".join(new) or NO_FT} (before: {" ".join(old) or NO_FT})'
-        for (new, old), joints in groups.items()
-    ]
-    return f'contacts or sensors have changed; torques rest: {", ".join(said)}'
-
-
-def base_text(robot: Robot) -> str:
-    """
-    Say about which base external joint torques are, and whether that is a choice.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its base and what is fixed.
-
-    Returns
-    -------
-    str
-
-    """
-    base = robot.link_names[robot.base]
-    if not robot.fixed_frame:
-        return f'{base}, which floats: about another base they are others'
-    fixed = robot.link_names[robot.frame(robot.fixed_frame)[0]]
-    return f'{base}, the fixed link' if fixed == base else f'{base}, not the fixed link {fixed}'
+    return [joint for group in groups for joint in group.joints]

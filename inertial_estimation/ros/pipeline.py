@@ -78,7 +78,11 @@ class Pipeline:
         self._watches = Watches(
             MomentumWatch(self.robot, settings, self._assembler),
             BodyWatch(self.robot, self._estimator.motion, settings.angular_acceleration_source),
-            DependenceWatch(self.robot, self._estimator.contacts),
+            DependenceWatch(
+                self.robot,
+                self._estimator.contacts,
+                acceleration_arrays=self._estimator.motion.arrays,
+            ),
             joint_motion_text(settings.velocity_source, settings.acceleration_source),
         )
         self._make_outputs()

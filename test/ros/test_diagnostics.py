@@ -17,7 +17,7 @@ from sensor_msgs.msg import Imu
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.grounds import find_informed
+from inertial_estimation.estimation.grounds import find_grounds, find_informed
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.conversions import ns_to_stamp
@@ -101,8 +101,8 @@ def test_the_dependence_names_the_sensors_of_each_torque(rng):
     task = watch.task(estimator.update(sample, elsewhere))
     assert task.level == WARN
     assert task.message.startswith('no FT sensor informs the torques of neck now; ')
-    assert task.values['torque elbow'] == 'arm_sensor'
-    assert task.values['torque neck'] == 'no FT sensor'
+    assert task.values['torque elbow'].startswith('arm_sensor; ')
+    assert task.values['torque neck'].startswith('no FT sensor; ')
     assert "for example 'head'" in task.values['remedy in submodel root']
     task = watch.task(estimator.update(sample))
     assert (task.level, task.message) == (OK, 'FT sensors inform every torque')
@@ -118,7 +118,7 @@ def test_what_is_configured_is_no_warning_but_what_is_added_is(rng):
     task = watch.task(estimator.update(sample))
     assert task.level == OK
     assert task.message == 'FT sensors inform every torque but, as configured, those of neck'
-    assert task.values['torque neck'] == 'no FT sensor'
+    assert task.values['torque neck'].startswith('no FT sensor; ')
     assert "for example 'head'" in task.values['remedy in submodel root']
     touched = tuple(Contact(name) for name in ('root', 'upper_arm', 'foot'))
     task = watch.task(estimator.update(sample, touched))
@@ -136,7 +136,7 @@ def test_the_dependence_follows_what_was_used(rng):
     sample = random_sample(robot, rng)
     sample.ft_readings[0] = np.nan
     task = DependenceWatch(robot, estimator.contacts).task(estimator.update(sample))
-    assert task.values['torque elbow'] == 'no FT sensor'
+    assert task.values['torque elbow'].startswith('no FT sensor; ')
     said = 'no FT sensor informs the torques of waist, shoulder_joint, elbow now; '
     assert task.message.startswith(said)
 
@@ -172,6 +172,78 @@ def test_the_base_of_external_torques_is_said(options, said, rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), **options)
     estimate = WrenchEstimator(robot).update(random_sample(robot, rng))
     assert DependenceWatch(robot, []).task(estimate).values['external joint torques about'] == said
+
+
+def test_the_dependence_names_all_that_check_names(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'shank'])
+    estimator = WrenchEstimator(robot, [Contact(name) for name in ('head', 'hand', 'foot')])
+    values = (
+        DependenceWatch(robot, estimator.contacts)
+        .task(estimator.update(random_sample(robot, rng)))
+        .values
+    )
+    found = find_grounds(robot, estimator.contacts)
+    for kind, rows in (('torque', found.torques), ('wrench', found.wrenches)):
+        for row in rows:
+            said = values[f'{kind} {row.name}']
+            for kinds, names in (('IMUs', row.imus), ('joints', row.joints), ('links', row.links)):
+                (part,) = [p for p in said.split('; ') if p.startswith(kinds)] or ['']
+                # Of names in a row the first and the last are said.
+                assert bool(names) == bool(part)
+                assert all(name in part for name in (names[:1] + names[-1:]))
+    assert 'IMUs shank' in values['torque knee']
+    assert 'links ' in values['torque knee']
+
+
+def test_an_imu_that_is_lost_changes_what_results_rest_on(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'shank'])
+    estimator = WrenchEstimator(robot)
+    watch = DependenceWatch(robot, estimator.contacts)
+    sample = random_sample(robot, rng)
+    assert 'IMUs shank' in watch.task(estimator.update(sample)).values['torque knee']
+    for readings in sample[4:7]:
+        readings[1] = np.nan
+    task = watch.task(estimator.update(sample))
+    assert 'IMUs head' in task.values['torque knee']
+    assert task.level == OK
+
+
+def test_a_fixed_link_stands_in_the_place_of_imus(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), fixed_link='sole')
+    estimator = WrenchEstimator(robot)
+    task = DependenceWatch(robot, []).task(estimator.update(random_sample(robot, rng)))
+    assert 'fixed link sole' in task.values['torque knee']
+
+
+def test_torques_that_are_not_known_are_no_matter_of_ft_sensors(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    estimator = WrenchEstimator(robot, [Contact(name) for name in ('root', 'hand', 'foot')])
+    watch = DependenceWatch(robot, estimator.contacts)
+    sample = random_sample(robot, rng)
+    assert watch.task(estimator.update(sample)).level == OK
+    for readings in sample[1:8]:
+        readings[...] = np.nan
+    estimate = estimator.update(sample)
+    assert np.isnan(estimate.torques).all()
+    task = watch.task(estimate)
+    assert (task.level, task.message) == (OK, 'no torque is known')
+    assert watch.news == ''
+    assert watch.uninformed_joints(estimate) == []
+
+
+def test_of_torques_in_part_only_the_known_ones_count(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    estimator = WrenchEstimator(robot, [Contact(name) for name in ('head', 'hand', 'foot')])
+    sample = random_sample(robot, rng)
+    sample.positions[robot.joint_names.index('hip_joint')] = np.nan
+    estimate = estimator.update(sample)
+    watch = DependenceWatch(robot, estimator.contacts)
+    task = watch.task(estimate)
+    unknown = [n for n, t in zip(robot.joint_names, estimate.torques) if np.isnan(t)]
+    assert unknown and len(unknown) < len(robot.joint_names)
+    for name in unknown:
+        assert task.values[f'torque {name}'] == 'not known'
+    assert task.message == 'FT sensors inform every torque that is known'
 
 
 def test_what_lasts_by_nature_is_said_once():
@@ -222,7 +294,8 @@ def test_the_dependence_is_on_the_topic_and_what_is_configured_is_logged_once(
 ):
     said, real = [], EstimatorNode.get_logger
     monkeypatch.setattr(EstimatorNode, 'get_logger', lambda node: Listened(real(node), said))
-    robot = BenchRobot(context, HUMANOID | {'autostart': True})
+    known_at_once = {'acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
+    robot = BenchRobot(context, HUMANOID | known_at_once)
     try:
         wrenches = robot.listen_to_wrenches()
         robot.listen_to_diagnostics()
