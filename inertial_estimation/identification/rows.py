@@ -23,6 +23,15 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
 from inertial_estimation.identification.friction import Coupling, JointModel
+from inertial_estimation.identification.outer_wrenches import (
+    COMPONENTS,
+    Contact,
+    Push,
+    border_sensors,
+    contact_pushes,
+    pushed,
+    sensor_pushes,
+)
 from inertial_estimation.identification.random_states import random_samples
 from inertial_estimation.identification.sparse_rows import Part, SparseRows
 from inertial_estimation.identification.unknowns import FT_OFFSET, Extra, Term, Unknowns
@@ -33,13 +42,11 @@ from inertial_estimation.model.link_motions import (
     Poses,
     link_motions,
     poses_in_parents,
-    to_axes,
 )
 from inertial_estimation.model.regressor import (
     free_sides,
     joint_axis,
     poses_in_root,
-    wrench_to_root,
 )
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
@@ -53,8 +60,7 @@ SPARE = 20
 """Random states beyond the number of unknowns."""
 FASTEST = 1e3
 """Of their joints [rad/s or m/s]; a dead zone beyond it leaves no rows."""
-COMPONENTS = tuple(term.value for term in FT_OFFSET)
-"""Kinds of the rows of a wrench [N, Nm]."""
+__all__ = ['COMPONENTS', 'Block', 'RowBuilder', 'RowChoice', 'Rows']
 
 
 class Rows(NamedTuple):
@@ -243,13 +249,15 @@ class RowBuilder:
         poses = poses_in_parents(self.robot, samples.positions)
         motions = link_motions(self.robot, samples, poses)
         known = self._external(external or {}, n)
+        readings = samples.ft_readings
+        if self._calibration is not None:
+            readings = self._calibration.apply(readings)
         for k, block in enumerate(self.blocks):
             placed = poses_in_root(self.robot, block.submodel, poses)
-            pushes = self._border(block.submodel, samples, poses, placed)
-            pushes += [
-                _Push(link, wrench_to_root(_fixed_at(placed[link], L_H_C), f), None)
-                for link, L_H_C, f in known
-                if link in block.submodel.links
+            submodel = block.submodel
+            pushes = [
+                *sensor_pushes(self.robot, submodel, readings, poses, placed, self.choice.offsets),
+                *contact_pushes(submodel, known, placed),
             ]
             usable = np.ones(n, dtype=bool) if free is None else np.asarray(free[:, k], dtype=bool)
             yield block, self._of_block(block, placed, motions, samples, pushes, usable)
@@ -296,7 +304,7 @@ class RowBuilder:
         wrenches = choice.wrenches and self._ground not in submodel.links
         kinds = (*(COMPONENTS if wrenches else ()), *(f'effort {name}' for name in joints))
         if kinds:
-            borders = [robot.ft_sensors[s].name for s in _border_sensors(submodel)]
+            borders = [robot.ft_sensors[s].name for s in border_sensors(submodel)]
             extras += [
                 Extra(name, term)
                 for name in borders
@@ -306,44 +314,13 @@ class RowBuilder:
         names = tuple(robot.link_names[k] for k in submodel.links)
         return Block(submodel, Unknowns(names, tuple(extras)), kinds)
 
-    def _external(self, external: Mapping[str, Array], n: int) -> list[tuple[int, Array, Array]]:
-        """Return link, pose in it and wrench of each known contact."""
+    def _external(self, external: Mapping[str, Array], n: int) -> list[Contact]:
+        """Return each known contact."""
         found = []
         for name, wrench in external.items():
             if wrench.shape != (n, 6):
                 raise ShapeError(f"external['{name}']", (n, 6), wrench.shape)
-            found.append((*self.robot.frame(name), wrench))
-        return found
-
-    def _border(
-        self,
-        submodel: Submodel,
-        samples: SampleBatch,
-        poses: Sequence[Poses],
-        placed: Mapping[int, Poses],
-    ) -> list[_Push]:
-        """Return the wrenches on a submodel that its FT sensors read [T 4.17]."""
-        readings = samples.ft_readings
-        if self._calibration is not None:
-            readings = self._calibration.apply(readings)
-        found = []
-        for s in _border_sensors(submodel):
-            sensor = self.robot.ft_sensors[s]
-            # Child on parent, as seen from the parent's side.
-            sign = float(sensor.direction)
-            if s == submodel.root_sensor:
-                link, sign = submodel.root, -sign
-                root_H_child = placed[link]
-            else:
-                link = sensor.parent
-                root_H_child = _after(placed[link], poses[sensor.child])
-            root_H_sensor = _fixed_at(root_H_child, sensor.child_H_sensor)
-            slopes = None
-            if sensor.name in self.choice.offsets:
-                eye = np.broadcast_to(np.eye(6), (len(samples), 6, 6))
-                slopes = (sensor.name, sign * wrench_to_root(root_H_sensor, eye))
-            wrench = sign * wrench_to_root(root_H_sensor, readings[:, s])
-            found.append(_Push(link, wrench, slopes))
+            found.append(Contact(*self.robot.frame(name), wrench))
         return found
 
     def _of_block(
@@ -352,7 +329,7 @@ class RowBuilder:
         placed: Mapping[int, Poses],
         motions: Sequence[Motion],
         samples: SampleBatch,
-        pushes: Sequence[_Push],
+        pushes: Sequence[Push],
         usable: Mask,
     ) -> Iterator[tuple[str, SparseRows]]:
         """Yield the rows of one block by kind."""
@@ -365,7 +342,7 @@ class RowBuilder:
             for c, kind in enumerate(COMPONENTS):
                 axis = np.zeros((len(samples), 6))
                 axis[:, c] = 1.0
-                parts, y = _pushed(block, pushes, axis)
+                parts, y = pushed(block.unknowns, pushes, axis)
                 yield kind, SparseRows((Part(columns, wrench[c]), *parts), y, usable)
         for side in free_sides(self.robot, block.submodel, self._ground):
             name = self.robot.joint_names[side.joint]
@@ -373,7 +350,9 @@ class RowBuilder:
                 continue
             motion = self.robot.links[side.child].motion
             axis = side.sign * joint_axis(placed[side.child], motion)
-            parts, y = _pushed(block, [push for push in pushes if push.link in side.links], axis)
+            parts, y = pushed(
+                block.unknowns, [push for push in pushes if push.link in side.links], axis
+            )
             of_effort, effort, moving = self._effort(block, samples, side.joint)
             inertial = _along(axis, wrench, [links.index(k) for k in side.links])
             yield (
@@ -412,18 +391,6 @@ class RowBuilder:
         return parts, efforts, model.moving(velocities[:, joint])
 
 
-def _pushed(block: Block, pushes: Iterable[_Push], axis: Array) -> tuple[list[Part], Array]:
-    """Return what wrenches from outside add to rows along an axis, and offsets in them."""
-    parts, y = [], np.zeros(len(axis))
-    for push in pushes:
-        y += np.einsum('ni,ni->n', axis, push.wrench)
-        if push.offset is not None:
-            name, slopes = push.offset
-            columns = block.unknowns.columns(f'{name}.{part}' for part in COMPONENTS)
-            parts.append(Part(columns, np.einsum('ni,nik->kn', axis, slopes)))
-    return parts, y
-
-
 def _along(axis: Array, wrench: Array, links: Sequence[int]) -> Part:
     """Return the share of some links' wrenches along an axis."""
     n = len(axis)
@@ -432,23 +399,6 @@ def _along(axis: Array, wrench: Array, links: Sequence[int]) -> Part:
     values = np.stack([np.einsum('in,ikn->kn', transposed, chosen[:, k]) for k in links])
     columns = (10 * np.array(links)[:, None] + np.arange(10)).reshape(-1)
     return Part(columns.astype(np.intp), values.reshape(-1, n))
-
-
-class _Push(NamedTuple):
-    """A wrench on a submodel from outside."""
-
-    link: int
-    """Link that it acts on."""
-    wrench: Array
-    """Shape (n, 6), about the submodel's root in its axes [N, Nm]."""
-    offset: tuple[str, Array] | None
-    """FT sensor, and how the wrench falls with its offset, shape (n, 6, 6); None: known."""
-
-
-def _border_sensors(submodel: Submodel) -> tuple[int, ...]:
-    """Return the FT sensors at the borders of a submodel."""
-    root = () if submodel.root_sensor < 0 else (submodel.root_sensor,)
-    return (*root, *submodel.child_sensors)
 
 
 def _check_names(kind: str, names: Iterable[str], known: Collection[str]) -> None:
@@ -470,19 +420,3 @@ def _check_couplings(choice: RowChoice, blocks: Iterable[Block]) -> None:
             )
         if names.count(coupling.name) > 1:
             raise ConfigError(f'the coupling of {coupling.name} is there twice')
-
-
-def _fixed_at(pose: Poses, L_H_F: Array) -> Poses:
-    """Return where a frame fixed to a link is, from where the link is."""
-    return Poses(
-        pose.rotations @ L_H_F[:3, :3],
-        pose.origins + to_axes(pose.rotations, np.broadcast_to(L_H_F[:3, 3], pose.origins.shape)),
-    )
-
-
-def _after(pose: Poses, further: Poses) -> Poses:
-    """Return the composition of two poses."""
-    return Poses(
-        pose.rotations @ further.rotations,
-        pose.origins + to_axes(pose.rotations, further.origins),
-    )
