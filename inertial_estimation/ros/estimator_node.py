@@ -156,6 +156,13 @@ class EstimatorNode(LifecycleNode):
         elif self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self._to_start = False
             self.trigger_activate()
+        else:
+            name = self.get_fully_qualified_name()
+            self.get_logger().error(
+                f'{name} stays unconfigured: correct its parameters and start it again, or set '
+                f"them with 'ros2 param set {name} <parameter> <value>', then call 'ros2 lifecycle "
+                f"set {name} configure' and '... activate'"
+            )
 
     def _find_urdf(self) -> str:
         """Return the robot description from parameter, file or topic, in that order."""

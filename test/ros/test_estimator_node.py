@@ -403,6 +403,25 @@ def test_a_robot_that_does_not_fit_leaves_the_node_unconfigured(bench):
     assert robot.estimator.trigger_configure() == SUCCESS
 
 
+def test_a_node_that_cannot_start_says_how_to_go_on(bench, monkeypatch, rng):
+    said = []
+    monkeypatch.setattr(
+        EstimatorNode,
+        'get_logger',
+        lambda node, real=EstimatorNode.get_logger: Listened(real(node), said),
+    )
+    robot = bench(external_torque_base='base')
+    estimator = robot.estimator
+    assert "no frame is named 'base'" in said[0]
+    assert said[1].startswith('/wrench_estimator stays unconfigured: ')
+    assert "call 'ros2 lifecycle set /wrench_estimator configure'" in said[1]
+    estimator.set_parameters([Parameter('external_torque_base', value='root')])
+    assert estimator.trigger_configure() == estimator.trigger_activate() == SUCCESS
+    wrenches = robot.listen_to_wrenches()
+    robot.send_all(START_NS, rng)
+    robot.wait_for_stamp(wrenches, START_NS)
+
+
 def test_groups_that_a_command_line_leaves_behind_are_named_and_not_used(bench, monkeypatch):
     said = []
     monkeypatch.setattr(
