@@ -112,7 +112,7 @@ def test_a_wrong_description_is_put_right(files, capsys):
     assert run(folder, '--weight', '1e-6', '--validate', folder / 'other.npz', *out) == 0
     shown = capsys.readouterr().out
     assert 'effort elbow' in shown
-    found = json.loads((folder / 'out.json').read_text())
+    found = json.loads((folder / 'out.json').read_text(), parse_constant=pytest.fail)
     assert found['consistent']
     base, tool = found['submodels']
     for rows in (base['rows'], tool['rows']):
@@ -191,6 +191,19 @@ def test_friction_is_written_for_other_programs(files):
     found = yaml.safe_load((folder / 'out.yaml').read_text())
     assert found['elbow']['viscous']['value'] == pytest.approx(VISCOUS, rel=0.03)
     assert 0 < found['elbow']['viscous']['deviation'] < 0.1 * VISCOUS
+
+
+def test_an_offset_that_two_submodels_know_is_the_surer_one(files):
+    folder, _ = files
+    (folder / 'logs.yaml').write_text(SETTINGS.replace('rows: {', 'rows: {offsets: all, '))
+    assert run(folder, '--out-yaml', folder / 'o.yaml', '--json', folder / 'o.json') == 0
+    found = yaml.safe_load((folder / 'o.yaml').read_text())['wrist_sensor']
+    both = json.loads((folder / 'o.json').read_text())['submodels']
+    for term, one in found.items():
+        name = f'wrist_sensor.{term}'
+        sure = min(block['deviations'][name] or np.inf for block in both)
+        assert (one['deviation'] or np.inf) == sure
+        assert one['value'] in [block['extras'][name] for block in both]
 
 
 def test_bounds_are_kept_by_methods_that_do(files, capsys):

@@ -1,20 +1,16 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an identification found, for people and for machines."""
+"""What an identification found, for people."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.determined import Determined
-from inertial_estimation.identification.evidence import Evidence
-from inertial_estimation.identification.fit import BlockFit
-from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.logs.identify import IdentifyReport, LogPart
+from inertial_estimation.logs.identify_figures import extra_values, residuals, unseen_evidence
 from inertial_estimation.table import Table
 
 Array = NDArray[np.float64]
@@ -41,120 +37,6 @@ def identify_tables(report: IdentifyReport) -> Iterator[Table]:
     extras = _extras(report)
     if extras.rows:
         yield extras
-
-
-def identify_dict(report: IdentifyReport) -> dict[str, Any]:
-    """
-    Return all of it for a machine.
-
-    Parameters
-    ----------
-    report : IdentifyReport
-        What was found.
-
-    Returns
-    -------
-    dict
-
-    """
-    validation = _validation(report)
-    return {
-        'method': report.method,
-        'consistent': report.fit.consistent,
-        'widened': list(report.fit.widened),
-        'warnings': list(report.warnings),
-        'logs': [vars(part) for part in report.logs],
-        'validation_logs': [vars(part) for part in report.validation_logs],
-        'submodels': [
-            _block_dict(block, report.determined[block.name], validation.get(block.name))
-            for block in report.fit.blocks
-        ],
-        'links': {
-            name: dict(zip(INERTIAL, row.tolist(), strict=True))
-            for name, row in zip(report.fit.robot.link_names, report.fit.parameters, strict=True)
-        },
-    }
-
-
-def extras_yaml(report: IdentifyReport) -> str:
-    """
-    Return friction, drives and offsets as YAML.
-
-    Parameters
-    ----------
-    report : IdentifyReport
-        What was found.
-
-    Returns
-    -------
-    str
-        By joint or sensor and term: value and standard deviation, in SI; null where rows do not
-        determine it.
-
-    """
-    import yaml
-
-    found: dict[str, dict[str, Any]] = {}
-    for block in report.fit.blocks:
-        n = block.answer.unknowns.n_inertial
-        values, spread = block.answer.x[n:].tolist(), block.answer.deviations[n:].tolist()
-        for extra, value, deviation in zip(
-            block.answer.unknowns.extras, values, spread, strict=True
-        ):
-            found.setdefault(extra.of, {})[extra.term.value] = {
-                'value': value,
-                'deviation': deviation if np.isfinite(deviation) else None,
-            }
-    return str(yaml.safe_dump(found, sort_keys=False))
-
-
-def _block_dict(block: BlockFit, told: Determined, validation: Evidence | None) -> dict[str, Any]:
-    """Return one submodel for a machine."""
-    answer = block.answer
-    return {
-        'name': block.name,
-        'rank': answer.rank,
-        'unknowns': len(answer.unknowns),
-        'combinations': told.possible,
-        'determined': told.reached,
-        'not_determined': list(told.missing),
-        'grade': answer.grade.value,
-        'optimality': answer.optimality,
-        'iterations': answer.iterations,
-        'solve_time': answer.solve_time,
-        'noise': block.noise.deviations,
-        'left_out': dict(block.evidence.left_out),
-        'rows': {
-            kind: {
-                'signal': signal,
-                'before': before,
-                'fit': fitted,
-                'validation': predicted,
-            }
-            for kind, signal, before, fitted, predicted in _residuals(block, validation)
-        },
-        'notes': list(answer.notes),
-        'margins': dict(zip(answer.unknowns.links, answer.margins.tolist(), strict=True)),
-        'extras': answer.extras,
-        'deviations': dict(zip(answer.unknowns.names, answer.deviations.tolist(), strict=True)),
-    }
-
-
-def _validation(report: IdentifyReport) -> dict[str, Evidence]:
-    """Return the evidence that was not fitted by submodel."""
-    return {one.block.submodel.name: one for one in report.validation}
-
-
-def _residuals(
-    block: BlockFit, validation: Evidence | None
-) -> Iterator[tuple[str, float, float, float, float]]:
-    """Yield kind, signal, residual before, after, and of the validation; root mean squares."""
-    evidence = block.evidence
-    signals = evidence.signals()
-    before, after = evidence.residuals(block.before), evidence.residuals(block.answer.x)
-    other = validation.residuals(block.answer.x) if validation is not None else {}
-    for kind in evidence.kinds:
-        yield kind, signals[kind], before[kind], after[kind], other.get(kind, np.nan)
 
 
 def _logs(report: IdentifyReport) -> Table:
@@ -193,7 +75,7 @@ def _submodels(report: IdentifyReport) -> Table:
 
 def _fit(report: IdentifyReport) -> Table:
     """Return the residual of each kind of row."""
-    validation = _validation(report)
+    validation = unseen_evidence(report)
     rows = tuple(
         (
             block.name,
@@ -201,17 +83,24 @@ def _fit(report: IdentifyReport) -> Table:
             f'{signal:.3g}',
             f'{before:.3g}',
             f'{fitted:.3g}',
-            f'{100 * fitted / signal:.2f}' if signal else '',
+            _percent(fitted, signal),
             '' if np.isnan(predicted) else f'{predicted:.3g}',
+            _percent(predicted, unseen),
         )
         for block in report.fit.blocks
-        for kind, signal, before, fitted, predicted in _residuals(
+        for kind, signal, before, fitted, unseen, predicted in residuals(
             block, validation.get(block.name)
         )
         if not np.isnan(signal)
     )
-    columns = ('submodel', 'row', 'signal', 'with prior', 'fit', 'fit [%]', 'validation')
+    columns = ('submodel', 'row', 'signal', 'with prior', 'fit', 'fit [%]', 'validation',
+               'validation [%]')  # fmt: skip
     return Table('Root mean squares [N, Nm]', columns, rows)
+
+
+def _percent(residual: float, signal: float) -> str:
+    """Return a residual over what was measured, empty where that is nothing."""
+    return f'{100 * residual / signal:.2f}' if signal > 0 and np.isfinite(residual) else ''
 
 
 def _links(report: IdentifyReport) -> Table:
@@ -236,13 +125,9 @@ def _center(parameters: Array) -> str:
 
 def _extras(report: IdentifyReport) -> Table:
     """Return friction and the like."""
-    rows = []
-    for block in report.fit.blocks:
-        n = block.answer.unknowns.n_inertial
-        values, spread = block.answer.x[n:], block.answer.deviations[n:]
-        for extra, value, deviation in zip(
-            block.answer.unknowns.extras, values, spread, strict=True
-        ):
-            rows.append((extra.of, extra.term.value, f'{value:.4g}', f'{deviation:.2g}'))
-    columns = ('of', 'what', 'value', 'deviation')
+    rows = [
+        (name, extra.of, extra.term.value, f'{value:.4g}', f'{deviation:.2g}')
+        for name, extra, value, deviation in extra_values(report)
+    ]
+    columns = ('submodel', 'of', 'what', 'value', 'deviation')
     return Table('Friction, drives, offsets', columns, tuple(rows))

@@ -79,12 +79,9 @@ def _run(chosen: argparse.Namespace) -> int:
     """Identify a robot."""
     from inertial_estimation.identification.solvers import SOLVERS
     from inertial_estimation.logs.identify import identify
+    from inertial_estimation.logs.identify_exports import extras_yaml, identify_dict
     from inertial_estimation.logs.identify_settings import IdentifySettings
-    from inertial_estimation.logs.identify_tables import (
-        extras_yaml,
-        identify_dict,
-        identify_tables,
-    )
+    from inertial_estimation.logs.identify_tables import identify_tables
     from inertial_estimation.model.urdf_export import export_urdf
     from inertial_estimation.output import write_whole
 

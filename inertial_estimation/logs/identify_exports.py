@@ -1,0 +1,127 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an identification found, for machines: JSON, and YAML of friction and offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from inertial_estimation.identification.determined import Determined
+from inertial_estimation.identification.evidence import Evidence
+from inertial_estimation.identification.fit import BlockFit
+from inertial_estimation.identification.unknowns import INERTIAL
+from inertial_estimation.logs.identify import IdentifyReport
+from inertial_estimation.logs.identify_figures import extra_values, residuals, unseen_evidence
+
+
+def identify_dict(report: IdentifyReport) -> dict[str, Any]:
+    """
+    Return all of it for a machine.
+
+    Parameters
+    ----------
+    report : IdentifyReport
+        What was found.
+
+    Returns
+    -------
+    dict
+
+    """
+    validation = unseen_evidence(report)
+    found = {
+        'method': report.method,
+        'consistent': report.fit.consistent,
+        'widened': list(report.fit.widened),
+        'warnings': list(report.warnings),
+        'logs': [vars(part) for part in report.logs],
+        'validation_logs': [vars(part) for part in report.validation_logs],
+        'submodels': [
+            _block_dict(block, report.determined[block.name], validation.get(block.name))
+            for block in report.fit.blocks
+        ],
+        'links': {
+            name: dict(zip(INERTIAL, row.tolist(), strict=True))
+            for name, row in zip(report.fit.robot.link_names, report.fit.parameters, strict=True)
+        },
+    }
+    return dict(_plain(found))
+
+
+def extras_yaml(report: IdentifyReport) -> str:
+    """
+    Return friction, drives and offsets as YAML.
+
+    Parameters
+    ----------
+    report : IdentifyReport
+        What was found.
+
+    Returns
+    -------
+    str
+        By joint or sensor and term: value and standard deviation, in SI; null where rows do not
+        determine it. Of an FT sensor between two submodels, what the surer one says.
+
+    """
+    import yaml
+
+    found: dict[str, dict[str, Any]] = {}
+    for _, extra, value, deviation in extra_values(report):
+        terms = found.setdefault(extra.of, {})
+        spread = deviation if np.isfinite(deviation) else None
+        other = terms.get(extra.term.value)
+        # An FT sensor is at the border of two submodels; the surer one is believed.
+        if other is None or _spread(spread) < _spread(other['deviation']):
+            terms[extra.term.value] = {'value': value, 'deviation': spread}
+    return str(yaml.safe_dump(found, sort_keys=False))
+
+
+def _block_dict(block: BlockFit, told: Determined, validation: Evidence | None) -> dict[str, Any]:
+    """Return one submodel for a machine."""
+    answer = block.answer
+    return {
+        'name': block.name,
+        'rank': answer.rank,
+        'unknowns': len(answer.unknowns),
+        'combinations': told.possible,
+        'determined': told.reached,
+        'not_determined': list(told.missing),
+        'grade': answer.grade.value,
+        'optimality': answer.optimality,
+        'iterations': answer.iterations,
+        'solve_time': answer.solve_time,
+        'noise': block.noise.deviations,
+        'left_out': dict(block.evidence.left_out),
+        'rows': {
+            kind: {
+                'signal': signal,
+                'before': before,
+                'fit': fitted,
+                'validation_signal': unseen,
+                'validation': predicted,
+            }
+            for kind, signal, before, fitted, unseen, predicted in residuals(block, validation)
+        },
+        'notes': list(answer.notes),
+        'margins': dict(zip(answer.unknowns.links, answer.margins.tolist(), strict=True)),
+        'extras': answer.extras,
+        'deviations': dict(zip(answer.unknowns.names, answer.deviations.tolist(), strict=True)),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with nothing in place of NaN and infinity, which JSON does not have."""
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _spread(deviation: float | None) -> float:
+    """Return a standard deviation that is infinite where there is none."""
+    return np.inf if deviation is None else deviation

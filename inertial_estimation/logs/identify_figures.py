@@ -1,0 +1,87 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Figures of an identification that tables and files share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from inertial_estimation.identification.evidence import Evidence
+from inertial_estimation.identification.fit import BlockFit
+from inertial_estimation.identification.unknowns import Extra
+from inertial_estimation.logs.identify import IdentifyReport
+
+
+def extra_values(report: IdentifyReport) -> Iterator[tuple[str, Extra, float, float]]:
+    """
+    Yield friction and the like.
+
+    Parameters
+    ----------
+    report : IdentifyReport
+        What was found.
+
+    Yields
+    ------
+    tuple of str, Extra, float and float
+        Submodel, unknown, value and standard deviation.
+
+    """
+    for block in report.fit.blocks:
+        unknowns = block.answer.unknowns
+        n = unknowns.n_inertial
+        values, spread = block.answer.x[n:].tolist(), block.answer.deviations[n:].tolist()
+        for extra, value, deviation in zip(unknowns.extras, values, spread, strict=True):
+            yield block.name, extra, value, deviation
+
+
+def unseen_evidence(report: IdentifyReport) -> dict[str, Evidence]:
+    """
+    Return the evidence that was not fitted.
+
+    Parameters
+    ----------
+    report : IdentifyReport
+        What was found.
+
+    Returns
+    -------
+    dict of str to Evidence
+        By submodel.
+
+    """
+    return {one.block.submodel.name: one for one in report.validation}
+
+
+def residuals(
+    block: BlockFit, validation: Evidence | None
+) -> Iterator[tuple[str, float, float, float, float, float]]:
+    """
+    Yield root mean squares of each kind of row.
+
+    Parameters
+    ----------
+    block : BlockFit
+        A submodel.
+    validation : Evidence or None
+        Of it, not fitted.
+
+    Yields
+    ------
+    tuple
+        Kind, signal, residual before and after; signal and residual of the validation: NaN
+        where there are no rows.
+
+    """
+    evidence = block.evidence
+    signals = evidence.signals()
+    before, after = evidence.residuals(block.before), evidence.residuals(block.answer.x)
+    other = {} if validation is None else validation.residuals(block.answer.x)
+    unseen = {} if validation is None else validation.signals()
+    for kind in evidence.kinds:
+        yield (
+            kind, signals[kind], before[kind], after[kind], unseen.get(kind, np.nan),
+            other.get(kind, np.nan),
+        )  # fmt: skip
