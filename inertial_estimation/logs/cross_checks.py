@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from inertial_estimation.logs.attitude_checks import attitude_reports
 from inertial_estimation.logs.check_figures import CrossChecks
 from inertial_estimation.logs.groundwork import situation_reports
 from inertial_estimation.logs.momentum import momentum_figures
@@ -42,7 +43,7 @@ def cross_checks(replay: Replay, judged: Mask) -> CrossChecks:
         motions=motion_reports(replay.settings, estimator),
         situations=reports,
         situations_left_out=len(situations) - len(reports),
-        sensor_residuals=residuals,
+        sensor_residuals=(*residuals, *attitude_reports(replay, judged)),
         residual_instants=n_instants,
         through=through_reports(replay, live),
         net=net_reports(replay),

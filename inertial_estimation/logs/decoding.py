@@ -23,6 +23,8 @@ from inertial_estimation.messages import (
     ImuReading,
     JointReading,
     JointStateDecoder,
+    OrientationDecoder,
+    OrientationReading,
     PointDecoder,
     PointReading,
     WrenchDecoder,
@@ -82,7 +84,7 @@ class TopicReader(Generic[Reading]):
 
         Returns
         -------
-        JointReading, WrenchReading, ImuReading or PointReading
+        JointReading, WrenchReading, ImuReading, OrientationReading or PointReading
 
         Raises
         ------
@@ -135,6 +137,18 @@ def imu_reader() -> TopicReader[ImuReading]:
     return TopicReader(IMU, ImuDecoder().decode, _imu_reading)
 
 
+def orientation_reader() -> TopicReader[OrientationReading]:
+    """
+    Return a reader of the orientation in sensor_msgs/Imu.
+
+    Returns
+    -------
+    TopicReader
+
+    """
+    return TopicReader(IMU, OrientationDecoder().decode, _orientation_reading)
+
+
 def point_reader() -> TopicReader[PointReading]:
     """
     Return a reader of geometry_msgs/PointStamped.
@@ -178,6 +192,13 @@ def _imu_reading(message: Any) -> ImuReading:
             _vector(message.linear_acceleration),
         ),
     )
+
+
+def _orientation_reading(message: Any) -> OrientationReading:
+    q, covariance = message.orientation, np.asarray(message.orientation_covariance)
+    quaternion = np.array([q.x, q.y, q.z, q.w])
+    absent = covariance[0] == -1.0 or not quaternion.any()
+    return OrientationReading(_stamp(message), absent_if(absent, quaternion), covariance[::4])
 
 
 def _stamp(message: Any) -> int:

@@ -23,6 +23,7 @@ from inertial_estimation.estimation.touch_rhythm import TouchRhythm
 from inertial_estimation.logs.assumed import AssumedWatch, ReportedJoint
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.feed import Feed, resolve
+from inertial_estimation.logs.orientations import Orientations, OrientationTaps
 from inertial_estimation.logs.touches import Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, Sample, SampleBatch
@@ -86,6 +87,8 @@ class Recording:
     """What was felt at each of them; None: the bag does not say."""
     rates: StreamRates | None = None
     """Of its streams, all in all; None: not known."""
+    orientations: Orientations | None = None
+    """What IMUs report of their orientation, for checks; None: nothing."""
 
     @property
     def times(self) -> Array:
@@ -205,6 +208,7 @@ def read_samples(
         feed.add_contacts(resolve(CONTACTS), gathering.touch)
         for index, topic in enumerate(settings.joint_topics):
             feed.add_joints(resolve(topic), index, gathering.push_joints, gathering.keep)
+        gathering.orientations.listen(feed.handlers)
         total = feed.n_messages
         for k, message in enumerate(reader.messages(feed.handlers)):
             feed.handlers[message.topic](message.data)
@@ -229,6 +233,7 @@ class _Gathering:
         self._felt: list[tuple[Contact, ...]] = []
         self._watch = AssumedWatch(settings)
         self._rhythm = TouchRhythm(settings.contact_timeout)
+        self.orientations = OrientationTaps(robot, settings)
 
     def push_joints(
         self, source: int, stamp_ns: int, names: tuple[str, ...], positions: Array, *rates: Array
@@ -259,4 +264,5 @@ class _Gathering:
             self._watch.found,
             Touches.of(self._felt, problems, self._rhythm.ever_slow),
             self.assembler.rates(),
+            self.orientations.found(),
         )

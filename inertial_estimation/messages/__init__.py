@@ -15,6 +15,7 @@ and afterwards only compares, with the padding masked out: it is uninitialised m
 from inertial_estimation.messages.decoders import (
     ImuDecoder,
     JointStateDecoder,
+    OrientationDecoder,
     PointDecoder,
     WrenchDecoder,
 )
@@ -27,6 +28,7 @@ from inertial_estimation.messages.names import topic_names
 from inertial_estimation.messages.readings import (
     ImuReading,
     JointReading,
+    OrientationReading,
     PointReading,
     WrenchReading,
     absent_if,
@@ -38,6 +40,8 @@ __all__ = [
     'JointEffortEncoder',
     'JointReading',
     'JointStateDecoder',
+    'OrientationDecoder',
+    'OrientationReading',
     'PointDecoder',
     'PointReading',
     'WrenchDecoder',

@@ -21,6 +21,7 @@ from inertial_estimation.messages.layout import (
 from inertial_estimation.messages.readings import (
     ImuReading,
     JointReading,
+    OrientationReading,
     PointReading,
     WrenchReading,
     absent_if,
@@ -192,7 +193,7 @@ class PointDecoder(_FixedSizeDecoder):
 
 
 class ImuDecoder(_FixedSizeDecoder):
-    """Decode sensor_msgs/Imu; orientation and covariances are not returned."""
+    """Decode sensor_msgs/Imu; `OrientationDecoder` returns its orientation."""
 
     _ANGULAR_VELOCITY = slice(13, 16)
     _ANGULAR_VELOCITY_COVARIANCE = 16
@@ -228,4 +229,36 @@ class ImuDecoder(_FixedSizeDecoder):
             absent_if(no_turn, values[13:16]),
             absent_if(no_shift, values[25:28]),
             no_turn and no_shift,
+        )
+
+
+class OrientationDecoder(_FixedSizeDecoder):
+    """Decode the orientation of sensor_msgs/Imu, which the estimator has no use for."""
+
+    def __init__(self) -> None:
+        super().__init__(37)
+
+    def decode(self, data: bytes) -> OrientationReading | None:
+        """
+        Return what the message says, or None if it is not plain little-endian CDR.
+
+        Parameters
+        ----------
+        data : bytes
+            A serialized message, encapsulation header included.
+
+        Returns
+        -------
+        OrientationReading or None
+            Its arrays are read-only views into ``data``.
+
+        """
+        if not self._find(data):
+            return None
+        second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
+        values = np.frombuffer(data, FLOAT, 13, self._start)
+        quaternion, covariance = values[:4], values[4:]
+        absent = covariance[0] == -1.0 or not quaternion.any()
+        return OrientationReading(
+            second * NANOSECONDS + nanosecond, absent_if(absent, quaternion), covariance[::4]
         )

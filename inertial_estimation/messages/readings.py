@@ -53,6 +53,21 @@ class ImuReading(NamedTuple):
     """Whether both covariances begin with -1: by its own word it measures nothing."""
 
 
+class OrientationReading(NamedTuple):
+    """What one Imu message says of its orientation."""
+
+    stamp_ns: int
+    """Stamp of the header [ns]."""
+    quaternion: Array
+    """
+    Orientation of the IMU in its reference frame, shape (4,), x y z w.
+
+    NaN where covariance[0] is -1 (REP 145: not measured), or all four are zero.
+    """
+    variances: Array
+    """Diagonal of its covariance, shape (3,) [rad^2]; zero: not stated."""
+
+
 class PointReading(NamedTuple):
     """What one PointStamped message says."""
 
