@@ -21,6 +21,7 @@ from std_srvs.srv import Trigger
 from inertial_estimation.config.settings import NODE_NAME, EstimatorSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.ros.empty_lists import empty_lists
 from inertial_estimation.ros.executors import spin, take_priority
 from inertial_estimation.ros.parameters import Parameters
 from inertial_estimation.ros.pipeline import Pipeline
@@ -160,8 +161,8 @@ class EstimatorNode(LifecycleNode):
             name = self.get_fully_qualified_name()
             self.get_logger().error(
                 f'{name} stays unconfigured: correct its parameters and start it again, or set '
-                f"them with 'ros2 param set {name} <parameter> <value>', then call 'ros2 lifecycle "
-                f"set {name} configure' and '... activate'"
+                f"them with 'ros2 param set {name} <parameter> <value>', then call 'ros2 "
+                f"lifecycle set {name} configure' and '... activate'"
             )
 
     def _find_urdf(self) -> str:
@@ -251,7 +252,7 @@ def main(args: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             init(args, NODE_NAME)
-            node = EstimatorNode()
+            node = EstimatorNode(parameter_overrides=empty_lists(args, NODE_NAME))
         except (InertialEstimationError, ParameterException) as error:
             get_logger(NODE_NAME).fatal(str(error))
             rclpy.try_shutdown()

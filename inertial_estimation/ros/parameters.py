@@ -189,13 +189,29 @@ def _declare(node: Node, name: str, item, value) -> None:
     node.set_parameters([Parameter(name, ARRAY_TYPES[item.kind], [])])
 
 
-def _given(name: str, value):
-    """Return an override; the parser of ROS reads an empty list as no value at all."""
+def list_setting(name: str):
+    """
+    Return the setting of a parameter that holds a list.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter, with its group.
+
+    Returns
+    -------
+    Setting or None
+        None: it holds no list, or there is none of that name.
+
+    """
     groups = {item.name: item for group in GROUPS.values() for item in settings_of(group)}
     item = _TOP.get(name) or groups.get(name.split('.')[-1])
-    if value is None and item is not None and item.is_list:
-        return []
-    return _plain(value)
+    return item if item is not None and item.is_list else None
+
+
+def _given(name: str, value):
+    """Return an override; the parser of ROS reads an empty list as no value at all."""
+    return [] if value is None and list_setting(name) is not None else _plain(value)
 
 
 def _plain(value):

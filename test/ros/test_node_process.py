@@ -23,7 +23,9 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from sensor_msgs.msg import JointState, MultiDOFJointState
 
+from inertial_estimation.config.settings import NODE_NAME
 from inertial_estimation.ros.conversions import ns_to_stamp, stamp_to_ns
+from inertial_estimation.ros.empty_lists import empty_lists
 
 ANSWER = 2.0
 """How long the answer of a service is waited for [s]."""
@@ -155,6 +157,47 @@ def test_a_parameter_file_that_is_none_is_named(tmp_path, content):
 @pytest.mark.parametrize('argument', ['-p use_sim_time:=maybe', '-r a:=b:=c', '--nonsense'])
 def test_other_mistakes_of_the_command_line_take_one_line(argument):
     assert argument.split(':=')[0].split()[-1] in run_with(*argument.split())
+
+
+def said_of(*ros_args):
+    """Return the lists that a command line empties, as the node would."""
+    return {p.name: p.value for p in empty_lists(['node', '--ros-args', *ros_args], NODE_NAME)}
+
+
+def test_an_empty_list_is_the_last_word_where_it_stands_last(tmp_path):
+    full, empty = tmp_path / 'full.yaml', tmp_path / 'empty.yaml'
+    full.write_text('/**: {ros__parameters: {imus: [chest], ft: {leg: {offset: [1.0]}}}}')
+    empty.write_text(
+        f'{NODE_NAME}: {{ros__parameters: {{imus: [], ft: {{leg: {{offset: []}}}}}}}}'
+    )
+    both = {'imus': [], 'ft.leg.offset': []}
+    files = '--params-file', str(full), '--params-file', str(empty)
+    assert said_of(*files) == both
+    assert said_of(*files, '-p', 'imus:=[chest]') == {'ft.leg.offset': []}
+    assert said_of(*files[2:], *files[:2]) == {}
+    assert said_of('--params-file', str(full), '-p', 'imus:=[ ]') == {'imus': []}
+    assert said_of('-p', f'{NODE_NAME}:imus:=[]', '-p', 'other:contacts:=[]') == {'imus': []}
+    assert said_of(*files, '-r', '__node:=another') == {}
+    # What is no list, and what is not for ROS, is not its business.
+    assert said_of('-p', 'gravity_:=[]', '-p', 'fixed_link:=[]', '--', '-p', 'imus:=[]') == {}
+
+
+def test_an_empty_list_on_top_of_a_file_empties_the_list(tmp_path):
+    path = tmp_path / 'parameters.yaml'
+    yaml = pytest.importorskip('yaml', reason='needs PyYAML')
+    path.write_text(yaml.safe_dump({'/**': {'ros__parameters': HUMANOID}}))
+    command = [sys.executable, '-c', MAIN, '--ros-args', '--params-file', str(path)]
+    process = subprocess.Popen(
+        [*command, '-p', 'imus:=[]'], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        said = ''
+        while 'stays unconfigured' not in said and (line := process.stderr.readline()):
+            said += line
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=TIMEOUT)
+    assert 'nothing tells how robot' in said
 
 
 def test_a_refused_priority_is_a_warning(start, node):
