@@ -8,7 +8,12 @@ from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.diagnostics import Task
 from inertial_estimation.ros.inputs import Inputs
-from inertial_estimation.ros.source_tasks import contacts_task, joints_task, sensor_task
+from inertial_estimation.ros.source_tasks import (
+    clock_task,
+    contacts_task,
+    joints_task,
+    sensor_task,
+)
 from inertial_estimation.ros.sources import Source
 from inertial_estimation.sample import Sample, SensorState
 from inertial_estimation.streams.stream import AssemblerStatistics, StreamStatistics
@@ -60,7 +65,7 @@ class SourceReports:
 
     def tasks(self, statistics: AssemblerStatistics, sample: Sample | None) -> list[Task]:
         """
-        Return the state of each topic.
+        Return the state of the clock and of each topic.
 
         Parameters
         ----------
@@ -75,7 +80,7 @@ class SourceReports:
 
         """
         states = self._states(sample)
-        tasks = []
+        tasks = [clock_task(self._inputs.sources)]
         for source in self._inputs.sources:
             problems = self._watch.new_problems(source)
             if source.kind == 'contacts':

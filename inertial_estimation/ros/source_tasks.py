@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tasks of the diagnostics about what is subscribed to: sensors, joint states, touches."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def sensor_task(
         cause += problems
     elif new_problems:
         level, message = WARN, next(iter(new_problems))
-    elif source.skew is not None and abs(source.skew) > SKEW_LIMIT:
+    elif is_skewed(source):
         level, message, cause = WARN, _skew_message(source), f'skew on {source.topic}'
     values = _stream(source, statistics, rate)
     return Task(f'{source.kind} {source.name}', level, message, values, cause)
@@ -115,7 +115,7 @@ def joints_task(
         level, message = WARN, next(iter(new_problems))
     elif lacks := [part.filter_lack for part in parts.values() if part.filter_lack]:
         level, message, cause = WARN, f'no derivatives: {lacks[0]}', 'no derivatives'
-    elif source.skew is not None and abs(source.skew) > SKEW_LIMIT:
+    elif is_skewed(source):
         level, message, cause = WARN, _skew_message(source), f'skew on {source.topic}'
     values: dict[str, object] = {}
     for name, statistics in parts.items():
@@ -159,7 +159,7 @@ def contacts_task(
     elif slow:
         level, message = WARN, _slow_message(slow, timeout)
         cause = f'slower than contact_timeout: {" ".join(sender.frame for sender in slow)}'
-    elif source.skew is not None and abs(source.skew) > SKEW_LIMIT:
+    elif is_skewed(source):
         level, message = WARN, _skew_message(source)
     values = {
         'topic': source.topic,
@@ -171,6 +171,59 @@ def contacts_task(
         **{f'problem: {text}': count for text, count in source.problems.items()},
     }
     return Task('contacts', level, message, values, cause)
+
+
+def clock_task(sources: Iterable[Source]) -> Task:
+    """
+    Return whether the clock of the node fits the stamps; mark sources that are off by as much.
+
+    Parameters
+    ----------
+    sources : iterable of Source
+        All of them; if all whose skew is known share one, theirs is no fault of a sender.
+
+    Returns
+    -------
+    Task
+
+    """
+    sources = list(sources)
+    skews = [source.skew for source in sources if source.skew is not None]
+    shared = (
+        len(skews) > 1
+        and min(map(abs, skews)) > SKEW_LIMIT
+        and max(skews) - min(skews) <= SKEW_LIMIT
+    )
+    for source in sources:
+        source.shares_skew = shared
+    if not skews:
+        return Task('clock', OK, 'not compared with stamps yet', {})
+    skew = sum(skews) / len(skews)
+    values = {'mean skew [ms]': milliseconds(skew)}
+    if not shared:
+        return Task('clock', OK, 'not off from all stamps alike', values)
+    message = (
+        f'all stamps are {_off(skew)}: if a bag is played or the robot is simulated, set '
+        'use_sim_time: true and have /clock published (ros2 bag play --clock)'
+    )
+    return Task('clock', WARN, message, values, 'all stamps are off')
+
+
+def is_skewed(source: Source) -> bool:
+    """
+    Tell whether the stamps of a source alone are off.
+
+    Parameters
+    ----------
+    source : Source
+        With its skew, and whether all others share it.
+
+    Returns
+    -------
+    bool
+
+    """
+    return not source.shares_skew and source.skew is not None and abs(source.skew) > SKEW_LIMIT
 
 
 def _stream(source: Source, statistics: StreamStatistics, rate: float) -> dict[str, object]:
@@ -216,5 +269,10 @@ def _slow_message(slow: Sequence[SlowSender], timeout: float) -> str:
 
 def _skew_message(source: Source) -> str:
     """Say that a clock is wrong, whose, and how much."""
-    behind = 'behind' if source.skew > 0.0 else 'ahead of'
-    return f'stamps on {source.topic} are {abs(source.skew):.1f} s {behind} the clock of the node'
+    return f'stamps on {source.topic} are {_off(source.skew)}'
+
+
+def _off(skew: float) -> str:
+    """Say how far stamps are from the clock of the node."""
+    behind = 'behind' if skew > 0.0 else 'ahead of'
+    return f'{abs(skew):.1f} s {behind} the clock of the node'

@@ -65,6 +65,8 @@ class Source:
         Clock of the node minus the stamp, when a message was read [s].
     skew_due : bool
         Asks the next message for it.
+    shares_skew : bool
+        Whether it is that of all other sources: the clock of the node is off, not theirs.
 
     """
 
@@ -78,6 +80,7 @@ class Source:
         self.index = self.fallbacks = 0
         self.skew: float | None = None
         self.skew_due = True
+        self.shares_skew = False
 
     def read(self, data: Any):
         """
