@@ -284,6 +284,35 @@ def test_a_description_that_nobody_can_mean_is_refused_by_name(files, capsys):
     assert not (folder / 'out.urdf').exists()
 
 
+def test_pushes_that_nobody_has_told_of_are_left_out(files, rng):
+    """A tenth of what is fitted is disturbed, by ten times the noise and more."""
+    folder, _ = files
+    out = folder / 'out.json'
+    for name, size in (('one', 30.0), ('two', 0.0)):
+        with np.load(folder / f'{name}.npz') as log:
+            columns = {key: log[key] for key in log}
+        t = columns['t']
+        push = np.where((t > 3.0) & (t < 4.6), size * np.sin(8.0 * t), 0.0)
+        for joint, share in (('e1', 1.0), ('e2', 1.0), ('e3', 0.0)):
+            columns[joint] = columns[joint] + share * push + rng.normal(0.0, 0.5, len(t))
+        np.savez(folder / f'{name}.npz', **columns)
+    errors = {}
+    for reject in (0, 8):
+        (folder / 'logs.yaml').write_text(
+            SETTINGS.replace('rows: {', f'rows: {{reject: {reject}, ')
+        )
+        out = folder / 'out.json'
+        assert (
+            run(folder, '--weight', '1e-6', '--validate', folder / 'other.npz', '--json', out) == 0
+        )
+        base = json.loads(out.read_text())['submodels'][0]
+        errors[reject] = base['rows']['effort shoulder']['validation']
+        if reject:
+            bad = ((t > 2.8) & (t < 4.8)).sum() / 4  # with what the filter spreads; every fourth
+            assert 0.8 * bad < base['left_out']['effort shoulder'] < 2.0 * bad
+    assert errors[8] < 0.3 * errors[0]
+
+
 def test_what_is_no_body_is_not_written(files, capsys):
     folder, _ = files
     out = folder / 'out.urdf'

@@ -77,6 +77,14 @@ def test_a_file_that_makes_no_sense_is_refused_with_its_name(tmp_path, text, sai
         read(tmp_path, text)
 
 
+@pytest.mark.parametrize('value', ['1.0', '-3', 'often', '.inf', '[5]'])
+def test_deviations_that_would_reject_all_are_refused(tmp_path, value):
+    assert read(tmp_path, LOG + 'rows: {reject: 5}\n').reject == 5.0
+    assert read(tmp_path, LOG).reject == 0.0
+    with pytest.raises(ConfigError, match='reject'):
+        _ = read(tmp_path, LOG + f'rows: {{reject: {value}}}\n').reject
+
+
 @pytest.mark.parametrize(
     ('rows', 'said'),
     [

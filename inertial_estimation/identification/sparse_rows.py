@@ -65,6 +65,26 @@ class SparseRows(NamedTuple):
             transposed = transposed[:, good]
         return transposed.T, int(len(self.y) - good.sum())
 
+    def residuals(self, x: Array) -> Array:
+        """
+        Return what unknowns leave of each row.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n_unknowns,)
+            Unknowns.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            NaN where an instant gives no row.
+
+        """
+        found = np.where(self.usable, -self.y, np.nan)
+        for part in self.parts:
+            found += x[part.columns] @ part.values
+        return found
+
     def base(self, order: Columns) -> BaseParameters:
         """
         Return what rows like these can tell: these are of random states, more than unknowns.

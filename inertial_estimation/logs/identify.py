@@ -18,8 +18,10 @@ from inertial_estimation.identification.determined import Determined, determined
 from inertial_estimation.identification.evidence import Evidence, gather
 from inertial_estimation.identification.fit import RobotFit, fit
 from inertial_estimation.identification.preparation import Prepared, folded_back, prepare
+from inertial_estimation.identification.reweighting import spread
 from inertial_estimation.identification.rows import RowBuilder
 from inertial_estimation.identification.solvers import SOLVERS
+from inertial_estimation.identification.suspects import Presumed, residuals_of, suspects
 from inertial_estimation.logs.excitation_check import Reach, excitation_warnings, require_motion
 from inertial_estimation.logs.freedom import free_submodels
 from inertial_estimation.logs.identify_bounds import read_bounds
@@ -30,6 +32,12 @@ from inertial_estimation.logs.stretch import Stretch
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
+
+
+ROUNDS = 5
+"""How often rows that stick out are looked for: without them the fit is better, and tells more."""
+INSTANTS_TOLD = 3000
+"""Of each log, from which the noise is told where some rows are disturbed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +136,13 @@ def identify(
     bases = tellable(builder)
     require_motion(robot, seen.reach, seen.evidence, bases)
     found = fit(robot, seen.evidence, method, options, bounds)
+    for _ in range(ROUNDS if settings.reject else 0):
+        before = seen
+        presumed = _presumed(found, fitted, reader, builder, settings)
+        seen = reduce_logs(fitted, reader, builder, settings, progress, presumed)
+        found = fit(robot, seen.evidence, method, options, bounds)
+        if [one.left_out for one in seen.evidence] == [one.left_out for one in before.evidence]:
+            break
     by_name = dict(zip([block.submodel.name for block in builder.blocks], bases, strict=True))
     told = {
         block.name: determined(block.evidence.block, by_name[block.name], block.noise.information)
@@ -139,6 +154,11 @@ def identify(
             f'links raised to the second moments of a small ball, for the prior to be a body: '
             f'{", ".join(found.widened)}'
         )
+    for block in found.blocks:
+        warnings += [f'{block.name}: {note}' for note in block.answer.notes]
+        bad = np.array(block.answer.unknowns.links)[~(block.answer.margins > 0)]
+        if len(bad):
+            warnings.append(f'{block.name}: no body could be like {", ".join(bad)}')
     if bounds and not SOLVERS[method].bounded:
         warnings.append(f'{method} does not keep the bounds: choose entropic or semidefinite')
     predicted: tuple[LogPart, ...] = ()
@@ -155,6 +175,33 @@ def identify(
     return IdentifyReport(
         method, seen.parts, predicted, found, validation, told, tuple(dict.fromkeys(warnings))
     )
+
+
+def _presumed(
+    found: RobotFit,
+    logs: Sequence[Stretch],
+    reader: LogReader,
+    builder: RowBuilder,
+    settings: IdentifySettings,
+) -> list[Presumed | None]:
+    """Return what a fit says of each block, with the noise that contacts hardly touch."""
+    by_name = {block.name: block.answer.x for block in found.blocks}
+    unknowns = [by_name.get(block.submodel.name) for block in builder.blocks]
+    kept: list[list[dict[str, Array]]] = []
+    for log in logs:
+        samples = prepare(reader.read(log).samples, settings.preparation).samples
+        step = -(-len(samples) // INSTANTS_TOLD)
+        kept.append(residuals_of(builder, samples.take(slice(None, None, step)), unknowns))
+    presumed: list[Presumed | None] = []
+    for k, x in enumerate(unknowns):
+        if x is None:
+            presumed.append(None)
+            continue
+        parts = [one[k] for one in kept]
+        left = {kind: np.concatenate([part[kind] for part in parts]) for kind in parts[0]}
+        noise = {kind: float(spread(values)) for kind, values in left.items()}
+        presumed.append(Presumed(x, {kind: s for kind, s in noise.items() if s > 0}))
+    return presumed
 
 
 def _overlaps(fitted: Sequence[Stretch], tested: Sequence[Stretch]) -> list[str]:
@@ -175,6 +222,7 @@ def reduce_logs(
     builder: RowBuilder,
     settings: IdentifySettings,
     progress: Progress = no_progress,
+    presumed: Sequence[Presumed | None] = (),
 ) -> Reduced:
     """
     Reduce logs one by one, and merge what they say.
@@ -191,6 +239,9 @@ def reduce_logs(
         How logs become rows.
     progress : callable, optional
         As in `identify`.
+    presumed : sequence of Presumed or None, optional
+        For each block: rows that do not agree with it are left out, as `settings.reject` says.
+        Default: all rows are taken.
 
     Returns
     -------
@@ -206,7 +257,7 @@ def reduce_logs(
     for done, log in enumerate(logs):
         progress('reducing logs', done / len(logs))
         with _naming(log):
-            found.append(_reduce_one(log, reader, builder, settings))
+            found.append(_reduce_one(log, reader, builder, settings, presumed))
     progress('reducing logs', 1.0)
     first, *others = found
     evidence, reach = first.evidence, first.reach
@@ -222,7 +273,11 @@ def reduce_logs(
 
 
 def _reduce_one(
-    log: Stretch, reader: LogReader, builder: RowBuilder, settings: IdentifySettings
+    log: Stretch,
+    reader: LogReader,
+    builder: RowBuilder,
+    settings: IdentifySettings,
+    presumed: Sequence[Presumed | None],
 ) -> Reduced:
     """Reduce one log."""
     how = settings.preparation
@@ -232,6 +287,8 @@ def _reduce_one(
     free = free_submodels(
         reader.robot, stamps, settings.contacts, raw, touches, settings.preparation.edges
     )
+    if presumed:
+        free &= ~suspects(builder, prepared.samples, presumed, settings.reject, how.edges)
     evidence = gather(builder, prepared.samples, free=free)
     folded = folded_back(how, prepared.period)
     return Reduced(

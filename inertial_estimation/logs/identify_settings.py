@@ -18,6 +18,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from inertial_estimation.config.files import load_mapping
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.friction import (
@@ -34,7 +36,7 @@ from inertial_estimation.model.robot import Robot
 
 ROBOT = ('joints', 'locked_positions', 'ft_sensors', 'imus', 'fixed_link', 'gravity')
 ROWS = ('wrenches', 'efforts', 'friction', 'sign_width', 'dead_zone', 'couplings', 'gains',
-        'offsets', 'contacts')  # fmt: skip
+        'offsets', 'contacts', 'reject')  # fmt: skip
 GROUPS = {
     'robot': ROBOT,
     'preparation': tuple(f.name for f in fields(Preparation)),
@@ -117,6 +119,14 @@ class IdentifySettings:
         """Frames where an unknown wrench acts throughout the logs."""
         said = self.rows.get('contacts', ())
         return tuple(map(str, _items(said, 'rows.contacts')))
+
+    @property
+    def reject(self) -> float:
+        """Deviations from which rows are taken for disturbed by a contact; 0: none are."""
+        value = _number(self.rows.get('reject', 0.0), 'rows.reject')
+        if not (value == 0.0 or 2.0 <= value < np.inf):
+            raise ConfigError(f"'rows.reject' is {value:g}, expected 0 (off) or at least 2")
+        return value
 
     def choice(self, robot: Robot) -> RowChoice:
         """

@@ -80,6 +80,8 @@ def _fit(report: IdentifyReport) -> Table:
         (
             block.name,
             kind,
+            f'{block.evidence.kinds[kind].count:.0f}',
+            str(block.evidence.left_out[kind]),
             f'{signal:.3g}',
             f'{before:.3g}',
             f'{fitted:.3g}',
@@ -93,8 +95,8 @@ def _fit(report: IdentifyReport) -> Table:
         )
         if not np.isnan(signal)
     )
-    columns = ('submodel', 'row', 'signal', 'with prior', 'fit', 'fit [%]', 'validation',
-               'validation [%]')  # fmt: skip
+    columns = ('submodel', 'row', 'rows', 'left out', 'signal', 'with prior', 'fit', 'fit [%]',
+               'validation', 'validation [%]')  # fmt: skip
     return Table('Root mean squares [N, Nm]', columns, rows)
 
 
