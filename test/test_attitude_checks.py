@@ -123,7 +123,7 @@ def test_orientations_that_agree_leave_nothing(tmp_path, robot, settings):
 def test_wrong_axes_are_a_warning(tmp_path, robot, settings):
     report, found = report_of(write(tmp_path, robot, change=turned), settings)
     assert all(residual.doubtful for residual in found.values())
-    assert any('orientation of thigh should be' in warning for warning in report.warnings)
+    assert any('orientation of thigh differs by' in warning for warning in report.warnings)
     rows = json.loads(json.dumps(report.as_dict()))['checks']['sensor_residuals']
     assert [row['doubtful'] for row in rows if row['quantity'] == 'orientation'] == [True, True]
 

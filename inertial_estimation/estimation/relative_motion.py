@@ -30,6 +30,11 @@ class ImuPrediction:
     robot : Robot
         Links, joints and IMUs.
 
+    Attributes
+    ----------
+    sources : ndarray of int, shape (n_imus,)
+        The IMU that each one is predicted from, the number of IMUs for the fixed link; -1: none.
+
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -44,9 +49,8 @@ class ImuPrediction:
         self._joints = joint_of[links].tolist()
         self._J_H_S = J_H_L[links] @ np.array([H for _, H in places]).reshape(-1, 4, 4)
         self._S_X_J = motion_transform(inverse_pose(self._J_H_S))
-        self._source = _sources(robot)
-        """For each IMU the place that it is predicted from, -1 if there is none."""
-        self._between = _joints_between(robot, links, self._source)
+        self.sources = _sources(robot)
+        self._between = _joints_between(robot, links, self.sources)
 
     def of(self, samples: SampleBatch) -> tuple[Array, Array]:
         """
@@ -70,7 +74,7 @@ class ImuPrediction:
         # Motion of the root link at rest among the joints, as each source sees it [T 3.6].
         root_v = v - velocities
         root_a = a - accelerations - _cross(root_v, velocities)
-        k, m = np.arange(n_imus), self._source
+        k, m = np.arange(n_imus), self.sources
         S_X_M = motion_transform(inverse_pose(poses[:, k]) @ poses[:, m])
         carried = _apply(S_X_M, root_v[:, m])
         v = carried + velocities[:, k]
@@ -114,7 +118,7 @@ class ImuPrediction:
         """Tell which predictions lack a source or a joint on the way, shape (n, n_imus, 1)."""
         missing = ~np.asarray(np.isfinite(_joint_rows(samples)).all(axis=0))
         on_the_way = (missing[:, None, :] & self._between).any(axis=-1)
-        return np.asarray(on_the_way | (self._source < 0))[..., None]
+        return np.asarray(on_the_way | (self.sources < 0))[..., None]
 
 
 def _joint_rows(samples: SampleBatch) -> Array:

@@ -70,7 +70,7 @@ def _report(name: str, rotations: Array, ref_R_S: Array, noise: float) -> Sensor
     values, turned = np.degrees(rotations[known]), np.degrees(_turned(ref_R_S[known]))
     lengths = np.linalg.norm(values, axis=1)
     rms, rms_turned = (float(np.sqrt(np.mean(v**2))) if n else np.nan for v in (lengths, turned))
-    limit = NOISE_FACTOR * np.degrees(noise)
+    noise = float(np.degrees(noise))
     return SensorResidualReport(
         sensor=name,
         kind='imu',
@@ -81,7 +81,11 @@ def _report(name: str, rotations: Array, ref_R_S: Array, noise: float) -> Sensor
         rms=rms,
         largest=float(lengths.max()) if n else np.nan,
         rms_reading=rms_turned,
-        doubtful=bool(n >= FEWEST and rms > PART * rms_turned and rms > limit),
+        rms_change=rms_turned,
+        noise=noise,
+        noise_is_whole=True,
+        constant=False,
+        doubtful=bool(n >= FEWEST and rms > PART * rms_turned and rms > NOISE_FACTOR * noise),
     )
 
 

@@ -91,8 +91,19 @@ class SensorResidualReport:
     """Likewise."""
     rms_reading: float
     """Of the length of what was read, at the same instants."""
+    rms_change: float
+    """Of what was read minus its mean: how much the reading changed."""
+    noise: float
+    """Root mean square that noise leaves of the residual."""
+    noise_is_whole: bool
+    """Else that of filters is not in it, as nobody can state it."""
+    constant: bool
+    """The residual is mostly constant, as that of a bias."""
     doubtful: bool
-    """More is left than a quarter of the reading, and than noise would leave."""
+    """
+    More is left than four times the noise and a quarter of the change (that of the sensor which it
+    is predicted from if that is more), or it is constant and more than twice the noise.
+    """
 
 
 @dataclass(frozen=True)

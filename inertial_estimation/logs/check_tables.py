@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from math import isnan
+from math import hypot, isnan
 
 from inertial_estimation.logs.cause_table import cut
 from inertial_estimation.logs.check_figures import (
@@ -112,7 +112,7 @@ def _known(value: float, digits: int) -> str:
 def _residual_table(residuals: Sequence[SensorResidualReport], n_instants: int) -> Table:
     told = sorted(
         (r for r in residuals if r.n_instants),
-        key=lambda r: (not r.doubtful, -r.rms / max(r.rms_reading, 1e-12)),
+        key=lambda r: (not r.doubtful, -r.rms / max(r.noise, 1e-12)),
     )
     title = f'Sensors against all others, at {n_instants} instants'
     if len(told) > MOST_SENSORS:
@@ -120,12 +120,16 @@ def _residual_table(residuals: Sequence[SensorResidualReport], n_instants: int) 
     rows = tuple(
         (
             r.sensor, f'{r.quantity.replace("_", " ")} [{r.unit}]', str(r.n_instants),
-            f'{r.rms:.4g}', f'{r.largest:.4g}', f'{r.rms_reading:.4g}',
+            f'{r.rms:.4g}', f'{r.largest:.4g}', f'{hypot(*r.mean):.4g}',
+            f'{"" if r.noise_is_whole else "over "}{r.noise:.4g}', f'{r.rms_change:.4g}',
             'yes' if r.doubtful else '',
         )
         for r in told[:MOST_SENSORS]
     )  # fmt: skip
-    columns = ('sensor', 'quantity', 'instants', 'rms', 'largest', 'rms of reading', 'doubtful')
+    columns = (
+        'sensor', 'quantity', 'instants', 'rms', 'largest', 'mean', 'noise', 'change of reading',
+        'doubtful',
+    )  # fmt: skip
     return Table(title, columns, rows)
 
 

@@ -67,12 +67,28 @@ def _of_sensors(found: Sequence[SensorResidualReport]) -> Iterator[str]:
         if not r.doubtful:
             continue
         quantity = r.quantity.replace('_', ' ')
-        said = f'by all other sensors, {quantity} of {r.sensor} should be {r.rms:.3g} {r.unit} '
-        said += f'(rms) from its readings of {r.rms_reading:.3g} {r.unit}: '
-        if r.kind == 'imu':
-            yield said + 'its place, its axes or its stamps are wrong, or those of another IMU'
-        else:
-            yield said + 'its offset or its scale is wrong, or something touches the robot there'
+        mean = ', '.join(f'{value:.3g}' for value in r.mean)
+        size = f'mostly the constant ({mean}) in its axes' if r.constant else 'rms'
+        yield (
+            f'{quantity} of {r.sensor} differs by {r.rms:.3g} {r.unit} ({size}) from what all '
+            f'other sensors tell, where {_noise(r)}: {_cause(r)}'
+        )
+
+
+def _noise(found: SensorResidualReport) -> str:
+    """Say what noise leaves."""
+    some = '' if found.noise_is_whole else ' and filters some'
+    return f'noise leaves {found.noise:.2g} {found.unit}{some}'
+
+
+def _cause(found: SensorResidualReport) -> str:
+    """Say what leaves such a residual."""
+    if found.kind == 'ft':
+        cause = 'its offset or its scale is wrong, or masses of the model are, or something '
+        return cause + 'touches the robot there'
+    if found.constant:
+        return 'it has a bias, or its place or its axes are wrong, or another IMU has it'
+    return 'its place, its axes or its stamps are wrong, or those of another IMU'
 
 
 def _of_uninformed(situations: Sequence[SituationReport]) -> Iterator[str]:
