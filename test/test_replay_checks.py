@@ -38,6 +38,7 @@ from inertial_estimation.estimation.body_report import report_bodies
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.grounds import find_grounds
 from inertial_estimation.estimation.momentum_check import MomentumCheck
+from inertial_estimation.estimation.momentum_verdict import momentum_advice
 from inertial_estimation.logs.check_figures import CrossChecks, MomentumFigures
 from inertial_estimation.logs.check_tables import check_tables
 from inertial_estimation.logs.check_warnings import check_warnings
@@ -144,7 +145,8 @@ def test_accelerations_that_are_not_those_of_the_velocities_are_warned_of(
     report = make_report(replay, Offsets(OffsetRequest(), replay.calibration))
     ((first, last),) = report.checks.momentum.doubtful_s
     assert (first, last) == (report.time_range_s[0], report.time_range_s[1])
-    assert any('momentum does not change' in warning for warning in report.warnings)
+    (said,) = (w for w in report.warnings if 'momentum does not change' in w)
+    assert said.endswith(momentum_advice(settings))
     assert 'Does the momentum change as the wrenches say' in str(make_tables(report))
     assert json.loads(json.dumps(report.as_dict()))['checks']['momentum']['windows'] == 4
 
@@ -184,6 +186,40 @@ def test_the_warning_names_the_first_stretches_and_the_size():
     assert '0.0 s to 1.0 s, 1.0 s to 2.0 s, 2.0 s to 3.0 s and 2 more' in warning
     assert '1.50 N and 0.200 Nm of a momentum that changes by 3.00 N and 0.400 Nm' in warning
     assert 'not known' in str(check_tables(checks))
+
+
+def advice_of(**given):
+    return momentum_advice(EstimatorSettings.from_dict(given))
+
+
+def test_the_advice_names_what_is_neglected_and_then_the_delay_of_the_filter():
+    plain = advice_of(imus=['head'], derivative_window=0.3)
+    assert plain.startswith('derivatives of the newest sample lag: try filter_delay 0.15 (now 0)')
+    assert 'bias' not in plain and 'places of the IMUs' in plain
+    delayed = advice_of(imus=['head', 'thigh'], derivative_window=0.3, filter_delay=0.15)
+    assert delayed.startswith('check derivative_filter and its window')
+    assert delayed.endswith('a bias of one of the accelerometers')
+    assert 'filter_delay 0.1 (now 0)' in advice_of(imus=['head'], derivative_filter='kalman')
+    zero = {'acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
+    both = 'acceleration_source and angular_acceleration_source zero neglects them'
+    assert advice_of(imus=['head'], **zero).startswith(both)
+    assert 'filter_delay' not in advice_of(imus=['head'], **zero)
+    fixed = advice_of(fixed_link='root', **zero)
+    assert fixed.startswith('acceleration_source zero neglects them') and 'IMU' not in fixed
+
+
+def test_a_doubt_of_an_accelerometer_comes_first_in_the_advice(rng):
+    """And the advice is that of the settings."""
+    robot, settings = setup(contacts=['root'])
+    samples = consistent(robot, rng)
+    samples.proper_accelerations[:, 1, 2] += 1.5
+    sensors = report_of(samples, robot, settings).checks.sensor_residuals
+    figures = MomentumFigures(9, 1.5, 0.2, 3.0, 0.4, 0.1, 0.1, ((0.0, 1.0),), '', 'check this')
+    said = [w for w in check_warnings(CrossChecks(figures)) if w.startswith('the momentum')]
+    assert said[0].endswith('; check this')
+    checks = CrossChecks(figures, sensor_residuals=sensors)
+    (said,) = (w for w in check_warnings(checks) if w.startswith('the momentum'))
+    assert 'first see what is said of the accelerometer of thigh; check this' in said
 
 
 def test_a_noise_that_cannot_be_stated_is_said_to_be_so(tmp_path, robot):

@@ -31,6 +31,8 @@ class MomentumFigures:
     """Stretches of up to ten seconds in which more is unexplained than noise does [s]."""
     noise_lack: str = ''
     """Why the noise is not known, so that nothing is doubted; empty: it is."""
+    advice: str = ''
+    """What to look at where it is doubtful."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from inertial_estimation.estimation.grounds import Uninformed
+from inertial_estimation.estimation.momentum_verdict import CAUSE
 from inertial_estimation.logs.cause_table import cut
 from inertial_estimation.logs.check_figures import (
     CrossChecks,
@@ -38,26 +39,33 @@ def check_warnings(checks: CrossChecks) -> tuple[str, ...]:
 
     """
     return (
-        *_of_momentum(checks.momentum),
+        *_of_momentum(checks.momentum, _biased(checks.sensor_residuals)),
         *_of_sensors(checks.sensor_residuals),
         *_of_uninformed(checks.situations),
     )
 
 
-def _of_momentum(found: MomentumFigures | None) -> Iterator[str]:
+def _biased(found: Sequence[SensorResidualReport]) -> list[str]:
+    """Return the IMUs whose accelerations contradict the others by something constant."""
+    return [r.sensor for r in found if r.doubtful and r.constant and r.quantity == 'acceleration']
+
+
+def _of_momentum(found: MomentumFigures | None, biased: Sequence[str]) -> Iterator[str]:
     """Say that accelerations are not those of the velocities."""
     if found is None or not found.doubtful_s:
         return
     stretches = [f'{start:.1f} s to {stop:.1f} s' for start, stop in found.doubtful_s]
     more = len(stretches) - MOST_STRETCHES
     listed = ', '.join(stretches[:MOST_STRETCHES]) + (f' and {more} more' if more > 0 else '')
+    advice = found.advice
+    if biased:
+        advice = f'first see what is said of the accelerometer of {", ".join(biased)}; {advice}'
     yield (
-        f'the momentum does not change as the wrenches say from {listed}: accelerations are not '
-        f'those of the velocities ({found.unexplained_force_n:.2f} N and '
+        f'the momentum does not change as the wrenches say from {listed}: {CAUSE} '
+        f'({found.unexplained_force_n:.2f} N and '
         f'{found.unexplained_moment_nm:.3f} Nm of a momentum that changes by '
         f'{found.change_of_linear_momentum_n:.2f} N and '
-        f'{found.change_of_angular_momentum_nm:.3f} Nm); check derivative_filter, its window and '
-        'filter_delay, velocity_source, acceleration_source, stamps and places of the IMUs'
+        f'{found.change_of_angular_momentum_nm:.3f} Nm); {advice}'
     )
 
 

@@ -16,7 +16,7 @@ from inertial_estimation.estimation.momentum_check import (
     MomentumCheck,
     MomentumReport,
 )
-from inertial_estimation.estimation.momentum_verdict import is_doubtful
+from inertial_estimation.estimation.momentum_verdict import is_doubtful, momentum_advice
 from inertial_estimation.logs.check_figures import MomentumFigures
 from inertial_estimation.logs.replay import Replay
 from inertial_estimation.sample import Array
@@ -74,6 +74,7 @@ def momentum_figures(replay: Replay) -> MomentumFigures | None:
         noise_force_n=noise[0],
         noise_moment_nm=noise[1],
         noise_lack=MomentumNoise(replay.settings, replay.robot).lack(replay.recording.rates),
+        advice=momentum_advice(replay.settings),
         doubtful_s=tuple((s.first_s, s.last_s) for s in stretches if s.is_doubtful),
     )
 
