@@ -8,9 +8,10 @@ It is a process of its own, whose memory is that of nothing else.
 
 from __future__ import annotations
 
-import resource
 from concurrent.futures import ProcessPoolExecutor
+from math import nan
 from multiprocessing import get_context
+from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -158,8 +159,15 @@ def reduce(urdf: str, cuts: str, duration: float) -> Reduction:
 
 
 def _peak() -> float:
-    """Return the most memory that the process had [MB]."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / MEGABYTE
+    """
+    Return the most memory that the process had [MB].
+
+    What `getrusage` tells of a new process starts with what its parent had.
+    """
+    for line in Path('/proc/self/status').read_text(encoding='utf-8').splitlines():
+        if line.startswith('VmHWM:'):
+            return float(line.split()[1]) / MEGABYTE
+    return nan
 
 
 def _log(robot: Robot, n: int) -> SampleBatch:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.rows import Block, RowBuilder
 from inertial_estimation.identification.sparse_rows import SparseRows
 from inertial_estimation.identification.triangle import absorb
@@ -163,9 +164,10 @@ class Gathering:
             blocks = self._builder.sparse(
                 samples.take(part), external=pushes, free=None if free is None else free[part]
             )
-            for reductions, (_, kinds) in zip(self._blocks, blocks, strict=True):
-                for kind, rows in kinds:
-                    reductions[kind].add(rows)
+            with one_thread():
+                for reductions, (_, kinds) in zip(self._blocks, blocks, strict=True):
+                    for kind, rows in kinds:
+                        reductions[kind].add(rows)
 
     def evidence(self) -> list[Evidence]:
         """
@@ -177,6 +179,11 @@ class Gathering:
             One for each block of the builder.
 
         """
+        with one_thread():
+            return self._evidence()
+
+    def _evidence(self) -> list[Evidence]:
+        """Return it."""
         return [
             Evidence(
                 block,

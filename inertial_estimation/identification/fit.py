@@ -20,6 +20,7 @@ from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.identification.coordinates import require_weight
 from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.friction_scales import friction_scales
+from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.quadratic_priors import prior_rows
@@ -123,7 +124,8 @@ def fit(
             continue
         links = list(one.block.submodel.links)
         limits = (bounds or {}).get(one.block.submodel.name, NO_BOUNDS)
-        blocks.append(_fit_block(one, prior[links], limits, solver, options or {}))
+        with one_thread():
+            blocks.append(_fit_block(one, prior[links], limits, solver, options or {}))
     if not blocks:
         raise LogError('the logs give no row: see what was left out, and why')
     return RobotFit(robot, prior, changed, tuple(blocks))

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
 from inertial_estimation.identification.friction import Coupling, JointModel
+from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.outer_wrenches import (
     COMPONENTS,
     Contact,
@@ -285,9 +286,10 @@ class RowBuilder:
     def bases(self) -> tuple[dict[str, BaseParameters], ...]:
         """What rows of each kind can tell of a block's unknowns, for each block."""
         found = []
-        for block, kinds in self.sparse(self.random_samples()):
-            order = conditioning_order(len(block.unknowns.links), len(block.unknowns.extras))
-            found.append({kind: rows.base(order) for kind, rows in kinds})
+        with one_thread():
+            for block, kinds in self.sparse(self.random_samples()):
+                order = conditioning_order(len(block.unknowns.links), len(block.unknowns.extras))
+                found.append({kind: rows.base(order) for kind, rows in kinds})
         return tuple(found)
 
     def _block(self, submodel: Submodel) -> Block:

@@ -1,0 +1,39 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""One thread for linear algebra, and as many as before afterwards. Not covered: what it saves."""
+
+import pytest
+
+from inertial_estimation.identification import one_thread as module
+from inertial_estimation.identification.one_thread import one_thread
+
+
+@pytest.fixture
+def libraries():
+    found = module._libraries()
+    if not found:
+        pytest.skip('no OpenBLAS is loaded')
+    before = [library.get() for library in found]
+    for library in found:
+        library.set(2)
+    yield found
+    for library, threads in zip(found, before, strict=True):
+        library.set(threads)
+
+
+def test_threads_are_one_inside_and_what_they_were_afterwards(libraries):
+    outside = [library.get() for library in libraries]
+    with one_thread():
+        assert [library.get() for library in libraries] == [1] * len(libraries)
+    assert [library.get() for library in libraries] == outside
+    with pytest.raises(ValueError, match='inside'), one_thread():
+        raise ValueError('inside')
+    assert [library.get() for library in libraries] == outside
+
+
+def test_without_a_list_of_libraries_nothing_is_done(monkeypatch, tmp_path):
+    monkeypatch.setattr(module, 'LOADED', tmp_path / 'none')
+    assert module._libraries.__wrapped__() == ()
+    (tmp_path / 'maps').write_text(f'0-1 r 0 0:0 0 {tmp_path}/libblas.so\n0-1 r 0 0:0 0 [heap]\n')
+    monkeypatch.setattr(module, 'LOADED', tmp_path / 'maps')
+    assert module._libraries.__wrapped__() == ()
