@@ -130,15 +130,18 @@ def test_what_the_parameter_file_names_is_told_and_written(tmp_path, bag, robot)
 
 
 @pytest.mark.parametrize(
-    ('given', 'net', 'said'),
+    ('given', 'net', 'error', 'said'),
     [
-        ({'net_wrench_links': ['sole']}, [], "'net_wrench_links' names 'sole', but no link"),
-        ({}, ['sole'], "no link is named 'sole'"),
+        ({'net_wrench_links': ['fot']}, [], NameNotFound, "'net_wrench_links' names 'fot', but"),
+        ({'internal_wrench_joints': ['knie']}, [], NameNotFound, "joints' names 'knie', but"),
+        ({}, ['fot'], NameNotFound, "no link is named 'fot'; closest: foot"),
+        ({}, ['sole'], ConfigError, "'sole' is a frame fixed to link 'foot'"),
+        ({}, ['foot', 'foot'], ConfigError, 'the net wrench of foot is asked for more than once'),
     ],
 )
-def test_a_name_that_is_no_link_is_refused_before_the_work(tmp_path, bag, given, net, said):
+def test_what_cannot_be_told_is_refused_before_the_work(tmp_path, bag, given, net, error, said):
     settings = EstimatorSettings.from_dict(SETTINGS | given)
-    with pytest.raises(NameNotFound, match=said):
+    with pytest.raises(error, match=said):
         replay_bag(bag, nested_humanoid_urdf(), settings, out=tmp_path / 'out', net=net)
     assert not (tmp_path / 'out').exists()
 

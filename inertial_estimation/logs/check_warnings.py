@@ -75,8 +75,9 @@ def _of_sensors(found: Sequence[SensorResidualReport]) -> Iterator[str]:
         if not r.doubtful:
             continue
         quantity = r.quantity.replace('_', ' ')
-        mean = ', '.join(f'{value:.3g}' for value in r.mean)
-        size = f'mostly the constant ({mean}) in its axes' if r.constant else 'rms'
+        # Residuals are prediction minus reading.
+        excess = ', '.join(f'{round(-value, 3) + 0.0:.3f}' for value in r.mean)
+        size = f'rms, mostly as it reads ({excess}) too much' if r.constant else 'rms'
         yield (
             f'{quantity} of {r.sensor} differs by {r.rms:.3g} {r.unit} ({size}) from what all '
             f'other sensors tell, where {_noise(r)}: {_cause(r)}'

@@ -17,7 +17,7 @@ from inertial_estimation.logs.recording import Progress, TimeRange, no_progress,
 from inertial_estimation.logs.replay import run, with_deviations, with_net, with_through
 from inertial_estimation.logs.report import make_report
 from inertial_estimation.logs.results import write_results
-from inertial_estimation.logs.through import check_joints, check_links
+from inertial_estimation.logs.through import check_inside
 
 
 def replay_bag(
@@ -71,8 +71,7 @@ def replay_bag(
         raise LogError(f"'{out}' exists already; results are written to a new folder")
     robot = build_robot(settings, str(urdf))
     # What cannot be asked for is said before the work.
-    joints = check_joints(through, robot, settings)
-    links = check_links(net, robot, settings)
+    inside = check_inside(through, net, robot, settings)
     recording = read_samples(bag, robot, settings, progress)
     request = OffsetRequest() if offsets is None else offsets
     computed = compute_offsets(request, recording, robot, settings, progress)
@@ -82,8 +81,8 @@ def replay_bag(
     if rate:
         rows = some_rows(len(stamps)) if out is None else rows_at_rate(stamps, rate)
         replay = with_deviations(replay, rows, progress)
-    replay = with_through(replay, joints, progress)
-    replay = with_net(replay, links, progress)
+    replay = with_through(replay, inside.joints, progress)
+    replay = with_net(replay, inside.links, progress)
     if out is not None:
         write_results(out, replay, progress)
     return make_report(replay, computed, progress)

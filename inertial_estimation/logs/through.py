@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from inertial_estimation.building import build_estimator
+from inertial_estimation.building import build_estimator, build_internal_wrenches
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.sides import Side, find_sides
 from inertial_estimation.logs.check_figures import NetReport, ThroughReport
 from inertial_estimation.logs.replay import Replay, Through
@@ -23,78 +22,67 @@ from inertial_estimation.model.submodels import decompose
 from inertial_estimation.sample import Array
 
 
-def check_joints(
-    joints: Sequence[str], robot: Robot, settings: EstimatorSettings
-) -> tuple[str, ...]:
+class Inside(NamedTuple):
+    """Wrenches inside the robot that are asked for; those of the settings first, each once."""
+
+    joints: tuple[str, ...]
+    """Whose whole wrench is told."""
+    links: tuple[str, ...]
+    """Whose net wrench is told."""
+
+
+def check_inside(
+    joints: Sequence[str], links: Sequence[str], robot: Robot, settings: EstimatorSettings
+) -> Inside:
     """
-    Return all joints whose wrench is asked for, and refuse what cannot be asked for.
+    Return what is asked for besides the settings and by them, and refuse what cannot be.
 
     Parameters
     ----------
-    joints : sequence of str
-        Names.
+    joints, links : sequence of str
+        Names, besides those of the settings.
     robot : Robot
-        Its joints and FT sensors.
+        Its joints, FT sensors and links.
     settings : EstimatorSettings
-        Of the estimator; may name joints as well.
+        Of the estimator.
 
     Returns
     -------
-    tuple of str
-        Those of the settings first, each once.
+    Inside
 
     Raises
     ------
     NameNotFound, ModelError
-        If there is no wrench through a joint.
+        If there is no wrench through a joint, or no such link.
     ConfigError
-        If a joint is named twice.
+        If a name comes twice, is that of a frame on a link, or the settings name what cannot be.
 
     """
     _check_once(joints, 'the wrench through', 'joint')
-    wanted = tuple(dict.fromkeys((*settings.internal_wrench_joints, *joints)))
-    if wanted:
-        InternalWrenches(build_estimator(settings, robot)).frames(wanted)
+    _check_once(links, 'the net wrench of', 'link')
+    wanted = Inside(
+        tuple(dict.fromkeys((*settings.internal_wrench_joints, *joints))),
+        tuple(dict.fromkeys((*settings.net_wrench_links, *links))),
+    )
+    if wanted.joints or wanted.links:
+        wrenches = build_internal_wrenches(settings, build_estimator(settings, robot))
+        wrenches.frames(wanted.joints)
+    for link in links:
+        _check_link(link, robot)
     return wanted
 
 
-def check_links(
-    links: Sequence[str], robot: Robot, settings: EstimatorSettings
-) -> tuple[str, ...]:
-    """
-    Return all links whose net wrench is asked for, and refuse what is no link.
-
-    Parameters
-    ----------
-    links : sequence of str
-        Names.
-    robot : Robot
-        Its links.
-    settings : EstimatorSettings
-        May name links as well.
-
-    Returns
-    -------
-    tuple of str
-        Those of the settings first, each once.
-
-    Raises
-    ------
-    NameNotFound
-        If there is no such link.
-    ConfigError
-        If a link is named twice.
-
-    """
-    _check_once(links, 'the net wrench of', 'link')
-    for link in settings.net_wrench_links:
-        if link not in robot.link_names:
-            where = f"'net_wrench_links' names '{link}'"
-            raise NameNotFound('link', link, robot.link_names, where)
-    for link in links:
-        if link not in robot.link_names:
-            raise NameNotFound('link', link, robot.link_names)
-    return tuple(dict.fromkeys((*settings.net_wrench_links, *links)))
+def _check_link(name: str, robot: Robot) -> None:
+    """Refuse a name that is no link's."""
+    if name in robot.link_names:
+        return
+    if name in robot.frames:
+        body = robot.link_names[robot.frame(name)[0]]
+        raise ConfigError(
+            f"'{name}' is a frame fixed to link '{body}', and net wrenches are of links: ask for "
+            f"'{body}'"
+        )
+    raise NameNotFound('link', name, robot.link_names)
 
 
 def _check_once(names: Sequence[str], what: str, kind: str) -> None:
