@@ -74,6 +74,25 @@ def test_points_of_one_message_cycle_are_apart_however_close():
         assert len(at(stream, ms)) == 2
 
 
+@pytest.mark.parametrize('shift_ns', [0, 1])
+def test_two_senders_by_one_clock_are_counted_and_a_nanosecond_tells_them_apart(shift_ns):
+    """Patches at 50 and 40 Hz that report one spot with the stamps of joint states."""
+    stream = make(touch_spacing=0.03, contact_timeout=0.06)
+    live = set()
+    for ms in range(0, 1000, 5):
+        if ms % 20 == 0:
+            push(stream, ms, 'hand', 0.0, 0.0, 0.1)
+        if ms % 25 == 0:
+            stream.push(START + ms * MS + shift_ns, 'hand', np.array([0.0, 0.005, 0.1]))
+        live.add(len(at(stream, ms)))
+    twins = stream.statistics().twins
+    if shift_ns:
+        assert (live, twins) == ({1}, {})
+    else:
+        assert live == {1, 2} or live == {2}
+        assert set(twins) == {'hand'}
+
+
 def test_the_same_point_with_the_same_stamp_is_one_contact():
     stream = make()
     push(stream, 0, 'hand', 0.0, 0.0, 0.0)

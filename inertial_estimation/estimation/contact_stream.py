@@ -14,8 +14,9 @@ that is not later than the instant counts. A contact that nobody repeats is over
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass
-from math import dist, inf
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import dist
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,11 @@ class ContactStatistics:
     """Contacts at the last instant that was asked for."""
     dropped: int
     """Messages that were one contact too many."""
+    twins: Mapping[str, int] = field(default_factory=dict)
+    """
+    By frame, how often a contact began within `touch_spacing` of another one because both have
+    points of one stamp: two senders that report one spot by one clock.
+    """
 
 
 class _Track:
@@ -61,11 +67,11 @@ class _Track:
         if len(self.points) > MAX_PENDING:
             self.points.popleft()
 
-    def distance(self, stamp_ns: int, point: list[float]) -> float:
-        """Return how far a point is from the one before it; infinite: another has its stamp."""
+    def distance(self, stamp_ns: int, point: list[float]) -> tuple[float, bool]:
+        """Return how far a point is from the one before it, and whether that has its stamp."""
         last_ns, contact = self.points[max(self._place(stamp_ns) - 1, 0)]
         apart = dist(contact.point, point)
-        return inf if apart and last_ns == stamp_ns else apart
+        return apart, bool(apart) and last_ns == stamp_ns
 
     def cut(self, latest: int) -> int:
         """Forget the points that are later than a stamp, and return how many there were."""
@@ -115,6 +121,7 @@ class ContactStream:
         self._tracks: list[_Track] = []
         self._last: tuple[Contact, ...] = ()
         self._received = self._dropped = self._asked_ns = 0
+        self._twins: Counter[str] = Counter()
         self.problems: Counter[str] = Counter()
 
     def push(self, stamp_ns: int, frame_id: str, point: Array) -> None:
@@ -192,7 +199,7 @@ class ContactStream:
         ContactStatistics
 
         """
-        return ContactStatistics(self._received, len(self._last), self._dropped)
+        return ContactStatistics(self._received, len(self._last), self._dropped, dict(self._twins))
 
     def _problem(self, stamp_ns: int, frame_id: str, point: Array) -> str:
         """Say what is wrong with a message, if anything."""
@@ -225,14 +232,19 @@ class ContactStream:
     def _track(self, stamp_ns: int, frame_id: str, point: list[float]) -> _Track | None:
         """Return the contact that a point belongs to, a new one if need be and room is left."""
         near: list[tuple[float, int]] = []
+        has_twin = False
         for k, track in enumerate(self._tracks):
             if track.frame == frame_id:
-                distance = track.distance(stamp_ns, point)
+                distance, is_taken = track.distance(stamp_ns, point)
                 if distance <= self._settings.touch_spacing:
-                    near.append((distance, k))
+                    has_twin |= is_taken
+                    if not is_taken:
+                        near.append((distance, k))
         if near:
             return self._tracks[min(near)[1]]
         if len(self._tracks) >= MAX_TRACKS:
             return None
+        if has_twin:
+            self._twins[frame_id] += 1
         self._tracks.append(_Track(frame_id))
         return self._tracks[-1]

@@ -154,6 +154,12 @@ def contacts_task(
     """
     level, cause = OK, ''
     message = f'{statistics.live} live' if statistics.received else 'nobody reports any'
+    if statistics.twins:
+        message += (
+            f'; on {", ".join(statistics.twins)} points of one stamp were closer than '
+            'touch_spacing: two touches, unless two senders report one, of which one has to add '
+            '1 ns to its stamps'
+        )
     if new_problems:
         level, message = WARN, next(iter(new_problems))
     elif slow:
@@ -167,6 +173,7 @@ def contacts_task(
         'received': statistics.received,
         'dropped': statistics.dropped,
         'decode fallbacks': source.fallbacks,
+        **{f'began beside another on {f}': count for f, count in statistics.twins.items()},
         **{f'period of {sender.frame} [ms]': milliseconds(sender.period) for sender in slow},
         **{f'problem: {text}': count for text, count in source.problems.items()},
     }

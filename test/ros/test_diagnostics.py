@@ -16,6 +16,7 @@ from robots import nested_humanoid_urdf, random_sample
 from sensor_msgs.msg import Imu
 
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.contact_stream import ContactStatistics
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.grounds import find_grounds, find_informed
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -27,7 +28,7 @@ from inertial_estimation.ros.diagnostics import ERROR, OK, WARN, Task
 from inertial_estimation.ros.estimate_tasks import cycle_task, known_joints_task
 from inertial_estimation.ros.estimator_node import EstimatorNode
 from inertial_estimation.ros.monitor import LOG_EVERY, Reminder
-from inertial_estimation.ros.source_tasks import clock_task, sensor_task
+from inertial_estimation.ros.source_tasks import clock_task, contacts_task, sensor_task
 from inertial_estimation.ros.sources import NOTHING, Source
 from inertial_estimation.sample import SensorState
 from inertial_estimation.streams.assembler import SampleAssembler
@@ -350,6 +351,16 @@ def test_a_skew_that_grows_is_no_other_cause():
 
     assert at(2.0).level == WARN
     assert [bool(messages) for messages in warned(at(2.0), at(3.1))] == [True, False]
+
+
+def test_two_senders_of_one_stamp_are_named_with_the_remedy():
+    source = Source('contacts', 'contacts', 'contacts')
+    task = contacts_task(source, ContactStatistics(9, 2, 0, {'forearm': 3}), {})
+    assert task.level == OK
+    assert task.message.startswith('2 live; on forearm points of one stamp were closer than ')
+    assert 'add 1 ns' in task.message
+    assert task.values['began beside another on forearm'] == 3
+    assert contacts_task(source, ContactStatistics(9, 2, 0), {}).message == '2 live'
 
 
 def test_a_clock_that_is_off_from_all_stamps_is_one_warning():
