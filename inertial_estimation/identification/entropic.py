@@ -23,6 +23,7 @@ from inertial_estimation.identification.cone_newton import ConeNewton, Minimum
 from inertial_estimation.identification.coordinates import Coordinates, require_weight
 from inertial_estimation.identification.curvature import deviations
 from inertial_estimation.identification.linear_bounds import LinearBounds
+from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Identification
 from inertial_estimation.identification.row_space import numerical_rank
@@ -31,6 +32,7 @@ from inertial_estimation.model.inertia import consistency_margin
 Array = NDArray[np.float64]
 
 
+@one_thread()
 def solve_entropic(
     problem: Problem,
     *,

@@ -16,6 +16,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
 from inertial_estimation.identification.row_space import RANK_TOLERANCE, RowSpace
@@ -36,6 +37,7 @@ class Fill(str, Enum):
     """The shortest one, in SI units."""
 
 
+@one_thread()
 def solve_least_squares(
     problem: Problem,
     *,

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.landscape import Landscape, Point, Slope
+from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.principal_bodies import PrincipalBodies
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
@@ -45,6 +46,7 @@ AWAY = 10.0
 """Masses so many times the prior's, or centres so many of its radii away, are told."""
 
 
+@one_thread()
 def solve_manifold(
     problem: Problem,
     *,

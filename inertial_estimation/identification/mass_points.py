@@ -30,6 +30,7 @@ from inertial_estimation.identification.bounded_fit import Fitted, fit_bounded
 from inertial_estimation.identification.bounded_problem import BoundedProblem
 from inertial_estimation.identification.geometric_prior import prior_roots
 from inertial_estimation.identification.linear_bounds import LinearBounds
+from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.point_grids import PointGrid, link_grids
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
@@ -54,6 +55,7 @@ UNSEEN_LOSS = 1e-6
 """The same, over the mean square of the right-hand sides: round-off of rows without noise."""
 
 
+@one_thread()
 def solve_mass_points(
     problem: Problem,
     grids: Sequence[PointGrid] | None = None,

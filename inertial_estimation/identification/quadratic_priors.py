@@ -24,6 +24,7 @@ from inertial_estimation.identification.coordinates import Coordinates, require_
 from inertial_estimation.identification.curvature import Curvature, deviations
 from inertial_estimation.identification.divergence import whitening
 from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
 from inertial_estimation.identification.row_space import numerical_rank
@@ -35,6 +36,7 @@ OPTIMAL = 1e-10
 """Gradient, over rows times right-hand sides, of an answer that is optimal but for round-off."""
 
 
+@one_thread()
 def solve_pullback(
     problem: Problem, *, weight: float = 1e-2, noise: float | None = None
 ) -> Identification:
@@ -64,6 +66,7 @@ def solve_pullback(
     return _solve('pullback', problem, weight, noise, None)
 
 
+@one_thread()
 def solve_euclidean(
     problem: Problem, *, weight: float = 1e-2, noise: float | None = None
 ) -> Identification:

@@ -32,6 +32,7 @@ from inertial_estimation.identification.coordinates import require_weight
 from inertial_estimation.identification.divergence import whitening
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.linear_bounds import LinearBounds
+from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
 from inertial_estimation.identification.row_space import numerical_rank
@@ -66,6 +67,7 @@ class PriorTerm(str, Enum):
     """``1/2 |L^-1 (J - J_0) L^-T|^2`` of each link, J_0 = L L' of the prior: without units."""
 
 
+@one_thread()
 def solve_semidefinite(
     problem: Problem,
     *,
