@@ -102,6 +102,12 @@ def test_one_wrench_for_each_contact_of_the_icub(displays):
     assert shown == list(EstimatorSettings.from_yaml(CONFIG / 'icub.yaml').contacts)
 
 
+def test_all_kinds_of_results_have_a_display(displays):
+    topics = {d['Topic']['Value'].split('/')[1] for d in displays if 'Topic' in d}
+    wrenches = {'external_wrench', 'residual', 'internal_wrench', 'net_wrench'}
+    assert topics == wrenches | {'joint_torques', 'external_joint_torques', 'markers'}
+
+
 def test_the_frame_of_the_world_view_is_a_link(rviz):
     models = Path(__file__).parents[2] / 'shared' / 'data' / 'models'
     if not models.is_dir():

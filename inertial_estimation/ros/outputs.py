@@ -86,7 +86,9 @@ class Outputs:
         self._robot = robot
         self._encoders: dict[tuple[tuple[str, str], ...], ContactEncoders] = {}
         self._laid_out: tuple[Contact, ...] | None = None
-        self._encode_torques = JointEffortEncoder(robot.joint_names).encode
+        # Torques are about no frame, but many an rviz draws nothing of a message without one.
+        root = robot.links[0].name
+        self._encode_torques = JointEffortEncoder(robot.joint_names, frame_id=root).encode
         self._encode_external = JointEffortEncoder(
             robot.joint_names, frame_id=external_frame(robot)
         ).encode

@@ -119,7 +119,7 @@ def test_every_cycle_is_what_the_library_says(bench, rng, raw, executor):
         assert message.joint_names == HUMANOID['contacts']
         np.testing.assert_array_equal(rows(message), estimate.wrenches)
         for topic, base, torques in (
-            ('joint_torques', '', estimate.torques),
+            ('joint_torques', 'root', estimate.torques),
             ('external_joint_torques', 'root', estimate.external_torques),
         ):
             message = robot.wait_for_stamp(robot.heard[f'wrench_estimator/{topic}'], stamp)
@@ -562,7 +562,8 @@ def test_every_topic_of_the_rviz_file_is_received(context, rng):
     robot = build_robot(settings, icub_urdf())
     given = settings.to_parameters()
     given = {name: value for name, value in given.items() if value != []}
-    bench = BenchRobot(context, given | {'robot_description': icub_urdf()})
+    inside = {'internal_wrench_joints': ['l_knee'], 'net_wrench_links': ['chest']}
+    bench = BenchRobot(context, given | inside | {'robot_description': icub_urdf()})
     try:
         topics = _listen_to_rviz_topics(bench, rviz)
         latched = bench.node.create_publisher(String, 'robot_description', LATCHED)
