@@ -173,6 +173,41 @@ def pushed(unknowns: Unknowns, pushes: Iterable[Push], axis: Array) -> tuple[lis
     return parts, y
 
 
+def pushed_component(
+    unknowns: Unknowns, pushes: Iterable[Push], component: int, n: int
+) -> tuple[list[Part], Array]:
+    """
+    Return what wrenches from outside add to rows of one of their components.
+
+    Parameters
+    ----------
+    unknowns : Unknowns
+        Of the submodel.
+    pushes : iterable of Push
+        On it.
+    component : int
+        Which of the six.
+    n : int
+        Instants.
+
+    Returns
+    -------
+    parts : list of Part
+        Columns of unknown offsets.
+    y : ndarray, shape (n,)
+        Right-hand sides.
+
+    """
+    parts, y = [], np.zeros(n)
+    for push in pushes:
+        y += push.wrench[:, component]
+        if push.offset is not None:
+            name, slopes = push.offset
+            columns = unknowns.columns(f'{name}.{part}' for part in COMPONENTS)
+            parts.append(Part(columns, slopes[:, component].T))
+    return parts, y
+
+
 def _fixed_at(pose: Poses, L_H_F: Array) -> Poses:
     """Return where a frame fixed to a link is, from where the link is."""
     return Poses(

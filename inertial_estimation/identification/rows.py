@@ -31,6 +31,7 @@ from inertial_estimation.identification.outer_wrenches import (
     border_sensors,
     contact_pushes,
     pushed,
+    pushed_component,
     sensor_pushes,
 )
 from inertial_estimation.identification.random_states import random_samples
@@ -166,6 +167,10 @@ class RowBuilder:
         }
         """Friction and dead zone by joint."""
         self._ground = robot.frame(robot.fixed_frame)[0] if robot.fixed_frame else -1
+        self._sides = {
+            submodel.root: free_sides(robot, submodel, self._ground)
+            for submodel in robot.submodels
+        }
         self.blocks = tuple(self._block(submodel) for submodel in robot.submodels)
         if not any(block.kinds for block in self.blocks):
             raise ConfigError(
@@ -295,8 +300,7 @@ class RowBuilder:
     def _block(self, submodel: Submodel) -> Block:
         """Return the unknowns and kinds of rows of a submodel."""
         robot, choice = self.robot, self.choice
-        sides = free_sides(robot, submodel, self._ground)
-        joints = [robot.joint_names[side.joint] for side in sides]
+        joints = [robot.joint_names[side.joint] for side in self._sides[submodel.root]]
         joints = [name for name in joints if name in choice.efforts]
         extras = [extra for name in joints for extra in choice.joint.extras(name)]
         for coupling in choice.couplings:
@@ -342,11 +346,9 @@ class RowBuilder:
         if COMPONENTS[0] in block.kinds:
             columns = np.arange(block.unknowns.n_inertial)
             for c, kind in enumerate(COMPONENTS):
-                axis = np.zeros((len(samples), 6))
-                axis[:, c] = 1.0
-                parts, y = pushed(block.unknowns, pushes, axis)
+                parts, y = pushed_component(block.unknowns, pushes, c, len(samples))
                 yield kind, SparseRows((Part(columns, wrench[c]), *parts), y, usable)
-        for side in free_sides(self.robot, block.submodel, self._ground):
+        for side in self._sides[block.submodel.root]:
             name = self.robot.joint_names[side.joint]
             if f'effort {name}' not in block.kinds:
                 continue

@@ -61,7 +61,7 @@ def wrench_columns(
 
 def _instants_last(parts: Sequence[Array]) -> Array:
     """Return an array for each link, (n, ...), as one of shape (..., n_links, n)."""
-    return np.moveaxis(np.array([np.moveaxis(part, 0, -1) for part in parts]), 0, -2)
+    return np.ascontiguousarray(np.moveaxis(np.array(parts), (0, 1), (-2, -1)))
 
 
 def _hat(v: Array) -> Array:
