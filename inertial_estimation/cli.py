@@ -11,7 +11,13 @@ from collections.abc import Sequence
 
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.verbs import bench, check, demo, excite, identify, replay
-from inertial_estimation.verbs.options import INTERRUPTED, PIPE_BROKEN, install_advice
+from inertial_estimation.verbs.options import (
+    INTERRUPTED,
+    PIPE_BROKEN,
+    WRONG_CALL,
+    CallError,
+    install_advice,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,20 +53,22 @@ def _run(arguments: Sequence[str] | None) -> int:
     chosen = parser.parse_args(arguments)
     if chosen.verb is None:
         parser.print_help(sys.stderr)
-        return 2
+        return WRONG_CALL
     try:
         return int(chosen.run(chosen) or 0)
     except BrokenPipeError:
         raise
+    except CallError as error:
+        said, code = str(error), WRONG_CALL
     except (InertialEstimationError, OSError) as error:
-        said = str(error)
+        said, code = str(error), 1
     except ModuleNotFoundError as error:
-        said = f'{error}: {install_advice(chosen.verb)}'
+        said, code = f'{error}: {install_advice(chosen.verb)}', 1
     except KeyboardInterrupt:
         return INTERRUPTED
     # Readers of YAML answer in several lines.
     sys.stderr.write(f'inertial-estimation {chosen.verb}: {" ".join(said.split())}\n')
-    return 1
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:

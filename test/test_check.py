@@ -382,3 +382,11 @@ def test_help_says_what_the_exit_code_means(capsys: pytest.CaptureFixture[str]) 
     said = ' '.join(capsys.readouterr().out.split())
     assert 'Exit code: 0 the node would start with this robot' in said
     assert '1 it would refuse them, and the last line says why' in said
+
+
+def test_contacts_that_stand_twice_are_refused_as_by_the_node() -> None:
+    contacts = [Contact(name) for name in ('head', 'sole', 'sole')]
+    check = check_urdf(nested_humanoid_urdf(), imus=['head'], contacts=contacts)
+    assert check.refusals == ("'contacts' names 'sole' more than once: name it once",)
+    apart = [Contact('sole'), Contact('sole', name='heel')]
+    assert check_urdf(nested_humanoid_urdf(), imus=['head'], contacts=apart).refusals == ()

@@ -75,6 +75,26 @@ def test_without_a_verb_there_is_help(capsys: pytest.CaptureFixture[str]) -> Non
     assert not said.out
 
 
+@pytest.mark.parametrize(
+    'options',
+    [
+        ('--imu', 'head', '--fixed-link', 'foot'),
+        ('--config', 'some.yaml', '--imu', 'head'),
+        ('--base-parameters', 'some.csv', '--imu', 'head'),
+        ('--unknown',),
+    ],
+)
+def test_a_wrong_call_of_check_has_the_exit_code_that_help_says(
+    options: tuple[str, ...], urdf: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code: object = main(['check', urdf, *options])
+    except SystemExit as left:
+        code = left.code
+    assert code == 2
+    assert capsys.readouterr().err
+
+
 @pytest.mark.parametrize('verb', VERBS)
 def test_help_has_an_example_and_every_default(
     verb: str, capsys: pytest.CaptureFixture[str]

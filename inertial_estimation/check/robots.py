@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -165,6 +166,11 @@ def check_robot(
         robot.frame(contact.frame, f"the contacts name '{contact.name}'{at}")
     source = angular_acceleration_source
     arrays = source == 'array'
+    twice = [
+        f"'contacts' names '{name}' more than once: name it once"
+        for name, n in Counter(contact.name for contact in contacts).items()
+        if n > 1
+    ]
     refused = _refusal(lambda: WrenchEstimator(robot, contacts, acceleration_arrays=arrays))
     plan = _motion_plan(robot, arrays)
     findings = find_all(robot, plan, source)
@@ -173,7 +179,7 @@ def check_robot(
         findings,
         find_main(robot, plan, source, findings),
         (*warnings, *_inertia_warnings(robot), *_presumed_warnings(robot)),
-        tuple(dict.fromkeys((*refusals, *([refused] if refused else ())))),
+        tuple(dict.fromkeys((*refusals, *twice, *([refused] if refused else ())))),
     )
     return check if plan is None or not contacts else _with_grounds(check, contacts, arrays)
 

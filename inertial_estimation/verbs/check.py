@@ -8,10 +8,10 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from inertial_estimation.errors import ConfigError, ModelError
+from inertial_estimation.errors import ModelError
 from inertial_estimation.findings import TO
 from inertial_estimation.verbs import files
-from inertial_estimation.verbs.options import add_verb
+from inertial_estimation.verbs.options import CallError, add_verb
 from inertial_estimation.verbs.terminal import escape, show, table
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def add(verbs: Any) -> None:
 def _run(chosen: argparse.Namespace) -> int:
     """Describe a robot; return the exit code."""
     if bool(chosen.config) + bool(chosen.fixed_link) + bool(chosen.imu) > 1:
-        raise ConfigError('give one of --imu, --fixed-link, --config: they exclude each other')
+        raise CallError('give one of --imu, --fixed-link, --config: they exclude each other')
     files.check_writable(chosen.json)
     urdf = files.load_urdf(chosen.urdf)
     if chosen.base_parameters:
@@ -97,7 +97,7 @@ def _check_base_parameters(chosen: argparse.Namespace, urdf: str) -> int:
     from inertial_estimation.model.robot import Robot
 
     if chosen.config or chosen.imu or chosen.contacts:
-        raise ConfigError('--base-parameters goes with --fixed-link alone')
+        raise CallError('--base-parameters goes with --fixed-link alone')
     text = files.load_text(chosen.base_parameters)
     with files.naming(chosen.urdf):
         robot = Robot.from_urdf(urdf, fixed_link=chosen.fixed_link)

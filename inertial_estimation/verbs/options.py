@@ -9,6 +9,10 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+from inertial_estimation.errors import ConfigError
+
+WRONG_CALL = 2
+"""As argparse returns for an option that it does not know."""
 INTERRUPTED, PIPE_BROKEN = 130, 141
 """What a shell reports of a process that SIGINT or SIGPIPE ended."""
 EXTRAS = {
@@ -16,6 +20,10 @@ EXTRAS = {
     'bench': 'demo,identification,oracle',
 }  # fmt: skip
 """What a verb needs beyond what every installation has."""
+
+
+class CallError(ConfigError):
+    """Options of the command line do not go together."""
 
 
 class _Help(argparse.HelpFormatter):
