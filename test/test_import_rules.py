@@ -57,6 +57,7 @@ MAY_IMPORT |= {
 }
 MAY_IMPORT['findings'] = {'table'}
 MAY_IMPORT['check'] |= {'findings'}
+MAY_IMPORT['ros'] |= {'findings'}
 MAY_IMPORT['verbs'] = set(MAY_IMPORT) - {'ros', *PROCESSES}
 MAY_IMPORT['cli'] = {'errors', 'verbs'}
 MAY_IMPORT['__main__'] = {'cli'}
