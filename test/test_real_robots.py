@@ -6,6 +6,7 @@ Methods beside each other on logs of real arms: the default is as good as any ot
 Not covered: FIGAROH, which is no requirement; its process is replaced by one that is like it.
 """
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from inertial_estimation.benchmark.real_robots import (
     notes,
     tables,
 )
+from inertial_estimation.cli import main
 from inertial_estimation.errors import ConfigError, ModelError
 
 DATA = Path(__file__).resolve().parents[2] / 'shared' / 'data'
@@ -61,6 +63,17 @@ def test_the_default_is_as_good_as_the_best_of_the_others(robot):
     assert little.rows == ()
     assert as_dict([found])[robot.name]['methods'][OLS]['rank'] == found.rank
     assert notes([found])[0].startswith(robot.name)
+
+
+@needs_logs
+@pytest.mark.parametrize('robot', ROBOTS[1:], ids=lambda robot: robot.name)
+def test_rows_could_tell_no_more_than_they_do(robot, tmp_path):
+    out = tmp_path / 'out.json'
+    arguments = ['identify', f'{DATA}/{robot.fitted[0]}', '--robot', DATA / robot.urdf,
+                 '--config', CONFIGS / robot.config, '--json', out]  # fmt: skip
+    assert main(list(map(str, arguments))) == 0
+    (found,) = json.loads(out.read_text())['submodels']
+    assert found['combinations'] == found['determined'] == found['rank'] == RANKS[robot.name]
 
 
 @needs_logs

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.rows import Block, RowBuilder
 from inertial_estimation.model.base_parameters import (
@@ -70,10 +69,15 @@ def tellable(builder: RowBuilder, seed: int = 0) -> list[BaseParameters]:
         One for each block; without any combination where there are no rows.
 
     """
+    # Of the rows as they are: what is reduced has round-off in columns that say nothing.
     found = []
-    for one in gather(builder, builder.random_samples(seed)):
-        information = Information.empty(len(one.block.unknowns)).merge(*one.kinds.values())
-        found.append(BaseParameters.of_regressor(information.R, _order(one.block)))
+    for block, rows in zip(
+        builder.blocks, builder.rows(builder.random_samples(seed)), strict=True
+    ):
+        information = Information.empty(len(block.unknowns))
+        for Y, y, _ in rows.values():
+            information = information.add(Y, y)
+        found.append(BaseParameters.of_regressor(information.R, _order(block)))
     return found
 
 

@@ -15,6 +15,9 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Columns = NDArray[np.intp]
 
+ROUND_OFF = 1e-13
+"""Smaller factors of a grouping are none [m, m^2]: what says nothing is to say exactly nothing."""
+
 
 class Part(NamedTuple):
     """Some columns of rows."""
@@ -107,5 +110,5 @@ class SparseRows(NamedTuple):
         inner = np.argsort(np.argsort(order)[touched])
         found = BaseParameters.of_regressor(rows[:, :-1], inner)
         grouping = np.zeros((found.rank, n))
-        grouping[:, touched] = found.grouping
+        grouping[:, touched] = np.where(np.abs(found.grouping) > ROUND_OFF, found.grouping, 0.0)
         return BaseParameters(touched[found.independent], grouping)
