@@ -54,7 +54,7 @@ def write_results(
 
     """
     estimate = replay.estimate
-    torques = JointEffortEncoder(replay.robot.joint_names)
+    torques = JointEffortEncoder(replay.robot.joint_names, frame_id=replay.robot.links[0].name)
     external = _external_encoder(replay)
     layouts = _layouts(replay)
     single = [*_single_wrenches(replay), *_residuals(replay), *_inner_wrenches(replay)]
@@ -118,8 +118,7 @@ def _topics(
 def _external_encoder(replay: Replay) -> JointEffortEncoder:
     """Return the encoder of external torques, which are about the frame that is at rest."""
     robot = replay.robot
-    base = robot.external_torque_base or robot.links[robot.base].name
-    return JointEffortEncoder(robot.joint_names, frame_id=base)
+    return JointEffortEncoder(robot.joint_names, frame_id=robot.base_frame)
 
 
 class _Layout(NamedTuple):

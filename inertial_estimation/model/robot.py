@@ -215,6 +215,11 @@ class Robot:
         frame = self.external_torque_base or self.fixed_frame
         return self.frame(frame)[0] if frame else 0
 
+    @property
+    def base_frame(self) -> str:
+        """Frame that external joint torques are about: the one that was named, else the link."""
+        return self.external_torque_base or self.links[self.base].name
+
     def frame(self, name: str, where: str = '', remedy: str = '') -> tuple[int, Array]:
         """
         Return the link that carries a frame, and the frame's pose in it.

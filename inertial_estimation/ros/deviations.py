@@ -23,7 +23,6 @@ from inertial_estimation.messages import JointEffortEncoder, WrenchesEncoder
 from inertial_estimation.ros.budget import Budget
 from inertial_estimation.ros.conversions import NANOSECONDS
 from inertial_estimation.ros.markers import MarkerOutput
-from inertial_estimation.ros.outputs import external_frame
 from inertial_estimation.sample import Sample
 from inertial_estimation.streams.assembler import SampleAssembler
 from inertial_estimation.uncertainty.deviations import Deviations
@@ -101,7 +100,7 @@ class DeviationsOutput:
         robot = estimator.robot
         self._laid_out: tuple[Contact, ...] | None = None
         self._torques = JointEffortEncoder(robot.joint_names)
-        self._external = JointEffortEncoder(robot.joint_names, frame_id=external_frame(robot))
+        self._external = JointEffortEncoder(robot.joint_names, frame_id=robot.base_frame)
         self._residuals = WrenchesEncoder([submodel.name for submodel in robot.submodels])
         self.newest: Deviations | None = None
         self.count, self.seconds, self._lack = 0, 0.0, ''

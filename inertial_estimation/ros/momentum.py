@@ -8,9 +8,11 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.momentum_check import MomentumCheck, MomentumReport
 from inertial_estimation.estimation.momentum_verdict import (
+    CAUSE,
     LEAST_WINDOWS,
     NOISE_FACTOR,
     is_doubtful,
+    momentum_advice,
 )
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.diagnostics import OK, WARN, Task
@@ -45,6 +47,7 @@ class MomentumWatch:
         self.warning = ''
         self._assembler = assembler
         self._noise = MomentumNoise(settings, robot)
+        self._advice = momentum_advice(settings)
         self._check = MomentumCheck(robot)
 
     def add(self, sample: Sample, estimate: WrenchEstimate) -> None:
@@ -71,13 +74,15 @@ class MomentumWatch:
         rates = self._assembler.rates()
         deviation = self._noise.deviation(self._check, rates)
         lack = self._noise.lack(rates) if np.isnan(deviation).any() else ''
-        task = momentum_task(report, deviation, lack)
+        task = momentum_task(report, deviation, lack, self._advice)
         if task.level != OK:
             self.warning = task.message.partition(';')[0]
         return task
 
 
-def momentum_task(report: MomentumReport, deviation: Array, lack: str = '') -> Task:
+def momentum_task(
+    report: MomentumReport, deviation: Array, lack: str = '', advice: str = ''
+) -> Task:
     """
     Return the state of the momentum.
 
@@ -89,6 +94,8 @@ def momentum_task(report: MomentumReport, deviation: Array, lack: str = '') -> T
         What noise leaves unexplained [N, Nm]; NaN: not known.
     lack : str, optional
         Why it is not known.
+    advice : str, optional
+        What to look at if the momentum does not change as the wrenches say.
 
     Returns
     -------
@@ -108,13 +115,11 @@ def momentum_task(report: MomentumReport, deviation: Array, lack: str = '') -> T
     if np.isnan(deviation).any():
         return Task('momentum', OK, f'not judged: {lack or "its noise is not known"}', values)
     if is_doubtful(report, deviation):
-        cause = 'accelerations are not those of the velocities'
         message = (
-            f'{cause}: {force:.2f} N and {moment:.3f} Nm of a momentum that changes by '
-            f'{force_change:.2f} N and {moment_change:.3f} Nm; check derivative_filter and its '
-            'window, velocity_source, acceleration_source, stamps and places of the IMUs'
+            f'{CAUSE}: {force:.2f} N and {moment:.3f} Nm of a momentum that changes by '
+            f'{force_change:.2f} N and {moment_change:.3f} Nm; {advice}'
         )
-        return Task('momentum', WARN, message, values, cause)
+        return Task('momentum', WARN, message, values, CAUSE)
     moves = (report.change > NOISE_FACTOR * deviation).any()
     return Task(
         'momentum', OK, 'changes as the wrenches say' if moves else 'hardly changes', values

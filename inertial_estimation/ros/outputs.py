@@ -25,31 +25,12 @@ from inertial_estimation.messages import (
     WrenchesEncoder,
     topic_names,
 )
-from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.conversions import NANOSECONDS, wrench_to_message
 
 RELIABLE = QoSProfile(depth=1)
 MAX_LAYOUTS = 64
 """Different sets of contacts whose messages are kept."""
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
-
-def external_frame(robot: Robot) -> str:
-    """
-    Return what external joint torques are about, for the header of their messages.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its base.
-
-    Returns
-    -------
-    str
-        The frame that was named as the base, else the link that is.
-
-    """
-    return robot.external_torque_base or robot.links[robot.base].name
 
 
 class ContactEncoders(NamedTuple):
@@ -90,7 +71,7 @@ class Outputs:
         root = robot.links[0].name
         self._encode_torques = JointEffortEncoder(robot.joint_names, frame_id=root).encode
         self._encode_external = JointEffortEncoder(
-            robot.joint_names, frame_id=external_frame(robot)
+            robot.joint_names, frame_id=robot.base_frame
         ).encode
         self._quality = self._publisher(JointState, '~/quality')
         self._offsets = self._latched_offsets(estimator)
