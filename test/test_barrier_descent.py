@@ -9,7 +9,7 @@ Not covered: the function that it is for, see `test_excitation`.
 import numpy as np
 import pytest
 
-from inertial_estimation.identification.barrier_descent import (
+from inertial_estimation.identification.excitation.barrier_descent import (
     LinearLimits,
     Value,
     minimise_inside,

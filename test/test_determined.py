@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
-from inertial_estimation.identification.determined import (
+from inertial_estimation.identification.information.determined import (
     determined,
     in_words,
     tellable,
 )
-from inertial_estimation.identification.evidence import gather
-from inertial_estimation.identification.friction import JointModel
-from inertial_estimation.identification.information import weighted_sum
-from inertial_estimation.identification.random_states import random_samples
-from inertial_estimation.identification.rows import RowBuilder, RowChoice
+from inertial_estimation.identification.information.evidence import gather
+from inertial_estimation.identification.information.information import weighted_sum
+from inertial_estimation.identification.information.random_states import random_samples
+from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.identification.rows.friction import JointModel
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.robot import Robot
 

@@ -16,8 +16,11 @@ import pytest
 from identification_problems import humanoid_case
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.discrepancy import solve_within
-from inertial_estimation.identification.divergence import (
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.problem import Bounds, Problem
+from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.solvers.discrepancy import solve_within
+from inertial_estimation.identification.solvers.divergence import (
     components,
     entropic_divergence,
     entropic_gradient,
@@ -28,12 +31,9 @@ from inertial_estimation.identification.divergence import (
     symmetric,
     whitening,
 )
-from inertial_estimation.identification.entropic import solve_entropic
-from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.linear_bounds import LinearBounds
-from inertial_estimation.identification.problem import Bounds, Problem
-from inertial_estimation.identification.quadratic_priors import solve_pullback
-from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.solvers.entropic import solve_entropic
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.solvers.quadratic_priors import solve_pullback
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.inertia import pseudo_inertia
 

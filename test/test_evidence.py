@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
-from inertial_estimation.identification import evidence
-from inertial_estimation.identification.evidence import Gathering, gather
-from inertial_estimation.identification.friction import Coupling, JointModel
-from inertial_estimation.identification.information import weighted_sum
-from inertial_estimation.identification.random_states import random_samples
-from inertial_estimation.identification.row_space import RowSpace
-from inertial_estimation.identification.rows import RowBuilder, RowChoice
-from inertial_estimation.identification.wrench_columns import wrench_columns
+from inertial_estimation.identification.information import evidence
+from inertial_estimation.identification.information.evidence import Gathering, gather
+from inertial_estimation.identification.information.information import weighted_sum
+from inertial_estimation.identification.information.random_states import random_samples
+from inertial_estimation.identification.information.row_space import RowSpace
+from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.identification.rows.friction import Coupling, JointModel
+from inertial_estimation.identification.rows.wrench_columns import wrench_columns
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.regressor import submodel_regressors
 from inertial_estimation.model.robot import Robot

@@ -13,11 +13,11 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf
 
 from inertial_estimation.errors import ConfigError, ModelError
-from inertial_estimation.identification.excitation import EffortRegressor
-from inertial_estimation.identification.excitation_search import ExcitationSearch
-from inertial_estimation.identification.fourier import FourierBasis
-from inertial_estimation.identification.friction import JointModel
-from inertial_estimation.identification.rows import RowBuilder, RowChoice
+from inertial_estimation.identification.excitation.excitation import EffortRegressor
+from inertial_estimation.identification.excitation.fourier import FourierBasis
+from inertial_estimation.identification.excitation.search import ExcitationSearch
+from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.identification.rows.friction import JointModel
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.identifiable import Rows, structural_null_space
 from inertial_estimation.model.joint_limits import joint_limits

@@ -20,7 +20,7 @@ from test_clearance import folding_urdf
 
 from inertial_estimation.cli import main
 from inertial_estimation.excite.writing import POINTS, csv_text, trajectory_text
-from inertial_estimation.identification.fourier import FourierBasis, FourierMotion
+from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
 from inertial_estimation.model import collision_shapes
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.robot import Robot

@@ -13,13 +13,13 @@ import pytest
 from shared_data import SHARED
 
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
-from inertial_estimation.identification.cones import Consistency
-from inertial_estimation.identification.feasibility import (
+from inertial_estimation.identification.feasibility.feasibility import (
     MARGIN,
     Verdict,
     check_base_parameters,
 )
 from inertial_estimation.identification.problem import Bounds
+from inertial_estimation.identification.solvers.cones import Consistency
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import structural_null_space

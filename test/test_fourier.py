@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import ConfigError, ShapeError
-from inertial_estimation.identification.fourier import FourierBasis, FourierMotion
+from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
 
 # Sums of a dozen numbers of order one.
 ROUND_OFF = 1e-12

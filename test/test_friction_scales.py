@@ -5,11 +5,11 @@
 import numpy as np
 from robots import arm_with_wrist_sensor_urdf
 
-from inertial_estimation.identification.evidence import gather
-from inertial_estimation.identification.friction import Coupling, JointModel
-from inertial_estimation.identification.friction_scales import friction_scales
-from inertial_estimation.identification.random_states import random_samples
-from inertial_estimation.identification.rows import RowBuilder, RowChoice
+from inertial_estimation.identification.information.evidence import gather
+from inertial_estimation.identification.information.random_states import random_samples
+from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.identification.rows.friction import Coupling, JointModel
+from inertial_estimation.identification.rows.friction_scales import friction_scales
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.robot import Robot
 

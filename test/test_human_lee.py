@@ -13,17 +13,20 @@ import numpy as np
 import pytest
 from shared_data import SHARED
 
-from inertial_estimation.identification.discrepancy import solve_within
-from inertial_estimation.identification.divergence import (
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.problem import Bounds, Problem
+from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.solvers.discrepancy import solve_within
+from inertial_estimation.identification.solvers.divergence import (
     entropic_divergence,
     pullback_distance,
 )
-from inertial_estimation.identification.entropic import solve_entropic
-from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.linear_bounds import LinearBounds
-from inertial_estimation.identification.problem import Bounds, Problem
-from inertial_estimation.identification.quadratic_priors import solve_euclidean, solve_pullback
-from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.solvers.entropic import solve_entropic
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.solvers.quadratic_priors import (
+    solve_euclidean,
+    solve_pullback,
+)
 from inertial_estimation.identification.unknowns import Unknowns
 
 DATA = SHARED / 'data' / 'human_lee2020' / 'human_lee2020.npz'
@@ -116,7 +119,10 @@ def test_our_answers_are_no_farther_from_the_prior(entropic, pullback, data):
 def test_the_euclidean_answer_is_the_authors(problem, data):
     # Theirs weighs the squared distance and the squared residual alike, without halves.
     pytest.importorskip('clarabel')
-    from inertial_estimation.identification.semidefinite import PriorTerm, solve_semidefinite
+    from inertial_estimation.identification.solvers.semidefinite import (
+        PriorTerm,
+        solve_semidefinite,
+    )
 
     weight = float(data['gamma']) / len(data['b'])
     result = solve_semidefinite(problem, weight=weight, prior=PriorTerm.EUCLIDEAN, margin=0.0)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from inertial_estimation.identification.preparation import Preparation
-from inertial_estimation.identification.solvers import SOLVERS
+from inertial_estimation.identification.rows.preparation import Preparation
+from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.logs.columns import Layout
 from inertial_estimation.logs.identify_settings import GROUPS, ROWS, IdentifySettings
 

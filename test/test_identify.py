@@ -17,10 +17,10 @@ from robots import arm_with_wrist_sensor_urdf
 
 from inertial_estimation.cli import main
 from inertial_estimation.identification import fit
-from inertial_estimation.identification.entropic import solve_entropic
-from inertial_estimation.identification.friction import JointModel
-from inertial_estimation.identification.rows import RowBuilder, RowChoice
-from inertial_estimation.identification.solvers import SOLVERS
+from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.identification.rows.friction import JointModel
+from inertial_estimation.identification.solvers.entropic import solve_entropic
+from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.regressor import net_wrench_regressor
 from inertial_estimation.model.robot import Robot

@@ -11,8 +11,8 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf
 
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.identification.friction import JointModel
-from inertial_estimation.identification.rows import RowBuilder, RowChoice
+from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.identification.rows.friction import JointModel
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.logs.identify_bounds import read_bounds
 from inertial_estimation.model.robot import Robot

@@ -15,12 +15,15 @@ import pytest
 from identification_problems import humanoid_case
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.information import Information, weighted_sum
-from inertial_estimation.identification.least_squares import Fill, solve_least_squares
+from inertial_estimation.identification.information.information import Information, weighted_sum
+from inertial_estimation.identification.information.row_space import RowSpace, numerical_rank
 from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.quadratic_priors import solve_euclidean, solve_pullback
 from inertial_estimation.identification.result import Grade
-from inertial_estimation.identification.row_space import RowSpace, numerical_rank
+from inertial_estimation.identification.solvers.least_squares import Fill, solve_least_squares
+from inertial_estimation.identification.solvers.quadratic_priors import (
+    solve_euclidean,
+    solve_pullback,
+)
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 
 ROUND_OFF = 1e-9
@@ -149,7 +152,7 @@ def test_quadratic_priors_are_at_the_least_of_their_objective(solve, case, rng):
 
 def objective(solve, problem, x):
     """Return what a quadratic prior minimises, by its definition."""
-    from inertial_estimation.identification.divergence import pullback_distance
+    from inertial_estimation.identification.solvers.divergence import pullback_distance
 
     parameters = problem.unknowns.split(x)[0]
     if solve is solve_pullback:

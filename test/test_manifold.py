@@ -16,14 +16,14 @@ from scipy.signal import savgol_filter
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.entropic import solve_entropic
-from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.landscape import Landscape
-from inertial_estimation.identification.least_squares import solve_least_squares
-from inertial_estimation.identification.manifold import solve_manifold
-from inertial_estimation.identification.principal_bodies import PrincipalBodies
+from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.solvers.entropic import solve_entropic
+from inertial_estimation.identification.solvers.landscape import Landscape
+from inertial_estimation.identification.solvers.least_squares import solve_least_squares
+from inertial_estimation.identification.solvers.manifold import solve_manifold
+from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.link_motions import Motion

@@ -16,28 +16,28 @@ from scipy.optimize import nnls
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.identification.bounded_fit import fit_bounded
-from inertial_estimation.identification.bounded_problem import BoundedProblem
-from inertial_estimation.identification.geometric_prior import (
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.row_space import RowSpace
+from inertial_estimation.identification.problem import Bounds, Problem
+from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.solvers.bounded_fit import fit_bounded
+from inertial_estimation.identification.solvers.bounded_problem import BoundedProblem
+from inertial_estimation.identification.solvers.geometric_prior import (
     mass_errors,
     middle_bodies,
     prior_roots,
     to_box,
 )
-from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.interior_point import go_inside
-from inertial_estimation.identification.linear_bounds import LinearBounds
-from inertial_estimation.identification.mass_points import solve_mass_points
-from inertial_estimation.identification.point_grids import (
+from inertial_estimation.identification.solvers.interior_point import go_inside
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.solvers.mass_points import solve_mass_points
+from inertial_estimation.identification.solvers.point_grids import (
     box_grid,
     composition,
     hull_grid,
     link_grids,
 )
-from inertial_estimation.identification.principal_bodies import PrincipalBodies
-from inertial_estimation.identification.problem import Bounds, Problem
-from inertial_estimation.identification.result import Grade
-from inertial_estimation.identification.row_space import RowSpace
+from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.geometry import CORNERS, Box, Shape
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia

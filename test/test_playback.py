@@ -12,7 +12,7 @@ from robots import arm_with_wrist_sensor_urdf
 from test_clearance import LOWER, UPPER, folding_urdf
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.fourier import FourierBasis, FourierMotion
+from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.torque_derivatives import TorqueRegressor

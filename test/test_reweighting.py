@@ -13,16 +13,16 @@ import pytest
 from identification_problems import humanoid_case
 
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.identification.divergence import pullback_distance
-from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.quadratic_priors import prior_rows
-from inertial_estimation.identification.reweighting import (
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.reweighting import (
     EXACT,
     Loss,
     noise_levels,
     robust_weights,
     spread,
 )
+from inertial_estimation.identification.solvers.divergence import pullback_distance
+from inertial_estimation.identification.solvers.quadratic_priors import prior_rows
 
 LEVELS = {'force': 2.0, 'moment': 0.05, 'effort': 0.4}
 ROWS = {'force': 300, 'moment': 240, 'effort': 15}

@@ -13,8 +13,8 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
 from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
-from inertial_estimation.identification.friction import Coupling, JointModel
-from inertial_estimation.identification.rows import COMPONENTS, RowBuilder, RowChoice
+from inertial_estimation.identification.rows.builder import COMPONENTS, RowBuilder, RowChoice
+from inertial_estimation.identification.rows.friction import Coupling, JointModel
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.free_floating import FreeFloating
 from inertial_estimation.model.representations import Representation

@@ -14,11 +14,11 @@ import pytest
 from shared_data import SHARED
 
 from inertial_estimation.errors import InertialEstimationError, ModelError
-from inertial_estimation.identification.cones import Consistency, matrix, vector
-from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
-from inertial_estimation.identification.semidefinite import (
+from inertial_estimation.identification.solvers.cones import Consistency, matrix, vector
+from inertial_estimation.identification.solvers.semidefinite import (
     PriorTerm,
     _Program,
     solve_semidefinite,

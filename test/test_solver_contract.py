@@ -16,12 +16,12 @@ import pytest
 from identification_problems import humanoid_case
 
 from inertial_estimation.errors import InertialEstimationError, ModelError
-from inertial_estimation.identification.divergence import parameters_of
-from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.row_space import RowSpace
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade
-from inertial_estimation.identification.row_space import RowSpace
-from inertial_estimation.identification.solvers import SOLVERS
+from inertial_estimation.identification.solvers.divergence import parameters_of
+from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
 
 NEXT_TO_NOTHING = 1e-9

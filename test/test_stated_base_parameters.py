@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import InertialEstimationError, ModelError, NameNotFound
-from inertial_estimation.identification.cones import Consistency
-from inertial_estimation.identification.feasibility import Verdict
-from inertial_estimation.identification.stated_base_parameters import (
+from inertial_estimation.identification.feasibility.feasibility import Verdict
+from inertial_estimation.identification.feasibility.stated_base_parameters import (
     check_stated,
     read_base_parameters,
 )
+from inertial_estimation.identification.solvers.cones import Consistency
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import Rows, structural_null_space

@@ -19,11 +19,14 @@ from wam7_experiment import (
     smallest_mass_matrix_eigenvalues,
 )
 
-from inertial_estimation.identification.cones import Consistency
-from inertial_estimation.identification.feasibility import Verdict, check_base_parameters
-from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.feasibility.feasibility import (
+    Verdict,
+    check_base_parameters,
+)
+from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.semidefinite import PriorTerm, solve_semidefinite
+from inertial_estimation.identification.solvers.cones import Consistency
+from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
 from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 
 if not wam7.FOLDER.is_dir():

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 import wam7
 
-from inertial_estimation.identification.cones import Consistency
-from inertial_estimation.identification.feasibility import check_base_parameters
-from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.feasibility.feasibility import check_base_parameters
+from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
-from inertial_estimation.identification.semidefinite import PriorTerm, solve_semidefinite
+from inertial_estimation.identification.solvers.cones import Consistency
+from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.robot import Robot
 

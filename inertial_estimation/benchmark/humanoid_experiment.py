@@ -18,9 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.identification.information import Information, weighted_sum
-from inertial_estimation.identification.point_grids import PointGrid, composition, link_grids
+from inertial_estimation.identification.information.information import Information, weighted_sum
 from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.solvers.point_grids import (
+    PointGrid,
+    composition,
+    link_grids,
+)
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.geometry import Shape, link_shapes
 from inertial_estimation.model.regressor import submodel_regressors

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.benchmark.humanoid_experiment import COMPONENTS, NOISE, Experiment
-from inertial_estimation.identification.least_squares import solve_least_squares
-from inertial_estimation.identification.mass_points import solve_mass_points
-from inertial_estimation.identification.principal_bodies import PrincipalBodies
+from inertial_estimation.identification.solvers.least_squares import solve_least_squares
+from inertial_estimation.identification.solvers.mass_points import solve_mass_points
+from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.table import Table
 

@@ -23,18 +23,18 @@ from numpy.typing import NDArray
 from inertial_estimation.benchmark import figaroh
 from inertial_estimation.benchmark.timing import Progress
 from inertial_estimation.errors import ConfigError, InertialEstimationError
-from inertial_estimation.identification.entropic import solve_entropic
-from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.fit import fit, fitted_extras
-from inertial_estimation.identification.friction_scales import friction_scales
-from inertial_estimation.identification.information import Information, weighted_sum
-from inertial_estimation.identification.least_squares import Fill, solve_least_squares
+from inertial_estimation.identification.information.evidence import Evidence
+from inertial_estimation.identification.information.information import Information, weighted_sum
+from inertial_estimation.identification.information.reweighting import noise_levels
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Identification
-from inertial_estimation.identification.reweighting import noise_levels
-from inertial_estimation.identification.rows import RowBuilder
-from inertial_estimation.identification.semidefinite import PriorTerm, solve_semidefinite
+from inertial_estimation.identification.rows.builder import RowBuilder
+from inertial_estimation.identification.rows.friction_scales import friction_scales
+from inertial_estimation.identification.solvers.entropic import solve_entropic
+from inertial_estimation.identification.solvers.least_squares import Fill, solve_least_squares
+from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
 from inertial_estimation.logs.identify import reduce_logs
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log_reader import LogReader, open_logs

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from inertial_estimation.benchmark.run import Goal
-from inertial_estimation.identification.evidence import gather
-from inertial_estimation.identification.friction import JointModel
-from inertial_estimation.identification.preparation import Preparation, prepare
-from inertial_estimation.identification.rows import RowBuilder, RowChoice
+from inertial_estimation.identification.information.evidence import gather
+from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.identification.rows.friction import JointModel
+from inertial_estimation.identification.rows.preparation import Preparation, prepare
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, SampleBatch
 from inertial_estimation.simulation.description import icub_urdf

@@ -16,12 +16,12 @@ import numpy as np
 
 from inertial_estimation.benchmark.run import Goal
 from inertial_estimation.benchmark.timing import Array, Progress, Timed, interleave, ratio
-from inertial_estimation.identification.entropic import solve_entropic
-from inertial_estimation.identification.evidence import Gathering, gather
-from inertial_estimation.identification.information import weighted_sum
+from inertial_estimation.identification.information.evidence import Gathering, gather
+from inertial_estimation.identification.information.information import weighted_sum
 from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.rows import RowBuilder, RowChoice
-from inertial_estimation.identification.semidefinite import PriorTerm, solve_semidefinite
+from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.identification.solvers.entropic import solve_entropic
+from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
 from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch

@@ -7,13 +7,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from inertial_estimation.identification.cones import Consistency
-from inertial_estimation.identification.feasibility import BaseParameterCheck, Verdict
-from inertial_estimation.identification.stated_base_parameters import (
+from inertial_estimation.identification.feasibility.feasibility import BaseParameterCheck, Verdict
+from inertial_estimation.identification.feasibility.stated_base_parameters import (
     StatedBaseParameters,
     check_stated,
     read_base_parameters,
 )
+from inertial_estimation.identification.solvers.cones import Consistency
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.table import Table
 

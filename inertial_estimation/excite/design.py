@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, ModelError
-from inertial_estimation.identification.excitation import EffortRegressor
-from inertial_estimation.identification.excitation_search import Attempt, ExcitationSearch
-from inertial_estimation.identification.fourier import FourierBasis, FourierMotion
-from inertial_estimation.identification.friction import OF_A_JOINT, JointModel
-from inertial_estimation.identification.keep_away import KeepAway, Nearest
+from inertial_estimation.identification.excitation.excitation import EffortRegressor
+from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
+from inertial_estimation.identification.excitation.keep_away import KeepAway, Nearest
+from inertial_estimation.identification.excitation.search import Attempt, ExcitationSearch
+from inertial_estimation.identification.rows.friction import OF_A_JOINT, JointModel
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.collision_shapes import has_collision_library

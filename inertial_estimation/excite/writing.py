@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.fourier import FourierMotion
+from inertial_estimation.identification.excitation.fourier import FourierMotion
 
 Array = NDArray[np.float64]
 

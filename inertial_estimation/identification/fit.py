@@ -17,16 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError, ModelError
-from inertial_estimation.identification.coordinates import require_weight
-from inertial_estimation.identification.evidence import Evidence
-from inertial_estimation.identification.friction_scales import friction_scales
+from inertial_estimation.identification.information.evidence import Evidence
+from inertial_estimation.identification.information.reweighting import NoiseLevels, noise_levels
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.problem import Bounds, Problem
-from inertial_estimation.identification.quadratic_priors import prior_rows
 from inertial_estimation.identification.result import Identification
-from inertial_estimation.identification.reweighting import NoiseLevels, noise_levels
-from inertial_estimation.identification.solvers import SOLVERS
+from inertial_estimation.identification.rows.friction_scales import friction_scales
+from inertial_estimation.identification.solvers.coordinates import require_weight
+from inertial_estimation.identification.solvers.methods import SOLVERS
+from inertial_estimation.identification.solvers.quadratic_priors import prior_rows
 from inertial_estimation.model.robot import Robot
 
 Array = NDArray[np.float64]

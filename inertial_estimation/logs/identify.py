@@ -14,14 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
-from inertial_estimation.identification.determined import Determined, determined, tellable
-from inertial_estimation.identification.evidence import Evidence, gather
 from inertial_estimation.identification.fit import RobotFit, fit
-from inertial_estimation.identification.preparation import Prepared, folded_back, prepare
-from inertial_estimation.identification.reweighting import spread
-from inertial_estimation.identification.rows import RowBuilder
-from inertial_estimation.identification.solvers import SOLVERS
-from inertial_estimation.identification.suspects import Presumed, residuals_of, suspects
+from inertial_estimation.identification.information.determined import (
+    Determined,
+    determined,
+    tellable,
+)
+from inertial_estimation.identification.information.evidence import Evidence, gather
+from inertial_estimation.identification.information.reweighting import spread
+from inertial_estimation.identification.rows.builder import RowBuilder
+from inertial_estimation.identification.rows.preparation import Prepared, folded_back, prepare
+from inertial_estimation.identification.rows.suspects import Presumed, residuals_of, suspects
+from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.logs.excitation_check import Reach, excitation_warnings, require_motion
 from inertial_estimation.logs.freedom import free_submodels
 from inertial_estimation.logs.identify_bounds import read_bounds
@@ -105,7 +109,7 @@ def identify(
     settings : IdentifySettings
         How logs become rows.
     method : str
-        One of `identification.solvers.SOLVERS`.
+        One of `identification.solvers.methods.SOLVERS`.
     options : mapping, optional
         For the solver.
     validate : sequence of str or Path, optional

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.problem import Bounds
-from inertial_estimation.identification.rows import Block
+from inertial_estimation.identification.rows.builder import Block
 from inertial_estimation.identification.unknowns import Unknowns
 
 Array = NDArray[np.float64]

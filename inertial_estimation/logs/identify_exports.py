@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from inertial_estimation.identification.determined import Determined
-from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.fit import BlockFit
+from inertial_estimation.identification.information.determined import Determined
+from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.logs.identify import IdentifyReport
 from inertial_estimation.logs.identify_figures import extra_values, residuals, unseen_evidence

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.fit import BlockFit
+from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.unknowns import Extra
 from inertial_estimation.logs.identify import IdentifyReport
 

@@ -22,13 +22,13 @@ import numpy as np
 
 from inertial_estimation.config.files import load_mapping
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.identification.friction import (
+from inertial_estimation.identification.rows.builder import RowChoice
+from inertial_estimation.identification.rows.friction import (
     OF_A_COUPLING,
     Coupling,
     JointModel,
 )
-from inertial_estimation.identification.preparation import Preparation
-from inertial_estimation.identification.rows import RowChoice
+from inertial_estimation.identification.rows.preparation import Preparation
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.logs.columns import Layout
 from inertial_estimation.logs.identify_bounds import BOUNDS

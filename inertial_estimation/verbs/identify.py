@@ -17,7 +17,7 @@ METHODS = (
     'entropic', 'semidefinite', 'mass_points', 'manifold', 'pullback', 'euclidean',
     'least_squares',
 )  # fmt: skip
-"""Those of `identification.solvers`, which takes too long to import for a help text."""
+"""Those of `identification.solvers.methods`, which takes too long to import for a help text."""
 
 
 def add(verbs: Any) -> None:
@@ -77,7 +77,7 @@ def add(verbs: Any) -> None:
 
 def _run(chosen: argparse.Namespace) -> int:
     """Identify a robot."""
-    from inertial_estimation.identification.solvers import SOLVERS
+    from inertial_estimation.identification.solvers.methods import SOLVERS
     from inertial_estimation.logs.identify import identify
     from inertial_estimation.logs.identify_exports import extras_yaml, identify_dict
     from inertial_estimation.logs.identify_settings import IdentifySettings

@@ -1,0 +1,328 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Whether any bodies have given base parameters, and the nearest ones that some have [S 51-56].
+
+The test asks for the bodies of largest margin, the smallest eigenvalue over all links. If even
+that is negative, the multipliers are a certificate: a half-space of base parameters that holds
+all that bodies can have, and not the given ones. It can be checked without any solver.
+
+The distance of the correction depends on which columns were kept, and on units; whether base
+parameters are feasible does not. It is a test, no estimator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.identification.problem import Bounds, Problem
+from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.solvers.cones import Consistency, matrix, vector
+from inertial_estimation.identification.solvers.conic import Block, ConicSolution, Kind, minimise
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.unknowns import Unknowns
+from inertial_estimation.model.base_parameters import BaseParameters
+
+Array = NDArray[np.float64]
+
+MARGIN = 1e-6
+"""Eigenvalue by which a correction is inside the cone, in SI units [S 21]."""
+RESOLUTION = 1e-8
+"""A margin of this size, as a share of the largest base parameter, is neither sign for sure."""
+GREATEST_MARGIN = 1.0
+"""Larger margins are not looked for: links that nothing is known of have any."""
+
+
+class Verdict(str, Enum):
+    """Whether bodies have the base parameters."""
+
+    FEASIBLE = 'feasible'
+    INFEASIBLE = 'infeasible'
+    UNDECIDED = 'undecided'
+    """They are on the boundary as far as numbers tell, or the solver failed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Base parameters b of bodies within the bounds have ``normal @ b >= offset``."""
+
+    normal: Array
+    """Shape (n_base,)."""
+    offset: float
+    multipliers: tuple[Array, ...]
+    """
+    Positive semidefinite Z of each link. With the matrix M of a link and multipliers of bounds,
+    ``normal @ K x = sum tr(Z M(x)) + bounds`` for all x, which proves the inequality.
+    """
+    mismatch: float
+    """Largest difference of the two sides by unit unknowns: what the proof is exact to."""
+
+
+@dataclass(frozen=True, eq=False)
+class BaseParameterCheck:
+    """The answer of `check_base_parameters`."""
+
+    verdict: Verdict
+    consistency: Consistency
+    margin: float
+    """
+    Largest possible smallest eigenvalue over all links [SI]; negative if infeasible, minus
+    infinity if the bounds alone rule the base parameters out.
+    """
+    certificate: Certificate | None
+    """If infeasible."""
+    nearest: Array
+    """Feasible base parameters nearest to the given ones, shape (n_base,) [S 55]."""
+    distance: float
+    """Euclidean, to the nearest ones."""
+    x: Array
+    """Unknowns that have the nearest base parameters, one choice of many, shape (n,)."""
+    grade: Grade
+    """How the search for them ended."""
+
+
+def check_base_parameters(
+    base: BaseParameters,
+    values: Array,
+    unknowns: Unknowns,
+    *,
+    consistency: Consistency = Consistency.FULL,
+    bounds: Bounds | None = None,
+    rounding: Array | None = None,
+    scale: Array | None = None,
+    margin: float = MARGIN,
+) -> BaseParameterCheck:
+    """
+    Return whether bodies have given base parameters, and the nearest that some have.
+
+    Parameters
+    ----------
+    base : BaseParameters
+        What they are combinations of.
+    values : ndarray, shape (n_base,)
+        Base parameters.
+    unknowns : Unknowns
+        Columns of the grouping.
+    consistency : Consistency
+        The 4x4 cone, or the 6x6 cone of S.
+    bounds : Bounds, optional
+        What else is known, as that friction is not negative.
+    rounding : ndarray, shape (n_base,), optional
+        By how much each of the values may be off, as printed numbers are. Default: exact.
+    scale : ndarray, shape (n_links, 10), optional
+        Bodies of about the right size, for the numbers of the solver only. Default: balls of
+        one kilogramme.
+    margin : float
+        Eigenvalue by which the nearest ones are inside the cone, in SI units.
+
+    Returns
+    -------
+    BaseParameterCheck
+
+    Raises
+    ------
+    ShapeError
+        If there is not one value for each base parameter.
+    ModelError
+        If bounds contradict each other whatever the base parameters.
+
+    """
+    _require_fit(base, values, unknowns)
+    cone = _Cone(unknowns, consistency, bounds or Bounds(), _checked_scale(unknowns, scale))
+    wanted = _Wanted(base, values, np.zeros(base.rank) if rounding is None else rounding)
+    widest, solution = _widest(cone, wanted)
+    verdict = _verdict(widest, solution, values)
+    certificate = None
+    if verdict is Verdict.INFEASIBLE:
+        certificate = _certificate(cone, wanted, solution)
+    if rounding is None and verdict is Verdict.FEASIBLE and widest >= margin:
+        x, nearest = cone.sizes * solution.x[:-1], values
+    else:
+        solution = _nearest(cone, wanted, margin)
+        x = cone.sizes * solution.x[:-1]
+        nearest = base.of(x)
+    distance = float(np.linalg.norm(nearest - values))
+    return BaseParameterCheck(
+        verdict, consistency, widest, certificate, nearest, distance, x, solution.grade
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Wanted:
+    """Base parameters that bodies should have."""
+
+    base: BaseParameters
+    values: Array
+    off: Array
+    """By how much they may be missed."""
+
+    def blocks(self, sizes: Array) -> list[Block]:
+        """Return the rows that say so, in scaled unknowns and one more variable."""
+        from scipy.sparse import csc_array
+
+        K = np.hstack([self.base.grouping * sizes, np.zeros((self.base.rank, 1))])
+        exact = self.off == 0.0
+        values, off = self.values, self.off
+        blocks = [
+            Block(('exact',), Kind.ZERO, csc_array(K[exact]), -values[exact]),
+            Block(('least',), Kind.NONNEGATIVE, csc_array(K[~exact]), (off - values)[~exact]),
+            Block(('greatest',), Kind.NONNEGATIVE, csc_array(-K[~exact]), (off + values)[~exact]),
+        ]
+        return [block for block in blocks if len(block.h)]
+
+    def normal(self, solution: ConicSolution, labels: list[str]) -> tuple[Array, float]:
+        """Return what multipliers of these rows say, and what missing the values costs them."""
+        normal, missed = np.zeros(self.base.rank), 0.0
+        exact = self.off == 0.0
+        for label, z in zip(labels, solution.multipliers, strict=True):
+            if label == 'exact':
+                normal[exact] -= z
+            elif label == 'least':
+                normal[~exact] -= z
+                missed += float(z @ self.off[~exact])
+            elif label == 'greatest':
+                normal[~exact] += z
+                missed += float(z @ self.off[~exact])
+        return normal, missed
+
+
+class _Cone:
+    """What bodies and bounds ask, in unknowns that are scaled to about one."""
+
+    def __init__(
+        self, unknowns: Unknowns, consistency: Consistency, bounds: Bounds, scale: Array
+    ) -> None:
+        self.links = unknowns.links
+        self.consistency = consistency
+        self.sizes = np.concatenate([_sizes(scale).reshape(-1), np.ones(len(unknowns.extras))])
+        none = np.zeros((0, len(unknowns)))
+        self.bounds = LinearBounds.of(
+            Problem(unknowns, none, np.zeros(0), 0.0, 1.0, scale, bounds=bounds)
+        )
+        self.roots = [np.diag(1 / np.sqrt(np.diag(M))) for M in consistency.matrix(scale)]
+
+    def blocks(self, margin: float | None) -> list[Block]:
+        """Return blocks of the scaled unknowns and one more variable, the margin if not given."""
+        from scipy.sparse import csc_array
+
+        n = len(self.sizes)
+        blocks = []
+        for k, (link, root) in enumerate(zip(self.links, self.roots, strict=True)):
+            unit = vector(root @ root)
+            G = np.zeros((len(unit), n + 1))
+            of_link = slice(10 * k, 10 * k + 10)
+            G[:, of_link] = self.consistency.rows(root) * self.sizes[of_link]
+            G[:, -1] = -unit if margin is None else 0.0
+            h = -(margin or 0.0) * unit
+            blocks.append(Block((link,), Kind.SEMIDEFINITE, csc_array(G), h))
+        if self.bounds.names:
+            rows = self.bounds.rows * self.sizes
+            largest = np.abs(rows).max(axis=1)
+            G = np.hstack([rows, np.zeros((len(rows), 1))]) / largest[:, None]
+            h = -self.bounds.limits / largest
+            blocks.append(Block(self.bounds.names, Kind.NONNEGATIVE, csc_array(G), h))
+        return blocks
+
+
+def _widest(cone: _Cone, wanted: _Wanted) -> tuple[float, ConicSolution]:
+    """Return the largest margin of bodies with the base parameters [S 51]."""
+    from scipy.sparse import csc_array
+
+    n = len(cone.sizes) + 1
+    margin_only = np.zeros((1, n))
+    margin_only[0, -1] = -1.0
+    blocks = [
+        *cone.blocks(None),
+        *wanted.blocks(cone.sizes),
+        Block(('cap',), Kind.NONNEGATIVE, csc_array(margin_only), np.array([GREATEST_MARGIN])),
+    ]
+    solution = minimise(csc_array((n, n)), margin_only[0], blocks)
+    return (float(solution.x[-1]) if solution.feasible else -np.inf), solution
+
+
+def _nearest(cone: _Cone, wanted: _Wanted, margin: float) -> ConicSolution:
+    """Return the unknowns whose base parameters are nearest to the given ones [S 55]."""
+    from scipy.sparse import csc_array
+
+    n = len(cone.sizes) + 1
+    distance = np.zeros((1, n))
+    distance[0, -1] = 1.0
+    K = np.hstack([wanted.base.grouping * cone.sizes, np.zeros((wanted.base.rank, 1))])
+    # The distance itself: its square would be lost in round-off long before it is zero.
+    lengths = csc_array(np.vstack([distance, K]))
+    missed = np.concatenate([[0.0], -wanted.values])
+    reached = Block(('distance',), Kind.SECOND_ORDER, lengths, missed)
+    solution = minimise(csc_array((n, n)), distance[0], [*cone.blocks(margin), reached])
+    if not solution.feasible:
+        raise ModelError(
+            'no bodies are within the bounds, whatever the base parameters: '
+            f'{", ".join(cone.bounds.names)}'
+        )
+    return solution
+
+
+def _verdict(widest: float, solution: ConicSolution, values: Array) -> Verdict:
+    """Return what the largest margin says."""
+    resolution = RESOLUTION * max(1.0, float(np.abs(values).max(initial=0.0)))
+    if not solution.feasible or widest < -resolution:
+        return Verdict.INFEASIBLE
+    if widest > resolution and solution.grade is Grade.OPTIMAL:
+        return Verdict.FEASIBLE
+    return Verdict.UNDECIDED
+
+
+def _certificate(cone: _Cone, wanted: _Wanted, solution: ConicSolution) -> Certificate:
+    """Return the half-space that multipliers tell of."""
+    blocks = [*cone.blocks(None), *wanted.blocks(cone.sizes)]
+    labels = [block.labels[0] for block in blocks]
+    normal, _ = wanted.normal(solution, [*labels, 'cap'])
+    seen = np.zeros(len(cone.sizes))
+    offset, multipliers = 0.0, list[Array]()
+    for block, z in zip(blocks, solution.multipliers, strict=False):
+        if block.kind is Kind.SEMIDEFINITE:
+            root = cone.roots[len(multipliers)]
+            multipliers.append(root @ matrix(z) @ root)
+        elif block.labels == cone.bounds.names:
+            offset = -float(z @ block.h)
+        else:
+            continue
+        seen += np.asarray(block.G.T @ z)[:-1] / cone.sizes
+    mismatch = float(np.abs(wanted.base.grouping.T @ normal - seen).max())
+    return Certificate(normal, offset, tuple(multipliers), mismatch)
+
+
+def _sizes(scale: Array) -> Array:
+    """Return how large parameters of bodies like these are, shape (n_links, 10)."""
+    mass = scale[:, 0]
+    length = np.sqrt((scale[:, 4] + scale[:, 6] + scale[:, 9]) / 2 / mass)
+    sizes = np.ones((len(scale), 10)) * mass[:, None]
+    sizes[:, 1:4] *= length[:, None]
+    sizes[:, 4:] *= length[:, None] ** 2
+    return sizes
+
+
+def _checked_scale(unknowns: Unknowns, scale: Array | None) -> Array:
+    """Return bodies of about the right size; by default balls of one kilogramme."""
+    if scale is None:
+        ball = np.zeros(10)
+        ball[0], ball[[4, 6, 9]] = 1.0, 0.01
+        return np.tile(ball, (len(unknowns.links), 1))
+    if not (Consistency.FULL.margins(scale) > 0).all():
+        raise ModelError('bodies that give the scale must be strictly consistent')
+    return scale
+
+
+def _require_fit(base: BaseParameters, values: Array, unknowns: Unknowns) -> None:
+    """Raise unless values, groupings and unknowns belong together."""
+    if values.shape != (base.rank,):
+        raise ShapeError('values', (base.rank,), values.shape, 'one for each base parameter')
+    wanted = (base.rank, len(unknowns))
+    if base.grouping.shape != wanted:
+        raise ShapeError('grouping', wanted, base.grouping.shape, 'one column per unknown')
+    if not np.isfinite(values).all():
+        raise ModelError('base parameters hold NaN or infinity')

@@ -1,0 +1,189 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Base parameters as somebody states them: combinations and values, as text with commas.
+
+    combination,value
+    upper.Izz + tool.Izz + 0.09 tool.m,0.1432
+    shoulder.viscous,0.61
+
+Names are those of `Unknowns`. A value may be off by half of its last digit, as printed numbers
+are.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from io import StringIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError, NameNotFound
+from inertial_estimation.identification.feasibility.feasibility import (
+    BaseParameterCheck,
+    check_base_parameters,
+)
+from inertial_estimation.identification.priors import widened
+from inertial_estimation.identification.problem import Bounds
+from inertial_estimation.identification.solvers.cones import Consistency
+from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term, Unknowns
+from inertial_estimation.model.base_parameters import BaseParameters
+from inertial_estimation.model.combinations import parse_combination
+from inertial_estimation.model.identifiable import structural_null_space
+from inertial_estimation.model.robot import Robot
+
+Array = NDArray[np.float64]
+
+COLUMNS = ('combination', 'value')
+NOT_NEGATIVE = (Term.VISCOUS, Term.COULOMB, Term.DRIVE_INERTIA)
+"""Other unknowns that are not negative in any robot [S 28]."""
+SEEN = 1e-6
+"""A combination that changes more along a direction that no sensor sees is no base parameter."""
+
+
+@dataclass(frozen=True, eq=False)
+class StatedBaseParameters:
+    """What was read."""
+
+    unknowns: Unknowns
+    base: BaseParameters
+    values: Array
+    """Shape (n_base,)."""
+    rounding: Array
+    """Half of the last digit of each, shape (n_base,)."""
+
+
+def read_base_parameters(text: str, robot: Robot) -> StatedBaseParameters:
+    """
+    Read stated base parameters of a robot.
+
+    Parameters
+    ----------
+    text : str
+        As above.
+    robot : Robot
+        Whose links and joints they name.
+
+    Returns
+    -------
+    StatedBaseParameters
+
+    Raises
+    ------
+    ModelError
+        If the text has other columns, a value is no number, two combinations begin with the same
+        name, or a combination is none that sensors could tell.
+    NameNotFound
+        If there is no such link, parameter or joint.
+
+    """
+    rows = list(csv.DictReader(StringIO(text)))
+    if not rows or any(row.get(column) is None for row in rows for column in COLUMNS):
+        raise ModelError(f'base parameters need rows with the columns {", ".join(COLUMNS)}')
+    combinations = [row['combination'] for row in rows]
+    unknowns = Unknowns(robot.link_names, _extras(combinations, robot))
+    base = BaseParameters.parse(combinations, unknowns.names)
+    if len(set(base.independent.tolist())) < base.rank:
+        raise ModelError('each combination of base parameters must begin with another name')
+    _require_identifiable(base, combinations, robot)
+    numbers = [_number(row['value'], row['combination']) for row in rows]
+    values, rounding = (np.array(column) for column in zip(*numbers, strict=True))
+    return StatedBaseParameters(unknowns, base, values, rounding)
+
+
+def check_stated(
+    robot: Robot, stated: StatedBaseParameters, *, consistency: Consistency = Consistency.FULL
+) -> BaseParameterCheck:
+    """
+    Return whether bodies have stated base parameters, up to their rounding.
+
+    Friction and drive inertia are not to be negative.
+
+    Parameters
+    ----------
+    robot : Robot
+        Its links give the solver the size of bodies.
+    stated : StatedBaseParameters
+        As read.
+    consistency : Consistency
+        Which cone.
+
+    Returns
+    -------
+    BaseParameterCheck
+
+    """
+    limits = [
+        [0.0 if extra.term in NOT_NEGATIVE else -np.inf, np.inf]
+        for extra in stated.unknowns.extras
+    ]
+    return check_base_parameters(
+        stated.base,
+        stated.values,
+        stated.unknowns,
+        consistency=consistency,
+        bounds=Bounds(extras=np.array(limits).reshape(-1, 2)),
+        rounding=stated.rounding,
+        scale=_sizes(robot),
+    )
+
+
+def _sizes(robot: Robot) -> Array:
+    """Return one ball about each link's origin that is like all links on average."""
+    mean = widened(robot.link_names, robot.parameters)[0].mean(axis=0)
+    ball = np.zeros(10)
+    ball[0], ball[[4, 6, 9]] = mean[0], mean[[4, 6, 9]].mean()
+    return np.tile(ball, (len(robot.links), 1))
+
+
+def _extras(combinations: Sequence[str], robot: Robot) -> tuple[Extra, ...]:
+    """Return the unknowns of joints and sensors that combinations name."""
+    inertial = set(Unknowns(robot.link_names).names)
+    terms = {term.value for term in Term}
+    owners = [*robot.joint_names, *(sensor.name for sensor in robot.ft_sensors)]
+    found: dict[Extra, None] = {}
+    for text in combinations:
+        for name in parse_combination(text):
+            if name in inertial:
+                continue
+            owner, _, term = name.rpartition('.')
+            if term in INERTIAL:
+                raise NameNotFound('link', owner, robot.link_names, f"'{name}' is stated")
+            if term not in terms:
+                raise NameNotFound('parameter', term, [*INERTIAL, *terms], f"'{name}' is stated")
+            if owner not in owners:
+                raise NameNotFound('joint', owner, owners, f"'{name}' is stated")
+            found[Extra(owner, Term(term))] = None
+    return tuple(found)
+
+
+def _require_identifiable(base: BaseParameters, combinations: Sequence[str], robot: Robot) -> None:
+    """Raise if a combination depends on what no FT sensor, effort or force plate tells."""
+    inertial = base.grouping[:, : 10 * len(robot.links)].reshape(base.rank, -1, 10)
+    for submodel in robot.submodels:
+        null = structural_null_space(robot, submodel)
+        of_links = inertial[:, list(submodel.links)].reshape(base.rank, -1)
+        seen = np.abs(of_links @ null).max(axis=1, initial=0.0)
+        bad = [text for text, size in zip(combinations, seen, strict=True) if size > SEEN]
+        if bad:
+            raise ModelError(
+                f"'{bad[0]}' ({len(bad)} in all) is no base parameter of '{robot.name}': it "
+                'changes with parameters that no sensor tells; state it for the frames and '
+                'links of this description'
+            )
+
+
+def _number(text: str, combination: str) -> tuple[float, float]:
+    """Return a number and half of its last digit."""
+    try:
+        number = Decimal(text.strip())
+    except InvalidOperation:
+        number = Decimal('nan')
+    exponent = number.as_tuple().exponent
+    if not isinstance(exponent, int):
+        raise ModelError(f"the value '{text}' of '{combination}' is no number")
+    return float(number), 0.5 * 10.0**exponent

@@ -1,0 +1,135 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Which combinations of unknowns rows could determine, and which of them a log does.
+
+What rows of these kinds can tell at all shows at random states, where everything moves: their
+base parameters [S 29-39]. A log that does not excite some of them leaves the prior to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.rows.builder import Block, RowBuilder
+from inertial_estimation.model.base_parameters import (
+    BaseParameters,
+    conditioning_order,
+    unexcited_directions,
+)
+
+Array = NDArray[np.float64]
+
+EXCITED = 1e-6
+"""
+Singular values of the rows of a log, its columns scaled to length one, below this share of the
+largest say nothing: filters and stamps leave more than round-off.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Determined:
+    """What rows tell of the unknowns of one block."""
+
+    base: BaseParameters
+    """Combinations that rows of these kinds can determine."""
+    missing: tuple[str, ...]
+    """Of these the ones that they do not, named by the unknowns that stand for them."""
+
+    @property
+    def possible(self) -> int:
+        """Number of combinations that rows of these kinds can determine."""
+        return self.base.rank
+
+    @property
+    def reached(self) -> int:
+        """Number of those that they do determine."""
+        return self.base.rank - len(self.missing)
+
+
+def tellable(builder: RowBuilder, seed: int = 0) -> list[BaseParameters]:
+    """
+    Return what the rows of each block can determine at all.
+
+    Parameters
+    ----------
+    builder : RowBuilder
+        Builds them.
+    seed : int
+        Of the random states.
+
+    Returns
+    -------
+    list of BaseParameters
+        One for each block; without any combination where there are no rows.
+
+    """
+    # Of the rows as they are: what is reduced has round-off in columns that say nothing.
+    found = []
+    for block, rows in zip(
+        builder.blocks, builder.rows(builder.random_samples(seed)), strict=True
+    ):
+        information = Information.empty(len(block.unknowns))
+        for Y, y, _ in rows.values():
+            information = information.add(Y, y)
+        found.append(BaseParameters.of_regressor(information.R, _order(block)))
+    return found
+
+
+def determined(block: Block, base: BaseParameters, rows: Information) -> Determined:
+    """
+    Return which combinations some rows determine.
+
+    Parameters
+    ----------
+    block : Block
+        Whose unknowns they are.
+    base : BaseParameters
+        What they could, of `tellable`.
+    rows : Information
+        All kinds, in units of their noise.
+
+    Returns
+    -------
+    Determined
+
+    """
+    kept = rows.R[:, base.independent]
+    unseen = unexcited_directions(kept, EXCITED)
+    # The last ones in an order that conditions well: what is left to determine the others by.
+    order = np.arange(base.rank)
+    seen = set(BaseParameters.of_null_space(unseen, order).independent.tolist())
+    names = block.unknowns.names
+    lost = [names[base.independent[k]] for k in order.tolist() if k not in seen]
+    return Determined(base, tuple(lost))
+
+
+def in_words(missing: Sequence[str], most: int = 6) -> str:
+    """
+    Return names of what is missing, not all if there are many.
+
+    Parameters
+    ----------
+    missing : sequence of str
+        The names.
+    most : int
+        How many to say.
+
+    Returns
+    -------
+    str
+
+    """
+    rest = len(missing) - most
+    more = f' and {rest} more' if rest > 0 else ''
+    return ', '.join(missing[:most]) + more
+
+
+def _order(block: Block) -> NDArray[np.intp]:
+    """Return the order of a block's columns that conditions well."""
+    return conditioning_order(len(block.unknowns.links), len(block.unknowns.extras))

@@ -1,0 +1,229 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What logs say of each submodel: rows of any number, reduced kind by kind.
+
+Memory does not grow with the length of a log, and several logs are reduced one by one and merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.triangle import absorb
+from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.identification.rows.builder import Block, RowBuilder
+from inertial_estimation.identification.rows.sparse_rows import SparseRows
+from inertial_estimation.model.base_parameters import BaseParameters
+from inertial_estimation.sample import SampleBatch
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+INSTANTS_AT_ONCE = 1500
+"""Samples whose rows are built together: enough to be fast, few enough to stay small."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Rows of one block."""
+
+    block: Block
+    kinds: Mapping[str, Information]
+    """Rows of each kind, as they were measured: not weighted."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Instants of each kind that gave no row."""
+
+    def merge(self, other: Evidence) -> Evidence:
+        """
+        Return this together with what another log says.
+
+        Parameters
+        ----------
+        other : Evidence
+            Of the same block.
+
+        Returns
+        -------
+        Evidence
+
+        """
+        return Evidence(
+            self.block,
+            {kind: self.kinds[kind].merge(other.kinds[kind]) for kind in self.kinds},
+            {kind: self.left_out[kind] + other.left_out[kind] for kind in self.kinds},
+        )
+
+    def residuals(self, x: Array) -> dict[str, float]:
+        """
+        Return the root mean square residual of each kind of row.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n_unknowns,)
+            Unknowns of the block.
+
+        Returns
+        -------
+        dict of str to float
+            In the unit of the row [N, Nm]; NaN where there are no rows.
+
+        """
+        return {
+            kind: float(np.sqrt(part.squared_residual(x) / part.count)) if part.count else np.nan
+            for kind, part in self.kinds.items()
+        }
+
+    def signals(self) -> dict[str, float]:
+        """
+        Return the root mean square of the right-hand side of each kind of row.
+
+        Returns
+        -------
+        dict of str to float
+            In the unit of the row [N, Nm]; NaN where there are no rows.
+
+        """
+        return self.residuals(np.zeros(len(self.block.unknowns)))
+
+
+def gather(
+    builder: RowBuilder,
+    samples: SampleBatch,
+    *,
+    external: Mapping[str, Array] | None = None,
+    free: Mask | None = None,
+) -> list[Evidence]:
+    """
+    Reduce the rows of a log.
+
+    Parameters
+    ----------
+    builder : RowBuilder
+        Builds them.
+    samples : SampleBatch
+        Of any number.
+    external, free : optional
+        As for `RowBuilder.rows`.
+
+    Returns
+    -------
+    list of Evidence
+        One for each block of the builder.
+
+    """
+    gathering = Gathering(builder)
+    gathering.add(samples, external=external, free=free)
+    return gathering.evidence()
+
+
+class Gathering:
+    """
+    Evidence that grows: while a robot works, or log by log.
+
+    Parameters
+    ----------
+    builder : RowBuilder
+        Builds the rows.
+
+    """
+
+    def __init__(self, builder: RowBuilder) -> None:
+        self._builder = builder
+        self._blocks = [
+            {kind: _Reduction.empty(base) for kind, base in bases.items()}
+            for bases in builder.bases
+        ]
+
+    def add(
+        self,
+        samples: SampleBatch,
+        *,
+        external: Mapping[str, Array] | None = None,
+        free: Mask | None = None,
+    ) -> None:
+        """
+        Work the rows of some samples in.
+
+        Parameters
+        ----------
+        samples : SampleBatch
+            Of any number.
+        external, free : optional
+            As for `RowBuilder.rows`.
+
+        """
+        for start in range(0, len(samples), INSTANTS_AT_ONCE):
+            part = slice(start, start + INSTANTS_AT_ONCE)
+            pushes = {name: wrench[part] for name, wrench in (external or {}).items()}
+            blocks = self._builder.sparse(
+                samples.take(part), external=pushes, free=None if free is None else free[part]
+            )
+            with one_thread():
+                for reductions, (_, kinds) in zip(self._blocks, blocks, strict=True):
+                    for kind, rows in kinds:
+                        reductions[kind].add(rows)
+
+    def evidence(self) -> list[Evidence]:
+        """
+        Return what all rows so far say.
+
+        Returns
+        -------
+        list of Evidence
+            One for each block of the builder.
+
+        """
+        with one_thread():
+            return self._evidence()
+
+    def _evidence(self) -> list[Evidence]:
+        """Return it."""
+        return [
+            Evidence(
+                block,
+                {kind: one.information() for kind, one in reductions.items()},
+                {kind: one.left_out for kind, one in reductions.items()},
+            )
+            for block, reductions in zip(self._builder.blocks, self._blocks, strict=True)
+        ]
+
+
+@dataclass(eq=False)
+class _Reduction:
+    """
+    Rows of one kind while they come in.
+
+    Only the base parameters of the kind are columns: the others are combinations of these, and
+    the triangle is a tenth of the size where rows touch few links.
+    """
+
+    base: BaseParameters
+    triangle: Array
+    """Of [Y y], shape (n_base + 1, n_base + 1), in the order of LAPACK."""
+    count: int = 0
+    left_out: int = 0
+
+    @classmethod
+    def empty(cls, base: BaseParameters) -> _Reduction:
+        """Return what is known before the first row."""
+        return cls(base, np.zeros((base.rank + 1, base.rank + 1), order='F'))
+
+    def add(self, rows: SparseRows) -> None:
+        """Work rows into the triangle."""
+        system, left_out = rows.system(self.base.independent, self.base.grouping.shape[1])
+        self.left_out += left_out
+        self.count += len(system)
+        self.triangle = absorb(self.triangle, system)
+
+    def information(self) -> Information:
+        """Return the information of all unknowns."""
+        energy = float(self.triangle[-1, -1]) ** 2
+        R = np.triu(self.triangle[:-1, :-1]) @ self.base.grouping
+        found = Information.of(R, self.triangle[:-1, -1])
+        return replace(found, energy=found.energy + energy, count=float(self.count))

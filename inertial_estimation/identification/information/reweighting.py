@@ -1,0 +1,213 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+How much rows count: the noise of each kind from its residuals, and outliers.
+
+Rows of different kinds (forces, moments, efforts of each joint) have noise of their own, which
+nobody states. It shows in the residuals, which depend on the weights, which are one over the
+noise: both are found together by least squares that are weighted anew until nothing moves [S
+81-83; re-weighted least squares].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.identification.information.information import Information, weighted_sum
+from inertial_estimation.identification.information.row_space import RowSpace
+
+Array = NDArray[np.float64]
+
+SETTLED = 1e-6
+"""Relative change of every noise level at which the search ends."""
+EXACT = 1e-10
+"""
+Noise over the size of the right-hand sides that counts as none: such rows get the weight of
+rows with this much.
+"""
+NORMAL_MEDIAN = 0.6744897501960817
+"""Median of the absolute value of a standard normal number."""
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseLevels:
+    """Noise of each kind of row."""
+
+    deviations: dict[str, float]
+    """Standard deviation of each kind, in its unit."""
+    freedom: dict[str, float]
+    """Rows of each kind that the fit did not use up."""
+    information: Information
+    """All rows in units of their noise, merged."""
+    iterations: int
+    settled: bool
+    """Whether the last iteration changed next to nothing."""
+
+
+def noise_levels(
+    kinds: Mapping[str, Information],
+    *,
+    prior: Information | None = None,
+    max_iterations: int = 100,
+    settled: float = SETTLED,
+) -> NoiseLevels:
+    """
+    Return the noise of each kind of row, by least squares that are weighted anew.
+
+    A kind's variance is its squared residual over its rows minus the unknowns that it alone
+    accounts for: the trace of its share of the projection on the fit. Without a prior, shares
+    sum up to the rank.
+
+    Parameters
+    ----------
+    kinds : mapping of str to Information
+        Rows of each kind, as they were measured. Kinds without rows are left out.
+    prior : Information, optional
+        Rows in units of their noise that take part in the fit, as of
+        `quadratic_priors.prior_rows`: with little data, what no prior holds fits noise, and
+        levels come out too low. They are no rows of the result. Default: none.
+    max_iterations : int
+        Least squares that are solved at most.
+    settled : float
+        Relative change of all levels at which the search ends.
+
+    Returns
+    -------
+    NoiseLevels
+
+    Raises
+    ------
+    ModelError
+        If no kind has rows, or one has no more of them than the fit uses up.
+
+    """
+    parts = {name: part for name, part in kinds.items() if part.count > 0}
+    if not parts:
+        raise ModelError('there are no rows to fit: no sample was usable')
+    sizes = {name: _size(part) for name, part in parts.items()}
+    found, done, count = dict(sizes), False, 0
+    while count < max_iterations and not done:
+        merged = _merged(parts, found)
+        fitted = merged if prior is None else merged.merge(prior)
+        levels, freedom = _levels(parts, found, fitted, sizes)
+        done = all(abs(levels[name] - found[name]) <= settled * found[name] for name in parts)
+        found, count = levels, count + 1
+    return NoiseLevels(found, freedom, _merged(parts, found), count, done)
+
+
+def _size(part: Information) -> float:
+    """Return the root mean square of the right-hand sides, one where they are zero."""
+    square = (float(part.rho @ part.rho) + part.energy) / part.count
+    return float(np.sqrt(square)) or 1.0
+
+
+def _merged(parts: Mapping[str, Information], levels: Mapping[str, float]) -> Information:
+    """Return all rows in units of their noise."""
+    return weighted_sum(parts.values(), [1.0 / levels[name] for name in parts])
+
+
+def _levels(
+    parts: Mapping[str, Information],
+    found: Mapping[str, float],
+    merged: Information,
+    sizes: Mapping[str, float],
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the noise that residuals show, and the rows of each kind that are left for it."""
+    space = RowSpace.of(merged.R)
+    x = space.solve(merged.rho)
+    whitening = space.directions / space.scales[:, None] / space.strengths
+    levels, freedom = {}, {}
+    for name, part in parts.items():
+        used = float(np.sum((part.R @ whitening / found[name]) ** 2))
+        freedom[name] = part.count - used
+        # Less than half a row is round-off of a fit that uses up all of them.
+        if freedom[name] < 0.5:
+            raise ModelError(
+                f'the noise of {name} rows cannot be told: {part.count:g} rows, of which the fit '
+                f'uses up {used:.4g}; record more, or state the noise'
+            )
+        level = np.sqrt(part.squared_residual(x) / freedom[name])
+        levels[name] = max(float(level), EXACT * sizes[name])
+    return levels, freedom
+
+
+class Loss(Enum):
+    """How residuals count, and from how many deviations on less, for 95 % efficiency."""
+
+    HUBER = 1.345
+    """Large ones linearly: a long-tailed noise."""
+    TUKEY = 4.685
+    """Very large ones not at all: contacts that nobody noticed."""
+
+
+def robust_weights(residuals: Array, noise: Array, loss: Loss = Loss.TUKEY) -> Array:
+    """
+    Return how much samples count, from 0 to 1.
+
+    The rows of one sample stand or fall together: a contact disturbs all components of a wrench.
+    Their size is the root mean square of residuals over noise, cut where a single row would be.
+
+    Parameters
+    ----------
+    residuals : ndarray, shape (n,) or (n, k)
+        Of n samples with k rows each, against the current estimate; NaN where a row is missing.
+    noise : ndarray, shape () or (k,)
+        Standard deviation of each row, say of `noise_levels` or `spread`.
+    loss : Loss
+        How large ones count.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        For ``Information.add``, repeated for each row of a sample; zero if all its rows are
+        missing.
+
+    Raises
+    ------
+    ShapeError
+        If there is not one noise level for each row of a sample.
+    ModelError
+        If one is not positive.
+
+    """
+    rows = residuals[:, None] if residuals.ndim == 1 else residuals
+    levels = np.atleast_1d(np.asarray(noise, dtype=float))
+    if levels.shape not in ((1,), rows.shape[1:]):
+        raise ShapeError('noise', rows.shape[1:], levels.shape, 'one for each row of a sample')
+    if not (levels > 0.0).all():
+        raise ModelError(f'noise must be positive, not {levels.min():g}')
+    present = np.isfinite(rows)
+    squares = np.where(present, rows / levels, 0.0) ** 2
+    size = np.sqrt(squares.sum(axis=1) / np.maximum(present.sum(axis=1), 1))
+    share = size / loss.value
+    if loss is Loss.HUBER:
+        weights = 1.0 / np.maximum(share, 1.0)
+    else:
+        weights = np.maximum(0.0, 1.0 - share**2) ** 2
+    return np.where(present.any(axis=1), weights, 0.0)
+
+
+def spread(residuals: Array) -> Array:
+    """
+    Return the noise of rows in spite of outliers: the median size, scaled.
+
+    Parameters
+    ----------
+    residuals : ndarray, shape (n,) or (n, k)
+        NaN where a row is missing.
+
+    Returns
+    -------
+    ndarray, shape () or (k,)
+        Standard deviation if most of them are normal; NaN if all are missing.
+
+    """
+    if not np.isfinite(residuals).any():
+        return np.full(residuals.shape[1:], np.nan)
+    return np.asarray(np.nanmedian(np.abs(residuals), axis=0) / NORMAL_MEDIAN)

@@ -1,0 +1,51 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+How large friction, offset and drive inertia of a joint may well be: a weak prior for short logs.
+
+A second of data hardly tells the friction of a joint from its offset and its drive inertia, and
+such unknowns grow without bounds where nothing draws them to zero. None of them is likely to
+take much more than the whole effort of the joint at a velocity or an acceleration of one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.identification.information.evidence import Evidence
+from inertial_estimation.identification.rows.friction import OF_A_JOINT
+from inertial_estimation.identification.unknowns import Extra
+
+Array = NDArray[np.float64]
+
+
+def friction_scales(evidence: Evidence) -> Array:
+    """
+    Return for each unknown beside inertial parameters how far from zero it may well be.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Rows of a submodel.
+
+    Returns
+    -------
+    ndarray, shape (n_extras,)
+        For `Problem.extra_scales`: of terms of joints and couplings the root mean square of the
+        joints' efforts, per 1 rad/s or 1 rad/s^2 (m/s, m/s^2); infinite for gains, for offsets of
+        sensors, and for joints that have no efforts.
+
+    """
+    efforts = evidence.signals()
+    extras = evidence.block.unknowns.extras
+    return np.array([_scale(extra, efforts) for extra in extras], dtype=np.float64)
+
+
+def _scale(extra: Extra, efforts: dict[str, float]) -> float:
+    """Return the scale of one unknown."""
+    known = [efforts.get(f'effort {joint}', np.nan) for joint in extra.of.split('+')]
+    if extra.term not in OF_A_JOINT:
+        return np.inf
+    size = float(np.mean(known))
+    return size if size > 0 else np.inf

@@ -1,0 +1,295 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+A primal-dual Newton method for rows, the prior of bodies, and bounds.
+
+    minimise  1/2 |F u - t|^2 + weight (sum of tr S - log det (1 + S) + 1/2 sum of drawn e^2)
+    subject to  A u >= b
+
+The bodies ``Z = 1 + S`` and the slacks of the bounds have multipliers: at the solution
+``Z Y = weight`` and ``s y = 0``. Newton's method on these products, symmetrised as by [Helmberg,
+Rendl, Vanderbei, Wolkowicz 1996], stays fast where it is slow on the logarithms themselves: with
+a weak prior, next to bodies that cannot exist. While steps are short the products are aimed at
+a larger value than in the end [Mehrotra 1992]. Where the prior rules, the first step and the last
+ones are Newton's on the objective, which over the weight is self-concordant: there its decrement
+tells how far the minimum is [Nesterov, Nemirovskii 1994]. Every iterate is strictly consistent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.solvers.cone_steps import (
+    edge,
+    edge_of_line,
+    product_hessian,
+    solve_root,
+)
+from inertial_estimation.identification.solvers.coordinates import Coordinates
+from inertial_estimation.identification.solvers.curvature import Curvature
+from inertial_estimation.identification.solvers.divergence import (
+    components,
+    entropic_gradient,
+    symmetric,
+)
+from inertial_estimation.model.inertia import consistency_margin
+
+Array = NDArray[np.float64]
+
+IDENTITY: Array = np.eye(4)
+"""The prior in whitened coordinates."""
+OPTIMAL = 1e-9
+"""Gap to the least objective, over the objective plus the weight, of an optimal answer."""
+RESOLUTION = 1e-15
+"""Such a gap is what round-off leaves."""
+LAST = 5e-3
+"""Newton decrement, over the root of the weight, from which one more step is enough."""
+CERTAIN = 0.5
+"""Newton decrement, over the root of the weight, up to which it tells the gap."""
+INSIDE = 0.95
+"""Share of the way to the edge of the cone that a step goes at most."""
+AIM = 0.02
+"""Share of their mean that products are aimed at when steps are long."""
+REACH = 0.5
+"""Share of the first step that is to be inside; products start larger until it is."""
+AGAINST = 1e-3
+"""Share of the largest multiplier from which a bound takes part in a contradiction."""
+ROOM = 0.1
+"""Least slack that a bound starts with, as a share of the size of the prior."""
+VIOLATED = 1e-7
+"""A bound that is missed by more than this share of the size of the prior is not kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class Minimum:
+    """Where the iterations ended."""
+
+    u: Array
+    gap: float
+    """Over the objective plus the weight."""
+    grade: Grade
+    iterations: int
+    missed: NDArray[np.intp]
+    """Indices of bounds that are not kept and of those that stand against them."""
+    curvature: Curvature
+    """Without the bounds."""
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """Coordinates, multipliers of the bodies, slacks and multipliers of the bounds."""
+
+    u: Array
+    Y: Array
+    s: Array
+    y: Array
+
+
+class ConeNewton:
+    """
+    One problem.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+        Rows, and the prior at their origin.
+    weight : float
+        Of the prior.
+    A : ndarray, shape (k, n_u)
+        Bounds ``A u >= b``, with rows of length one.
+    b : ndarray, shape (k,)
+        Their limits.
+
+    """
+
+    def __init__(self, coordinates: Coordinates, weight: float, A: Array, b: Array) -> None:
+        self.coordinates, self.weight = coordinates, weight
+        self.A, self.b = A, b
+        self.size = coordinates.n_inertial
+        self.gram = coordinates.factor.T @ coordinates.factor
+        self.drawn = coordinates.drawn[self.size :]
+        self._links = np.arange(self.size).reshape(-1, 10)
+        self._others = np.arange(self.size, len(self.gram))
+
+    def minimise(self, first: Array, max_iterations: int) -> Minimum:
+        """
+        Return the minimum.
+
+        Parameters
+        ----------
+        first : ndarray, shape (n_u,)
+            Strictly consistent.
+        max_iterations : int
+            Steps after which the answer is given as it is.
+
+        Returns
+        -------
+        Minimum
+
+        """
+        value, gradient = self.gradient(first)
+        state, root = self._start(first, gradient)
+        step, last, steps = 0.0, False, 0
+        while not last:
+            if steps:
+                root = self._root(state)
+            force = gradient - state.y @ self.A
+            squared = max(0.0, float(force @ solve_root(root, force)))
+            gap = (0.5 * squared + float(state.s @ state.y)) / (value + self.weight)
+            aims = self._aims(state, step, value)
+            end = OPTIMAL if len(self.b) else RESOLUTION
+            final = aims[0] == self.weight and self._missing(state).max(initial=0.0) <= VIOLATED
+            if (final and gap <= end) or steps >= max_iterations:
+                break
+            following, step = self._step(state, gradient, root, aims)
+            if not self._sound(following):
+                break
+            last = final and not len(self.b) and squared <= LAST**2 * self.weight
+            state, steps = following, steps + 1
+            value, gradient = self.gradient(state.u)
+        return self._answer(state, value, gradient, steps, steps >= max_iterations)
+
+    def gradient(self, u: Array) -> tuple[float, Array]:
+        """
+        Return objective and gradient, without the bounds.
+
+        Parameters
+        ----------
+        u : ndarray, shape (n_u,)
+            Strictly consistent.
+
+        Returns
+        -------
+        value : float
+        gradient : ndarray, shape (n_u,)
+
+        """
+        rows, S, extras = self.coordinates, self._shapes(u), u[self.size :]
+        residual = rows.factor @ u - rows.target
+        shares = np.linalg.eigvalsh(S)
+        distance = np.sum(shares - np.log1p(shares)) + 0.5 * np.sum(self.drawn * extras**2)
+        value = 0.5 * (residual @ residual + rows.rest) + self.weight * distance
+        pull = np.concatenate([entropic_gradient(S).reshape(-1), self.drawn * extras])
+        return float(value), rows.factor.T @ residual + self.weight * pull
+
+    def inside(self, u: Array) -> bool:
+        """
+        Return whether all bodies are strictly consistent, in the numbers that are given.
+
+        Parameters
+        ----------
+        u : ndarray, shape (n_u,)
+            Coordinates.
+
+        Returns
+        -------
+        bool
+
+        """
+        inertial = self.coordinates.unknowns(u)[: self.size].reshape(-1, 10)
+        within = np.isfinite(inertial).all() and np.linalg.eigvalsh(self._shapes(u)).min() > -1.0
+        return bool(within and consistency_margin(inertial).min() > 0.0)
+
+    def _sound(self, state: _State) -> bool:
+        """Return whether iterates are inside, in spite of round-off."""
+        multipliers = np.isfinite(state.Y).all() and np.linalg.eigvalsh(state.Y).min() > 0.0
+        return bool(multipliers and self.inside(state.u))
+
+    def _shapes(self, u: Array) -> Array:
+        """Return the matrix S of each link."""
+        return symmetric(u[: self.size].reshape(-1, 10))
+
+    def _missing(self, state: _State) -> Array:
+        """Return by how much slacks are not those of the coordinates."""
+        return np.asarray(np.abs(self.A @ state.u - self.b - state.s))
+
+    def _start(self, u: Array, gradient: Array) -> tuple[_State, Array]:
+        """Return first iterates with a step that goes somewhere, and the root of their H."""
+        bodies: Array = IDENTITY + self._shapes(u)
+        inverse: Array = np.asarray(np.linalg.inv(bodies), dtype=np.float64)
+        slack = np.maximum(self.A @ u - self.b, ROOM)
+        product = self.weight
+        while True:
+            state = _State(u, product * inverse, slack, product / slack)
+            root = self._root(state)
+            reach = edge(bodies, self._shapes(-solve_root(root, gradient)))
+            if reach >= REACH:
+                return state, root
+            product *= max(3.0, 1.0 / reach)
+
+    def _aims(self, state: _State, step: float, value: float) -> tuple[float, float]:
+        """Return what products of bodies and of slacks are aimed at next."""
+        share = max(AIM, (1.0 - step) ** 2)
+        mean = float(np.sum((IDENTITY + self._shapes(state.u)) * state.Y)) / (4 * len(state.Y))
+        bodies = max(self.weight, share * mean)
+        if not len(self.b):
+            return bodies, 0.0
+        least = 0.1 * OPTIMAL * (value + self.weight) / len(self.b)
+        return bodies, max(least, share * float(state.s @ state.y) / len(self.b))
+
+    def _root(self, state: _State) -> Array:
+        """Return the upper triangle U with U'U the matrix of the step."""
+        from scipy.linalg.lapack import dpotrf
+
+        H = self.gram.copy()
+        shapes = self._shapes(state.u)
+        inverse = np.asarray(np.linalg.inv(IDENTITY + shapes), dtype=np.float64)
+        blocks = product_hessian(inverse, state.Y)
+        H[self._links[:, :, None], self._links[:, None, :]] += blocks
+        H[self._others, self._others] += self.weight * self.drawn
+        if len(self.b):
+            H += (self.A.T * (state.y / state.s)) @ self.A
+        root, failed = dpotrf(H.T, lower=0, overwrite_a=1)
+        if failed:
+            # Of the rows themselves, which have twice the digits of their product.
+            return Curvature.of(self.coordinates, self.gram, shapes, self.weight).root
+        return np.asarray(root)
+
+    def _step(
+        self, state: _State, gradient: Array, root: Array, aims: tuple[float, float]
+    ) -> tuple[_State, float]:
+        """Return the next iterates and the shorter of both steps."""
+        bodies = IDENTITY + self._shapes(state.u)
+        inverse = np.asarray(np.linalg.inv(bodies), dtype=np.float64)
+        missing = self.A @ state.u - self.b - state.s
+        force = gradient.copy()
+        force[: self.size] -= (aims[0] - self.weight) * components(inverse).reshape(-1)
+        force -= (aims[1] / state.s - state.y / state.s * missing) @ self.A
+        du = -solve_root(root, force)
+        change = self._shapes(du)
+        product = inverse @ change @ state.Y
+        dY = aims[0] * inverse - state.Y - (product + np.swapaxes(product, -1, -2)) / 2
+        ds = self.A @ du + missing
+        dy = aims[1] / state.s - state.y - state.y / state.s * ds
+        primal = min(1.0, INSIDE * edge(bodies, change), INSIDE * edge_of_line(state.s, ds))
+        dual = min(1.0, INSIDE * edge(state.Y, dY), INSIDE * edge_of_line(state.y, dy))
+        following = _State(
+            state.u + primal * du, state.Y + dual * dY, state.s + primal * ds, state.y + dual * dy
+        )
+        return following, min(primal, dual)
+
+    def _answer(
+        self, state: _State, value: float, gradient: Array, steps: int, exhausted: bool
+    ) -> Minimum:
+        """Return how the iterations ended."""
+        shapes = self._shapes(state.u)
+        curvature = Curvature.of(self.coordinates, self.gram, shapes, self.weight)
+        force = gradient - state.y @ self.A
+        squared = max(0.0, float(force @ curvature.solve(force)))
+        gap = 0.5 * squared + float(state.s @ state.y)
+        if squared > CERTAIN**2 * self.weight:
+            # Too far for the decrement to tell the gap: what multipliers leave of it.
+            gap += float(np.sum((IDENTITY + shapes) * state.Y))
+        gap /= value + self.weight
+        missed = self.A @ state.u - self.b < -VIOLATED
+        if missed.any():
+            # Multipliers of bounds that contradict each other grow together [Farkas].
+            missed |= state.y > AGAINST * state.y.max()
+        grade = Grade.STOPPED if exhausted else Grade.INACCURATE
+        if gap <= OPTIMAL and not missed.any():
+            grade = Grade.OPTIMAL
+        return Minimum(state.u, gap, grade, steps, np.flatnonzero(missed), curvature)

@@ -1,0 +1,97 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""How far steps in cones go, and the matrix of their products."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.identification.solvers.divergence import components, symmetric
+
+Array = NDArray[np.float64]
+
+
+def product_hessian(V: Array, Y: Array) -> Array:
+    """
+    Return the matrix of ``B -> V B Y``, symmetrised, by the components of B.
+
+    Parameters
+    ----------
+    V, Y : ndarray, shape (n, 4, 4)
+        Symmetric.
+
+    Returns
+    -------
+    ndarray, shape (n, 10, 10)
+
+    """
+    basis = symmetric(np.eye(10))
+    images = V[:, None] @ basis @ Y[:, None]
+    return components((images + np.swapaxes(images, -1, -2)) / 2)
+
+
+def edge(bodies: Array, change: Array) -> float:
+    """
+    Return the step at which the first of some matrices stops being positive definite.
+
+    Parameters
+    ----------
+    bodies : ndarray, shape (n, 4, 4)
+        Positive definite.
+    change : ndarray, shape (n, 4, 4)
+        Symmetric: how they change in a step of one.
+
+    Returns
+    -------
+    float
+        Infinite if none does.
+
+    """
+    root = np.linalg.cholesky(bodies)
+    half = np.linalg.solve(root, change)
+    rates = np.linalg.eigvalsh(np.linalg.solve(root, np.swapaxes(half, -1, -2)))
+    least = float(rates.min())
+    return -1.0 / least if least < 0.0 else np.inf
+
+
+def edge_of_line(values: Array, change: Array) -> float:
+    """
+    Return the step at which the first of some positive numbers stops being positive.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        Positive.
+    change : ndarray, shape (n,)
+        In a step of one.
+
+    Returns
+    -------
+    float
+        Infinite if none does.
+
+    """
+    least = float((change / values).min(initial=0.0))
+    return -1.0 / least if least < 0.0 else np.inf
+
+
+def solve_root(root: Array, vector: Array) -> Array:
+    """
+    Return the inverse of U'U times a vector.
+
+    Parameters
+    ----------
+    root : ndarray, shape (n, n)
+        Upper triangle U.
+    vector : ndarray, shape (n,)
+        Right-hand side.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    """
+    from scipy.linalg.blas import dtrsv
+
+    return np.asarray(dtrsv(root, dtrsv(root, vector, trans=1)))

@@ -1,0 +1,186 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Second derivative of a fit with a prior: its root, steps by it, and how sure the answer is.
+
+    H = factor' factor + weight * G        G: of the prior's distance, one block for each link
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.identification.solvers.cone_steps import solve_root
+from inertial_estimation.identification.solvers.coordinates import Coordinates
+from inertial_estimation.identification.solvers.divergence import entropic_hessian, entropic_roots
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """At one point."""
+
+    root: Array
+    """Upper triangle U with U'U = H, shape (n_u, n_u)."""
+    blocks: Array
+    """G of the links, shape (n_links, 10, 10)."""
+    drawn: Array
+    """G of the other coordinates, which is diagonal, shape (n_extra,)."""
+    weight: float
+    """Of the prior."""
+
+    @classmethod
+    def of(cls, coordinates: Coordinates, gram: Array, shapes: Array, weight: float) -> Curvature:
+        """
+        Return the curvature at a point.
+
+        Parameters
+        ----------
+        coordinates : Coordinates
+            Rows.
+        gram : ndarray, shape (n_u, n_u)
+            Product factor' factor; where it is too inexact, the rows themselves are used.
+        shapes : ndarray, shape (n_links, 4, 4)
+            S of each link, as in `divergence`.
+        weight : float
+            Of the prior.
+
+        Returns
+        -------
+        Curvature
+
+        """
+        from scipy.linalg.lapack import dpotrf
+
+        blocks = entropic_hessian(shapes)
+        H = gram.copy()
+        drawn = coordinates.drawn[coordinates.n_inertial :]
+        columns = np.arange(coordinates.n_inertial).reshape(-1, 10)
+        H[columns[:, :, None], columns[:, None, :]] += weight * blocks
+        others = np.arange(coordinates.n_inertial, len(H))
+        H[others, others] += weight * drawn
+        root, failed = dpotrf(H.T, lower=0, overwrite_a=1)
+        if failed:
+            root = _root_of_rows(coordinates, shapes, weight)
+        return cls(root, blocks, drawn, weight)
+
+    def solve(self, gradient: Array) -> Array:
+        """
+        Return the inverse of H times a vector.
+
+        Parameters
+        ----------
+        gradient : ndarray, shape (n_u,)
+            Say a gradient.
+
+        Returns
+        -------
+        ndarray, shape (n_u,)
+
+        """
+        return solve_root(self.root, gradient)
+
+    def inverse(self) -> Array:
+        """Return the inverse of H, shape (n_u, n_u)."""
+        from scipy.linalg.lapack import dpotri
+
+        inverse, _ = dpotri(self.root, lower=0)
+        return np.asarray(np.triu(inverse) + np.triu(inverse, 1).T, dtype=np.float64)
+
+
+def _root_of_rows(coordinates: Coordinates, shapes: Array, weight: float) -> Array:
+    """Return the root of H from the rows, at twice the digits of their product."""
+    from scipy.linalg import block_diag
+
+    prior = block_diag(*entropic_roots(shapes))
+    stacked = np.zeros((len(coordinates.drawn), len(coordinates.drawn)))
+    stacked[: len(prior), : len(prior)] = prior
+    others = np.arange(len(prior), len(stacked))
+    stacked[others, others] = coordinates.drawn[len(prior) :]
+    rows = np.vstack([coordinates.factor, np.sqrt(weight) * stacked])
+    return np.asarray(np.linalg.qr(rows, mode='r'))
+
+
+def deviations(
+    coordinates: Coordinates,
+    curvature: Curvature,
+    residual: float,
+    count: float,
+    noise: float | None,
+) -> Array:
+    """
+    Return how far each unknown may well be from the truth.
+
+    Noise moves the answer, and the prior draws it off the truth. With noise of variance s^2 in
+    each row and a truth that is about as far from the prior as where its divergence is one,
+    the covariance of the error is ``H^-1 (s^2 / count * factor'factor + weight^2 G) H^-1``. What
+    rows do not tell is thus as uncertain as the prior itself; it does not become surer with their
+    number, although the prior weighs more against the noise of a mean of more rows.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+        Rows.
+    curvature : Curvature
+        At the answer.
+    residual : float
+        Mean squared residual at the answer.
+    count : float
+        Number of rows.
+    noise : float or None
+        Standard deviation of a row. None: from the residual, by the rows that the answer does
+        not use up.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        NaN if noise is to be estimated and no rows are left for that, infinite for free unknowns
+        that rows do not determine.
+
+    """
+    inverse = curvature.inverse()
+    drawn = curvature.weight * _times_prior(curvature, inverse)
+    if noise is None:
+        freedom = count - (len(inverse) - float(np.trace(drawn)))
+        variance = residual * count / freedom if freedom >= 1.0 else np.nan
+    else:
+        variance = noise**2
+    # factor'factor is H - weight G, on both sides of which is the inverse.
+    by_noise = variance / count
+    found = by_noise * _variances(coordinates, inverse, None)
+    found += (curvature.weight - by_noise) * _variances(coordinates, inverse, drawn)
+    roots = np.sqrt(np.maximum(found, 0.0))
+    roots[len(roots) - len(coordinates.undetermined) :][coordinates.undetermined] = np.inf
+    return roots
+
+
+def _times_prior(curvature: Curvature, matrix: Array) -> Array:
+    """Return G times a matrix."""
+    size = 10 * len(curvature.blocks)
+    by_link = matrix[:size].reshape(len(curvature.blocks), 10, -1)
+    return np.vstack(
+        [
+            (curvature.blocks @ by_link).reshape(size, -1),
+            curvature.drawn[:, None] * matrix[size:],
+        ]
+    )
+
+
+def _variances(coordinates: Coordinates, left: Array, right: Array | None) -> Array:
+    """Return the variances of unknowns whose coordinates have covariance ``left @ right``."""
+    size = coordinates.n_inertial
+    columns = np.arange(size).reshape(-1, 10)
+    if right is None:
+        own = left[columns[:, :, None], columns[:, None, :]]
+        rest = left[size:, size:]
+    else:
+        rows = left[:size].reshape(-1, 10, len(left))
+        own = rows @ np.moveaxis(right[:, :size].reshape(len(left), -1, 10), 1, 0)
+        rest = left[size:] @ right[:, size:]
+    inertial = np.sum((coordinates.links @ own) * coordinates.links, axis=-1)
+    extras = np.sum((coordinates.extras @ rest) * coordinates.extras, axis=-1)
+    return np.concatenate([inertial.reshape(-1), extras])

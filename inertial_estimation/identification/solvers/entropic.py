@@ -1,0 +1,139 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Rows with the entropic prior: the default of refits while the robot works.
+
+    minimise  1/2 mean((factor x - target)^2)  +  weight * sum of log-det divergences to the prior
+
+The divergence is regulariser and barrier in one [Lee, Wensing, Park 2020]: every iterate is a
+strictly consistent body, and the problem is smooth and strictly convex. `cone_newton` solves it
+in a few steps; where the prior rules they are those of Newton's method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.information.row_space import numerical_rank
+from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.result import Identification
+from inertial_estimation.identification.solvers.cone_newton import ConeNewton, Minimum
+from inertial_estimation.identification.solvers.coordinates import Coordinates, require_weight
+from inertial_estimation.identification.solvers.curvature import deviations
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.model.inertia import consistency_margin
+
+Array = NDArray[np.float64]
+
+
+@one_thread()
+def solve_entropic(
+    problem: Problem,
+    *,
+    weight: float = 1e-2,
+    start: Array | None = None,
+    noise: float | None = None,
+    with_deviations: bool = True,
+    max_iterations: int = 60,
+) -> Identification:
+    """
+    Return the best fit that stays near the prior in the entropic divergence.
+
+    Bounds are kept. Where the answer without them keeps them it is the answer; else they are
+    constraints of the same method.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows and prior.
+    weight : float
+        Of the prior, against the mean squared residual; above zero.
+    start : ndarray, shape (n,), optional
+        Unknowns to start from, say an earlier answer. Default: the prior.
+    noise : float, optional
+        Standard deviation of a row. Default: from the residual.
+    with_deviations : bool
+        Whether to say how sure the answer is, at the cost of about one iteration.
+    max_iterations : int
+        Newton steps after which the answer is given as it is.
+
+    Returns
+    -------
+    Identification
+        Its optimality residual is half the squared Newton decrement, which is the gap to the
+        least objective, over the objective plus the weight.
+
+    Raises
+    ------
+    ModelError
+        If the prior or the start is no body that could exist, with the links' names; or bounds
+        cannot be kept, with their names.
+
+    """
+    began = perf_counter()
+    require_weight(weight)
+    coordinates = Coordinates.of(problem)
+    first = np.zeros(len(coordinates.drawn))
+    if start is not None:
+        _require_consistent(problem, start)
+        first = coordinates.coordinates(start)
+    answer, method = _minimise(problem, coordinates, weight, first, max_iterations)
+    x = coordinates.unknowns(answer.u)
+    mean_square = problem.mean_square(x)
+    stated = np.full(len(x), np.nan)
+    if with_deviations:
+        stated = deviations(coordinates, answer.curvature, mean_square, problem.count, noise)
+    return Identification(
+        method='entropic',
+        unknowns=problem.unknowns,
+        x=x,
+        deviations=stated,
+        rank=numerical_rank(method.gram),
+        mean_square=mean_square,
+        optimality=answer.gap,
+        grade=answer.grade,
+        iterations=answer.iterations,
+        solve_time=perf_counter() - began,
+    )
+
+
+def _minimise(
+    problem: Problem, coordinates: Coordinates, weight: float, first: Array, max_iterations: int
+) -> tuple[Minimum, ConeNewton]:
+    """Return the minimum within the bounds."""
+    bounds = LinearBounds.of(problem)
+    none = np.zeros((0, len(first)))
+    method = ConeNewton(coordinates, weight, none, np.zeros(0))
+    answer = method.minimise(first, max_iterations)
+    if (bounds.slack(coordinates.unknowns(answer.u)) >= 0.0).all():
+        return answer, method
+    A = coordinates.gradients(bounds.rows)
+    lengths = np.linalg.norm(A, axis=1)
+    lengths[lengths == 0.0] = 1.0
+    limits = -bounds.slack(coordinates.origin) / lengths
+    bounded = ConeNewton(coordinates, weight, A / lengths[:, None], limits)
+    within = bounded.minimise(np.zeros_like(first), max_iterations)
+    if len(within.missed):
+        names = ', '.join(bounds.names[k] for k in within.missed)
+        raise ModelError(
+            f'no bodies were found that keep all bounds; these are against each other: {names}'
+        )
+    return replace(within, iterations=answer.iterations + within.iterations), bounded
+
+
+def _require_consistent(problem: Problem, start: Array) -> None:
+    """Raise unless the links of a start are strictly inside the cone."""
+    margins = consistency_margin(problem.unknowns.split(start)[0])
+    links = problem.unknowns.links
+    bad = [link for link, margin in zip(links, margins, strict=True) if not margin > 0.0]
+    if bad:
+        raise ModelError(
+            f'start is not strictly fully physically consistent: {", ".join(bad)}; start from '
+            'the answer of a method that keeps bodies consistent, or from the prior'
+        )

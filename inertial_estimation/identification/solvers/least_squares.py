@@ -1,0 +1,136 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Ordinary least squares: what rows say, nothing else [S 64-83].
+
+Weighted least squares are the same with weighted rows: `information.weighted_sum` of the kinds
+of rows, whose weights `reweighting.noise_levels` finds. The answer may well be a body that
+cannot exist; the result says so.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.identification.information.row_space import RANK_TOLERANCE, RowSpace
+from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.result import Grade, Identification
+
+Array = NDArray[np.float64]
+
+METHOD = 'least_squares'
+OPTIMAL = 1e-10
+"""Gradient, over rows times right-hand sides, of an answer that is optimal but for round-off."""
+
+
+class Fill(str, Enum):
+    """Which of all answers that fit alike is taken."""
+
+    PRIOR = 'prior'
+    """The one nearest to the prior, in SI units."""
+    MINIMUM_NORM = 'minimum_norm'
+    """The shortest one, in SI units."""
+
+
+@one_thread()
+def solve_least_squares(
+    problem: Problem,
+    *,
+    fill: Fill = Fill.PRIOR,
+    noise: float | None = None,
+    rank_tolerance: float = RANK_TOLERANCE,
+) -> Identification:
+    """
+    Return the parameters that fit the rows best.
+
+    Bounds are not used, and the prior only for what the rows leave open. The optimality residual
+    is the norm of the gradient over that of its factors.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows, and the prior to fill up with.
+    fill : Fill
+        Which answer is taken in directions that rows do not determine.
+    noise : float, optional
+        Standard deviation of the rows. Default: estimated from the residual [S 81]; then no
+        deviations are stated if there are no more rows than determined unknowns.
+    rank_tolerance : float
+        As in `row_space.RowSpace`.
+
+    Returns
+    -------
+    Identification
+
+    Raises
+    ------
+    ModelError
+        If the prior is used and is no body that could exist, with the links' names.
+
+    """
+    start = perf_counter()
+    if fill is Fill.PRIOR:
+        problem.require_consistent_prior()
+    middle = problem.prior_point() if fill is Fill.PRIOR else np.zeros(len(problem.unknowns))
+    space = RowSpace.of(problem.factor, rank_tolerance)
+    x = space.solve(problem.target)
+    open_part = space.invisible()
+    x += open_part @ (open_part.T @ (middle - x))
+    optimality = relative_gradient(problem, x)
+    return Identification(
+        method=METHOD,
+        unknowns=problem.unknowns,
+        x=x,
+        deviations=_deviations(problem, space, x, noise),
+        rank=space.rank,
+        mean_square=problem.mean_square(x),
+        optimality=optimality,
+        grade=Grade.OPTIMAL if optimality <= OPTIMAL else Grade.INACCURATE,
+        iterations=1,
+        solve_time=perf_counter() - start,
+    )
+
+
+def relative_gradient(problem: Problem, x: Array) -> float:
+    """
+    Return how far the residual is from being orthogonal to the rows.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows.
+    x : ndarray, shape (n,)
+        Unknowns.
+
+    Returns
+    -------
+    float
+        Norm of the gradient by each unknown, over the norms of its column and of the target.
+
+    """
+    lengths = np.linalg.norm(problem.factor, axis=0)
+    gradient = problem.factor.T @ (problem.factor @ x - problem.target)
+    moved = lengths > 0.0
+    size = float(np.linalg.norm(problem.target)) or 1.0
+    return float(np.linalg.norm(gradient[moved] / lengths[moved])) / size
+
+
+def _deviations(problem: Problem, space: RowSpace, x: Array, noise: float | None) -> Array:
+    """Return the standard deviation of each unknown [S 81-83]."""
+    variances = space.variances()
+    if noise is None:
+        freedom = problem.count - space.rank
+        if freedom <= 0:
+            return np.where(np.isfinite(variances), np.nan, np.inf)
+        noise = float(np.sqrt(problem.mean_square(x) * problem.count / freedom))
+    return np.asarray(np.sqrt(variances) * noise if noise > 0.0 else _exact(variances))
+
+
+def _exact(variances: Array) -> Array:
+    """Return the deviations of rows without noise."""
+    return np.where(np.isfinite(variances), 0.0, np.inf)

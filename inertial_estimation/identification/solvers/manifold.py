@@ -1,0 +1,242 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Bodies by optimization on their manifold [M 20-24].
+
+    minimise  1/2 mean((factor x - target)^2)  +  weight * sum of log-det divergences to the prior
+
+over mass, centre of mass, principal axes and second moments of each link, which are a body that
+could exist whatever they are. Steps are Levenberg's and Marquardt's with exact derivatives, from
+the prior on. Every iterate is consistent: whenever a budget ends, the answer can be used.
+
+Without a prior, as in (M 21), the least of the objective need not be a body. Where rows tell
+little, or noise asks for more than bodies can do, it lies on the boundary (a link without
+extension) or at infinity (masses that grow without end). Masses and moments have least values
+here, tiny shares of the prior's; links that rest on them or run away are in the notes.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.information.row_space import numerical_rank
+from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.result import Grade, Identification
+from inertial_estimation.identification.solvers.landscape import Landscape, Point, Slope
+from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
+
+Array = NDArray[np.float64]
+
+METHOD = 'manifold'
+OPTIMAL = 1e-7
+"""Relative gradient of an answer that is optimal."""
+ENOUGH = 1e-13
+"""Relative gradient from which on further steps are round-off."""
+DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-14, 1e12
+"""Of steps, over the mean of the Hessian's diagonal."""
+RESOLUTION = 1e-12
+"""Decrease of the objective, over its value, below which the gradient tells more."""
+AWAY = 10.0
+"""Masses so many times the prior's, or centres so many of its radii away, are told."""
+
+
+@one_thread()
+def solve_manifold(
+    problem: Problem,
+    *,
+    weight: float | None = 1e-2,
+    max_iterations: int = 200,
+    time_limit: float = np.inf,
+) -> Identification:
+    """
+    Return the best fit on the manifold of bodies.
+
+    Bounds of mass, centre of mass and other unknowns are met. Deviations are not stated.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows, prior, bounds.
+    weight : float, optional
+        Of the prior, against the mean squared residual. None: no prior; it is where the search
+        starts, and where what rows do not tell stays.
+    max_iterations : int
+        Steps that are tried.
+    time_limit : float
+        After which the answer is given as it is [s].
+
+    Returns
+    -------
+    Identification
+        Its optimality residual is the norm of the gradient over those of the rows and of the
+        target.
+
+    Raises
+    ------
+    ModelError
+        If the weight is out of range, the prior is no body, or there are bounds of total mass or
+        ellipsoids, which are not bounds of single coordinates.
+
+    """
+    start = perf_counter()
+    _check(problem, weight)
+    landscape = Landscape.of(problem, 0.0 if weight is None else weight)
+    found = _descend(landscape, max_iterations, start + time_limit)
+    x = landscape.unknowns(found.point)
+    return Identification(
+        method=METHOD,
+        unknowns=problem.unknowns,
+        x=x,
+        deviations=np.full(len(x), np.nan),
+        rank=numerical_rank(problem.factor.T @ problem.factor),
+        mean_square=problem.mean_square(x),
+        optimality=found.optimality,
+        grade=_grade(found),
+        iterations=found.iterations,
+        solve_time=perf_counter() - start,
+        notes=tuple(_notes(landscape, found.point)),
+    )
+
+
+class _Found(NamedTuple):
+    """Where the descent ended."""
+
+    point: Point
+    optimality: float
+    iterations: int
+    stuck: bool
+    """Whether no step got any further, instead of the budget's end."""
+
+
+def _check(problem: Problem, weight: float | None) -> None:
+    """Raise unless the problem can be solved so."""
+    if weight is not None and not 0.0 < weight < np.inf:
+        raise ModelError(
+            f'the weight of the prior must be positive and finite, not {weight:g}; None stands '
+            'for no prior'
+        )
+    if problem.bounds.total_mass is not None or problem.bounds.ellipsoids is not None:
+        raise ModelError(
+            'bounds of the total mass and ellipsoids are not bounds of a coordinate of the '
+            'manifold: leave them out, or use a method with linear constraints'
+        )
+    problem.require_consistent_prior()
+
+
+class _Place(NamedTuple):
+    """A point of the way."""
+
+    point: Point
+    value: float
+    slope: Slope
+    optimality: float
+
+    @classmethod
+    def of(cls, landscape: Landscape, point: Point) -> _Place:
+        """Return the place of a point."""
+        value, slope = landscape.value(point), landscape.slope(point)
+        return cls(point, value, slope, _optimality(landscape, slope, value))
+
+
+def _descend(landscape: Landscape, max_iterations: int, deadline: float) -> _Found:
+    """Take steps until nothing improves or the budget ends."""
+    place = _Place.of(landscape, landscape.start())
+    damping, iterations, stuck = DAMPING, 0, False
+    while not stuck and iterations < max_iterations and perf_counter() < deadline:
+        if place.optimality <= ENOUGH:
+            break
+        iterations += 1
+        there, gain = _tried(landscape, place, damping)
+        if there is None:
+            done = place.optimality <= OPTIMAL and np.isnan(gain)
+            stuck = done or damping > MOST_DAMPING
+            damping *= 10.0
+        else:
+            place, damping = there, _adapted(damping, gain)
+    return _Found(place.point, place.optimality, iterations, stuck)
+
+
+def _tried(landscape: Landscape, place: _Place, damping: float) -> tuple[_Place | None, float]:
+    """
+    Return where a step leads, None if nothing gets better there, and its gain.
+
+    The gain is the decrease over what was expected; NaN if that is below round-off and the
+    gradient does not fall either.
+    """
+    slope = place.slope
+    step = _step(slope, damping)
+    if step is None:
+        return None, 0.0
+    expected = -float(slope.gradient @ step + step @ slope.convex @ step / 2)
+    point = landscape.moved(place.point, step)
+    if expected > RESOLUTION * place.value:
+        gain = (place.value - landscape.value(point)) / expected
+        return (_Place.of(landscape, point), gain) if gain > 0.0 else (None, gain)
+    there = _Place.of(landscape, point)
+    return (there, 1.0) if there.optimality < place.optimality else (None, np.nan)
+
+
+def _step(slope: Slope, damping: float) -> Array | None:
+    """Return a damped step along the free coordinates, None if the damping is too weak."""
+    from scipy.linalg.lapack import dposv
+
+    free = np.flatnonzero(slope.free)
+    # A bound that is near is reached at once, unless damping says that steps must be short.
+    step = slope.gaps / (1.0 + damping)
+    right = -(slope.gradient + slope.hessian @ step)[free]
+    size = float(np.abs(np.diag(slope.convex)).mean()) or 1.0
+    for matrix in (slope.hessian, slope.convex):
+        H = matrix[np.ix_(free, free)]
+        H[range(len(free)), range(len(free))] += damping * size
+        _, solution, failed = dposv(H, right)
+        if not failed:
+            step[free] = solution
+            return step
+    return None
+
+
+def _adapted(damping: float, gain: float) -> float:
+    """Return the damping after a step whose decrease was so much of what was expected."""
+    if gain > 0.75:
+        return max(damping / 10.0, LEAST_DAMPING)
+    return damping * 4.0 if gain < 0.25 else damping
+
+
+def _optimality(landscape: Landscape, slope: Slope, value: float) -> float:
+    """Return the gradient of free coordinates, each over the size of its rows, over the target."""
+    target = landscape.problem.target
+    size = np.sqrt(float(target @ target) / landscape.problem.count + 2 * value)
+    lengths = np.sqrt(np.diag(slope.convex))
+    moved = slope.free & (lengths > 0.0)
+    return float(np.linalg.norm(slope.gradient[moved] / lengths[moved])) / (size or 1.0)
+
+
+def _grade(found: _Found) -> Grade:
+    """Return how the solver stopped."""
+    if found.optimality <= OPTIMAL:
+        return Grade.OPTIMAL
+    return Grade.INACCURATE if found.stuck else Grade.STOPPED
+
+
+def _notes(landscape: Landscape, point: Point) -> list[str]:
+    """Return which links are where no body of the real world is."""
+    bodies, prior = point.bodies, PrincipalBodies.of(landscape.problem.prior)
+    links = landscape.problem.unknowns.links
+    least = (bodies.flat <= landscape.low)[:, [0, 4, 5, 6]].any(axis=1)
+    radii = np.linalg.norm(bodies.center - prior.center, axis=1) / landscape.scales[:, 1]
+    far = (bodies.mass > AWAY * prior.mass) | (radii > AWAY)
+    texts = {
+        'on the boundary of what bodies can be, where the search holds them just inside': least,
+        'running away, so that the least of the objective may lie at infinity': far,
+    }
+    return [
+        f'{", ".join(link for link, one in zip(links, which) if one)}: {text}'
+        for text, which in texts.items()
+        if which.any()
+    ]

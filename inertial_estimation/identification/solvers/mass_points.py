@@ -1,0 +1,283 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Links as masses at points of their shapes: consistency by linear inequalities [A].
+
+    minimise  1/2 mean((Y P rho - f)^2) + weight/2 |W N (P rho - prior)|^2 + tiny |rho - rho0|^2
+
+over rho > 0 [A 15, 29 corrected]. N takes out what the rows determine, so that the prior fills up
+and does not disturb the fit. Every answer is a body that could exist, with its centre of mass
+inside the shape of its link.
+
+The reverse is not true: masses at few points reach less than all bodies. With equally spaced
+points a body off the centre of its box has a least spread; with three points along an axis of
+half length d and the centre of mass at s d the mean square of the distance to it is at least
+``|s| (1 - |s|) d^2``. A compact off-centre body cannot be represented, nor one that reaches out of
+its box. The notes of an answer tell of both: links whose prior is such a body, and what the fit
+loses against one without constraints. More points help, at the cost of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.identification.information.row_space import RANK_TOLERANCE, RowSpace
+from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.result import Grade, Identification
+from inertial_estimation.identification.solvers.bounded_fit import Fitted, fit_bounded
+from inertial_estimation.identification.solvers.bounded_problem import BoundedProblem
+from inertial_estimation.identification.solvers.geometric_prior import prior_roots
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.solvers.point_grids import PointGrid, link_grids
+
+Array = NDArray[np.float64]
+
+METHOD = 'mass_points'
+OPTIMAL = 1e-7
+"""Violation of the conditions of optimality that still counts as none."""
+LEAST_SHARE = 1e-3
+"""
+Of the prior's mass, evenly on all points, that a link has at least: strict consistency [A 15].
+"""
+EXTRA_RIDGE = 1e-8
+"""Pull of other unknowns to their prior, over that of the rows: only where rows tell nothing."""
+NOTABLE = 0.01
+"""Share from which it is said that points cannot make up a prior."""
+LOSS = 0.05
+"""Share of the mean square from which it is said that points cannot fit the rows."""
+UNSEEN_LOSS = 1e-6
+"""The same, over the mean square of the right-hand sides: round-off of rows without noise."""
+
+
+@one_thread()
+def solve_mass_points(
+    problem: Problem,
+    grids: Sequence[PointGrid] | None = None,
+    *,
+    weight: float | None = 1e-2,
+    regularization: float = 1e-4,
+    mass_errors: Array | None = None,
+    base_map: Array | None = None,
+    max_iterations: int = 4000,
+    time_limit: float = np.inf,
+) -> Identification:
+    """
+    Return the best fit by positive masses at points [A 9-32 corrected].
+
+    All bounds are met. Deviations are not stated.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows, prior, bounds; see `geometric_prior.middle_bodies` for the prior of links of which
+        nothing but the box is known.
+    grids : sequence of PointGrid, optional
+        One for each link, as from `point_grids.link_grids`. Default: in the cuboids of even
+        density that have the inertia of the prior [M 25].
+    weight : float, optional
+        Of the prior, where rows tell nothing. None: the regularization alone decides there.
+    regularization : float
+        Of masses, as shares of an even distribution, to non-negative ones that come close to the
+        prior; above zero [A 23, 29].
+    mass_errors : ndarray, shape (n_links,), optional
+        How far the masses of the prior may be off [kg]. Default: as in `geometric_prior`.
+    base_map : ndarray, shape (k, 10 n_links), optional
+        Combinations of parameters that the prior must not disturb, Z of (A 25). Default: those
+        that the rows determine [A after 32].
+    max_iterations : int
+        Of OSQP.
+    time_limit : float
+        After which the answer is given as it is [s].
+
+    Returns
+    -------
+    Identification
+        Its optimality residual is the largest violation of the conditions of optimality, over
+        the gradient at zero.
+
+    Raises
+    ------
+    ModelError
+        If a weight is out of range, the prior is no body, or bounds contradict each other or
+        the boxes.
+    ShapeError
+        If there is not one grid for each link.
+
+    """
+    start = perf_counter()
+    _check(problem, weight, regularization)
+    if grids is None:
+        grids = link_grids(problem.unknowns.links, problem.prior, {})
+    elif len(grids) != len(problem.prior):
+        raise ShapeError('grids', (len(problem.prior),), (len(grids),), 'one for each link')
+    roots = prior_roots(grids, problem.prior, mass_errors)
+    reference, misfits = _reference(grids, problem.prior, roots)
+    rows = _with_prior(problem, roots, weight, base_map)
+    posed = _posed(problem, grids, rows, reference, regularization)
+    fitted = fit_bounded(posed, max_iterations, time_limit)
+    x = posed.X @ fitted.v
+    space = RowSpace.of(problem.factor)
+    return Identification(
+        method=METHOD,
+        unknowns=problem.unknowns,
+        x=x,
+        deviations=np.full(len(x), np.nan),
+        rank=space.rank,
+        mean_square=problem.mean_square(x),
+        optimality=fitted.optimality,
+        grade=_grade(fitted),
+        iterations=fitted.iterations,
+        solve_time=perf_counter() - start,
+        notes=(*_unlike(problem, misfits), *_loss(problem, space, x)),
+    )
+
+
+def _check(problem: Problem, weight: float | None, regularization: float) -> None:
+    """Raise unless the arguments can be used."""
+    if weight is not None and not 0.0 < weight < np.inf:
+        raise ModelError(
+            f'the weight of the prior must be positive and finite, not {weight:g}; None stands '
+            'for no prior'
+        )
+    if not 0.0 < regularization < np.inf:
+        raise ModelError(f'the regularization must be positive and finite, not {regularization:g}')
+    problem.require_consistent_prior()
+
+
+def _even(grids: Sequence[PointGrid], prior: Array) -> list[Array]:
+    """Return the mass of each point if a link's were shared evenly, by link [kg]."""
+    return [
+        np.full(len(grid.points), mass / len(grid.points))
+        for grid, mass in zip(grids, prior[:, 0], strict=True)
+    ]
+
+
+def _reference(
+    grids: Sequence[PointGrid], prior: Array, roots: Sequence[Array]
+) -> tuple[list[Array], Array]:
+    """
+    Return masses that come close to the prior, and how close: |W (P rho - prior)|, by link.
+
+    (A 23) without the condition that masses are not negative gives large ones of both signs.
+    """
+    from scipy.optimize import nnls
+
+    found, misfits = [], []
+    for grid, even, parameters, root in zip(grids, _even(grids, prior), prior, roots, strict=True):
+        M = root @ grid.P * even
+        short = 1e-4 * float(np.linalg.norm(M, 2)) * np.eye(len(even))
+        shares, _ = nnls(np.vstack([M, short]), np.append(root @ parameters, 0.0 * even))
+        found.append(shares)
+        misfits.append(float(np.linalg.norm(M @ shares - root @ parameters)))
+    return found, np.array(misfits)
+
+
+def _with_prior(
+    problem: Problem, roots: Sequence[Array], weight: float | None, base_map: Array | None
+) -> tuple[Array, Array]:
+    """Return the rows of the mean, and below them those of the priors, as one least squares."""
+    n = problem.unknowns.n_inertial
+    root = np.sqrt(problem.count)
+    factor, target = problem.factor / root, problem.target / root
+    known = _without_extras(problem) if base_map is None else base_map
+    origin = problem.prior_point()
+    parts = [factor]
+    if weight is not None:
+        parts.append(np.sqrt(weight) * _null_space(known, roots, factor.shape[1]))
+        if problem.extra_scales is not None:
+            parts.append(np.sqrt(weight) * np.eye(len(origin))[n:] / problem.extra_scales[:, None])
+    rows = np.vstack(parts)
+    right = np.append(target, rows[len(factor) :] @ origin)
+    triangle = np.asarray(np.linalg.qr(np.column_stack([rows, right]), mode='r'))[: len(origin)]
+    return triangle[:, :-1], triangle[:, -1]
+
+
+def _without_extras(problem: Problem) -> Array:
+    """Return what rows say of links whatever the other unknowns are, shape (r, 10 n_links)."""
+    n = problem.unknowns.n_inertial
+    inertial = problem.factor[:, :n]
+    if not problem.unknowns.extras:
+        return inertial
+    left = RowSpace.of(problem.factor[:, n:]).left
+    return np.asarray(inertial - left @ (left.T @ inertial))
+
+
+def _null_space(known: Array, roots: Sequence[Array], columns: int) -> Array:
+    """
+    Return W N: the weighted part of parameters that some rows do not see [A 25].
+
+    Orthogonal in the weight of the prior instead of in SI units, so that the answer does not
+    depend on units and among all bodies that fit alike is the one nearest to the prior.
+    """
+    inverse = np.zeros((known.shape[1], known.shape[1]))
+    root = np.zeros((known.shape[1], columns))
+    for k, W in enumerate(roots):
+        own = slice(10 * k, 10 * k + 10)
+        inverse[own, own] = np.linalg.inv(W)
+        root[own, own] = W
+    _, strengths, directions = np.linalg.svd(known @ inverse)
+    rank = int(np.count_nonzero(strengths > RANK_TOLERANCE * strengths.max(initial=0.0)))
+    return np.asarray(directions[rank:] @ root)
+
+
+def _posed(
+    problem: Problem,
+    grids: Sequence[PointGrid],
+    rows: tuple[Array, Array],
+    reference: Sequence[Array],
+    regularization: float,
+) -> BoundedProblem:
+    """Return the problem of the masses, as shares of even ones, and of the other unknowns."""
+    from scipy.linalg import block_diag
+
+    A, b = rows
+    even = _even(grids, problem.prior)
+    n = problem.unknowns.n_inertial
+    lengths = np.linalg.norm(A[:, n:], axis=0)
+    extra = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
+    X = block_diag(*(grid.P * mass for grid, mass in zip(grids, even)), np.diag(extra))
+    d = [np.full(len(mass), regularization / len(mass)) for mass in even]
+    return BoundedProblem(
+        A=A,
+        b=b,
+        X=X[: len(problem.unknowns)],
+        d=np.concatenate([*d, np.full(len(extra), EXTRA_RIDGE)]),
+        v0=np.concatenate([*reference, problem.prior_point()[n:] / extra]),
+        floor=np.append(np.full(sum(map(len, even)), LEAST_SHARE), np.full(len(extra), -np.inf)),
+        bounds=LinearBounds.of(problem),
+    )
+
+
+def _grade(fitted: Fitted) -> Grade:
+    """Return how the solver stopped."""
+    if fitted.optimality <= OPTIMAL:
+        return Grade.OPTIMAL
+    return Grade.STOPPED if fitted.stopped else Grade.INACCURATE
+
+
+def _unlike(problem: Problem, misfits: Array) -> list[str]:
+    """Return which priors are no masses at points."""
+    links = problem.unknowns.links
+    far = [f'{link} ({gap:.0%})' for link, gap in zip(links, misfits) if gap > NOTABLE]
+    return far and [
+        'masses at the points of these links cannot make up their priors, which are compact and '
+        f'off centre, or reach out (misfit as a share of what the box allows): {", ".join(far)}'
+    ]
+
+
+def _loss(problem: Problem, space: RowSpace, x: Array) -> list[str]:
+    """Return what the constraints cost, if it is much."""
+    found, least = problem.mean_square(x), problem.mean_square(space.solve(problem.target))
+    size = problem.mean_square(np.zeros(len(x)))
+    if found - least <= max(LOSS * least, UNSEEN_LOSS * size):
+        return []
+    return [
+        f'the mean squared residual is {found:.3g}, without constraints {least:.3g}: bodies that '
+        'masses at these points cannot make up would fit better'
+    ]

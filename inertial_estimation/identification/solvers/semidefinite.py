@@ -1,0 +1,279 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Least squares over consistent bodies within bounds: a semidefinite program [S 72-75; W].
+
+    minimise  1/2 (|factor x - target|^2 + energy) / count + weight * D(x, prior)
+
+The objective stays quadratic in the rows of the factor; as a matrix inequality of its own, as in
+S, it takes five to twenty times as long. The variables of a link are those of `divergence`: its
+pseudo-inertia seen from that of the prior, so that the program does not depend on units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.row_space import numerical_rank
+from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.result import Grade, Identification
+from inertial_estimation.identification.solvers.cones import Consistency
+from inertial_estimation.identification.solvers.conic import Block, ConicSolution, minimise
+from inertial_estimation.identification.solvers.constraints import (
+    body_blocks,
+    bound_blocks,
+    contradiction,
+)
+from inertial_estimation.identification.solvers.coordinates import require_weight
+from inertial_estimation.identification.solvers.divergence import whitening
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+
+if TYPE_CHECKING:
+    from scipy.sparse import sparray
+
+Array = NDArray[np.float64]
+
+MARGIN = 1e-6
+"""A pseudo-inertia is to exceed this share of the prior's."""
+HUGE = 3.0
+"""A link as heavy as so many robots of the prior is not what anybody means."""
+EDGE = 1e-4
+"""A link this near to the margin, as a share of the prior, is held by it."""
+GAP = 1e-5
+"""Optimality residual below which an answer is optimal."""
+TOLERANCE = 1e-9
+"""Of the program: tighter ones end in round-off, looser ones leave bodies less sure."""
+FLOOR = 1e-9
+"""A smaller share of the objective at the prior is none: rows may fit to round-off."""
+
+
+class PriorTerm(str, Enum):
+    """D, how the distance to the prior is measured; each value names it."""
+
+    NONE = 'none'
+    """Not at all. What rows do not determine is then arbitrary, and may be huge."""
+    EUCLIDEAN = 'euclidean'
+    """``1/2 sum ((x - prior) / scale)^2`` over the inertial parameters, in SI units."""
+    PULLBACK = 'pullback'
+    """``1/2 |L^-1 (J - J_0) L^-T|^2`` of each link, J_0 = L L' of the prior: without units."""
+
+
+@one_thread()
+def solve_semidefinite(
+    problem: Problem,
+    *,
+    weight: float = 1e-2,
+    prior: PriorTerm = PriorTerm.PULLBACK,
+    scales: Array | None = None,
+    consistency: Consistency = Consistency.FULL,
+    margin: float = MARGIN,
+    time_limit: float = np.inf,
+) -> Identification:
+    """
+    Return the best fit by bodies that could exist, within all bounds.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows, prior and bounds. The prior gives each link its scale, whatever its weight.
+    weight : float
+        Of the distance to the prior, above zero; not used without one. Other unknowns take part
+        where their scales are finite.
+    prior : PriorTerm
+        Which distance.
+    scales : ndarray, shape (n_links, 10), optional
+        Of the Euclidean distance: how far each parameter may well be off. Default: one.
+    consistency : Consistency
+        The 4x4 cone, or the larger 6x6 cone of S, where the answer need not be a body.
+    margin : float
+        How far inside its cone each link stays, as a share of the prior.
+    time_limit : float
+        After which the solver stops [s].
+
+    Returns
+    -------
+    Identification
+        Its optimality residual is how far the objective is above the least one at most, over the
+        objective: duality gap and what is left of the gradient. It states no deviations.
+
+    Raises
+    ------
+    ModelError
+        If the prior is no body that could exist, if weight, margin or a scale makes no sense, or
+        if bounds contradict each other; with the names of links and bounds.
+
+    """
+    began = perf_counter()
+    problem.require_consistent_prior()
+    if prior is not PriorTerm.NONE:
+        require_weight(weight)
+    _require_sense(margin, scales)
+    program = _Program.of(problem, 0.0 if prior is PriorTerm.NONE else weight, prior, scales)
+    bodies = body_blocks(
+        problem.unknowns, problem.prior, program.maps, program.n, consistency, margin
+    )
+    bounds = bound_blocks(LinearBounds.of(problem), problem.prior_point(), program.to_x)
+    solution = program.solve([*bodies, *bounds], time_limit)
+    if not solution.feasible:
+        bad = contradiction(bodies, bounds[-1], solution)
+        raise ModelError(f'no bodies meet these bounds together: {", ".join(bad)}; widen them')
+    x = problem.prior_point() + program.to_x @ solution.x
+    gap = program.gap([*bodies, *bounds], solution)
+    return Identification(
+        method='semidefinite',
+        unknowns=problem.unknowns,
+        x=x,
+        deviations=np.full(len(x), np.nan),
+        rank=numerical_rank(problem.factor.T @ problem.factor),
+        mean_square=problem.mean_square(x),
+        optimality=gap,
+        grade=_grade(solution, gap),
+        iterations=solution.iterations,
+        solve_time=perf_counter() - began,
+        notes=_notes(problem, x, consistency, margin),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """Variables, and rows of all that is squared in the objective."""
+
+    maps: Array
+    """Inertial parameters of each link from its ten variables, shape (n_links, 10, 10)."""
+    to_x: sparray
+    """All unknowns from all variables, beyond the prior, shape (n, n)."""
+    rows: Information
+    """Of the variables; half the squared residual is the objective."""
+    floor: float
+    """Objective that is next to nothing."""
+
+    @classmethod
+    def of(
+        cls, problem: Problem, weight: float, prior: PriorTerm, scales: Array | None
+    ) -> _Program:
+        """Return the program without what bounds it."""
+        from scipy.sparse import block_diag, csc_array
+
+        # Nothing draws bodies to the size of their priors unless their distance is so measured.
+        alike = prior is not PriorTerm.PULLBACK
+        maps = whitening(_common(problem.prior) if alike else problem.prior)
+        extras = _extra_scales(problem)
+        to_x = csc_array(block_diag([*maps, np.diag(extras)], format='csc'))
+        root = np.sqrt(problem.count)
+        factor = np.asarray(to_x.T @ problem.factor.T).T / root
+        target = (problem.target - problem.factor @ problem.prior_point()) / root
+        rows = Information.of(factor, target)
+        pull = _prior_rows(problem, prior, maps, scales)
+        if weight > 0:
+            rows = rows.add(np.sqrt(weight) * pull, np.zeros(len(pull)))
+        energy = rows.energy + problem.energy / problem.count
+        rows = Information(rows.R, rows.rho, energy, rows.count)
+        start = 0.5 * (float(target @ target) + problem.energy / problem.count)
+        return cls(maps, to_x, rows, FLOOR * start)
+
+    @property
+    def n(self) -> int:
+        """Number of variables."""
+        return self.rows.n
+
+    def solve(self, blocks: list[Block], time_limit: float) -> ConicSolution:
+        """Return the solution in the variables; the objective is scaled to about one."""
+        from scipy.sparse import csc_array
+
+        size = max(self.rows.squared_residual(np.zeros(self.n)), np.finfo(float).tiny)
+        gram = np.triu(self.rows.R.T @ self.rows.R) / size
+        linear = -(self.rows.R.T @ self.rows.rho) / size
+        return minimise(
+            csc_array(gram), linear, blocks, tolerance=TOLERANCE, time_limit=time_limit
+        )
+
+    def gap(self, blocks: list[Block], solution: ConicSolution) -> float:
+        """
+        Return how far above the least objective the answer is at most, over the objective.
+
+        The duality gap, and what is left of the gradient times the variables: it tells of the
+        least objective among bodies that are not much larger than those of the answer.
+        """
+        z = solution.x
+        size = self.rows.squared_residual(np.zeros(self.n))
+        objective = 0.5 * self.rows.squared_residual(z)
+        gradient = self.rows.R.T @ (self.rows.R @ z - self.rows.rho)
+        for block, multipliers in zip(blocks, solution.multipliers, strict=True):
+            gradient -= size * (block.G.T @ multipliers)
+        gap = size * abs(solution.value - solution.dual_value)
+        left = float(np.linalg.norm(gradient) * np.linalg.norm(z))
+        return (gap + left) / max(objective, self.floor, np.finfo(float).tiny)
+
+
+def _prior_rows(problem: Problem, prior: PriorTerm, maps: Array, scales: Array | None) -> Array:
+    """Return rows of the variables whose squares are twice the distance."""
+    from scipy.linalg import block_diag
+
+    of_links = list(np.broadcast_to(np.eye(10), maps.shape))
+    if prior is PriorTerm.EUCLIDEAN:
+        sizes = np.ones(problem.prior.shape) if scales is None else scales
+        of_links = list(maps / sizes[:, :, None])
+    known = problem.extra_scales
+    drawn = np.zeros(len(problem.unknowns.extras)) if known is None else 1.0 * np.isfinite(known)
+    return np.asarray(block_diag(*of_links, np.diag(drawn)))
+
+
+def _common(prior: Array) -> Array:
+    """Return a ball about each link's origin that is like all priors on average, (n_links, 10)."""
+    mean = prior.mean(axis=0)
+    ball = np.zeros(10)
+    ball[0], ball[[4, 6, 9]] = mean[0], mean[[4, 6, 9]].mean()
+    return np.tile(ball, (len(prior), 1))
+
+
+def _extra_scales(problem: Problem) -> Array:
+    """Return how large the other unknowns may be: as known, or as rows would notice."""
+    root = np.sqrt(problem.count)
+    lengths = np.linalg.norm(problem.factor[:, problem.unknowns.n_inertial :], axis=0)
+    noticed: Array = root / np.where(lengths > 0, lengths, root)
+    if problem.extra_scales is None:
+        return noticed
+    return np.where(np.isfinite(problem.extra_scales), problem.extra_scales, noticed)
+
+
+def _notes(problem: Problem, x: Array, consistency: Consistency, margin: float) -> tuple[str, ...]:
+    """Return which links are bodies only just, which are none, and which are huge."""
+    whiten = np.linalg.inv(np.linalg.cholesky(consistency.matrix(problem.prior)))
+    found = consistency.matrix(problem.unknowns.split(x)[0])
+    shares = np.linalg.eigvalsh(whiten @ found @ np.swapaxes(whiten, -1, -2))[:, 0]
+    links = np.array(problem.unknowns.links)
+    edge = links[shares < EDGE + margin]
+    notes = [f'at the edge of what a body can be: {", ".join(edge)}'] if len(edge) else []
+    impossible = links[Consistency.FULL.margins(problem.unknowns.split(x)[0]) <= 0]
+    if len(impossible):
+        notes.append(f'no body could exist that is like: {", ".join(impossible)}')
+    masses = problem.unknowns.split(x)[0][:, 0]
+    huge = links[masses > HUGE * problem.prior[:, 0].sum()]
+    if len(huge):
+        names = ', '.join(huge)
+        notes.append(f'each as heavy as {HUGE:g} robots: {names}; bounds or a prior help')
+    return tuple(notes)
+
+
+def _require_sense(margin: float, scales: Array | None) -> None:
+    """Raise if an option cannot be meant."""
+    if not 0.0 <= margin < 1.0:
+        raise ModelError(f'the margin must be a share of the prior below 1, not {margin:g}')
+    if scales is not None and not (scales > 0).all():
+        raise ModelError('scales of the Euclidean prior must be positive')
+
+
+def _grade(solution: ConicSolution, gap: float) -> Grade:
+    """Return how the answer is; the solver may make no more progress and yet be there."""
+    if gap <= GAP:
+        return Grade.OPTIMAL
+    return Grade.STOPPED if solution.grade is Grade.STOPPED else Grade.INACCURATE
