@@ -526,7 +526,7 @@ def test_what_is_no_array_is_named(rng):
 @pytest.mark.parametrize(
     ('contacts', 'said'),
     [
-        (['hand'], r"holds 'hand': write Contact\('hand'\)"),
+        (['hand'], r"holds 'hand', expected .*: write Contact\('hand'\)"),
         ('hand', "is 'hand', expected a list"),
         (Contact('hand'), 'expected a list of Contact'),
     ],
