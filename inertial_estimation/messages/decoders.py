@@ -195,11 +195,6 @@ class PointDecoder(_FixedSizeDecoder):
 class ImuDecoder(_FixedSizeDecoder):
     """Decode sensor_msgs/Imu; `OrientationDecoder` returns its orientation."""
 
-    _ANGULAR_VELOCITY = slice(13, 16)
-    _ANGULAR_VELOCITY_COVARIANCE = 16
-    _LINEAR_ACCELERATION = slice(25, 28)
-    _LINEAR_ACCELERATION_COVARIANCE = 28
-
     def __init__(self) -> None:
         super().__init__(37)
 
@@ -222,6 +217,7 @@ class ImuDecoder(_FixedSizeDecoder):
             return None
         second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
         values = np.frombuffer(data, FLOAT, 37, self._start)
+        # Orientation and its covariance come first; then each quantity with its own behind it.
         no_turn, no_shift = bool(values[16] == -1.0), bool(values[28] == -1.0)
         return ImuReading(
             second * NANOSECONDS + nanosecond,

@@ -10,6 +10,8 @@ because it moves against this one decides what the next may hand to this one unn
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
@@ -29,9 +31,10 @@ from inertial_estimation.model.robot import Robot
 Array = NDArray[np.float64]
 
 
-class Walk:
+class Walk(ABC):
     """What one kind of rows makes of a tree, from link to link away from where motion is known."""
 
+    @abstractmethod
     def start(self) -> tuple[Array, Array]:
         """
         Return what is known of the first link.
@@ -44,8 +47,8 @@ class Walk:
             Orthonormal functionals of its parameters that rows see.
 
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def cross(self, moves: Array, seen: Array, crossing: Crossing) -> tuple[Array, Array, Array]:
         """
         Return what is known of the next link.
@@ -66,7 +69,6 @@ class Walk:
             may hand over unnoticed.
 
         """
-        raise NotImplementedError
 
 
 class Wrenches(Walk):
