@@ -3,7 +3,7 @@
 """
 What delay and smoothing are worth on the simulated robot with noisy sensors.
 
-Not covered: other motions and noise; the figures of docs/derivatives.md are of longer runs.
+Not covered: other motions and noise; longer runs.
 """
 
 import numpy as np
