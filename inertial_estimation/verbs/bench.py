@@ -8,6 +8,7 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
@@ -25,6 +26,7 @@ CYCLE_COLUMNS = (
 )  # fmt: skip
 
 NEEDED = ('icub_models', 'idyntree', 'clarabel', 'cvxpy')
+NEEDED_PUBLISHED = ('icub_models', 'clarabel', 'osqp')
 
 
 def add(verbs: Any) -> None:
@@ -68,6 +70,11 @@ def add(verbs: Any) -> None:
         help='interpreter that has FIGAROH, as a further method on the real robots '
         '(default: without)',
     )  # fmt: skip
+    verb.add_argument(
+        '--published', type=Path, metavar='FOLDER',
+        help="instead of all else: experiments of identification's sources on synthetic data and "
+        'on published tables, which are not part of the package (default: times)',
+    )  # fmt: skip
     verb.set_defaults(run=_run)
 
 
@@ -75,7 +82,26 @@ def _run(chosen: argparse.Namespace) -> None:
     """Measure what is asked for."""
     if chosen.figaroh and not chosen.real_robots:
         raise ConfigError('--figaroh is for --real-robots')
-    (_compare_robots if chosen.real_robots else _measure)(chosen)
+    if chosen.published and chosen.real_robots:
+        raise ConfigError('--published and --real-robots are two runs')
+    if chosen.published:
+        _run_published(chosen)
+    else:
+        (_compare_robots if chosen.real_robots else _measure)(chosen)
+
+
+def _run_published(chosen: argparse.Namespace) -> None:
+    """Run the experiments of the sources."""
+    from inertial_estimation.benchmark.published import run
+
+    files.check_writable(chosen.json)
+    _require(NEEDED_PUBLISHED)
+    with progress_bars() as progress:
+        found = run.run_all(chosen.published, lambda done: progress('experiments', done))
+    for finding in found:
+        tables = (table(*one) for one in finding.tables)
+        show(escape(finding.name), *tables, *map(escape, finding.notes))
+    files.write_json(chosen.json, run.as_dict(found))
 
 
 def _compare_robots(chosen: argparse.Namespace) -> None:
@@ -102,9 +128,7 @@ def _measure(chosen: argparse.Namespace) -> None:
     if chosen.cycles and find_spec('rclpy') is None:
         raise ConfigError('--cycles needs ROS: source it, or leave the option out')
     files.check_writable(chosen.json)
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise ConfigError(f'bench needs {", ".join(missing)}: {install_advice("bench")}')
+    _require(NEEDED)
     costs = neglect.measure(files.load_urdf(chosen.sensors) if chosen.sensors else neglect.urdf())
     with progress_bars() as progress:
         benchmark = run(progress=lambda done: progress('timing', done))
@@ -131,6 +155,13 @@ def _measure(chosen: argparse.Namespace) -> None:
         figures['cycles'], figures['cycles_with_deviations'] = runs
         show(table('Cycles of the node', CYCLE_COLUMNS, list(map(_cycle_row, runs))))
     files.write_json(chosen.json, figures)
+
+
+def _require(packages: Sequence[str]) -> None:
+    """Raise unless packages are installed."""
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise ConfigError(f'bench needs {", ".join(missing)}: {install_advice("bench")}')
 
 
 def _cycle_row(figures: dict[str, Any]) -> list[str]:

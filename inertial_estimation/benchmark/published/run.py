@@ -1,0 +1,91 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""All experiments of the sources, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from inertial_estimation.benchmark.published import humanoid
+from inertial_estimation.benchmark.published.experiment import Finding
+from inertial_estimation.benchmark.timing import Progress
+from inertial_estimation.errors import ConfigError
+
+
+class Experiment(NamedTuple):
+    """An experiment, and what it needs."""
+
+    run: Callable[[Path], Finding]
+    """Takes the folder of the data sets."""
+    files: tuple[str, ...] = ()
+    """Files or folders that it reads, below the folder of the data sets."""
+
+
+EXPERIMENTS = (Experiment(humanoid.run),)
+
+
+def run_all(
+    folder: Path,
+    progress: Progress | None = None,
+    experiments: Sequence[Experiment] = EXPERIMENTS,
+) -> tuple[Finding, ...]:
+    """
+    Run experiments.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the data sets.
+    progress : callable, optional
+        Is told the share that is done, from 0 to 1.
+    experiments : sequence of Experiment
+        Which.
+
+    Returns
+    -------
+    tuple of Finding
+
+    Raises
+    ------
+    ConfigError
+        If the folder or a data set is not there; before anything is run.
+    InertialEstimationError
+        If a data set is not what it should be.
+
+    """
+    _require(folder, [name for one in experiments for name in one.files])
+    found = []
+    for done, experiment in enumerate(experiments):
+        if progress is not None:
+            progress(done / len(experiments))
+        found.append(experiment.run(folder))
+    return tuple(found)
+
+
+def as_dict(findings: Sequence[Finding]) -> dict[str, Any]:
+    """
+    Return all figures for a machine.
+
+    Parameters
+    ----------
+    findings : sequence of Finding
+        From `run_all`.
+
+    Returns
+    -------
+    dict
+        By name of the experiment.
+
+    """
+    return {finding.name: finding.as_dict() for finding in findings}
+
+
+def _require(folder: Path, names: Sequence[str]) -> None:
+    """Raise unless the folder holds all that is needed."""
+    if not folder.is_dir():
+        raise ConfigError(f"'{folder}' is no folder; --published needs the one of the data sets")
+    missing = sorted({name for name in names if not (folder / name).exists()})
+    if missing:
+        raise ConfigError(f"'{folder}' lacks {', '.join(missing)}")
