@@ -12,12 +12,13 @@ import sys
 
 import numpy as np
 import pytest
-import wam7
 import yaml
 from robots import arm_with_wrist_sensor_urdf
 from scipy.interpolate import BPoly
+from shared_data import SHARED
 from test_clearance import folding_urdf
 
+from inertial_estimation.benchmark.published.wam_arm import WamArm
 from inertial_estimation.cli import main
 from inertial_estimation.excite.writing import POINTS, csv_text, trajectory_text
 from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
@@ -261,13 +262,16 @@ def test_time_that_is_over_is_said(urdf, capsys):
     assert 'the search was ended after 1e-06 s' in ' '.join(capsys.readouterr().out.split())
 
 
-@pytest.mark.skipif(not wam7.FOLDER.is_dir(), reason='the data of the WAM are not here')
+@pytest.mark.skipif(
+    not (SHARED / 'data' / 'wam7').is_dir(), reason='the data of the WAM are not here'
+)
 @pytest.mark.parametrize('seed', [0, 1])
 def test_the_wam_is_excited_as_published(tmp_path, seed):
     """S 5.2.2: maxima of the published motion as limits, a random start, condition 99."""
     urdf, limits, out = (tmp_path / name for name in ('wam.urdf', 'limits.yaml', 'out.json'))
-    urdf.write_text(wam7.urdf())
-    q, v, a = wam7.trajectory(1)
+    arm = WamArm(SHARED / 'data')
+    urdf.write_text(arm.urdf)
+    q, v, a = arm.trajectory(1)
     columns = np.array([q.min(axis=0), q.max(axis=0), *(np.abs(x).max(axis=0) for x in (v, a))])
     keys = ('lower', 'upper', 'velocity', 'acceleration')
     said = {
@@ -285,5 +289,5 @@ def test_the_wam_is_excited_as_published(tmp_path, seed):
     assert (states[0] > columns[0]).all() and (states[0] < columns[1]).all()
     assert (np.abs(states[1]) < columns[2]).all() and (np.abs(states[2]) < columns[3]).all()
     # About the frames and over the columns of S the number is nearly the same.
-    Y = wam7.regressor(wam7.robot(), *states)
-    assert np.linalg.cond(Y.reshape(-1, 98)[:, wam7.table3().independent]) <= PUBLISHED
+    Y = arm.regressor(*states)
+    assert np.linalg.cond(Y.reshape(-1, 98)[:, arm.table3.independent]) <= PUBLISHED

@@ -6,12 +6,11 @@ Which base parameters bodies can have: Table 1 of S, certificates, corrections.
 Not covered: Table 6 of S, see `test_wam7`.
 """
 
-import csv
-
 import numpy as np
 import pytest
 from shared_data import SHARED
 
+from inertial_estimation.benchmark.published.published_tables import TABLE_1, ThreeLinks
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
 from inertial_estimation.identification.feasibility.feasibility import (
     MARGIN,
@@ -31,33 +30,11 @@ SOLVER = 1e-5
 FLAT = 1e-4
 
 
-class Table1:
-    """The three links of S, Table 1."""
-
-    def __init__(self):
-        file = SHARED / 'data' / 'papers' / 'seed003_table1_3link.csv'
-        if not file.is_file():
-            pytest.skip('the shared data folder is not beside this checkout')
-        with file.open() as opened:
-            self.rows = list(csv.DictReader(opened))
-        symbols = ['m_{}', *(f'l_{{}}{a}' for a in 'xyz')]
-        symbols += [f'L_{{}}{a}' for a in ('xx', 'xy', 'yy', 'xz', 'yz', 'zz')]
-        names = [symbol.format(k) for k in (1, 2, 3) for symbol in symbols]
-        self.base = BaseParameters.parse([row['combination'] for row in self.rows], names)
-        self.unknowns = Unknowns(('link_1', 'link_2', 'link_3'))
-
-    def values(self, column):
-        return np.array([float(row[column]) for row in self.rows])
-
-    def check(self, column, consistency):
-        return check_base_parameters(
-            self.base, self.values(column), self.unknowns, consistency=consistency
-        )
-
-
 @pytest.fixture
 def table1():
-    return Table1()
+    if not (SHARED / 'data' / TABLE_1).is_file():
+        pytest.skip('the shared data folder is not beside this checkout')
+    return ThreeLinks.read(SHARED / 'data')
 
 
 def test_table_1_is_as_published_for_the_larger_cone(table1):
@@ -66,7 +43,7 @@ def test_table_1_is_as_published_for_the_larger_cone(table1):
     assert second.verdict is Verdict.INFEASIBLE
     # Printed: 1.65e-3, and the vector with six digits.
     assert second.distance == pytest.approx(1.65e-3, abs=5e-6)
-    np.testing.assert_allclose(second.nearest, table1.values('beta_t2_corrected'), atol=5e-6)
+    np.testing.assert_allclose(second.nearest, table1.columns['beta_t2_corrected'], atol=5e-6)
 
 
 def test_bodies_cannot_have_even_the_first_vector_of_table_1(table1):
@@ -99,9 +76,9 @@ def holds(certificate, base, values):
 def test_certificates_prove_without_the_solver(table1, consistency, rng):
     found = table1.check('beta_t2', consistency)
     proof = found.certificate
-    assert holds(proof, table1.base, table1.values('beta_t2')) > 0
+    assert holds(proof, table1.base, table1.columns['beta_t2']) > 0
     assert found.margin == pytest.approx(
-        -holds(proof, table1.base, table1.values('beta_t2')), rel=1e-3
+        -holds(proof, table1.base, table1.columns['beta_t2']), rel=1e-3
     )
     for Z in proof.multipliers:
         assert np.linalg.eigvalsh(Z).min() > -1e-9
@@ -153,7 +130,7 @@ def test_what_is_on_the_boundary_is_not_decided():
 
 
 def test_printed_digits_may_decide(table1):
-    values = table1.values('beta_t1')
+    values = table1.columns['beta_t1']
     exact = check_base_parameters(table1.base, values, table1.unknowns)
     loose = check_base_parameters(
         table1.base, values, table1.unknowns, rounding=np.full(len(values), 5e-3)
@@ -223,7 +200,7 @@ def test_negative_friction_is_infeasible_if_bounds_say_so():
 
 
 def test_bad_input_is_named(table1):
-    values = table1.values('beta_t1')
+    values = table1.columns['beta_t1']
     with pytest.raises(ShapeError, match='values'):
         check_base_parameters(table1.base, values[1:], table1.unknowns)
     with pytest.raises(ShapeError, match='grouping'):

@@ -12,9 +12,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from identification_problems import humanoid_case
-from scipy.signal import savgol_filter
 from scipy.spatial.transform import Rotation
 
+from inertial_estimation.benchmark.published.shoulder_experiment import (
+    PACES,
+    arm,
+    arm_problem,
+)
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
@@ -26,8 +30,6 @@ from inertial_estimation.identification.solvers.manifold import solve_manifold
 from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import consistency_margin
-from inertial_estimation.model.link_motions import Motion
-from inertial_estimation.model.regressor import net_wrench_regressor
 
 # Sums of products of parameters.
 ROUND_OFF = 1e-12
@@ -40,23 +42,6 @@ AGREE = 1e-8
 # What noise, and filters of fast paths, leave of M's experiment [kg, kg m, kg m^2].
 TRUE = 3e-3
 NOISE = 20.0
-
-# M's arm at the sensor: 1.84 kg at (0.06, 0, 0.2) m, upper arm along z and forearm along x, made
-# up of two sticks with a radius of 3 cm.
-STICKS = (
-    (1.14, (0.0, 0.0, 0.18), (0.03, 0.03, 0.08)),
-    (0.7, (0.16, 0.0, 0.24), (0.09, 0.03, 0.03)),
-)
-
-
-def arm() -> np.ndarray:
-    """Return the parameters of M's arm, shape (10,)."""
-    return sum(
-        PrincipalBodies(
-            np.array([m]), np.array([c]), np.eye(3)[None], m * np.array([d]) ** 2 / 3
-        ).parameters[0]
-        for m, c, d in STICKS
-    )
 
 
 def some_bodies(rng, n=4) -> PrincipalBodies:
@@ -152,7 +137,7 @@ def test_no_time_is_a_budget_too(rng):
 
 
 def test_an_optimum_without_prior_on_the_boundary_is_said():
-    problem, _ = arm_problem(10.0, 499)
+    problem = arm_problem(PACES[0])
     result = solve_manifold(problem, weight=None)
     assert result.consistent
     assert len(result.notes) == 1
@@ -169,18 +154,18 @@ def test_what_runs_away_is_said(rng):
     assert any('running away' in note for note in result.notes)
 
 
-@pytest.mark.parametrize('window_of', [(10.0, 499), (5.0, 41)])
-def test_slow_paths_need_the_manifold(window_of):
-    problem, _ = arm_problem(*window_of)
+@pytest.mark.parametrize('pace', PACES[:2])
+def test_slow_paths_need_the_manifold(pace):
+    problem = arm_problem(pace)
     plain, bodies = solve_least_squares(problem), solve_manifold(problem, weight=None)
     assert not plain.consistent
     assert bodies.consistent and bodies.grade is Grade.OPTIMAL
     assert bodies.mean_square < 1.01 * plain.mean_square
 
 
-@pytest.mark.parametrize('window_of', [(2.0, 21), (1.0, 9), (0.5, 7)])
-def test_on_fast_paths_both_agree(window_of):
-    problem, truth = arm_problem(*window_of)
+@pytest.mark.parametrize('pace', PACES[2:])
+def test_on_fast_paths_both_agree(pace):
+    problem, truth = arm_problem(pace), arm()
     plain, bodies = solve_least_squares(problem), solve_manifold(problem, weight=None)
     assert plain.consistent and bodies.consistent
     assert (np.abs(bodies.x - plain.x) <= AGREE * np.abs(truth).max()).all()
@@ -217,54 +202,4 @@ def _point(problem: Problem, result):
     return start._replace(
         bodies=PrincipalBodies.of(result.parameters),
         extras=problem.unknowns.split(result.x)[1],
-    )
-
-
-def arm_problem(duration: float, window: int) -> tuple[Problem, np.ndarray]:
-    """
-    Return M's experiment: point-to-point paths of the shoulder, each of so many seconds.
-
-    60 s at 100 Hz, velocities and accelerations by a Savitzky-Golay filter of order 2.
-    """
-    rng = np.random.default_rng(6)
-    positions = minimum_jerk(duration, rng)
-    truth = arm()
-    measured = positions + np.deg2rad(0.01) * rng.normal(size=positions.shape)
-    filtered = [savgol_filter(measured, window, 2, deriv=k, delta=0.01, axis=0) for k in range(3)]
-    exact = [savgol_filter(positions, 7, 4, deriv=k, delta=0.01, axis=0) for k in range(3)]
-    noise = np.array([0.6, 0.6, 0.6, 0.04, 0.04, 0.04])
-    wrench = shoulder_rows(*exact) @ truth
-    wrench += noise * rng.normal(size=wrench.shape)
-    rows = shoulder_rows(*filtered) / noise[:, None]
-    information = Information.of(rows.reshape(-1, 10), (wrench / noise).reshape(-1))
-    even = PrincipalBodies(
-        np.array([1.5]), np.array([[0.0, 0.0, 0.15]]), np.eye(3)[None], np.full((1, 3), 0.01)
-    )
-    return Problem.of(Unknowns(('arm',)), information, even.parameters), truth
-
-
-def minimum_jerk(duration: float, rng: np.random.Generator) -> np.ndarray:
-    """Return positions of three joints between random points, shape (6000, 3)."""
-    times = np.arange(6000) / 100.0
-    k = (times // duration).astype(int)
-    s = (times / duration - k)[:, None]
-    points = rng.uniform([-1.5, 0.1, -0.6], [0.1, 1.5, 1.0], (k[-1] + 2, 3))
-    return points[k] + (points[k + 1] - points[k]) * (10 * s**3 - 15 * s**4 + 6 * s**5)
-
-
-def shoulder_rows(q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Return the regressor of the sensor's wrench, behind joints about y, x and z, (n, 6, 10)."""
-    rate = rate_of_rate = np.zeros_like(q)
-    attitude = Rotation.identity(len(q))
-    for k, axis in enumerate(np.eye(3)[[1, 0, 2]]):
-        turn = Rotation.from_rotvec(q[:, k : k + 1] * axis)
-        attitude = attitude * turn
-        rate, rate_of_rate = turn.inv().apply(rate), turn.inv().apply(rate_of_rate)
-        spin = v[:, k : k + 1] * axis
-        rate_of_rate = rate_of_rate + np.cross(rate, spin) + a[:, k : k + 1] * axis
-        rate = rate + spin
-    lever = np.array([0.0, 0.0, 0.15])
-    swing = np.cross(rate_of_rate, lever) + np.cross(rate, np.cross(rate, lever))
-    return net_wrench_regressor(
-        Motion(rate, rate_of_rate, attitude.inv().apply([0.0, 0.0, 9.81]) + swing)
     )

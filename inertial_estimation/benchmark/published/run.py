@@ -8,7 +8,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inertial_estimation.benchmark.published import humanoid
+from inertial_estimation.benchmark.published import (
+    feasibility,
+    humanoid,
+    published_tables,
+    shoulder,
+    wam,
+    wam_arm,
+    wam_base,
+)
 from inertial_estimation.benchmark.published.experiment import Finding
 from inertial_estimation.benchmark.timing import Progress
 from inertial_estimation.errors import ConfigError
@@ -23,7 +31,13 @@ class Experiment(NamedTuple):
     """Files or folders that it reads, below the folder of the data sets."""
 
 
-EXPERIMENTS = (Experiment(humanoid.run),)
+EXPERIMENTS = (
+    Experiment(humanoid.run),
+    Experiment(shoulder.run, (shoulder.FILE,)),
+    Experiment(feasibility.run, (published_tables.TABLE_1, *wam_arm.FILES)),
+    Experiment(wam_base.run, wam_arm.FILES),
+    Experiment(wam.run, wam_arm.FILES),
+)
 
 
 def run_all(
