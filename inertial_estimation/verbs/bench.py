@@ -100,7 +100,7 @@ def _run_published(chosen: argparse.Namespace) -> None:
         found = run.run_all(chosen.published, lambda done: progress('experiments', done))
     for finding in found:
         tables = (table(*one) for one in finding.tables)
-        show(escape(finding.name), *tables, *map(escape, finding.notes))
+        show(f'\n[bold]{escape(finding.name)}[/bold]', *tables, *map(escape, finding.notes))
     files.write_json(chosen.json, run.as_dict(found))
 
 

@@ -3,8 +3,8 @@
 """
 What an experiment of a source finds: tables, and whether they are as the source says.
 
-Each module beside this one has ``run(folder)``, which takes the folder of the data sets and
-returns a `Finding`. The modules are listed in `run.EXPERIMENTS`.
+A module of an experiment has a ``NAME`` of its own and ``run(folder)``, which takes the folder of
+the data sets and returns a `Finding`. The experiments are listed in `run.EXPERIMENTS`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Finding:
     notes: tuple[str, ...]
     """What is expected and whether it holds, one sentence each, as `Expectation.note`."""
     figures: dict[str, Any]
-    """For a machine; what JSON can hold."""
+    """For a machine; what JSON can hold, so no infinities."""
 
     def as_dict(self) -> dict[str, Any]:
         """

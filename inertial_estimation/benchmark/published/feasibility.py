@@ -73,13 +73,14 @@ class Tested(NamedTuple):
         Returns
         -------
         dict
+            Without a margin if there is none.
 
         """
         return {
             'base_parameters': self.name,
             'cone': CONES[self.check.consistency],
             'verdict': self.check.verdict.value,
-            'margin': self.check.margin,
+            'margin': self.check.margin if np.isfinite(self.check.margin) else None,
             'distance': self.check.distance,
             'printed_distance': self.printed,
         }

@@ -32,7 +32,7 @@ class Experiment(NamedTuple):
 
 
 EXPERIMENTS = (
-    Experiment(humanoid.run),
+    Experiment(humanoid.run, humanoid.FILES),
     Experiment(shoulder.run, (shoulder.FILE,)),
     Experiment(feasibility.run, (published_tables.TABLE_1, *wam_arm.FILES)),
     Experiment(wam_base.run, wam_arm.FILES),
@@ -43,7 +43,7 @@ EXPERIMENTS = (
 def run_all(
     folder: Path,
     progress: Progress | None = None,
-    experiments: Sequence[Experiment] = EXPERIMENTS,
+    experiments: Sequence[Experiment] | None = None,
 ) -> tuple[Finding, ...]:
     """
     Run experiments.
@@ -54,8 +54,8 @@ def run_all(
         Of the data sets.
     progress : callable, optional
         Is told the share that is done, from 0 to 1.
-    experiments : sequence of Experiment
-        Which.
+    experiments : sequence of Experiment, optional
+        Which. Default: `EXPERIMENTS`.
 
     Returns
     -------
@@ -69,6 +69,7 @@ def run_all(
         If a data set is not what it should be.
 
     """
+    experiments = EXPERIMENTS if experiments is None else experiments
     _require(folder, [name for one in experiments for name in one.files])
     found = []
     for done, experiment in enumerate(experiments):

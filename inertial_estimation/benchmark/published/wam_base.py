@@ -104,7 +104,7 @@ def run(folder: Path) -> Finding:
         ),
         tuple(one.note for one in expected),
         {
-            'greatest_difference': difference,
+            'greatest_difference': difference if np.isfinite(difference) else None,
             'condition_numbers': {name: found for name, _, found in conditions},
             'columns': {one.name: _figures(one) for one in choices},
         },
@@ -224,7 +224,7 @@ def _independent(choices: Sequence[Choice]) -> tuple[Expectation, ...]:
 def _condition_table(conditions: Sequence[tuple[str, float, float]]) -> Table:
     """Return condition numbers beside those of S."""
     return Table(
-        'S, section 5.2.2: condition number of the regressor',
+        'S, section 5.2.2: condition numbers',
         ('trajectory', 'S, recorded', 'reference'),
         tuple((name, f'{printed:.0f}', f'{found:.1f}') for name, printed, found in conditions),
     )
