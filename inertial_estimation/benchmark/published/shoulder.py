@@ -41,7 +41,7 @@ LEAST_SQUARES, MANIFOLD = 'R10, least squares', 'P, manifold'
 _PRINTED = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 _OURS = [_PRINTED.index(name.replace('_', '')) for name in INERTIAL]
 """Where M's table has each of our ten parameters."""
-COLUMNS = ('point to point', 'by', *_PRINTED, 'margin', 'consistent')
+COLUMNS = ('point to point', 'by', *_PRINTED, 'margin')
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,8 @@ def _simulated(found: Sequence[Fitted]) -> Table:
     for one in found:
         for name, result in ((LEAST_SQUARES, one.plain), (MANIFOLD, one.bodies)):
             rows.append(_row(f'{one.duration:g} s', name, result.parameters[0]))
-    return Table('M, Table I, synthetic: [kg, kg m, kg m^2]', COLUMNS, tuple(rows))
+    title = 'M, Table I, synthetic: [kg, kg m, kg m^2]; margin positive: of a body'
+    return Table(title, COLUMNS, tuple(rows))
 
 
 def _published(rows: Sequence[dict[str, str]]) -> tuple[Table, str]:
@@ -155,7 +156,7 @@ def _published(rows: Sequence[dict[str, str]]) -> tuple[Table, str]:
     title = 'M, Table I as published, of a real arm, and whether digits printed are of a body'
     counts = ', '.join(f'{bodies[name]} of {len(rows) // 2} rows of {name}' for name in names)
     note = f'Table I as published, within its digits: {counts} are of a body'
-    return Table(title, (*COLUMNS, 'within digits'), tuple(printed)), note
+    return Table(title, (*COLUMNS, 'within its digits'), tuple(printed)), note
 
 
 def _within_digits(parameters: Array) -> Verdict:
@@ -166,11 +167,12 @@ def _within_digits(parameters: Array) -> Verdict:
 
 
 def _row(duration: str, name: str, parameters: Array) -> Row:
-    """Return ten parameters in M's order, and whether they are those of a body."""
+    """Return ten parameters in M's order, and how far inside the cone of bodies they are."""
     margin = float(consistency_margin(parameters))
     ordered = parameters[np.argsort(_OURS)]
-    figures = (f'{value:.3f}' for value in ordered)
-    return duration, name, *figures, f'{margin:.1e}', 'yes' if margin > 0 else 'no'
+    # No minus in front of what is rounded to zero.
+    figures = (f'{round(value, 3) + 0.0:.3f}' for value in ordered)
+    return duration, name, *figures, f'{margin:.1e}'
 
 
 def _figures(one: Fitted) -> dict[str, object]:
