@@ -8,16 +8,16 @@ Logs that are tables of numbers, npz or csv: which column is which signal, in wh
       joints: [shoulder, elbow]
       positions: {columns: q, unit: deg}
       efforts: {columns: [i1, i2], unit: A, scale: [0.11, 0.07]}
+      external: {l_sole: {columns: [fx, fy, fz, tx, ty, tz], scale: -1}}
 
-A signal is ``scale * column * unit + offset``; `scale` is a number, one for each joint, or a
-matrix from all columns to all joints where they are coupled; `divided_by` is the same the other
-way round, for gears of positions. `unit` may be a list with one for each joint.
+What a signal may say is in `signals`, where a wrench of the environment is expressed in
+`wrench_places`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -26,88 +26,24 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.logs.number_table import Table, load_table
+from inertial_estimation.logs.signals import (
+    Signal,
+    as_mapping,
+    as_names,
+    check_keys,
+    read_signal,
+)
+from inertial_estimation.logs.wrench_places import WrenchPlace
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
 
-DEGREE = np.pi / 180
-UNITS: dict[str, dict[str, float]] = {
-    'time': {'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9},
-    'positions': {'rad': 1.0, 'deg': DEGREE, 'm': 1.0, 'mm': 1e-3},
-    'velocities': {'rad/s': 1.0, 'deg/s': DEGREE, 'm/s': 1.0, 'mm/s': 1e-3, 'rpm': np.pi / 30},
-    'efforts': {'N m': 1.0, 'N mm': 1e-3, 'N': 1.0, 'A': 1.0, 'mA': 1e-3},
-    'wrench': {'N, N m': 1.0},
-    'gyroscope': {'rad/s': 1.0, 'deg/s': DEGREE},
-    'accelerometer': {'m/s^2': 1.0, 'g': 9.80665},
-}
-"""Units of each signal, and what one of them is in SI."""
 LATEST = 9e9
 """Stamps are nanoseconds in 64 bits [s]."""
-LARGEST = 1e9
-"""No joint, sensor or motor gives more, in any unit of SI."""
 TURNING = ('rad', 'deg', 'rad/s', 'deg/s', 'rpm', 'N m', 'N mm')
 SLIDING = ('m', 'mm', 'm/s', 'mm/s', 'N')
 """Units that only joints of one type have; a current may drive either."""
-
-
-@dataclass(frozen=True, eq=False)
-class Signal:
-    """Where a signal stands in a table, and what its numbers mean."""
-
-    name: str
-    """Full name, for messages."""
-    columns: tuple[str, ...]
-    units: tuple[str, ...]
-    """One for all channels, or one for each; none: the SI unit, whatever that is."""
-    unit: Array
-    """One unit in SI, a number or one for each channel."""
-    scale: Array
-    """A number, one for each channel, or a matrix."""
-    offset: Array
-    """A number, or one for each channel, in SI."""
-
-    def read(self, table: Table, size: int) -> Array:
-        """
-        Return the signal in SI.
-
-        Parameters
-        ----------
-        table : Table
-            The log.
-        size : int
-            Channels that it must have.
-
-        Returns
-        -------
-        ndarray, shape (n, size)
-
-        Raises
-        ------
-        LogError
-            If the columns are others than that.
-
-        """
-        parts = [table.column(name, self.name) for name in self.columns]
-        if len({len(part) for part in parts}) > 1:
-            raise LogError(f'{table.path}: {_lengths(self.columns, parts)} for {self.name}')
-        raw = np.concatenate(parts, axis=1)
-        if self.scale.ndim < 2 and raw.shape[1] != size:
-            raise LogError(
-                f'{self.name}: columns {", ".join(self.columns)} hold {raw.shape[1]} values at '
-                f'an instant, expected {size}'
-            )
-        if self.scale.ndim == 2 and self.scale.shape != (size, raw.shape[1]):
-            raise LogError(
-                f'{self.name}: the matrix is {self.scale.shape[0]} x {self.scale.shape[1]}, '
-                f'expected {size} x {raw.shape[1]}'
-            )
-        channels = (('scale', self.scale), ('offset', self.offset), ('unit', self.unit))
-        for what, values in channels:
-            if values.ndim == 1 and len(values) != size:
-                raise LogError(f'{self.name}: {len(values)} values in {what}, expected {size}')
-        scaled = raw @ self.scale.T if self.scale.ndim == 2 else raw * self.scale
-        return np.asarray(scaled * self.unit + self.offset)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +59,8 @@ class Layout:
     """Wrenches by the name of the sensor."""
     imus: Mapping[str, tuple[Signal, Signal]]
     """Angular velocity and proper acceleration by the name of the IMU."""
+    external: Mapping[str, tuple[Signal, WrenchPlace]]
+    """Wrenches of the environment on the robot, by frame, and what they are expressed in."""
 
     @classmethod
     def read(cls, said: object) -> Layout:
@@ -144,25 +82,28 @@ class Layout:
             If something is missing, unknown or impossible; the message names it.
 
         """
-        body = _mapping(said, 'log')
-        known = ('time', 'joints', 'positions', 'velocities', 'efforts', 'ft_sensors', 'imus')
-        _check_keys(body, known, 'log')
+        body = as_mapping(said, 'log')
+        check_keys(body, [field.name for field in fields(cls)], 'log')
         for key in ('time', 'joints', 'positions'):
             if key not in body:
                 raise ConfigError(f"'log' does not say where '{key}' are: add log.{key}")
         return cls(
-            time=_signal(body['time'], 'log.time', 'time'),
-            joints=_names(body['joints'], 'log.joints'),
-            positions=_signal(body['positions'], 'log.positions', 'positions'),
+            time=read_signal(body['time'], 'log.time', 'time'),
+            joints=as_names(body['joints'], 'log.joints'),
+            positions=read_signal(body['positions'], 'log.positions', 'positions'),
             velocities=_optional(body, 'velocities'),
             efforts=_optional(body, 'efforts'),
             ft_sensors={
-                name: _signal(one, f'log.ft_sensors.{name}', 'wrench')
-                for name, one in _mapping(body.get('ft_sensors', {}), 'log.ft_sensors').items()
+                name: read_signal(one, f'log.ft_sensors.{name}', 'wrench')
+                for name, one in as_mapping(body.get('ft_sensors', {}), 'log.ft_sensors').items()
             },
             imus={
                 name: _imu(one, f'log.imus.{name}')
-                for name, one in _mapping(body.get('imus', {}), 'log.imus').items()
+                for name, one in as_mapping(body.get('imus', {}), 'log.imus').items()
+            },
+            external={
+                frame: _external(one, frame)
+                for frame, one in as_mapping(body.get('external', {}), 'log.external').items()
             },
         )
 
@@ -190,28 +131,39 @@ class Layout:
             If the robot lacks a joint or sensor.
 
         """
-        table = load_table(path)
+        return self.of_table(load_table(path), robot)
+
+    def of_table(self, table: Table, robot: Robot) -> SampleBatch:
+        """
+        Return what a table says; see `samples`.
+
+        Parameters
+        ----------
+        table : Table
+            The log.
+        robot : Robot
+            Whose joints and sensors the layout names.
+
+        Returns
+        -------
+        SampleBatch
+
+        Raises
+        ------
+        LogError, NameNotFound
+            As `samples`.
+
+        """
         seconds = self.time.read(table, 1)[:, 0]
         if not (np.abs(seconds) <= LATEST).all():
             raise LogError(
-                f'{path}: {self.time.name} holds NaN, infinity, or more than {LATEST:g} s'
+                f'{table.path}: {self.time.name} holds NaN, infinity, or more than {LATEST:g} s'
             )
         n = len(seconds)
         joints = [_index('joint', name, robot.joint_names) for name in self.joints]
 
         def read(signal: Signal, size: int) -> Array:
-            values = signal.read(table, size)
-            largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
-            if largest > LARGEST:
-                raise LogError(
-                    f'{path}: {signal.name} holds {largest:.3g} in SI: its unit or scale is not '
-                    'what the file holds'
-                )
-            if len(values) != n:
-                raise LogError(
-                    f'{path}: {signal.name} has {len(values)} instants, {self.time.name} has {n}'
-                )
-            return values
+            return signal.read_at(table, size, n, self.time.name)
 
         def of_joints(signal: Signal | None) -> Array:
             values = np.full((n, len(robot.joint_names)), np.nan)
@@ -241,39 +193,37 @@ class Layout:
             efforts=of_joints(self.efforts),
         )
 
+    def wrenches(self, table: Table, robot: Robot, samples: SampleBatch) -> dict[str, Array]:
+        """
+        Return the wrenches of the environment on the robot.
 
-def _signal(said: object, name: str, kind: str) -> Signal:
-    """Read one signal."""
-    if isinstance(said, str):
-        said = {'columns': said}
-    body = _mapping(said, name)
-    _check_keys(body, ('columns', 'unit', 'scale', 'divided_by', 'offset'), name)
-    if 'columns' not in body:
-        raise ConfigError(f"'{name}' names no columns: add {name}.columns")
-    units = _names(body.get('unit', ()), f'{name}.unit')
-    for unit in units:
-        if unit not in UNITS[kind]:
-            known = ', '.join(UNITS[kind])
-            raise ConfigError(f"'{name}.unit' is '{unit}', expected one of {known}")
-    if 'scale' in body and 'divided_by' in body:
-        raise ConfigError(f"'{name}' has both scale and divided_by: keep one of them")
-    scale = _numbers(body.get('scale', 1.0), f'{name}.scale')
-    if 'divided_by' in body:
-        scale = _inverse(_numbers(body['divided_by'], f'{name}.divided_by'), name)
-    offset = _numbers(body.get('offset', 0.0), f'{name}.offset')
-    if offset.ndim > 1:
-        raise ConfigError(f"'{name}.offset' is a matrix, expected a number or a list of them")
-    sizes = np.array([UNITS[kind][unit] for unit in units] or [1.0])
-    columns = _names(body['columns'], f'{name}.columns')
-    if not columns:
-        raise ConfigError(f"'{name}.columns' is empty: name at least one column")
-    return Signal(name, columns, units, sizes if len(sizes) > 1 else sizes[0], scale, offset)
+        Parameters
+        ----------
+        table : Table
+            The log.
+        robot : Robot
+            Of the frames.
+        samples : SampleBatch
+            Of the same log.
 
+        Returns
+        -------
+        dict of str to ndarray, shape (n, 6)
+            By frame, about its origin in its axes, [force; torque] [N, Nm]; NaN where unknown.
 
-def _lengths(names: Sequence[str], parts: Sequence[Array]) -> str:
-    """Return how long columns are that should be alike."""
-    said = (f"'{name}' has {len(part)}" for name, part in zip(names, parts, strict=True))
-    return f'columns are not as long as each other: {", ".join(said)}'
+        Raises
+        ------
+        LogError, NameNotFound
+            As `samples`.
+
+        """
+        n = len(samples)
+        return {
+            frame: place.at_frame(
+                robot, samples.positions, signal.read_at(table, 6, n, self.time.name)
+            )
+            for frame, (signal, place) in self.external.items()
+        }
 
 
 def _require_units(signal: Signal, robot: Robot, joints: Sequence[int]) -> None:
@@ -289,62 +239,28 @@ def _require_units(signal: Signal, robot: Robot, joints: Sequence[int]) -> None:
             )
 
 
-def _inverse(divisor: Array, name: str) -> Array:
-    """Return what undoes a scale."""
-    singular = not divisor.all() if divisor.ndim < 2 else abs(np.linalg.det(divisor)) == 0
-    if singular:
-        raise ConfigError(f"'{name}.divided_by' cannot be divided by: it is zero or singular")
-    return np.asarray(np.linalg.inv(divisor) if divisor.ndim == 2 else 1.0 / divisor)
-
-
 def _optional(body: Mapping[str, Any], key: str) -> Signal | None:
     """Read a signal of the joints, if there is one."""
-    return _signal(body[key], f'log.{key}', key) if key in body else None
+    return read_signal(body[key], f'log.{key}', key) if key in body else None
 
 
 def _imu(said: object, name: str) -> tuple[Signal, Signal]:
     """Read the two signals of an IMU."""
-    body = _mapping(said, name)
+    body = as_mapping(said, name)
     kinds = ('gyroscope', 'accelerometer')
-    _check_keys(body, kinds, name)
+    check_keys(body, kinds, name)
     for kind in kinds:
         if kind not in body:
             raise ConfigError(f"'{name}' does not say where its {kind} is: add {name}.{kind}")
-    gyroscope, accelerometer = (_signal(body[kind], f'{name}.{kind}', kind) for kind in kinds)
+    gyroscope, accelerometer = (read_signal(body[kind], f'{name}.{kind}', kind) for kind in kinds)
     return gyroscope, accelerometer
 
 
-def _mapping(said: object, name: str) -> Mapping[str, Any]:
-    """Return what must be a mapping."""
-    if not isinstance(said, Mapping):
-        raise ConfigError(f"'{name}' is {said!r}, expected names and values below it")
-    return said
-
-
-def _check_keys(body: Mapping[str, Any], known: Sequence[str], name: str) -> None:
-    """Raise if there is an unknown key."""
-    for key in body:
-        if key not in known:
-            raise NameNotFound(f"setting below '{name}'", str(key), known)
-
-
-def _names(said: object, name: str) -> tuple[str, ...]:
-    """Return one name or several."""
-    names = (said,) if isinstance(said, str) else said
-    if not isinstance(names, Iterable) or not all(isinstance(one, str) for one in names):
-        raise ConfigError(f"'{name}' is {said!r}, expected a name or a list of names")
-    return tuple(names)
-
-
-def _numbers(said: object, name: str) -> Array:
-    """Return a number, a list or a matrix."""
-    try:
-        values = np.array(said, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.full(1, np.nan)
-    if not np.isfinite(values).all() or values.ndim > 2:
-        raise ConfigError(f"'{name}' is {said!r}, expected a number, a list of them or a matrix")
-    return values
+def _external(said: object, frame: str) -> tuple[Signal, WrenchPlace]:
+    """Read a wrench of the environment and what it is expressed in."""
+    name = f'log.external.{frame}'
+    place, rest = WrenchPlace.split(said, frame, name)
+    return read_signal(rest, name, 'wrench'), place
 
 
 def _index(kind: str, name: str, known: Sequence[str]) -> int:

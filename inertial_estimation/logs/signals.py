@@ -1,0 +1,329 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+One signal of a log: which columns, in which unit, and what undoes its gears.
+
+A signal is ``scale * column * unit + offset``; `scale` is a number, one for each channel, or a
+matrix from all columns to all channels where they are coupled; `divided_by` is the same the other
+way round, for gears of positions. `unit` may be a list with one for each channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ConfigError, LogError, NameNotFound
+from inertial_estimation.logs.number_table import Table
+
+Array = NDArray[np.float64]
+
+DEGREE = np.pi / 180
+UNITS: dict[str, dict[str, float]] = {
+    'time': {'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9},
+    'positions': {'rad': 1.0, 'deg': DEGREE, 'm': 1.0, 'mm': 1e-3},
+    'velocities': {'rad/s': 1.0, 'deg/s': DEGREE, 'm/s': 1.0, 'mm/s': 1e-3, 'rpm': np.pi / 30},
+    'efforts': {'N m': 1.0, 'N mm': 1e-3, 'N': 1.0, 'A': 1.0, 'mA': 1e-3},
+    'wrench': {'N, N m': 1.0},
+    'gyroscope': {'rad/s': 1.0, 'deg/s': DEGREE},
+    'accelerometer': {'m/s^2': 1.0, 'g': 9.80665},
+}
+"""Units of each signal, and what one of them is in SI."""
+LARGEST = 1e9
+"""No joint, sensor or motor gives more, in any unit of SI."""
+
+
+@dataclass(frozen=True, eq=False)
+class Signal:
+    """Where a signal stands in a table, and what its numbers mean."""
+
+    name: str
+    """Full name, for messages."""
+    columns: tuple[str, ...]
+    units: tuple[str, ...]
+    """One for all channels, or one for each; none: the SI unit, whatever that is."""
+    unit: Array
+    """One unit in SI, a number or one for each channel."""
+    scale: Array
+    """A number, one for each channel, or a matrix."""
+    offset: Array
+    """A number, or one for each channel, in SI."""
+
+    def read(self, table: Table, size: int) -> Array:
+        """
+        Return the signal in SI.
+
+        Parameters
+        ----------
+        table : Table
+            The log.
+        size : int
+            Channels that it must have.
+
+        Returns
+        -------
+        ndarray, shape (n, size)
+
+        Raises
+        ------
+        LogError
+            If the columns are others than that.
+
+        """
+        parts = [table.column(name, self.name) for name in self.columns]
+        if len({len(part) for part in parts}) > 1:
+            raise LogError(f'{table.path}: {_lengths(self.columns, parts)} for {self.name}')
+        return self.in_si(np.concatenate(parts, axis=1), size)
+
+    def read_at(self, table: Table, size: int, n: int, clock: str) -> Array:
+        """
+        Return the signal in SI at the instants of a log.
+
+        Parameters
+        ----------
+        table : Table
+            The log.
+        size : int
+            Channels that it must have.
+        n : int
+            Instants that it must have.
+        clock : str
+            What says so, for messages.
+
+        Returns
+        -------
+        ndarray, shape (n, size)
+
+        Raises
+        ------
+        LogError
+            If the columns are others than that, or hold what nothing measures.
+
+        """
+        values = self.read(table, size)
+        largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+        if largest > LARGEST:
+            raise LogError(
+                f'{table.path}: {self.name} holds {largest:.3g} in SI: its unit or scale is not '
+                'what the file holds'
+            )
+        if len(values) != n:
+            raise LogError(
+                f'{table.path}: {self.name} has {len(values)} instants, {clock} has {n}'
+            )
+        return values
+
+    def in_si(self, raw: Array, size: int) -> Array:
+        """
+        Return in SI what a log says.
+
+        Parameters
+        ----------
+        raw : ndarray, shape (n, n_columns)
+            Numbers of the columns.
+        size : int
+            Channels that it must have.
+
+        Returns
+        -------
+        ndarray, shape (n, size)
+
+        Raises
+        ------
+        LogError
+            If there are other columns, or other numbers of scales, than that.
+
+        """
+        if self.scale.ndim < 2 and raw.shape[1] != size:
+            raise LogError(
+                f'{self.name}: columns {", ".join(self.columns)} hold {raw.shape[1]} values at '
+                f'an instant, expected {size}'
+            )
+        if self.scale.ndim == 2 and self.scale.shape != (size, raw.shape[1]):
+            raise LogError(
+                f'{self.name}: the matrix is {self.scale.shape[0]} x {self.scale.shape[1]}, '
+                f'expected {size} x {raw.shape[1]}'
+            )
+        channels = (('scale', self.scale), ('offset', self.offset), ('unit', self.unit))
+        for what, values in channels:
+            if values.ndim == 1 and len(values) != size:
+                raise LogError(f'{self.name}: {len(values)} values in {what}, expected {size}')
+        scaled = raw @ self.scale.T if self.scale.ndim == 2 else raw * self.scale
+        return np.asarray(scaled * self.unit + self.offset)
+
+
+def read_signal(said: object, name: str, kind: str) -> Signal:
+    """
+    Read one signal from a configuration.
+
+    Parameters
+    ----------
+    said : object
+        A column, or a mapping with `columns`, `unit`, `scale` or `divided_by`, and `offset`.
+    name : str
+        Full name, for messages.
+    kind : str
+        One of `UNITS`.
+
+    Returns
+    -------
+    Signal
+
+    Raises
+    ------
+    ConfigError
+        If something is missing or impossible; the message names it.
+    NameNotFound
+        If a setting is unknown.
+
+    """
+    if isinstance(said, str):
+        said = {'columns': said}
+    body = as_mapping(said, name)
+    check_keys(body, ('columns', 'unit', 'scale', 'divided_by', 'offset'), name)
+    if 'columns' not in body:
+        raise ConfigError(f"'{name}' names no columns: add {name}.columns")
+    units = as_names(body.get('unit', ()), f'{name}.unit')
+    for unit in units:
+        if unit not in UNITS[kind]:
+            known = ', '.join(UNITS[kind])
+            raise ConfigError(f"'{name}.unit' is '{unit}', expected one of {known}")
+    if 'scale' in body and 'divided_by' in body:
+        raise ConfigError(f"'{name}' has both scale and divided_by: keep one of them")
+    scale = as_numbers(body.get('scale', 1.0), f'{name}.scale')
+    if 'divided_by' in body:
+        scale = _inverse(as_numbers(body['divided_by'], f'{name}.divided_by'), name)
+    offset = as_numbers(body.get('offset', 0.0), f'{name}.offset')
+    if offset.ndim > 1:
+        raise ConfigError(f"'{name}.offset' is a matrix, expected a number or a list of them")
+    sizes = np.array([UNITS[kind][unit] for unit in units] or [1.0])
+    columns = as_names(body['columns'], f'{name}.columns')
+    if not columns:
+        raise ConfigError(f"'{name}.columns' is empty: name at least one column")
+    return Signal(name, columns, units, sizes if len(sizes) > 1 else sizes[0], scale, offset)
+
+
+def _lengths(names: Sequence[str], parts: Sequence[Array]) -> str:
+    """Return how long columns are that should be alike."""
+    said = (f"'{name}' has {len(part)}" for name, part in zip(names, parts, strict=True))
+    return f'columns are not as long as each other: {", ".join(said)}'
+
+
+def _inverse(divisor: Array, name: str) -> Array:
+    """Return what undoes a scale."""
+    singular = not divisor.all() if divisor.ndim < 2 else abs(np.linalg.det(divisor)) == 0
+    if singular:
+        raise ConfigError(f"'{name}.divided_by' cannot be divided by: it is zero or singular")
+    return np.asarray(np.linalg.inv(divisor) if divisor.ndim == 2 else 1.0 / divisor)
+
+
+def as_mapping(said: object, name: str) -> Mapping[str, Any]:
+    """
+    Return what must be a mapping.
+
+    Parameters
+    ----------
+    said : object
+        What stands there.
+    name : str
+        Where, for messages.
+
+    Returns
+    -------
+    mapping
+
+    Raises
+    ------
+    ConfigError
+        If it is something else.
+
+    """
+    if not isinstance(said, Mapping):
+        raise ConfigError(f"'{name}' is {said!r}, expected names and values below it")
+    return said
+
+
+def check_keys(body: Mapping[str, Any], known: Sequence[str], name: str) -> None:
+    """
+    Refuse unknown keys.
+
+    Parameters
+    ----------
+    body : mapping
+        What stands there.
+    known : sequence of str
+        Keys that it may have.
+    name : str
+        Where, for messages.
+
+    Raises
+    ------
+    NameNotFound
+        If it has another one.
+
+    """
+    for key in body:
+        if key not in known:
+            raise NameNotFound(f"setting below '{name}'", str(key), known)
+
+
+def as_names(said: object, name: str) -> tuple[str, ...]:
+    """
+    Return one name or several.
+
+    Parameters
+    ----------
+    said : object
+        What stands there.
+    name : str
+        Where, for messages.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    ConfigError
+        If it is something else.
+
+    """
+    names = (said,) if isinstance(said, str) else said
+    if not isinstance(names, Iterable) or not all(isinstance(one, str) for one in names):
+        raise ConfigError(f"'{name}' is {said!r}, expected a name or a list of names")
+    return tuple(names)
+
+
+def as_numbers(said: object, name: str) -> Array:
+    """
+    Return a number, a list or a matrix.
+
+    Parameters
+    ----------
+    said : object
+        What stands there.
+    name : str
+        Where, for messages.
+
+    Returns
+    -------
+    ndarray
+        With at most two axes.
+
+    Raises
+    ------
+    ConfigError
+        If it is something else, or not finite.
+
+    """
+    try:
+        values = np.array(said, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.full(1, np.nan)
+    if not np.isfinite(values).all() or values.ndim > 2:
+        raise ConfigError(f"'{name}' is {said!r}, expected a number, a list of them or a matrix")
+    return values
