@@ -39,6 +39,7 @@ def build_robot(
     urdf: str,
     *,
     locked_positions: Mapping[str, float] | None = None,
+    cut: bool = True,
 ) -> Robot:
     """
     Return the robot that the settings describe.
@@ -51,6 +52,8 @@ def build_robot(
         Robot description.
     locked_positions : mapping of str to float, optional
         Where joints are that the settings leave out [rad or m]. Default: at zero.
+    cut : bool, optional
+        At its FT sensors. False: it is one submodel without any.
 
     Returns
     -------
@@ -67,7 +70,7 @@ def build_robot(
         urdf,
         joints=settings.joints or None,
         locked_positions=locked_positions,
-        ft_sensors=sensors or None,
+        ft_sensors=(sensors or None) if cut else [],
         accelerometers=_link_specs(settings.accelerometers, settings.accelerometer) or None,
         gyroscopes=_link_specs(settings.gyroscopes, settings.gyroscope) or None,
         imus=_link_specs(settings.imus, settings.imu),
@@ -76,7 +79,7 @@ def build_robot(
         external_torque_base=settings.external_torque_base,
     )
     known = [sensor.name for sensor in robot.ft_sensors]
-    for name in settings.ft:
+    for name in settings.ft if cut else ():
         if name not in known:
             raise NameNotFound('FT sensor', name, known, f"'ft.{name}.*' is about '{name}'")
     return robot

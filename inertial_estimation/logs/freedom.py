@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.logs.touches import Touches
+from inertial_estimation.model.inertial_sensors import same_place
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -23,6 +24,7 @@ def free_submodels(
     recorded: SampleBatch,
     touches: Touches | None,
     reach: float,
+    known: Collection[str] = (),
 ) -> Mask:
     """
     Tell when no unknown wrench acts on which submodel.
@@ -41,6 +43,8 @@ def free_submodels(
         What was felt at each of its samples; None: nothing is known of any.
     reach : float
         A touch spoils so much before and after, as filters spread it [s].
+    known : collection of str, optional
+        Frames whose wrenches are known: touches there spoil nothing.
 
     Returns
     -------
@@ -57,7 +61,8 @@ def free_submodels(
     if touches is None:
         return free
     for number, felt in enumerate(touches.sets):
-        columns = sorted({submodel_of(robot, contact.frame) for contact in felt})
+        unknown = {c.frame for c in felt if not _is_known(robot, c.frame, known)}
+        columns = sorted({submodel_of(robot, frame) for frame in unknown})
         times = recorded.stamp_ns[touches.rows == number]
         if columns and len(times):
             free[_near(stamps, times, reach)[:, None], columns] = False
@@ -87,6 +92,11 @@ def submodel_of(robot: Robot, frame: str) -> int:
     """
     link, _ = robot.frame(frame)
     return next(k for k, submodel in enumerate(robot.submodels) if link in submodel.links)
+
+
+def _is_known(robot: Robot, frame: str, known: Iterable[str]) -> bool:
+    """Tell whether a frame is one of those whose wrenches are known, by whatever name."""
+    return any(same_place(robot.frame(frame), robot.frame(name)) for name in known)
 
 
 def _near(stamps: NDArray[np.int64], times: NDArray[np.int64], reach: float) -> NDArray[np.intp]:

@@ -23,13 +23,14 @@ from inertial_estimation.identification.information.determined import (
 from inertial_estimation.identification.information.evidence import Evidence, gather
 from inertial_estimation.identification.information.reweighting import spread
 from inertial_estimation.identification.rows.builder import RowBuilder
-from inertial_estimation.identification.rows.preparation import Prepared, folded_back, prepare
+from inertial_estimation.identification.rows.preparation import Prepared, folded_back
 from inertial_estimation.identification.rows.suspects import Presumed, residuals_of, suspects
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.logs.excitation_check import Reach, excitation_warnings, require_motion
 from inertial_estimation.logs.freedom import free_submodels
 from inertial_estimation.logs.identify_bounds import read_bounds
 from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.known_wrenches import missing, prepare_with
 from inertial_estimation.logs.log_reader import LogReader, open_logs
 from inertial_estimation.logs.recording import Progress, no_progress
 from inertial_estimation.logs.stretch import Stretch
@@ -193,9 +194,11 @@ def _presumed(
     unknowns = [by_name.get(block.submodel.name) for block in builder.blocks]
     kept: list[list[dict[str, Array]]] = []
     for log in logs:
-        samples = prepare(reader.read(log).samples, settings.preparation).samples
-        step = -(-len(samples) // INSTANTS_TOLD)
-        kept.append(residuals_of(builder, samples.take(slice(None, None, step)), unknowns))
+        raw, _, known = reader.read(log)
+        prepared, external = prepare_with(raw, known, settings.preparation)
+        some = slice(None, None, -(-len(prepared.samples) // INSTANTS_TOLD))
+        pushes = {frame: wrench[some] for frame, wrench in external.items()}
+        kept.append(residuals_of(builder, prepared.samples.take(some), unknowns, pushes))
     presumed: list[Presumed | None] = []
     for k, x in enumerate(unknowns):
         if x is None:
@@ -285,21 +288,24 @@ def _reduce_one(
 ) -> Reduced:
     """Reduce one log."""
     how = settings.preparation
-    raw, touches = reader.read(log)
-    prepared = prepare(raw, how)
+    raw, touches, known = reader.read(log)
+    prepared, external = prepare_with(raw, known, how)
     stamps = prepared.samples.stamp_ns
     free = free_submodels(
-        reader.robot, stamps, settings.contacts, raw, touches, settings.preparation.edges
+        reader.robot, stamps, settings.contacts, raw, touches, how.edges, external
     )
     if presumed:
-        free &= ~suspects(builder, prepared.samples, presumed, settings.reject, how.edges)
-    evidence = gather(builder, prepared.samples, free=free)
+        free &= ~suspects(
+            builder, prepared.samples, presumed, settings.reject, how.edges, external
+        )
+    evidence = gather(builder, prepared.samples, external=external, free=free)
     folded = folded_back(how, prepared.period)
+    said = [*([folded] if folded else []), *missing(known)]
     return Reduced(
         (_part(log, raw, prepared),),
         evidence,
         Reach.of(prepared.samples),
-        [f'{log}: {folded}'] if folded else [],
+        [f'{log}: {text}' for text in said],
     )
 
 

@@ -32,11 +32,12 @@ from inertial_estimation.identification.rows.preparation import Preparation
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.logs.columns import Layout
 from inertial_estimation.logs.identify_bounds import BOUNDS
+from inertial_estimation.logs.known_wrenches import Known, TopicWrench, read_known
 from inertial_estimation.model.robot import Robot
 
 ROBOT = ('joints', 'locked_positions', 'ft_sensors', 'imus', 'fixed_link', 'gravity')
-ROWS = ('wrenches', 'efforts', 'friction', 'sign_width', 'dead_zone', 'couplings', 'gains',
-        'offsets', 'contacts', 'reject')  # fmt: skip
+ROWS = ('wrenches', 'base_link', 'efforts', 'friction', 'sign_width', 'dead_zone', 'couplings',
+        'gains', 'offsets', 'contacts', 'external', 'reject')  # fmt: skip
 GROUPS = {
     'robot': ROBOT,
     'preparation': tuple(f.name for f in fields(Preparation)),
@@ -121,6 +122,34 @@ class IdentifySettings:
         return tuple(map(str, _items(said, 'rows.contacts')))
 
     @property
+    def external(self) -> Known:
+        """Wrenches of the environment that are known, by frame, but for those of `layout`."""
+        known = read_known(self.rows.get('external', {}), 'rows.external')
+        for one in known.values():
+            if self.parameters is None and isinstance(one, TopicWrench):
+                raise ConfigError(
+                    f"'{one.place.name}' names topic '{one.topic}', but the logs are no bags: say "
+                    f"its columns under 'log.external.{one.place.frame}', or six numbers"
+                )
+        return known
+
+    @property
+    def base_link(self) -> bool:
+        """
+        Whether the six equations of the whole robot's base link are all rows [A 33].
+
+        The robot is then one submodel, whatever FT sensors it has inside.
+        """
+        alone = _flag(self.rows.get('base_link', False), 'rows.base_link')
+        for key, default in (('wrenches', True), ('efforts', []), ('offsets', [])):
+            if alone and self.rows.get(key, default) != default:
+                raise ConfigError(
+                    f"'rows.base_link' leaves only the equations of the base link, but "
+                    f"'rows.{key}' is {self.rows[key]!r}: leave one of them out"
+                )
+        return alone
+
+    @property
     def reject(self) -> float:
         """Deviations from which rows are taken for disturbed by a contact; 0: none are."""
         value = _number(self.rows.get('reject', 0.0), 'rows.reject')
@@ -156,7 +185,7 @@ class IdentifySettings:
         terms = _list(said.get('friction', ()), 'rows.friction', [t.value for t in Term])
         model['terms'] = tuple(Term(term) for term in terms)
         return RowChoice(
-            wrenches=_flag(said.get('wrenches', True), 'rows.wrenches'),
+            wrenches=_wrenches(said.get('wrenches', True), robot),
             efforts=_list(said.get('efforts', ()), 'rows.efforts', robot.joint_names),
             joint=_read(JointModel, model, 'rows'),
             dead_zones={str(k): _number(v, f'rows.dead_zone.{k}') for k, v in slow.items()},
@@ -229,6 +258,17 @@ def _flag(value: object, name: str) -> bool:
     """Return what must be true or false."""
     if not isinstance(value, bool):
         raise ConfigError(f"'{name}' is {value!r}, expected true or false")
+    return value
+
+
+def _wrenches(value: object, robot: Robot) -> bool | tuple[str, ...]:
+    """Return whether sums of wrenches give rows, or of which submodels."""
+    if isinstance(value, list):
+        return _list(value, 'rows.wrenches', [submodel.name for submodel in robot.submodels])
+    if not isinstance(value, bool):
+        raise ConfigError(
+            f"'rows.wrenches' is {value!r}, expected true or false or a list of submodels"
+        )
     return value
 
 

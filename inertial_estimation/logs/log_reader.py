@@ -9,10 +9,10 @@ they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,11 @@ from numpy.typing import NDArray
 from inertial_estimation.building import build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
+from inertial_estimation.logs.bag_wrenches import read_wrenches
+from inertial_estimation.logs.columns import Layout
 from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.known_wrenches import check_known, constants
+from inertial_estimation.logs.number_table import load_table
 from inertial_estimation.logs.recording import Progress, read_samples
 from inertial_estimation.logs.stretch import Stretch
 from inertial_estimation.logs.touches import Touches
@@ -39,6 +43,11 @@ class Log(NamedTuple):
     samples: SampleBatch
     touches: Touches | None
     """What was felt, if the log is a bag that says so."""
+    external: Mapping[str, Array]
+    """
+    Known wrenches of the environment on the robot by frame, about its origin in its axes, (n, 6)
+    [N, Nm]; NaN where unknown.
+    """
 
 
 class LogReader:
@@ -83,14 +92,15 @@ class LogReader:
             If it cannot be read, or a locked joint moves.
 
         """
-        samples, touches = self._read(stretch.path)
+        samples, touches, external = self._read(stretch.path)
         kept = stretch.rows(samples.stamp_ns)
         samples = samples.take(kept)
         if touches is not None:
             touches = replace(touches, rows=touches.rows[kept])
         locked = [k for k in range(len(self._joints)) if k not in self._kept]
         _require_still(str(stretch), samples, locked, self._joints)
-        return Log(_of_joints(samples, self._kept), touches)
+        known = {frame: wrench[kept] for frame, wrench in external.items()}
+        return Log(_of_joints(samples, self._kept), touches, known)
 
 
 def open_logs(
@@ -127,40 +137,67 @@ def open_logs(
 
     """
     if settings.parameters is not None:
-        return _bags(urdf, settings.parameters, lock, first, progress)
+        return _bags(urdf, settings.parameters, settings, lock, first, progress)
     layout = settings.layout
     if layout is None:
         raise ConfigError("neither 'log' nor 'parameters' says what the logs are")
-    whole = Robot.from_urdf(urdf, **settings.robot)
+    if settings.base_link:
+        layout = replace(layout, ft_sensors={})
+    return _tables(urdf, layout, settings, lock, first)
+
+
+def _tables(
+    urdf: str, layout: Layout, settings: IdentifySettings, lock: Sequence[str], first: Stretch
+) -> LogReader:
+    """Return what reads tables of numbers."""
+    cuts: dict[str, Any] = {'ft_sensors': []} if settings.base_link else {}
+    arguments = dict(settings.robot) | cuts
+    whole = Robot.from_urdf(urdf, **arguments)
+    known = settings.external
+    places = [place for _, place in layout.external.values()] + [k.place for k in known.values()]
+    check_known(whole, places, settings.contacts)
 
     def read(path: str | Path) -> Log:
-        return Log(layout.samples(path, whole), None)
+        table = load_table(path)
+        samples = layout.of_table(table, whole)
+        measured = layout.wrenches(table, whole, samples)
+        return Log(samples, None, measured | constants(known, whole, samples))
 
     robot = whole
     if lock:
         joints, positions = _locked(whole, lock, first, read(first.path).samples)
         given = settings.robot.get('locked_positions') or {}
-        said = dict(settings.robot) | {'joints': joints, 'locked_positions': given | positions}
+        said = arguments | {'joints': joints, 'locked_positions': given | positions}
         robot = Robot.from_urdf(urdf, **said)
     return LogReader(robot, read, whole.joint_names)
 
 
 def _bags(
-    urdf: str, parameters: Path, lock: Sequence[str], first: Stretch, progress: Progress
+    urdf: str,
+    parameters: Path,
+    identify: IdentifySettings,
+    lock: Sequence[str],
+    first: Stretch,
+    progress: Progress,
 ) -> LogReader:
     """Return what reads bags with the node's own decoders."""
     settings = EstimatorSettings.from_yaml(parameters)
-    whole = build_robot(settings, urdf)
+    cut = not identify.base_link
+    whole = build_robot(settings, urdf, cut=cut)
+    known = identify.external
+    check_known(whole, [one.place for one in known.values()], identify.contacts)
 
     def read(path: str | Path) -> Log:
         recording = read_samples(path, whole, settings, progress)
-        return Log(recording.samples, recording.touches)
+        samples = recording.samples
+        measured = read_wrenches(path, known, whole, samples)
+        return Log(samples, recording.touches, measured | constants(known, whole, samples))
 
     robot = whole
     if lock:
         joints, positions = _locked(whole, lock, first, read(first.path).samples)
         kept = replace(settings, joints=tuple(joints))
-        robot = build_robot(kept, urdf, locked_positions=positions)
+        robot = build_robot(kept, urdf, locked_positions=positions, cut=cut)
     return LogReader(robot, read, whole.joint_names)
 
 

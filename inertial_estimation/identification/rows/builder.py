@@ -90,8 +90,8 @@ class Block:
 class RowChoice:
     """Which rows to build, and which unknowns beside the links' parameters they have."""
 
-    wrenches: bool = True
-    """Rows of the sums of wrenches, of submodels that no unknown force acts on."""
+    wrenches: bool | tuple[str, ...] = True
+    """Rows of the sums of wrenches: of all submodels that the ground does not hold, or which."""
     efforts: tuple[str, ...] = ()
     """Joints whose efforts give rows."""
     joint: JointModel = field(default_factory=lambda: JointModel(terms=()))
@@ -162,6 +162,8 @@ class RowBuilder:
         _check_names('joint', (*choice.efforts, *choice.gains), robot.joint_names)
         _check_names('joint', choice.dead_zones, robot.joint_names)
         _check_names('FT sensor', choice.offsets, [ft.name for ft in robot.ft_sensors])
+        chosen = choice.wrenches if isinstance(choice.wrenches, tuple) else ()
+        _check_names('submodel', chosen, [submodel.name for submodel in robot.submodels])
         self.models: Mapping[str, JointModel] = {
             name: choice.model_of(name) for name in choice.efforts
         }
@@ -307,7 +309,7 @@ class RowBuilder:
             if set(coupling.joints) <= set(joints):
                 extras += coupling.extras()
         extras += [Extra(name, Term.DRIVE_GAIN) for name in joints if name in choice.gains]
-        wrenches = choice.wrenches and self._ground not in submodel.links
+        wrenches = self._has_wrenches(submodel)
         kinds = (*(COMPONENTS if wrenches else ()), *(f'effort {name}' for name in joints))
         if kinds:
             borders = [robot.ft_sensors[s].name for s in border_sensors(submodel)]
@@ -319,6 +321,18 @@ class RowBuilder:
             ]
         names = tuple(robot.link_names[k] for k in submodel.links)
         return Block(submodel, Unknowns(names, tuple(extras)), kinds)
+
+    def _has_wrenches(self, submodel: Submodel) -> bool:
+        """Tell whether the sum of a submodel's wrenches is to give rows."""
+        chosen, held = self.choice.wrenches, self._ground in submodel.links
+        if isinstance(chosen, bool):
+            return chosen and not held
+        if submodel.name in chosen and held:
+            raise ConfigError(
+                f"wrenches of '{submodel.name}' give no rows: the ground holds its link "
+                f"'{self.robot.link_names[self._ground]}' with an unknown wrench; leave it out"
+            )
+        return submodel.name in chosen
 
     def _external(self, external: Mapping[str, Array], n: int) -> list[Contact]:
         """Return each known contact."""

@@ -35,7 +35,10 @@ class Presumed(NamedTuple):
 
 
 def residuals_of(
-    builder: RowBuilder, samples: SampleBatch, unknowns: Sequence[Array | None]
+    builder: RowBuilder,
+    samples: SampleBatch,
+    unknowns: Sequence[Array | None],
+    external: Mapping[str, Array] | None = None,
 ) -> list[dict[str, Array]]:
     """
     Return what presumed unknowns leave of some rows.
@@ -48,6 +51,8 @@ def residuals_of(
         Not many: all is held at once.
     unknowns : sequence of ndarray or None
         For each block; None where nothing is presumed.
+    external : optional
+        As for `RowBuilder.rows`.
 
     Returns
     -------
@@ -57,7 +62,7 @@ def residuals_of(
     """
     return [
         {} if x is None else {kind: rows.residuals(x) for kind, rows in kinds}
-        for x, (_, kinds) in zip(unknowns, builder.sparse(samples), strict=True)
+        for x, (_, kinds) in zip(unknowns, builder.sparse(samples, external=external), strict=True)
     ]
 
 
@@ -67,6 +72,7 @@ def suspects(
     presumed: Sequence[Presumed | None],
     limit: float,
     reach: float,
+    external: Mapping[str, Array] | None = None,
 ) -> Mask:
     """
     Return when something unknown seems to act on which submodel.
@@ -83,6 +89,8 @@ def suspects(
         A row that is off by more than so many deviations is suspect.
     reach : float
         And what is recorded so long before and after, as filters spread it [s].
+    external : optional
+        As for `RowBuilder.rows`.
 
     Returns
     -------
@@ -93,7 +101,9 @@ def suspects(
     unknowns = [None if known is None else known.x for known in presumed]
     for start in range(0, len(samples), INSTANTS_AT_ONCE):
         part = slice(start, start + INSTANTS_AT_ONCE)
-        for k, kinds in enumerate(residuals_of(builder, samples.take(part), unknowns)):
+        pushes = {frame: wrench[part] for frame, wrench in (external or {}).items()}
+        left_over = residuals_of(builder, samples.take(part), unknowns, pushes)
+        for k, kinds in enumerate(left_over):
             known = presumed[k]
             for kind, left in kinds.items():
                 if known is not None and kind in known.noise:
