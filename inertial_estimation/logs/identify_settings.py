@@ -7,7 +7,7 @@ The file that says how logs become rows.
     log: {time: t, joints: [...], ...}   # the columns of an npz or csv, see `columns`
     parameters: robot.yaml               # the node's parameter file, for bags, instead of both
     preparation: {cutoff: 10.0}          # see `Preparation`
-    rows: {efforts: all, friction: [viscous, coulomb]}
+    rows: {efforts: all, friction: [viscous, coulomb], external: {tip: [0, 0, 0, 0, 0, 0]}}
     bounds: {mass: {hand: [0.2, 0.5]}}   # see `identify_bounds`
 """
 

@@ -1,0 +1,470 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+``inertial-estimation identify`` with wrenches of the environment that are known.
+
+A walker on two feet floats through short pieces of polynomials, whose central differences are
+exact; pinocchio says what its feet must feel. Not covered: noise, and filters with a cutoff.
+"""
+
+import json
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import yaml
+from bag_messages import IMU, JOINT_STATE, WRENCH, imu, joint_state, wrench, write_bag
+from robots import _ft, _joint, _link, arm_with_wrist_sensor_urdf
+
+from inertial_estimation.cli import main
+from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.identification.information.determined import tellable
+from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.logs.bag_wrenches import at_instants
+from inertial_estimation.logs.freedom import free_submodels
+from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.log_reader import open_logs
+from inertial_estimation.logs.stretch import Stretch
+from inertial_estimation.logs.touches import Touches
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+
+EXACT = 1e-9
+"""Of base parameters; polynomials of 0.3 s at a condition of the rows below 1e4 keep it."""
+ROUND_OFF = 1e-12
+"""Of wrenches that are only turned, a few hundred newtons large."""
+PERIOD_NS = 10_000_000
+PIECE, PIECES = 30, 40
+"""Instants of each piece, and how many there are, a second apart."""
+SOLES = ('l_sole', 'r_sole')
+
+SETTINGS = {
+    'preparation': {
+        'cutoff': 0.0, 'order': 1, 'edges': 0.0, 'largest_gap': 0.05, 'measured_velocities': True,
+    },
+    'rows': {'base_link': True},
+}  # fmt: skip
+LOG = {
+    'time': {'columns': 'ns', 'unit': 'ns'},
+    'positions': {'columns': 'q'},
+    'velocities': {'columns': 'v'},
+    'ft_sensors': {'l_ft': 'l_ft', 'r_ft': 'r_ft'},
+    'imus': {'body': {'gyroscope': 'w', 'accelerometer': 'a'}},
+}
+
+
+def walker_urdf(heavier=1.0):
+    """Return a body on two legs, with FT sensors in the shanks and a frame at each sole."""
+    legs = ''
+    for side, y in (('l', 0.1), ('r', -0.1)):
+        legs += (
+            _link(f'{side}_thigh', 2.5 * heavier)
+            + _link(f'{side}_shank', 2.0)
+            + _link(f'{side}_foot', 0.9 * heavier)
+            + f'<link name="{side}_sole"/>'
+            + _joint(f'{side}_hip', 'revolute', 'body', f'{side}_thigh', f'0 {y} -0.1', '0 1 0')
+            + _joint(f'{side}_ft_joint', 'fixed', f'{side}_thigh', f'{side}_shank', '0 0 -0.2')
+            + _joint(f'{side}_ankle', 'revolute', f'{side}_shank', f'{side}_foot', '0 0 -0.3',
+                     '1 0 0')
+            + _joint(f'{side}_sole_joint', 'fixed', f'{side}_foot', f'{side}_sole', '0.03 0 -0.05')
+            + _ft(f'{side}_ft', f'{side}_ft_joint')
+        )  # fmt: skip
+    return '<robot name="walker">' + _link('body', 6.0 * heavier) + legs + '</robot>'
+
+
+def polynomials(rng, shape, degree=2):
+    """Return polynomials of time on a piece, their first derivatives and their integrals."""
+    t = (np.arange(PIECE) - PIECE / 2) * PERIOD_NS * 1e-9
+    scale = 4.0 ** np.arange(degree + 1)
+    c = rng.normal(size=(*shape, degree + 1)) * scale
+    powers = np.arange(degree + 1)
+    values = np.moveaxis((c[..., None] * t ** powers[:, None]).sum(axis=-2), -1, 0)
+    rates = c[..., 1:, None] * powers[1:, None] * t ** powers[:-1, None]
+    areas = c[..., None] / (powers[:, None] + 1) * t ** (powers[:, None] + 1)
+    return values, np.moveaxis(rates.sum(axis=-2), -1, 0), np.moveaxis(areas.sum(axis=-2), -1, 0)
+
+
+def to_axes_of(X, frame, model, data):
+    """Return a wrench on the robot about the origin of the root, from one in a frame."""
+    return data.oMf[model.getFrameId(frame)].act(pin.Force(X)).vector
+
+
+def from_root(f, frame, model, data):
+    """Return a wrench in a frame from one about the origin of the root."""
+    return data.oMf[model.getFrameId(frame)].actInv(pin.Force(f)).vector
+
+
+@pytest.fixture(scope='module')
+def motion():
+    """Return the columns of a log of the walker: motion, IMU, what each sole and FT feels."""
+    rng = np.random.default_rng(7)
+    urdf = walker_urdf()
+    model = pin.buildModelFromXML(urdf, pin.JointModelFreeFlyer())
+    data = model.createData()
+    names = tuple(model.names[2:])
+    found = {key: [] for key in ('ns', 'q', 'v', 'w', 'a', *SOLES)}
+    for piece in range(PIECES):
+        v, dv, q = polynomials(rng, (len(names),))
+        q = q + rng.uniform(-1.0, 1.0, len(names))
+        w, dw, _ = polynomials(rng, (3,))
+        turned = rng.normal(size=3)
+        a = polynomials(rng, (3,))[0] + 9.81 * turned / np.linalg.norm(turned)
+        left = polynomials(rng, (6,))[0] * ([30.0] * 3 + [3.0] * 3)
+        found['ns'] += [1_000_000_000 * (piece + 1) + PERIOD_NS * k for k in range(PIECE)]
+        for k in range(PIECE):
+            place = np.concatenate([[0, 0, 0, 0, 0, 0, 1], q[k]])
+            rate = np.concatenate([np.zeros(3), w[k], v[k]])
+            # Gravity stands in the acceleration of the root, whose axes are the world's here.
+            change = np.concatenate([a[k] + [0.0, 0.0, -9.81], dw[k], dv[k]])
+            total = pin.rnea(model, data, place, rate, change)[:6]
+            pin.framesForwardKinematics(model, data, place)
+            held = to_axes_of(left[k], 'l_sole', model, data)
+            found['l_sole'].append(left[k])
+            found['r_sole'].append(from_root(total - held, 'r_sole', model, data))
+        for key, values in (('q', q), ('v', v), ('w', w), ('a', a)):
+            found[key] += list(values)
+    columns = {key: np.array(values) for key, values in found.items()}
+    n = len(columns['ns'])
+    columns |= {'l_ft': np.full((n, 6), 1e6), 'r_ft': np.full((n, 6), 1e6)}
+    return names, columns
+
+
+def write(folder, settings, log=None, columns=None):
+    """Write a description that is wrong, settings and a table."""
+    (folder / 'walker.urdf').write_text(walker_urdf(1.3))
+    said = dict(settings) | ({'log': log, 'robot': {'imus': ['body']}} if log else {})
+    (folder / 'logs.yaml').write_text(yaml.safe_dump(said))
+    if columns is not None:
+        np.savez(folder / 'log.npz', **columns)
+
+
+def run(folder, log='log.npz', *more):
+    return main(
+        ['identify', str(folder / log), '--robot', str(folder / 'walker.urdf'), '--config',
+         str(folder / 'logs.yaml'), '--json', str(folder / 'out.json'), *more]
+    )  # fmt: skip
+
+
+def base_error(folder):
+    """Return how far base parameters of the whole robot are off, over their size, and how many."""
+    truth = Robot.from_urdf(walker_urdf(), ft_sensors=[], imus=['body'])
+    (base,) = tellable(RowBuilder(truth))
+    links = json.loads((folder / 'out.json').read_text())['links']
+    found = np.array([list(links[name].values()) for name in truth.link_names])
+    wanted = base.grouping @ truth.parameters.reshape(-1)
+    error = base.grouping @ found.reshape(-1) - wanted
+    return np.abs(error).max() / np.abs(wanted).max(), base.rank
+
+
+def test_base_link_rows_alone_tell_the_truth_from_a_table(tmp_path, motion):
+    """A 33: six rows at an instant, of the base link; the soles' wrenches are known."""
+    names, columns = motion
+    # The left one as the robot pushes on the ground, in a plate that lies askew below the sole.
+    plate = pin.SE3(pin.rpy.rpyToMatrix(0.1, -0.2, 2.0), np.array([0.1, 0.02, -0.3]))
+    askew = [plate.actInv(pin.Force(-one)).vector for one in columns['l_sole']]
+    log = LOG | {
+        'joints': list(names),
+        'external': {
+            'l_sole': {'columns': ['force', 'moment'], 'scale': -1.0, 'unit': 'N, N m',
+                       'xyz': [0.1, 0.02, -0.3], 'rpy': [0.1, -0.2, 2.0]},
+            'r_sole': 'r_sole',
+        },
+    }  # fmt: skip
+    halves = {'force': np.array(askew)[:, :3], 'moment': np.array(askew)[:, 3:]}
+    write(tmp_path, SETTINGS, log, columns | halves)
+    assert run(tmp_path, 'log.npz', '--method', 'least_squares') == 0
+    (block,) = json.loads((tmp_path / 'out.json').read_text())['submodels']
+    assert block['name'] == 'body'
+    assert list(block['rows']) == list(block['left_out'])
+    assert len(block['rows']) == 6
+    error, rank = base_error(tmp_path)
+    assert block['determined'] == rank == 10 + 7 * 4
+    assert error < EXACT
+    assert run(tmp_path) == 0
+    assert json.loads((tmp_path / 'out.json').read_text())['consistent']
+
+
+def messages(names, columns, left_ns=0):
+    """Yield what a bag of the walker holds; the left plate's clock may be another one."""
+    for k, now in enumerate(columns['ns'].tolist()):
+        yield '/imu/body', IMU, now, imu(now, 'body', columns['w'][k], columns['a'][k])
+        left = wrench(now - left_ns, 'l_sole', columns['l_sole'][k])
+        yield '/plate/left', WRENCH, now, left
+        yield '/plate/right', WRENCH, now, wrench(now, 'plate', -columns['r_sole'][k])
+        state = joint_state(now, names, columns['q'][k], columns['v'][k])
+        yield '/joint_states', JOINT_STATE, now, state
+
+
+@pytest.fixture(scope='module')
+def bag(motion, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('bag')
+    write_bag(folder / 'log', messages(*motion, left_ns=500_000_000))
+    node = {'/**': {'ros__parameters': {'imus': ['body']}}}
+    (folder / 'robot.yaml').write_text(yaml.safe_dump(node))
+    return folder
+
+
+def of_bag(external, **rows):
+    return SETTINGS | {
+        'parameters': 'robot.yaml',
+        'rows': {'base_link': True, 'external': external, **rows},
+    }
+
+
+LEFT = {'topic': 'plate/left', 'time_offset': 0.5}
+RIGHT = {'topic': '/plate/right', 'scale': -1, 'frame_id': 'plate'}
+
+
+def test_base_link_rows_alone_tell_the_truth_from_a_bag(bag):
+    write(bag, of_bag({'l_sole': LEFT, 'r_sole': RIGHT}))
+    assert run(bag, 'log', '--method', 'least_squares') == 0
+    error, rank = base_error(bag)
+    (block,) = json.loads((bag / 'out.json').read_text())['submodels']
+    assert block['determined'] == rank
+    assert error < EXACT
+
+
+def test_a_wrench_that_does_not_come_is_unknown_and_not_held(bag, capsys):
+    """Stamps that are half a second early lie between the pieces."""
+    write(bag, of_bag({'l_sole': 'plate/left', 'r_sole': RIGHT}))
+    (bag / 'out.json').unlink(missing_ok=True)
+    assert run(bag, 'log') == 1
+    assert 'no row' in capsys.readouterr().err
+    assert not (bag / 'out.json').exists()
+
+
+@pytest.mark.parametrize(
+    ('external', 'said'),
+    [
+        ({'l_sole': 'plate/left', 'r_sole': 'plate/rihgt'}, "'/plate/rihgt'"),
+        ({'l_sole': 'plate/left', 'r_sole': 'plate/right'}, "header.frame_id 'plate', expected"),
+        ({'l_sole': 'imu/body'}, 'expected geometry_msgs/msg/WrenchStamped'),
+        ({'l_sole': {'topic': 'plate/left', 'xyz': [0, 0, 1]}}, 'l_sole.frame_id'),
+        ({'l_sole': {'topic': 'plate/left', 'max_age': -1}}, 'l_sole.max_age'),
+        ({'l_sol': 'plate/left'}, "'rows.external.l_sol'"),
+        ({'l_sole': [0, 0, 1]}, 'six numbers'),
+        ({'l_sole': {'scale': 2}}, 'neither topic nor wrench'),
+        ({'l_sole': {'topic': 'plate/left', 'wrench': [0] * 6}}, "'topic'"),
+        ({'l_sole': {'topic': 'plate/left', 'axes': 'bdy'}}, "'bdy'"),
+        ({'l_sole': {'topic': 'plate/left', 'axes': 'body', 'rpy': [0, 0, 0]}}, 'axes and rpy'),
+    ],
+)
+def test_a_topic_that_cannot_be_used_is_one_sentence(bag, capsys, external, said):
+    write(bag, of_bag(external))
+    (bag / 'out.json').unlink(missing_ok=True)
+    assert run(bag, 'log') == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count('\n') == 1
+    assert not (bag / 'out.json').exists()
+
+
+def test_messages_are_interpolated_between_near_ones_only():
+    stamps = np.array([0, 10, 40, 50]) * 1_000_000
+    values = np.array([[0.0], [1.0], [4.0], [np.nan]]) * np.ones(6)
+    instants = np.array([-1, 0, 4, 10, 12, 40, 45, 50, 51]) * 1_000_000
+    found = at_instants(instants, stamps, values, max_age=0.02)[:, 0]
+    nan = np.nan
+    np.testing.assert_allclose(found, [nan, 0.0, 0.4, 1.0, nan, 4.0, nan, nan, nan])
+    far = at_instants(instants, stamps, values, max_age=0.03)[:, 0]
+    assert far[4] == pytest.approx(1.2)
+    assert np.isnan(at_instants(instants, stamps[:0], values[:0], max_age=1.0)).all()
+
+
+def walker_log(folder, known, **settings):
+    """Return what is read of a bag."""
+    write(folder, of_bag(known) | settings)
+    said = IdentifySettings.from_yaml(folder / 'logs.yaml')
+    first = Stretch.parse(folder / 'log')
+    return open_logs(walker_urdf(), said, (), first, lambda *_: None).read(first)
+
+
+@pytest.mark.parametrize(('limit', 'known'), [(0.05, 1), (0.0, 20)])
+def test_messages_that_repeat_each_other_are_no_news(motion, tmp_path, limit, known):
+    names, columns = motion
+    some = {key: values[:20] for key, values in columns.items()}
+    stuck = some | {'l_sole': np.tile(columns['l_sole'][0], (20, 1))}
+    write_bag(tmp_path / 'log', messages(names, stuck))
+    (tmp_path / 'robot.yaml').write_text('/**: {ros__parameters: {imus: [body]}}')
+    topic = {'topic': 'plate/left', 'frozen_after': limit}
+    found = walker_log(tmp_path, {'l_sole': topic}).external['l_sole']
+    assert np.isfinite(found).all(axis=1).sum() == known
+
+
+def test_stamps_that_go_back_are_refused(motion, tmp_path):
+    names, columns = motion
+    some = {key: values[:20] for key, values in columns.items()}
+    late = list(messages(names, some))
+    late.append(('/plate/left', WRENCH, 2 * 10**9, wrench(5, 'l_sole', np.zeros(6))))
+    write_bag(tmp_path / 'log', late)
+    (tmp_path / 'robot.yaml').write_text('/**: {ros__parameters: {imus: [body]}}')
+    with pytest.raises(LogError, match='stamps go back at message 21 of 21'):
+        walker_log(tmp_path, {'l_sole': 'plate/left'})
+
+
+def test_a_payload_hangs_down_in_the_axes_of_the_base(tmp_path, rng):
+    """Of an arm on a table: a constant in axes elsewhere, about a point beside the frame."""
+    urdf = arm_with_wrist_sensor_urdf()
+    n, q = 6, rng.uniform(-1.0, 1.0, (6, 3))
+    np.savez(tmp_path / 'log.npz', t=np.arange(n), q=q)
+    hangs = {'wrench': [0, 0, -5.0, 0, 0, 0], 'axes': 'base', 'xyz': [0.1, 0.0, 0.2]}
+    said = {
+        'robot': {'fixed_link': 'base', 'joints': ['shoulder', 'elbow', 'lift']},
+        'log': {'time': 't', 'joints': ['shoulder', 'elbow', 'lift'], 'positions': 'q'},
+        'rows': {'external': {'tip': hangs}},
+    }
+    (tmp_path / 'logs.yaml').write_text(yaml.safe_dump(said))
+    settings = IdentifySettings.from_yaml(tmp_path / 'logs.yaml')
+    first = Stretch.parse(tmp_path / 'log.npz')
+    found = open_logs(urdf, settings, (), first, lambda *_: None).read(first).external['tip']
+    limit = '<limit lower="-3" upper="3" effort="1" velocity="1"/></joint>'
+    turning = urdf.replace('"continuous"', '"revolute"').replace('</joint>', limit, 1)
+    model = pin.buildModelFromXML(turning)
+    data = model.createData()
+    for k in range(n):
+        pin.framesForwardKinematics(model, data, q[k])
+        down = data.oMf[model.getFrameId('tip')].rotation.T @ [0.0, 0.0, -5.0]
+        moment = np.cross([0.1, 0.0, 0.2], down)
+        np.testing.assert_allclose(found[k], [*down, *moment], atol=ROUND_OFF)
+
+
+def contact_settings(names, contacts, external, **rows):
+    log = LOG | {'joints': list(names), 'external': {name: name for name in external}}
+    said = SETTINGS | {'rows': {'contacts': contacts, **rows}}
+    return said, log
+
+
+def left_out(folder):
+    blocks = json.loads((folder / 'out.json').read_text())['submodels']
+    return {block['name']: set(block['left_out'].values()) for block in blocks}
+
+
+@pytest.fixture(scope='module')
+def cut(motion):
+    """Return the columns with what the FT sensors of the shanks read."""
+    _, columns = motion
+    robot = Robot.from_urdf(walker_urdf(), imus=['body'])
+    samples = whole_samples(robot, columns)
+    known = {sole: columns[sole] for sole in SOLES}
+    rows = RowBuilder(robot).rows(samples, external=known)
+    readings = {}
+    for submodel, kinds in zip(robot.submodels, rows, strict=True):
+        if submodel.root_sensor >= 0:
+            truth = robot.parameters[list(submodel.links)].reshape(-1)
+            parts = [part.Y @ truth - part.y for part in kinds.values()]
+            readings[robot.ft_sensors[submodel.root_sensor].name] = -np.stack(parts, axis=1)
+    return columns | readings
+
+
+def whole_samples(robot, columns):
+    """Return the samples with derivatives of polynomials, piece by piece, and no readings."""
+
+    def rate(values):
+        pieces = np.split(values, PIECES)
+        step = PERIOD_NS * 1e-9
+        return np.concatenate([np.gradient(piece, step, axis=0, edge_order=2) for piece in pieces])
+
+    n = len(columns['ns'])
+    return SampleBatch(
+        columns['ns'], columns['q'], columns['v'], rate(columns['v']), columns['w'][:, None],
+        columns['a'][:, None], rate(columns['w'])[:, None], np.zeros((n, 2, 6)),
+    )  # fmt: skip
+
+
+def test_an_unknown_contact_costs_the_rows_that_a_known_one_keeps(tmp_path, motion, cut):
+    names, _ = motion
+    write(tmp_path, *contact_settings(names, ['r_sole'], ['l_sole']), cut)
+    assert run(tmp_path, 'log.npz', '--method', 'least_squares') == 0
+    assert left_out(tmp_path) == {'body': {0}, 'l_shank': {0}}
+    found = json.loads((tmp_path / 'out.json').read_text())
+    truth = Robot.from_urdf(walker_urdf(), imus=['body'])
+    (base,) = [
+        one for one, submodel in zip(tellable(RowBuilder(truth)), truth.submodels, strict=True)
+        if submodel.name == 'l_shank'
+    ]  # fmt: skip
+    links = ['l_shank', 'l_foot']
+    values = np.array([list(found['links'][name].values()) for name in links]).reshape(-1)
+    wanted = truth.parameters[[truth.link_names.index(name) for name in links]].reshape(-1)
+    np.testing.assert_allclose(base.grouping @ values, base.grouping @ wanted, atol=EXACT)
+    write(tmp_path, *contact_settings(names, [], list(SOLES)), cut)
+    assert run(tmp_path) == 0
+    assert left_out(tmp_path) == {'body': {0}, 'l_shank': {0}, 'r_shank': {0}}
+
+
+def test_instants_at_which_a_wrench_is_unknown_are_left_out_and_told(
+    tmp_path, motion, cut, capsys
+):
+    names, _ = motion
+    holes = cut | {'l_sole': cut['l_sole'].copy()}
+    holes['l_sole'][5 * PIECE : 8 * PIECE, 2] = np.nan
+    write(tmp_path, *contact_settings(names, [], list(SOLES)), holes)
+    assert run(tmp_path, 'log.npz', '--method', 'least_squares') == 0
+    assert left_out(tmp_path) == {'body': {0}, 'l_shank': {3 * (PIECE - 2)}, 'r_shank': {0}}
+    said = ' '.join(capsys.readouterr().out.split())
+    assert f'the wrench at l_sole is unknown at {3 * PIECE} of {PIECE * PIECES} instants' in said
+
+
+def test_known_wrenches_are_no_disturbance_and_others_are(tmp_path, motion, rng):
+    """Ten times the noise pushes the body in two pieces; what soles feel is far more."""
+    names, columns = motion
+    noisy = columns['l_sole'] + rng.normal(size=columns['l_sole'].shape) * ([0.3] * 3 + [0.03] * 3)
+    noisy[5 * PIECE : 7 * PIECE, 0] += 30.0
+    log = LOG | {'joints': list(names), 'external': {name: name for name in SOLES}}
+    settings = SETTINGS | {'rows': {'base_link': True, 'reject': 6}}
+    write(tmp_path, settings, log, columns | {'l_sole': noisy})
+    assert run(tmp_path) == 0
+    assert left_out(tmp_path)['body'] == {2 * (PIECE - 2)}
+
+
+@pytest.mark.parametrize(('known', 'free'), [((), False), (('l_sole',), True), (('body',), False)])
+def test_a_touch_where_the_wrench_is_known_spoils_nothing(motion, known, free):
+    _, columns = motion
+    robot = Robot.from_urdf(walker_urdf(), imus=['body'])
+    samples = whole_samples(robot, columns)
+    felt = Touches(((), (Contact('l_sole_joint'),)), np.ones(len(samples), dtype=int))
+    found = free_submodels(robot, samples.stamp_ns, [], samples, felt, 0.1, known)
+    names = [submodel.name for submodel in robot.submodels]
+    assert (found[:, names.index('l_shank')] == free).all()
+    assert found[:, names.index('body')].all()
+
+
+def test_rows_may_be_those_of_some_submodels(tmp_path, motion, cut):
+    names, _ = motion
+    write(tmp_path, *contact_settings(names, [], list(SOLES), wrenches=['r_shank']), cut)
+    assert run(tmp_path, 'log.npz', '--method', 'least_squares') == 0
+    assert set(left_out(tmp_path)) == {'r_shank'}
+
+
+@pytest.mark.parametrize(
+    ('rows', 'said'),
+    [
+        ({'contacts': ['l_sole']}, "'l_sole' stands under 'rows.contacts'"),
+        ({'external': {'l_sole': [0] * 6}}, 'said twice'),
+        ({'external': {'r_sole': 'plate'}}, "'log.external.r_sole'"),
+        ({'external': 3}, "'rows.external' is 3"),
+        ({'wrenches': ['shank']}, "'shank'"),
+        ({'wrenches': 'body'}, 'list of submodels'),
+        ({'base_link': True, 'efforts': 'all'}, "'rows.efforts' is 'all'"),
+        ({'base_link': True, 'wrenches': False}, "'rows.wrenches' is False"),
+        ({'base_link': 'yes'}, 'true or false'),
+    ],
+)
+def test_what_contradicts_itself_is_refused(tmp_path, motion, capsys, rows, said):
+    names, columns = motion
+    settings, log = contact_settings(names, [], ['l_sole'])
+    settings = settings | {'rows': settings['rows'] | rows}
+    write(tmp_path, settings, log, columns)
+    assert run(tmp_path) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count('\n') == 1
+    assert not (tmp_path / 'out.json').exists()
+
+
+def test_the_ground_gives_no_rows_of_wrenches():
+    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
+    with pytest.raises(ConfigError, match="ground holds its link 'base'"):
+        RowBuilder(robot, RowChoice(wrenches=('base',)))
+    builder = RowBuilder(robot, RowChoice(wrenches=('tool',)))
+    assert [bool(block.kinds) for block in builder.blocks] == [False, True]
