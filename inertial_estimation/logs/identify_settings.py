@@ -32,7 +32,12 @@ from inertial_estimation.identification.rows.preparation import Preparation
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.logs.columns import Layout
 from inertial_estimation.logs.identify_bounds import BOUNDS
-from inertial_estimation.logs.known_wrenches import Known, TopicWrench, read_known
+from inertial_estimation.logs.known_wrenches import (
+    Known,
+    TopicWrench,
+    knows_ground,
+    read_known,
+)
 from inertial_estimation.model.robot import Robot
 
 ROBOT = ('joints', 'locked_positions', 'ft_sensors', 'imus', 'fixed_link', 'gravity')
@@ -186,6 +191,9 @@ class IdentifySettings:
         model['terms'] = tuple(Term(term) for term in terms)
         return RowChoice(
             wrenches=_wrenches(said.get('wrenches', True), robot),
+            ground_known=knows_ground(
+                robot, [*self.external, *(self.layout.external if self.layout else ())]
+            ),
             efforts=_list(said.get('efforts', ()), 'rows.efforts', robot.joint_names),
             joint=_read(JointModel, model, 'rows'),
             dead_zones={str(k): _number(v, f'rows.dead_zone.{k}') for k, v in slow.items()},

@@ -165,6 +165,39 @@ def check_known(robot: Robot, places: Iterable[WrenchPlace], contacts: Iterable[
                 )
 
 
+def knows_ground(robot: Robot, frames: Iterable[str]) -> bool:
+    """
+    Tell whether one of the known wrenches is that of the ground on the fixed link.
+
+    Parameters
+    ----------
+    robot : Robot
+        Of the frames.
+    frames : iterable of str
+        Where wrenches are known.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    ConfigError
+        If the ground's is unknown, but another one on its link is said: no row would hold it.
+
+    """
+    if not robot.fixed_frame:
+        return False
+    ground = robot.frame(robot.fixed_frame)
+    there = [name for name in frames if robot.frame(name)[0] == ground[0]]
+    if not there or any(same_place(robot.frame(name), ground) for name in there):
+        return bool(there)
+    raise ConfigError(
+        f"the wrench at '{there[0]}' is in no row: the ground holds that link with an unknown "
+        f"wrench; leave it out, or say that of the ground too, at '{robot.fixed_frame}'"
+    )
+
+
 def prepare_with(
     samples: SampleBatch, external: Mapping[str, Array], how: Preparation
 ) -> tuple[Prepared, dict[str, Array]]:

@@ -92,6 +92,11 @@ class RowChoice:
 
     wrenches: bool | tuple[str, ...] = True
     """Rows of the sums of wrenches: of all submodels that the ground does not hold, or which."""
+    ground_known: bool = False
+    """
+    The wrench of the ground on the fixed link is always among the external ones, so the submodel
+    that it holds gives rows of wrenches too.
+    """
     efforts: tuple[str, ...] = ()
     """Joints whose efforts give rows."""
     joint: JointModel = field(default_factory=lambda: JointModel(terms=()))
@@ -177,7 +182,7 @@ class RowBuilder:
         if not any(block.kinds for block in self.blocks):
             raise ConfigError(
                 'there is no row to build: a robot with a fixed link needs FT sensors, or joints '
-                'in efforts'
+                'in efforts, or the wrench of the ground'
             )
         _check_couplings(choice, self.blocks)
 
@@ -324,13 +329,15 @@ class RowBuilder:
 
     def _has_wrenches(self, submodel: Submodel) -> bool:
         """Tell whether the sum of a submodel's wrenches is to give rows."""
-        chosen, held = self.choice.wrenches, self._ground in submodel.links
+        chosen = self.choice.wrenches
+        held = self._ground in submodel.links and not self.choice.ground_known
         if isinstance(chosen, bool):
             return chosen and not held
         if submodel.name in chosen and held:
             raise ConfigError(
                 f"wrenches of '{submodel.name}' give no rows: the ground holds its link "
-                f"'{self.robot.link_names[self._ground]}' with an unknown wrench; leave it out"
+                f"'{self.robot.link_names[self._ground]}' with an unknown wrench; leave it out, "
+                'or say that wrench'
             )
         return submodel.name in chosen
 
