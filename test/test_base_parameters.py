@@ -183,3 +183,13 @@ def test_torques_keep_less_than_the_wrench(arm_with_wrist_sensor):
         for rows in Rows
     )
     assert torques.rank < wrench.rank
+
+
+def test_a_combination_that_barely_holds_a_column_is_not_solved_for_it():
+    """Descriptions have angles of 1e-6 rad in place of zero; the order would ask for the last."""
+    null_space = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.5], [1e-6, 0.0]])
+    base = BaseParameters.of_null_space(null_space, [0, 1, 2, 3])
+    assert sorted(base.independent.tolist()) == [1, 3]
+    assert np.abs(base.grouping).max() < 3.0
+    alone = BaseParameters.of_null_space(np.array([[0.0], [1e-6], [1e-7]]), [0, 1, 2])
+    assert alone.rank == 2

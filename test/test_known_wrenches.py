@@ -29,6 +29,7 @@ from inertial_estimation.logs.log_reader import open_logs
 from inertial_estimation.logs.stretch import Stretch
 from inertial_estimation.logs.touches import Touches
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.sample import SampleBatch
 
 EXACT = 1e-9
@@ -96,21 +97,17 @@ def from_root(f, frame, model, data):
     return data.oMf[model.getFrameId(frame)].actInv(pin.Force(f)).vector
 
 
-@pytest.fixture(scope='module')
-def motion():
-    """Return the columns of a log of the walker: motion, IMU, what each sole and FT feels."""
-    rng = np.random.default_rng(7)
-    urdf = walker_urdf()
-    model = pin.buildModelFromXML(urdf, pin.JointModelFreeFlyer())
+def simulate(model, rng, pieces=PIECES):
+    """Return joints and the columns of a log: motion, IMU at the root, what each sole feels."""
     data = model.createData()
-    names = tuple(model.names[2:])
+    n = model.njoints - 2
     found = {key: [] for key in ('ns', 'q', 'v', 'w', 'a', *SOLES)}
-    for piece in range(PIECES):
-        v, dv, q = polynomials(rng, (len(names),))
-        q = q + rng.uniform(-1.0, 1.0, len(names))
+    for piece in range(pieces):
+        v, dv, q = polynomials(rng, (n,))
+        q = q + rng.uniform(-1.0, 1.0, n)
         w, dw, _ = polynomials(rng, (3,))
-        turned = rng.normal(size=3)
-        a = polynomials(rng, (3,))[0] + 9.81 * turned / np.linalg.norm(turned)
+        down = rng.normal(size=3)
+        a = polynomials(rng, (3,))[0] + 9.81 * down / np.linalg.norm(down)
         left = polynomials(rng, (6,))[0] * ([30.0] * 3 + [3.0] * 3)
         found['ns'] += [1_000_000_000 * (piece + 1) + PERIOD_NS * k for k in range(PIECE)]
         for k in range(PIECE):
@@ -120,15 +117,21 @@ def motion():
             change = np.concatenate([a[k] + [0.0, 0.0, -9.81], dw[k], dv[k]])
             total = pin.rnea(model, data, place, rate, change)[:6]
             pin.framesForwardKinematics(model, data, place)
-            held = to_axes_of(left[k], 'l_sole', model, data)
-            found['l_sole'].append(left[k])
-            found['r_sole'].append(from_root(total - held, 'r_sole', model, data))
-        for key, values in (('q', q), ('v', v), ('w', w), ('a', a)):
+            l_sole, r_sole = (data.oMf[model.getFrameId(name)] for name in SOLES)
+            held = l_sole.act(pin.Force(left[k])).vector
+            found['r_sole'].append(r_sole.actInv(pin.Force(total - held)).vector)
+        for key, values in (('q', q), ('v', v), ('w', w), ('a', a), ('l_sole', left)):
             found[key] += list(values)
-    columns = {key: np.array(values) for key, values in found.items()}
-    n = len(columns['ns'])
-    columns |= {'l_ft': np.full((n, 6), 1e6), 'r_ft': np.full((n, 6), 1e6)}
-    return names, columns
+    return tuple(model.names[2:]), {key: np.array(values) for key, values in found.items()}
+
+
+@pytest.fixture(scope='module')
+def motion():
+    """Return a log of the walker; its FT sensors say nonsense, which nobody is to read."""
+    model = pin.buildModelFromXML(walker_urdf(), pin.JointModelFreeFlyer())
+    names, columns = simulate(model, np.random.default_rng(7))
+    nonsense = np.full((len(columns['ns']), 6), 1e6)
+    return names, columns | {'l_ft': nonsense, 'r_ft': nonsense}
 
 
 def write(folder, settings, log=None, columns=None):
@@ -147,9 +150,9 @@ def run(folder, log='log.npz', *more):
     )  # fmt: skip
 
 
-def base_error(folder):
+def base_error(folder, truth=None):
     """Return how far base parameters of the whole robot are off, over their size, and how many."""
-    truth = Robot.from_urdf(walker_urdf(), ft_sensors=[], imus=['body'])
+    truth = truth or Robot.from_urdf(walker_urdf(), ft_sensors=[], imus=['body'])
     (base,) = tellable(RowBuilder(truth))
     links = json.loads((folder / 'out.json').read_text())['links']
     found = np.array([list(links[name].values()) for name in truth.link_names])
@@ -184,6 +187,34 @@ def test_base_link_rows_alone_tell_the_truth_from_a_table(tmp_path, motion):
     assert error < EXACT
     assert run(tmp_path) == 0
     assert json.loads((tmp_path / 'out.json').read_text())['consistent']
+
+
+def test_a_humanoid_of_33_links_is_found_by_its_base_link(tmp_path, rng):
+    """A 33 on an iCub, whose description has angles of 1e-6 rad in place of zero."""
+    pytest.importorskip('icub_models')
+    from inertial_estimation.simulation.description import icub_urdf
+
+    urdf = icub_urdf('iCubGenova02')
+    truth = Robot.from_urdf(urdf, ft_sensors=[], imus=['root_link'])
+    assert len(truth.links) == 33
+    whole = pin.buildModelFromXML(urdf, pin.JointModelFreeFlyer())
+    others = [k for k, name in enumerate(whole.names) if k > 1 and name not in truth.joint_names]
+    model = pin.buildReducedModel(whole, others, pin.neutral(whole))
+    names, columns = simulate(model, rng, pieces=60)
+    log = {key: LOG[key] for key in ('time', 'positions', 'velocities')}
+    log |= {'joints': list(names), 'imus': {'root_link': LOG['imus']['body']}}
+    log |= {'external': {name: name for name in SOLES}}
+    write(tmp_path, SETTINGS, log, columns)
+    said = yaml.safe_load((tmp_path / 'logs.yaml').read_text()) | {
+        'robot': {'imus': ['root_link']}
+    }
+    (tmp_path / 'logs.yaml').write_text(yaml.safe_dump(said))
+    (tmp_path / 'walker.urdf').write_text(export_urdf(truth, 1.2 * truth.parameters))
+    assert run(tmp_path, 'log.npz', '--method', 'least_squares') == 0
+    (block,) = json.loads((tmp_path / 'out.json').read_text())['submodels']
+    error, rank = base_error(tmp_path, truth)
+    assert block['determined'] == rank == 10 + 7 * 32
+    assert error < EXACT
 
 
 def messages(names, columns, left_ns=0):

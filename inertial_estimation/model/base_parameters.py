@@ -25,6 +25,11 @@ Array = NDArray[np.float64]
 
 INDEPENDENT = 1e-8
 """A column that takes part in vanishing combinations by less than this is independent of them."""
+BARELY = 1e-4
+"""
+Columns that take part by less than this come after all others, whatever their order: to solve for
+one of them blows round-off up, as where a description has angles of 1e-6 rad in place of zero.
+"""
 EXCITED = 1e-8
 """Singular values of measured rows below this share of the largest say nothing."""
 SHOWN = 1e-9
@@ -310,15 +315,16 @@ def _last_independent_rows(directions: Array, order: NDArray[np.intp]) -> list[i
     """Return the rows that can be solved for, those at the end of the order first."""
     found: list[int] = []
     taken = np.zeros((0, directions.shape[1]))
-    for k in order[::-1]:
-        rest = directions[k]
-        # Twice is enough: what is left of the first pass is orthogonal only to round-off.
-        for _ in range(2):
-            rest = rest - (taken @ rest) @ taken
-        length = float(np.linalg.norm(rest))
-        if length > INDEPENDENT:
-            found.append(int(k))
-            taken = np.vstack([taken, rest / length])
-        if len(found) == directions.shape[1]:
-            break
+    for least in (BARELY, INDEPENDENT):
+        for k in order[::-1]:
+            if len(found) == directions.shape[1] or k in found:
+                continue
+            rest = directions[k]
+            # Twice is enough: what is left of the first pass is orthogonal only to round-off.
+            for _ in range(2):
+                rest = rest - (taken @ rest) @ taken
+            length = float(np.linalg.norm(rest))
+            if length > least:
+                found.append(int(k))
+                taken = np.vstack([taken, rest / length])
     return found
