@@ -33,6 +33,8 @@ CONFIG = Path(__file__).resolve().parents[1] / 'config'
 # The low pass at 20 Hz and central differences change motions below 2 Hz by this share.
 FILTERED = 5e-3
 VISCOUS, COULOMB = 0.7, 0.4
+CONDITIONED = [4, 5, 7, 6, 8, 9, 1, 2, 3, 0]
+"""Order in which the parameters of a link become base parameters."""
 
 SETTINGS = """
 robot: {fixed_link: base}
@@ -123,6 +125,13 @@ def test_a_wrong_description_is_put_right(files, capsys):
     for joint in truth.joint_names:
         assert base['extras'][f'{joint}.viscous'] == pytest.approx(VISCOUS, rel=0.03)
         assert base['extras'][f'{joint}.coulomb'] == pytest.approx(COULOMB, rel=0.05)
+    of_tool = tool['base_parameters']
+    assert len(of_tool) == tool['determined'] == 10
+    link = truth.link_names.index('tool')
+    for one, value in zip(of_tool, truth.parameters[link][CONDITIONED], strict=True):
+        assert one['terms'] == {}
+        assert one['value'] == pytest.approx(value, abs=2e-3)
+        assert 0.0 < one['deviation'] < 1e-3
     again = Robot.from_urdf(folder / 'out.urdf', fixed_link='base')
     tool = truth.link_names.index('tool')
     np.testing.assert_allclose(again.parameters[tool, :4], truth.parameters[tool, :4], atol=2e-3)
@@ -271,6 +280,16 @@ def test_joints_that_stand_still_are_told(files, capsys):
     base = json.loads((folder / 'out.json').read_text())['submodels'][0]
     assert 'lift.viscous' in base['not_determined']
     assert base['determined'] == base['combinations'] - len(base['not_determined'])
+    told = {one['kept']: one for one in base['base_parameters']}
+    assert len(told) == base['determined']
+    assert not set(told).intersection(base['not_determined'])
+    links = json.loads((folder / 'out.json').read_text())['links']
+    for name, one in told.items():
+        terms = {name: 1.0, **one['terms']}
+        parts = [key.rsplit('.', 1) for key in terms]
+        if all(owner in links for owner, _ in parts):
+            sums = sum(f * links[o][p] for f, (o, p) in zip(terms.values(), parts, strict=True))
+            assert one['value'] == pytest.approx(sums, abs=1e-9)
 
 
 def test_a_description_that_nobody_can_mean_is_refused_by_name(files, capsys):

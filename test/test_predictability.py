@@ -8,7 +8,7 @@ Not covered: the subspaces themselves, see `test_identifiable`.
 
 import pytest
 
-from inertial_estimation.errors import NameNotFound
+from inertial_estimation.errors import FrameNotFound, NameNotFound
 from inertial_estimation.model.predictability import predictability
 
 
@@ -44,6 +44,26 @@ def test_one_effort_tells_of_the_joints_beyond(arm_with_wrist_sensor):
     found = predictability(arm_with_wrist_sensor, efforts=['elbow'])
     assert found.torques['elbow'] == 0
     assert found.torques['shoulder'] > 0
+
+
+def test_what_is_touched_all_the_time_tells_nothing(nested_humanoid):
+    free = predictability(nested_humanoid)
+    whole = nested_humanoid.submodels[-1]
+    frame = nested_humanoid.link_names[whole.links[-1]]
+    touched = predictability(nested_humanoid, contacts=[frame])
+    joints = sum(nested_humanoid.links[k].joint >= 0 for k in whole.links)
+    assert touched.rank == free.rank - 10 - 7 * joints
+    assert touched.wrenches[whole.name] > 0
+    with pytest.raises(FrameNotFound, match='nowhere'):
+        predictability(nested_humanoid, contacts=['nowhere'])
+
+
+def test_without_wrenches_only_efforts_tell(arm_with_wrist_sensor):
+    joints = arm_with_wrist_sensor.joint_names
+    both = predictability(arm_with_wrist_sensor, efforts=joints)
+    efforts = predictability(arm_with_wrist_sensor, efforts=joints, wrenches=False)
+    assert efforts.rank < both.rank
+    assert efforts.wrenches['tool'] > 0 == both.wrenches['tool']
 
 
 def test_the_table_says_it_in_words(arm_with_wrist_sensor):

@@ -90,6 +90,7 @@ def _block_dict(block: BlockFit, told: Determined, validation: Evidence | None) 
         'combinations': told.possible,
         'determined': told.reached,
         'not_determined': list(told.missing),
+        'base_parameters': _base_parameters(block, told),
         'grade': answer.grade.value,
         'optimality': answer.optimality,
         'iterations': answer.iterations,
@@ -111,6 +112,16 @@ def _block_dict(block: BlockFit, told: Determined, validation: Evidence | None) 
         'extras': answer.extras,
         'deviations': dict(zip(answer.unknowns.names, answer.deviations.tolist(), strict=True)),
     }
+
+
+def _base_parameters(block: BlockFit, told: Determined) -> list[dict[str, Any]]:
+    """Return the combinations that the logs determined, with what was found."""
+    records = told.seen.records(block.answer.unknowns.names)
+    values, spread = told.seen.of(block.answer.x).tolist(), told.deviations.tolist()
+    return [
+        {**record, 'value': value, 'deviation': deviation}
+        for record, value, deviation in zip(records, values, spread, strict=True)
+    ]
 
 
 def _plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,15 +104,15 @@ class BaseParameters:
         directions = np.linalg.qr(null_space)[0]
         dependent = _last_independent_rows(directions, chosen)
         dropped = set(dependent)
-        independent = np.array([k for k in chosen if k not in dropped], dtype=np.intp)
-        grouping = np.zeros((len(independent), len(null_space)))
-        grouping[np.arange(len(independent)), independent] = 1.0
+        kept = np.array([k for k in chosen if k not in dropped], dtype=np.intp)
+        grouping = np.zeros((len(kept), len(null_space)))
+        grouping[np.arange(len(kept)), kept] = 1.0
         if dependent:
             # Y_b N_b + Y_d N_d = 0, so that Y_d = Y_b K_d.
             grouping[:, dependent] = -np.linalg.solve(
-                directions[dependent].T, directions[independent].T
+                directions[dependent].T, directions[kept].T
             ).T
-        return cls(independent, grouping)
+        return cls(kept, grouping)
 
     @classmethod
     def of_regressor(
@@ -200,12 +201,77 @@ class BaseParameters:
             As ``upper.Ixx - 0.25 lower.m``, the column that is kept first.
 
         """
-        found = []
-        for kept, row in zip(self.independent.tolist(), self.grouping, strict=True):
-            others = [k for k in np.flatnonzero(np.abs(row) > SHOWN).tolist() if k != kept]
-            terms = (written_term(row[k], names[k]) for k in others)
-            found.append(' '.join([names[kept], *terms]))
-        return found
+        return [
+            ' '.join([names[kept], *(written_term(*term) for term in terms)])
+            for kept, terms in zip(self.independent.tolist(), self.terms(names), strict=True)
+        ]
+
+    def terms(self, names: Sequence[str]) -> list[list[tuple[float, str]]]:
+        """
+        Return what is grouped with each column that is kept.
+
+        Parameters
+        ----------
+        names : sequence of str, shape (n,)
+            Names of the columns.
+
+        Returns
+        -------
+        list of list of (float, str)
+            For each base parameter the factors and names of the other columns.
+
+        """
+        return [
+            [
+                (float(row[k]), names[k])
+                for k in np.flatnonzero(np.abs(row) > SHOWN).tolist()
+                if k != kept
+            ]
+            for kept, row in zip(self.independent.tolist(), self.grouping, strict=True)
+        ]
+
+    def records(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """
+        Return the groupings for a machine.
+
+        Parameters
+        ----------
+        names : sequence of str, shape (n,)
+            Names of the columns.
+
+        Returns
+        -------
+        list of dict
+            For each base parameter ``kept``; ``terms``, the factor of each other name; and
+            ``combination``, the same as text.
+
+        """
+        kept = [names[k] for k in self.independent.tolist()]
+        parts = zip(kept, self.terms(names), self.combinations(names), strict=True)
+        return [
+            {'kept': name, 'terms': {other: by for by, other in terms}, 'combination': text}
+            for name, terms, text in parts
+        ]
+
+    def within(self, other: BaseParameters) -> BaseParameters:
+        """
+        Return base parameters of base parameters as those of the unknowns.
+
+        Parameters
+        ----------
+        other : BaseParameters
+            Whose base parameters are the columns that are grouped here.
+
+        Returns
+        -------
+        BaseParameters
+
+        """
+        return BaseParameters(other.independent[self.independent], self.grouping @ other.grouping)
+
+    def untold(self) -> NDArray[np.intp]:
+        """Return the columns that are in no base parameter, shape (k,)."""
+        return np.flatnonzero(np.abs(self.grouping).max(axis=0, initial=0.0) <= SHOWN)
 
     def table(self, names: Sequence[str], values: Array | None = None) -> Table:
         """

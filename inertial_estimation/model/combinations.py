@@ -4,10 +4,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from inertial_estimation.errors import InertialEstimationError
 
 EXACT = 1e-9
 """Factors this near to one are one."""
+DIGITS = 4
+"""Of factors that are only read."""
 
 
 def parse_combination(text: str) -> dict[str, float]:
@@ -70,6 +74,42 @@ def written_term(factor: float, name: str) -> str:
     """
     size = f'{abs(factor):.9g} ' if abs(abs(factor) - 1.0) > EXACT else ''
     return f'{"-" if factor < 0 else "+"} {size}{name}'
+
+
+def readable_combination(
+    kept: str, terms: Sequence[tuple[float, str]], most: int | None = None
+) -> str:
+    """
+    Return a combination with few digits, names of one factor together.
+
+    Parameters
+    ----------
+    kept : str
+        Comes first, with factor one.
+    terms : sequence of (float, str)
+        Factors and names of the others.
+    most : int, optional
+        Names that are written; how many more there are is said. Default: all.
+
+    Returns
+    -------
+    str
+        As ``upper.Ixx - 0.25 (lower.m + hand.m)``, which `parse_combination` reads if it is whole.
+
+    """
+    shared: dict[str, list[str]] = {}
+    for factor, name in terms[:most]:
+        shared.setdefault(f'{factor:+.{DIGITS}g}', []).append(name)
+    text = kept
+    for signed, names in shared.items():
+        sign, size = signed[0], signed[1:]
+        if size == '1':
+            text += ''.join(f' {sign} {name}' for name in names)
+        else:
+            inner = ' + '.join(names)
+            text += f' {sign} {size} ' + (inner if len(names) == 1 else f'({inner})')
+    cut = 0 if most is None else max(len(terms) - most, 0)
+    return f'{text} and {cut} more' if cut else text
 
 
 def _is_number(token: str) -> bool:

@@ -73,6 +73,8 @@ def predictability(
     ft_sensors: Iterable[str] | None = None,
     efforts: Iterable[str] = (),
     base_wrench: bool = False,
+    wrenches: bool = True,
+    contacts: Iterable[str] = (),
     seed: int = 0,
 ) -> Predictability:
     """
@@ -89,6 +91,10 @@ def predictability(
         Joints that report their torque.
     base_wrench : bool
         Whether the wrench on a fixed link is measured, say by a force plate.
+    wrenches : bool
+        Whether sums of wrenches are used at all; if not, only efforts tell.
+    contacts : iterable of str
+        Frames where something unknown acts all the time: their submodels tell nothing.
     seed : int
         Of the random states.
 
@@ -100,12 +106,15 @@ def predictability(
     ------
     NameNotFound
         If there is no such sensor or joint.
+    FrameNotFound
+        If there is no such contact.
 
     """
     names = [sensor.name for sensor in robot.ft_sensors]
     used = names if ft_sensors is None else list(ft_sensors)
     cut = [_index('FT sensor', name, names) for name in used]
     measured = {_index('joint', name, robot.joint_names) for name in efforts}
+    touched = {robot.frame(frame)[0] for frame in contacts}
     submodels = decompose(robot.links, robot.ft_sensors, cut)
     whole = decompose(robot.links, robot.ft_sensors, ())
     samples = random_states(robot, max(STATES, 5 * len(robot.links)), seed)
@@ -116,8 +125,12 @@ def predictability(
     )
     invisible = []
     for submodel, rows in zip(submodels, parts, strict=True):
-        known = bolted not in submodel.links
-        null = structural_null_space(robot, submodel) if known else _untold(rows, measured)
+        if touched.intersection(submodel.links):
+            null = np.eye(10 * len(submodel.links))
+        elif wrenches and bolted not in submodel.links:
+            null = structural_null_space(robot, submodel)
+        else:
+            null = _untold(rows, measured)
         invisible.append(_placed(robot, submodel, null))
     N = np.hstack(invisible)
     torques: dict[str, int] = {}

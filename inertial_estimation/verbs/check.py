@@ -62,22 +62,47 @@ def add(verbs: Any) -> None:
         'that some have; rows of combination,value such as "upper.Izz + 0.09 tool.m,0.143". Exit '
         'code: 0 some have, 1 none (default: none are checked)',
     )  # fmt: skip
+    _add_identifiable(verb)
     verb.add_argument(
         '--all', action='store_true',
-        help='print every sensor with its pose and every name (default: counts, and of names that '
-        'follow each other the first and the last)',
+        help='print every sensor with its pose, every name and every term of a combination '
+        '(default: counts, and of names that follow each other the first and the last)',
     )  # fmt: skip
     verb.set_defaults(run=_run)
+
+
+def _add_identifiable(verb: argparse.ArgumentParser) -> None:
+    """Add what asks for identifiable combinations."""
+    verb.add_argument(
+        '--identifiable', action='store_true',
+        help='instead of all that: which combinations of inertial parameters logs could tell, '
+        'however the robot moves, and which torques and wrenches these predict; the file may be '
+        'one of identify too, for its rows (default: not asked)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--ft', nargs='+', metavar='SENSOR',
+        help="FT sensors whose readings tell it, 'all' or 'none' (default: all, or those of the "
+        'file)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--efforts', nargs='+', metavar='JOINT',
+        help="joints whose reported efforts tell it, or 'all' (default: none, or those of the "
+        'file)',
+    )  # fmt: skip
 
 
 def _run(chosen: argparse.Namespace) -> int:
     """Describe a robot; return the exit code."""
     if bool(chosen.config) + bool(chosen.fixed_link) + bool(chosen.imu) > 1:
         raise CallError('give one of --imu, --fixed-link, --config: they exclude each other')
+    if not chosen.identifiable and (chosen.ft or chosen.efforts):
+        raise CallError('--ft and --efforts go with --identifiable')
     files.check_writable(chosen.json)
     urdf = files.load_urdf(chosen.urdf)
     if chosen.base_parameters:
         return _check_base_parameters(chosen, urdf)
+    if chosen.identifiable:
+        return _check_identifiable(chosen, urdf)
     with files.naming(chosen.urdf):
         check = _check(chosen, urdf)
     files.write_json(chosen.json, check.as_dict())
@@ -96,7 +121,7 @@ def _check_base_parameters(chosen: argparse.Namespace, urdf: str) -> int:
     from inertial_estimation.check.base_parameters import check_base_parameters
     from inertial_estimation.model.robot import Robot
 
-    if chosen.config or chosen.imu or chosen.contacts:
+    if chosen.config or chosen.imu or chosen.contacts or chosen.identifiable:
         raise CallError('--base-parameters goes with --fixed-link alone')
     text = files.load_text(chosen.base_parameters)
     with files.naming(chosen.urdf):
@@ -106,6 +131,28 @@ def _check_base_parameters(chosen: argparse.Namespace, urdf: str) -> int:
     files.write_json(chosen.json, report.as_dict())
     show(*(table(*found) for found in report.tables))
     return 0 if report.feasible else 1
+
+
+def _check_identifiable(chosen: argparse.Namespace, urdf: str) -> int:
+    """Say what logs could tell; return the exit code."""
+    from inertial_estimation.check.identifiable import check_identifiable
+    from inertial_estimation.check.identifiable_sources import source_of_file, source_of_urdf
+
+    if chosen.imu or chosen.contacts:
+        raise CallError('--identifiable goes without --imu and --contacts: any motion is assumed')
+    if chosen.config and chosen.ft:
+        raise CallError('--ft goes without --config, which names the FT sensors')
+    efforts = chosen.efforts or ()
+    with files.naming(chosen.urdf):
+        if chosen.config:
+            source = source_of_file(chosen.config, urdf, efforts)
+        else:
+            source = source_of_urdf(urdf, chosen.ft or ('all',), efforts, chosen.fixed_link)
+        report = check_identifiable(source)
+    files.write_json(chosen.json, report.as_dict())
+    tables = (table(*found) for found in report.tables(whole=chosen.all))
+    show(escape(report.summary), *tables, *map(escape, report.notes(whole=chosen.all)))
+    return 0
 
 
 def _check(chosen: argparse.Namespace, urdf: str) -> Check:

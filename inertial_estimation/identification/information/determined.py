@@ -38,8 +38,12 @@ class Determined:
 
     base: BaseParameters
     """Combinations that rows of these kinds can determine."""
+    seen: BaseParameters
+    """Combinations that these rows do determine."""
+    deviations: Array
+    """Of those, as the rows alone tell them, shape (n_seen,) [S 81-83]."""
     missing: tuple[str, ...]
-    """Of these the ones that they do not, named by the unknowns that stand for them."""
+    """Of those that could be the ones that are not, named by the unknowns that stand for them."""
 
     @property
     def possible(self) -> int:
@@ -49,7 +53,7 @@ class Determined:
     @property
     def reached(self) -> int:
         """Number of those that they do determine."""
-        return self.base.rank - len(self.missing)
+        return self.seen.rank
 
 
 def tellable(builder: RowBuilder, seed: int = 0) -> list[BaseParameters]:
@@ -103,10 +107,11 @@ def determined(block: Block, base: BaseParameters, rows: Information) -> Determi
     unseen = unexcited_directions(kept, EXCITED)
     # The last ones in an order that conditions well: what is left to determine the others by.
     order = np.arange(base.rank)
-    seen = set(BaseParameters.of_null_space(unseen, order).independent.tolist())
+    seen = BaseParameters.of_null_space(unseen, order).within(base)
+    told = set(seen.independent.tolist())
     names = block.unknowns.names
-    lost = [names[base.independent[k]] for k in order.tolist() if k not in seen]
-    return Determined(base, tuple(lost))
+    lost = [names[k] for k in base.independent.tolist() if k not in told]
+    return Determined(base, seen, _deviations(rows.R[:, seen.independent]), tuple(lost))
 
 
 def in_words(missing: Sequence[str], most: int = 6) -> str:
@@ -128,6 +133,13 @@ def in_words(missing: Sequence[str], most: int = 6) -> str:
     rest = len(missing) - most
     more = f' and {rest} more' if rest > 0 else ''
     return ', '.join(missing[:most]) + more
+
+
+def _deviations(R: Array) -> Array:
+    """Return standard deviations of independent unknowns whose rows have unit noise."""
+    scales = np.linalg.norm(R, axis=0)
+    triangle = np.linalg.qr(R / scales, mode='r')
+    return np.asarray(np.linalg.norm(np.linalg.inv(triangle), axis=1) / scales)
 
 
 def _order(block: Block) -> NDArray[np.intp]:

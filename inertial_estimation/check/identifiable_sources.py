@@ -1,0 +1,144 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which rows are asked about: from names, from the node's file or from that of ``identify``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from inertial_estimation.building import build_robot
+from inertial_estimation.check.descriptions import usable_joints
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.config.files import load_mapping
+from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.identification.rows.builder import RowChoice
+from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.model import urdf as urdf_text
+from inertial_estimation.model.robot import Robot
+
+ALL, NONE = 'all', 'none'
+OF_IDENTIFY = ('log', 'parameters')
+"""One of these is in every file of ``identify``, and in none of the node."""
+OTHERS_KNOWN = 'predictions take friction, drives and offsets of sensors for known'
+
+
+@dataclass(frozen=True, eq=False)
+class RowSource:
+    """A robot, and the rows that its logs would give."""
+
+    robot: Robot
+    choice: RowChoice
+    contacts: tuple[str, ...] = ()
+    """Frames where something unknown acts all the time."""
+    notes: tuple[str, ...] = ()
+    """What to know of it."""
+
+
+def source_of_urdf(
+    urdf: str,
+    ft_sensors: Sequence[str] = (ALL,),
+    efforts: Sequence[str] = (),
+    fixed_link: str = '',
+) -> RowSource:
+    """
+    Return the rows of some sensors.
+
+    Parameters
+    ----------
+    urdf : str
+        Robot description.
+    ft_sensors : sequence of str
+        In use; ``all`` or ``none`` alone.
+    efforts : sequence of str
+        Joints that report their effort, likewise.
+    fixed_link : str
+        Frame at rest; empty: the robot floats.
+
+    Returns
+    -------
+    RowSource
+
+    Raises
+    ------
+    InertialEstimationError
+        If the description cannot be used, or a name does not exist.
+
+    """
+    root = urdf_text.parse(urdf)
+    types = urdf_text.joint_types(root)
+    joints, _ = usable_joints(types)
+    locked = [
+        f"joint '{name}' is of type '{kind}': it is locked at zero here"
+        for name, kind in types.items()
+        if kind != 'fixed' and name not in joints
+    ]
+    used = _chosen('FT sensor', ft_sensors, list(urdf_text.ft_specs(root)))
+    robot = Robot.from_urdf(urdf, joints=joints, ft_sensors=used, imus=(), fixed_link=fixed_link)
+    choice = RowChoice(efforts=_chosen('joint', efforts, robot.joint_names))
+    return RowSource(robot, choice, notes=(*locked, *_floating(robot)))
+
+
+def source_of_file(path: str | Path, urdf: str, efforts: Sequence[str] = ()) -> RowSource:
+    """
+    Return the rows that a file describes.
+
+    Parameters
+    ----------
+    path : str or Path
+        The node's parameter file, or a file of ``identify``.
+    urdf : str
+        Robot description.
+    efforts : sequence of str
+        As in `source_of_urdf`; for the node's file, which does not say it.
+
+    Returns
+    -------
+    RowSource
+
+    Raises
+    ------
+    InertialEstimationError
+        If file and description do not fit together.
+
+    """
+    if not set(OF_IDENTIFY).intersection(load_mapping(Path(path))):
+        robot = build_robot(EstimatorSettings.from_yaml(path), urdf)
+        choice = RowChoice(efforts=_chosen('joint', efforts, robot.joint_names))
+        return RowSource(robot, choice, notes=_floating(robot))
+    if efforts:
+        raise ConfigError(
+            f"'{path}' says under 'rows' which efforts are used: leave --efforts out"
+        )
+    settings = IdentifySettings.from_yaml(path)
+    if settings.parameters is not None:
+        robot = build_robot(EstimatorSettings.from_yaml(settings.parameters), urdf)
+    else:
+        robot = Robot.from_urdf(urdf, **settings.robot)
+    choice = settings.choice(robot)
+    others = (choice.efforts and choice.joint.terms) or choice.gains or choice.offsets
+    notes = (*_floating(robot), *((OTHERS_KNOWN,) if others else ()))
+    return RowSource(robot, choice, settings.contacts, notes)
+
+
+def _chosen(kind: str, names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Return names, in the order in which they are known."""
+    if list(names) in ([ALL], [NONE]):
+        return tuple(known) if names[0] == ALL else ()
+    for name in names:
+        if name in (ALL, NONE) and name not in known:
+            raise ConfigError(f"'{name}' stands alone, or {kind}s are named")
+        if name not in known:
+            raise NameNotFound(kind, name, known)
+    return tuple(name for name in known if name in names)
+
+
+def _floating(robot: Robot) -> tuple[str, ...]:
+    """Return what is taken for granted of a robot without a fixed link."""
+    if robot.fixed_frame:
+        return ()
+    return (
+        'the robot is taken to float, each part of it untouched at times: name the link that is '
+        'bolted down with --fixed-link if there is one',
+    )

@@ -1,0 +1,167 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+``check URDF --identifiable``: ranks, groupings and predictions, as a user sees them.
+
+Not covered: the mathematics; `test_identifiable`, `test_base_parameters` and `test_predictability`
+hold it against theorems.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from robots import two_link_urdf
+
+from inertial_estimation.check.identifiable import MOST, check_identifiable
+from inertial_estimation.check.identifiable_sources import source_of_urdf
+from inertial_estimation.cli import main
+from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.identification.unknowns import Unknowns
+from inertial_estimation.model.base_parameters import BaseParameters
+from inertial_estimation.model.combinations import parse_combination, readable_combination
+from inertial_estimation.model.identifiable import structural_null_space
+
+MODELS = Path(__file__).resolve().parents[2] / 'shared' / 'data' / 'models'
+SAME = 1e-9
+"""Groupings come from regressors at random states: round-off of some hundred columns."""
+IDENTIFY = """
+robot: {fixed_link: body}
+log: {time: t, joints: [joint], positions: {columns: q, unit: rad}}
+rows: {efforts: all, friction: [viscous]}
+"""
+
+
+def run(urdf, *more):
+    return main(['check', str(urdf), '--identifiable', *map(str, more)])
+
+
+@pytest.fixture
+def urdf(tmp_path):
+    """Write a floating robot of two links."""
+    path = tmp_path / 'robot.urdf'
+    path.write_text(two_link_urdf())
+    return path
+
+
+def test_a_floating_robot_has_ten_and_seven(urdf, tmp_path, capsys):
+    assert run(urdf, '--json', tmp_path / 'out.json') == 0
+    shown = capsys.readouterr().out
+    assert 'taken to float' in shown
+    assert 'body.m + arm.m' in shown
+    found = json.loads((tmp_path / 'out.json').read_text())
+    (submodel,) = found['submodels']
+    assert found['rank'] == submodel['rank'] == len(submodel['base_parameters']) == 10 + 7
+    assert submodel['never'] == []
+    assert set(found['predictions']['torques_lacking'].values()) == {0}
+
+
+def test_json_holds_combinations_that_can_be_read_again(urdf, tmp_path):
+    assert run(urdf, '--json', tmp_path / 'out.json') == 0
+    found = json.loads((tmp_path / 'out.json').read_text())['submodels'][0]
+    robot = source_of_urdf(two_link_urdf()).robot
+    names = Unknowns(robot.link_names).names
+    wanted = BaseParameters.of_null_space(structural_null_space(robot, robot.submodels[0]))
+    texts = [one['combination'] for one in found['base_parameters']]
+    read = BaseParameters.parse(texts, names)
+    np.testing.assert_allclose(read.grouping, wanted.grouping, atol=SAME)
+    for one, row in zip(found['base_parameters'], wanted.grouping, strict=True):
+        terms = {one['kept']: 1.0, **one['terms']}
+        np.testing.assert_allclose([terms.get(name, 0.0) for name in names], row, atol=SAME)
+
+
+def test_a_bolted_robot_needs_efforts(urdf, tmp_path, capsys):
+    assert run(urdf, '--fixed-link', 'body', '--json', tmp_path / 'out.json') == 1
+    error = capsys.readouterr().err
+    assert 'joints in efforts' in error
+    assert error.count('\n') == 1
+    assert not (tmp_path / 'out.json').exists()
+    assert run(urdf, '--fixed-link', 'body', '--efforts', 'all') == 0
+    shown = capsys.readouterr().out
+    assert 'Never told' in shown
+    assert any('body' in line and 'all' in line for line in shown.splitlines())
+
+
+def test_rows_of_a_file_of_identify_come_with_its_friction(urdf, tmp_path, capsys):
+    (tmp_path / 'rows.yaml').write_text(IDENTIFY)
+    more = ('--config', tmp_path / 'rows.yaml', '--json', tmp_path / 'out.json')
+    assert run(urdf, *more) == 0
+    assert 'friction' in capsys.readouterr().out
+    found = json.loads((tmp_path / 'out.json').read_text())
+    joint = found['efforts'][0]
+    assert f'{joint}.viscous' in found['submodels'][0]['alone']
+    assert run(urdf, *more, '--efforts', 'all') == 1
+    assert 'leave --efforts out' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    'more',
+    [
+        ('--imu', 'body'),
+        ('--contacts', 'body'),
+        ('--base-parameters', 'some.csv'),
+        ('--config', 'node.yaml', '--ft', 'all'),
+    ],
+)
+def test_options_that_do_not_go_together_are_wrong_calls(urdf, capsys, more):
+    assert run(urdf, *more) == 2
+    assert capsys.readouterr().err
+
+
+def test_sensors_without_the_question_are_a_wrong_call(urdf, capsys):
+    assert main(['check', str(urdf), '--efforts', 'all']) == 2
+    assert '--identifiable' in capsys.readouterr().err
+
+
+def test_unknown_names_are_named():
+    with pytest.raises(NameNotFound, match='elbo'):
+        source_of_urdf(two_link_urdf(), efforts=['elbo'])
+    with pytest.raises(NameNotFound, match='wrist'):
+        source_of_urdf(two_link_urdf(), ft_sensors=['wrist'])
+    with pytest.raises(ConfigError, match='alone'):
+        source_of_urdf(two_link_urdf(), efforts=['all', 'elbow'])
+
+
+def test_a_long_combination_is_cut_and_a_whole_one_can_be_read():
+    terms = [(0.25, 'b'), (-1.0, 'c'), (0.25, 'd'), (1.0, 'e'), (-0.125, 'f')]
+    text = readable_combination('a', terms)
+    assert text == 'a + 0.25 (b + d) - c + e - 0.125 f'
+    assert parse_combination(text) == {'a': 1.0, **{name: factor for factor, name in terms}}
+    assert readable_combination('a', terms, 2) == 'a + 0.25 b - c and 3 more'
+
+
+def test_six_ft_sensors_of_a_humanoid(capsys, tmp_path):
+    urdf = MODELS / 'icub_v2_5.urdf'
+    if not urdf.is_file():
+        pytest.skip(f'{urdf} is not there')
+    assert run(urdf, '--json', tmp_path / 'out.json') == 0
+    shown = capsys.readouterr().out
+    found = json.loads((tmp_path / 'out.json').read_text())
+    assert found['rank'] == 10 * 7 + 7 * 32
+    assert 'more' in shown
+    assert '--all prints them' in shown
+    longest = max(len(b['terms']) for s in found['submodels'] for b in s['base_parameters'])
+    assert longest > MOST
+    assert run(urdf, '--all') == 0
+    shown = capsys.readouterr().out
+    assert ' more' not in shown
+    assert 'torque of l_knee' in shown
+
+
+def test_efforts_and_a_wrist_sensor_of_an_arm():
+    urdf = MODELS / 'panda_wrist_ft.urdf'
+    if not urdf.is_file():
+        pytest.skip(f'{urdf} is not there')
+    arm = check_identifiable(
+        source_of_urdf(urdf.read_text(), efforts=['all'], fixed_link='panda_link0')
+    )
+    base, hand = arm.told
+    # Seven for each joint; of the first one only the inertia about its axis.
+    assert (base.base.rank, hand.base.rank) == (43, 14)
+    assert 'panda_link0.m' in base.never
+    assert arm.predictions.torques['panda_joint1'] == 0 < arm.predictions.wrenches['panda_link0']
+    assert any('mimic' in note for note in arm.notes())
+    alone = check_identifiable(source_of_urdf(urdf.read_text(), fixed_link='panda_link0'))
+    assert [told.base.rank for told in alone.told] == [0, 14]
+    assert alone.predictions.torques['panda_joint1'] > 0
