@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf
 
-from inertial_estimation.errors import ConfigError, ModelError
-from inertial_estimation.identification.excitation.excitation import EffortRegressor
+from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
+from inertial_estimation.identification.excitation.excitation import ExcitationRegressor
 from inertial_estimation.identification.excitation.fourier import FourierBasis
 from inertial_estimation.identification.excitation.search import ExcitationSearch
 from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
@@ -44,7 +44,23 @@ def arm():
 
 @pytest.fixture
 def regressor(arm):
-    return EffortRegressor(arm, JointModel())
+    return ExcitationRegressor(arm, JointModel())
+
+
+@pytest.fixture
+def cut_arm():
+    """Return the same arm, cut by the FT sensor at its wrist."""
+    return Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
+
+
+@pytest.fixture(params=['efforts', 'wrenches too', 'wrenches, one effort'])
+def any_regressor(request, arm, cut_arm):
+    """Return a regressor over efforts, over wrenches, in another order of the joints."""
+    order = ('lift', 'shoulder', 'elbow')
+    if request.param == 'efforts':
+        return ExcitationRegressor(arm, JointModel())
+    efforts = None if request.param == 'wrenches too' else ['elbow']
+    return ExcitationRegressor(cut_arm, JointModel(), efforts, order)
 
 
 def search(regressor, **options):
@@ -57,10 +73,10 @@ def states(rng, n=30):
 
 
 def test_without_friction_the_base_is_that_of_structure(arm):
-    found = EffortRegressor(arm, JointModel(terms=()))
+    found = ExcitationRegressor(arm, JointModel(terms=()))
     null = structural_null_space(arm, arm.submodels[0], Rows.TORQUES)
-    assert found.base.rank == 10 * len(arm.links) - null.shape[1]
-    np.testing.assert_allclose(found.base.grouping @ null, 0.0, atol=ROUND_OFF)
+    assert found.submodels[0].base.rank == 10 * len(arm.links) - null.shape[1]
+    np.testing.assert_allclose(found.submodels[0].base.grouping @ null, 0.0, atol=ROUND_OFF)
 
 
 def test_rows_are_those_that_logs_are_fitted_to(arm, regressor, rng):
@@ -75,12 +91,44 @@ def test_rows_are_those_that_logs_are_fitted_to(arm, regressor, rng):
     assert builder.blocks[0].unknowns == regressor.unknowns
     rows = builder.rows(samples)[0]
     stacked = np.vstack([rows[f'effort {name}'].Y for name in arm.joint_names])
-    wanted = np.linalg.cond(stacked[:, regressor.base.independent])
+    wanted = np.linalg.cond(stacked[:, regressor.submodels[0].kept])
     np.testing.assert_allclose(regressor.condition(motion), wanted, rtol=ROUND_OFF)
 
 
+def test_rows_of_a_cut_arm_are_those_that_logs_are_fitted_to(cut_arm, rng):
+    q, v, a = motion = states(rng)
+    none = np.zeros((len(q), 0, 3))
+    samples = SampleBatch(
+        np.arange(len(q)), q, v, a, none, none, none, np.zeros((len(q), 1, 6)),
+        efforts=np.zeros((len(q), 3)),
+    )  # fmt: skip
+    efforts = ('shoulder', 'lift')
+    builder = RowBuilder(cut_arm, RowChoice(efforts=efforts, joint=JointModel()))
+    found = ExcitationRegressor(cut_arm, JointModel(), efforts)
+    assert [one.kinds for one in found.submodels] == ['2 efforts', 'wrench']
+    wanted = []
+    for rows, one in zip(builder.rows(samples), found.submodels, strict=True):
+        stacked = np.vstack([kind.Y for kind in rows.values()])
+        wanted.append(np.linalg.cond(stacked[:, one.base.independent]))
+    np.testing.assert_allclose(found.conditions(motion), wanted, rtol=ROUND_OFF)
+    assert found.condition(motion) == max(found.conditions(motion))
+    turned = ExcitationRegressor(cut_arm, JointModel(), efforts, ('lift', 'elbow', 'shoulder'))
+    again = turned.conditions(motion[..., [2, 1, 0]])
+    np.testing.assert_allclose(again, wanted, rtol=ROUND_OFF)
+
+
+def test_without_efforts_only_what_is_beyond_a_sensor_is_told(arm, cut_arm):
+    found = ExcitationRegressor(cut_arm, JointModel(), ())
+    assert [(one.name, one.base.rank) for one in found.submodels] == [('tool', 10)]
+    with pytest.raises(ModelError, match='no row'):
+        ExcitationRegressor(arm, JointModel(), ())
+    with pytest.raises(NameNotFound, match='elbo'):
+        ExcitationRegressor(arm, JointModel(), ['elbo'])
+
+
 @pytest.mark.parametrize('which', range(3))
-def test_slopes_are_slopes(regressor, rng, which):
+def test_slopes_are_slopes(any_regressor, rng, which):
+    regressor = any_regressor
     motion, widths = states(rng), np.array([0.3, 0.5, 0.7])
     found = regressor.judge(motion, 6.0, widths).slopes[which]
     assert np.abs(found).max() > 100 * DIFFERENCED
@@ -99,7 +147,7 @@ def test_slopes_are_slopes(regressor, rng, which):
 def test_the_bound_is_as_tight_as_is_said(regressor, rng, sharpness):
     found = regressor.judge(states(rng), sharpness, np.ones(3))
     over = found.bound - np.log(found.condition)
-    assert 0.0 < over <= 2.0 / sharpness * np.log(regressor.base.rank)
+    assert 0.0 < over <= 2.0 / sharpness * np.log(regressor.rank)
 
 
 def test_narrow_signs_are_signs(regressor, rng):
@@ -148,7 +196,7 @@ def test_time_ends_the_search_with_something_within_limits(regressor):
 
 
 def test_offsets_alone_are_few_unknowns(arm):
-    with_offsets = EffortRegressor(arm, JointModel(terms=(Term.OFFSET,)))
+    with_offsets = ExcitationRegressor(arm, JointModel(terms=(Term.OFFSET,)))
     assert len(with_offsets.unknowns) == 10 * len(arm.links) + 3
 
 
@@ -161,6 +209,6 @@ def test_no_search_at_all(regressor, wrong):
 def test_a_robot_that_cannot_move(arm):
     still = Robot.from_urdf(arm.urdf, joints=[], ft_sensors=(), fixed_link='base')
     with pytest.raises(ModelError, match='no joint'):
-        EffortRegressor(still, JointModel())
+        ExcitationRegressor(still, JointModel())
     with pytest.raises(ModelError, match='root link'):
-        EffortRegressor(replace(arm, fixed_frame='tip'), JointModel())
+        ExcitationRegressor(replace(arm, fixed_frame='tip'), JointModel())

@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, ModelError
-from inertial_estimation.identification.excitation.excitation import EffortRegressor
+from inertial_estimation.identification.excitation.excitation import (
+    ExcitationRegressor,
+    SubmodelRows,
+)
 from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
 from inertial_estimation.identification.excitation.keep_away import KeepAway, Nearest
 from inertial_estimation.identification.excitation.search import Attempt, ExcitationSearch
@@ -24,6 +27,7 @@ from inertial_estimation.model.collision_shapes import has_collision_library
 from inertial_estimation.model.joint_limits import JointLimits, joint_limits
 from inertial_estimation.model.meshes import READERS
 from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot
+from inertial_estimation.model.torque_derivatives import TorqueRegressor
 from inertial_estimation.simulation.playback import Played, play
 
 Array = NDArray[np.float64]
@@ -48,6 +52,10 @@ class ExciteSettings:
     """Of joints, in place of those of the description."""
     acceleration: float | None = None
     """Limit of joints for which nobody says one [rad/s^2 or m/s^2]."""
+    ft_sensors: tuple[str, ...] | None = ()
+    """Whose readings give rows; None: all that the description has tags of."""
+    efforts: tuple[str, ...] | None = None
+    """Joints whose efforts give rows. Default: all."""
     friction: tuple[Term, ...] = OF_A_JOINT
     """Unknown beside what links weigh."""
     period: float = 20.0
@@ -70,8 +78,9 @@ class Design:
     """A motion, and what is known of it."""
 
     robot: Robot
+    """Whole: FT sensors do not cut it."""
     limits: JointLimits
-    regressor: EffortRegressor
+    regressor: ExcitationRegressor
     attempts: tuple[Attempt, ...]
     """The chosen one first."""
     keep_away: KeepAway | None
@@ -106,9 +115,18 @@ class Design:
         return found
 
     @cached_property
+    def of_submodels(self) -> list[tuple[SubmodelRows, float, float]]:
+        """Condition number of each submodel's rows, of the start and of what was made of it."""
+        first = self.attempts[0]
+        start, end = (
+            self.regressor.conditions(_states(motion)) for motion in (first.start, first.motion)
+        )
+        return list(zip(self.regressor.submodels, start, end, strict=True))
+
+    @cached_property
     def efforts(self) -> Array:
         """Largest effort of each joint by the description, without friction [Nm or N]."""
-        Y = self.regressor.torques(self.states)
+        Y = TorqueRegressor(self.robot).rows(*self.states).Y
         torques = Y @ self.robot.parameters.reshape(-1)
         return np.asarray(np.abs(torques).max(axis=0))
 
@@ -154,7 +172,7 @@ def design(
     Parameters
     ----------
     urdf : str or Path
-        Text or path of the robot description; its FT sensors are passed over.
+        Text or path of the robot description.
     settings : ExciteSettings
         What is asked of it.
     progress : callable
@@ -172,7 +190,12 @@ def design(
     """
     robot = read_robot(urdf, settings)
     limits = joint_limits(robot, settings.limits, settings.acceleration)
-    regressor = EffortRegressor(robot, JointModel(terms=settings.friction))
+    regressor = ExcitationRegressor(
+        read_robot(urdf, settings, settings.ft_sensors),
+        JointModel(terms=settings.friction),
+        settings.efforts,
+        robot.joint_names,
+    )
     keep_away, notes = _keep_away(robot, limits, settings)
     attempts = ExcitationSearch(
         regressor,
@@ -200,9 +223,11 @@ def design(
     )
 
 
-def read_robot(urdf: str | Path, settings: ExciteSettings) -> Robot:
+def read_robot(
+    urdf: str | Path, settings: ExciteSettings, ft_sensors: Sequence[str] | None = ()
+) -> Robot:
     """
-    Read a robot on a fixed base, whole.
+    Read a robot on a fixed base.
 
     Parameters
     ----------
@@ -210,6 +235,8 @@ def read_robot(urdf: str | Path, settings: ExciteSettings) -> Robot:
         Text or path.
     settings : ExciteSettings
         Which joints move, what is fixed.
+    ft_sensors : sequence of str, optional
+        That cut it; None: all. Default: none does.
 
     Returns
     -------
@@ -224,7 +251,7 @@ def read_robot(urdf: str | Path, settings: ExciteSettings) -> Robot:
     robot = Robot.from_urdf(
         urdf,
         joints=settings.joints,
-        ft_sensors=(),
+        ft_sensors=ft_sensors,
         accelerometers=(),
         gyroscopes=(),
         imus=(),

@@ -31,6 +31,8 @@ def design_tables(design: Design) -> Iterator[Table]:
 
     """
     yield _attempts(design)
+    if len(design.of_submodels) > 1:
+        yield _submodels(design)
     yield _joints(design)
     yield _checks(design)
 
@@ -54,8 +56,18 @@ def design_dict(design: Design) -> dict[str, Any]:
     return {
         'condition_at_start': _or_none(start),
         'condition': _or_none(end),
-        'base_parameters': design.regressor.base.rank,
+        'base_parameters': design.regressor.rank,
         'unknowns': len(design.regressor.unknowns),
+        'submodels': [
+            {
+                'name': one.name,
+                'rows': one.kinds,
+                'base_parameters': one.base.rank,
+                'condition_at_start': _or_none(a),
+                'condition': _or_none(b),
+            }
+            for one, a, b in design.of_submodels
+        ],
         'attempts': [
             {
                 'condition_at_start': _or_none(a),
@@ -148,9 +160,21 @@ def _attempts(design: Design) -> Table:
             zip(design.attempts, design.conditions, strict=True)
         )
     )
-    base, unknowns = design.regressor.base.rank, len(design.regressor.unknowns)
+    base, unknowns = design.regressor.rank, len(design.regressor.unknowns)
     title = f'Condition number of the rows over {base} base parameters ({unknowns} unknowns)'
+    if len(design.regressor.submodels) > 1:
+        title += ', the worst of the submodels'
     return Table(title, ('attempt', 'at start', 'at end', 'search'), rows)
+
+
+def _submodels(design: Design) -> Table:
+    """Return the condition number of each submodel's rows."""
+    rows = tuple(
+        (one.name, one.kinds, str(one.base.rank), f'{start:.1f}', f'{end:.2f}')
+        for one, start, end in design.of_submodels
+    )
+    columns = ('submodel', 'rows', 'base parameters', 'at start', 'at end')
+    return Table('Submodels, in the best attempt', columns, rows)
 
 
 def _joints(design: Design) -> Table:

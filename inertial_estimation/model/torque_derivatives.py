@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Rows for joint torques, and how a function of them changes with the motion.
+Rows for joint torques and measured wrenches, and how a function of them changes with the motion.
 
 `regressor` gives rows for logs, from whatever is known of the motion. Here the motion is chosen:
 a robot on a fixed base, and the gradient of any function of all rows over positions, velocities
@@ -13,10 +13,15 @@ joint of link k and everything in the axes of link k, parent p,
 
 where ``B(A, V) parameters`` is the net wrench M A + V x* M V [T 4.9], A holding minus gravity at
 the base. Of what is carried along, X m, the change with the joint's position is (X m) x S_k.
+
+FT sensors cut the robot: the torque of a joint tells of the links up to the next sensor, and the
+wrench on a submodel beyond a sensor is six more rows, as of six joints at its root link that turn
+and slide about its axes and never move: there the s are the unit vectors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -46,16 +51,20 @@ class _AtLink(NamedTuple):
     acceleration: Array
     """Shape (n, 6), spatial, without gravity [m/s^2, rad/s^2]."""
     axes: Array
-    """Motion subspaces of the joints up to this one, shape (n, k, 6)."""
+    """What its rows are along: (n, k, 6), the joints of the submodel up to this link, or more."""
     B: Array
     """Net wrench over the link's parameters, shape (n, 6, 10)."""
 
 
 class TorqueRows(NamedTuple):
-    """Rows of the joint torques at n instants, and what `TorqueRegressor.gradient` needs."""
+    """Rows at n instants, and what `TorqueRegressor.gradient` needs."""
 
     Y: Array
-    """Shape (n, n_joints, 10 n_links), columns as those of `model.inertia` link by link."""
+    """
+    Shape (n, n_rows, 10 n_links), columns as those of `model.inertia` link by link: torques of
+    the joints, then for each submodel beyond an FT sensor the wrench on it, [force; moment] in
+    and about the axes of its root link.
+    """
     velocities: Array
     """Of the joints, shape (n, n_joints)."""
     links: tuple[_AtLink | None, ...]
@@ -64,17 +73,17 @@ class TorqueRows(NamedTuple):
 
 class TorqueRegressor:
     """
-    Rows of the joint torques of a robot on a fixed base.
+    Rows of the joint torques of a robot on a fixed base, and of the wrenches beyond FT sensors.
 
     Parameters
     ----------
     robot : Robot
-        Its root link is at rest, and no FT sensor cuts it; its parameters are not used.
+        Its root link is at rest; its parameters are not used.
 
     Raises
     ------
     ModelError
-        If it floats, is fixed elsewhere, or is cut by an FT sensor.
+        If it floats, or is fixed elsewhere.
 
     """
 
@@ -84,13 +93,16 @@ class TorqueRegressor:
                 f"the root link '{robot.link_names[0]}' must be the fixed link: torques of joints "
                 'between the two would balance what nobody measures'
             )
-        if robot.ft_sensors:
-            raise ModelError(
-                f"FT sensor '{robot.ft_sensors[0].name}' cuts the robot: read it with "
-                'ft_sensors=(), joint torques tell of all links then'
-            )
         self.robot = robot
-        self._chains = _chains(robot)
+        beyond = [submodel for submodel in robot.submodels if submodel.root != 0]
+        first = len(robot.joint_names)
+        self.wrench_rows = {
+            submodel.root: tuple(range(first + 6 * k, first + 6 * k + 6))
+            for k, submodel in enumerate(beyond)
+        }
+        """Rows of the wrench on each submodel beyond an FT sensor, by its root link."""
+        self.n_rows = first + 6 * len(beyond)
+        self._chains = _chains(robot, self.wrench_rows)
         _, L_H_fixed = robot.frame(robot.fixed_frame)
         self._rest = np.concatenate([-L_H_fixed[:3, :3] @ robot.gravity, np.zeros(3)])
 
@@ -110,7 +122,7 @@ class TorqueRegressor:
         """
         links = self.robot.links
         n = len(positions)
-        Y = np.zeros((n, len(self.robot.joint_names), len(links), 10))
+        Y = np.zeros((n, self.n_rows, len(links), 10))
         poses = poses_in_parents(self.robot, positions)
         found: list[_AtLink | None] = [None] * len(links)
         for k, chain in enumerate(self._chains):
@@ -119,14 +131,8 @@ class TorqueRegressor:
             P_H_L = np.zeros((n, 4, 4))
             P_H_L[:, :3, :3], P_H_L[:, :3, 3] = poses[k]
             P_H_L[:, 3, 3] = 1.0
-            joint = links[k].joint
-            at = self._outwards(
-                k,
-                motion_transform(inverse_pose(P_H_L)),
-                found[links[k].parent],
-                velocities[:, joint, None],
-                accelerations[:, joint, None],
-            )
+            X, parent = motion_transform(inverse_pose(P_H_L)), found[links[k].parent]
+            at = self._outwards(k, X, parent, velocities, accelerations)
             Y[:, chain, k] = at.axes @ at.B
             found[k] = at
         return TorqueRows(Y.reshape(n, -1, 10 * len(links)), velocities, tuple(found))
@@ -139,7 +145,7 @@ class TorqueRegressor:
         ----------
         rows : TorqueRows
             As from `rows`.
-        slopes : ndarray, shape (n, n_joints, 10 n_links)
+        slopes : ndarray, shape (n, n_rows, 10 n_links)
             Gradient of the function over the rows.
 
         Returns
@@ -154,29 +160,24 @@ class TorqueRegressor:
         back = {k: _Back(at, blocks[:, self._chains[k], k]) for k, at in moving.items()}
         for k in reversed(moving):
             at, mine = moving[k], back[k]
-            S, joint = links[k].motion, links[k].joint
-            S_cross = motion_cross(S)
-            # Through V_k x S q' = -q' (S x) V_k, a part of A_k.
-            mine.velocity -= rates[:, joint, None] * (mine.acceleration @ S_cross)
-            S_V = at.velocity @ S_cross.T
-            of_a[:, joint] = mine.acceleration @ S
-            of_v[:, joint] = mine.velocity @ S - _dot(mine.acceleration, S_V)
-            # S x (X V_p) = S x V_k; in X A_p what S q'' added is crossed to nothing.
-            S_A = (at.acceleration + rates[:, joint, None] * S_V) @ S_cross.T
-            of_q[:, joint] = -_dot(mine.velocity, S_V) - _dot(mine.acceleration, S_A)
-            of_q[:, joint] -= _dot(mine.axes[:, :-1], at.axes[:, :-1] @ S_cross.T)
+            if links[k].joint >= 0:
+                joint = links[k].joint
+                of_q[:, joint], of_v[:, joint], of_a[:, joint] = _through(
+                    links[k].motion, rates[:, joint, None], at, mine
+                )
             if links[k].parent in back:
                 parent = back[links[k].parent]
                 parent.velocity += (mine.velocity[:, None] @ at.X)[:, 0]
                 parent.acceleration += (mine.acceleration[:, None] @ at.X)[:, 0]
-                parent.axes += mine.axes[:, :-1] @ at.X
+                if links[k].joint >= 0:
+                    parent.axes += mine.axes[:, :-1] @ at.X
         return of_q, of_v, of_a
 
     def _outwards(
-        self, k: int, X: Array, parent: _AtLink | None, rate: Array, rate_of_rate: Array
+        self, k: int, X: Array, parent: _AtLink | None, velocities: Array, accelerations: Array
     ) -> _AtLink:
         """Return what is at a link from what is at its parent, None: the base."""
-        S = self.robot.links[k].motion
+        S, joint = self.robot.links[k].motion, self.robot.links[k].joint
         n = len(X)
         if parent is None:
             velocity, acceleration = np.zeros((n, 6)), X @ self._rest
@@ -185,9 +186,13 @@ class TorqueRegressor:
             velocity = (X @ parent.velocity[..., None])[..., 0]
             acceleration = (X @ parent.acceleration[..., None])[..., 0]
             axes = parent.axes @ np.swapaxes(X, 1, 2)
-        velocity = velocity + S * rate
-        acceleration = acceleration + S * rate_of_rate - rate * (velocity @ motion_cross(S).T)
-        axes = np.concatenate([axes, np.broadcast_to(S, (n, 1, 6))], axis=1)
+        if joint >= 0:
+            rate, rate_of_rate = velocities[:, joint, None], accelerations[:, joint, None]
+            velocity = velocity + S * rate
+            acceleration = acceleration + S * rate_of_rate - rate * (velocity @ motion_cross(S).T)
+            axes = np.concatenate([axes, np.broadcast_to(S, (n, 1, 6))], axis=1)
+        else:
+            axes = np.broadcast_to(np.eye(6), (n, 6, 6))
         B = _momentum(acceleration) + wrench_cross(velocity) @ _momentum(velocity)
         return _AtLink(X, velocity, acceleration, axes, B)
 
@@ -205,12 +210,28 @@ class _Back:
         self.velocity -= _sum_of_crosses(of_B @ np.swapaxes(_momentum(at.velocity), 1, 2))
 
 
-def _chains(robot: Robot) -> list[list[int]]:
-    """Return the joints from the root to each link, its own one last."""
+def _through(S: Array, rate: Array, at: _AtLink, mine: _Back) -> tuple[Array, Array, Array]:
+    """Return the gradient over a joint's position, velocity and acceleration; (n,) each."""
+    S_cross = motion_cross(S)
+    # Through V_k x S q' = -q' (S x) V_k, a part of A_k.
+    mine.velocity -= rate * (mine.acceleration @ S_cross)
+    S_V = at.velocity @ S_cross.T
+    # S x (X V_p) = S x V_k; in X A_p what S q'' added is crossed to nothing.
+    S_A = (at.acceleration + rate * S_V) @ S_cross.T
+    of_q = -_dot(mine.velocity, S_V) - _dot(mine.acceleration, S_A)
+    of_q -= _dot(mine.axes[:, :-1], at.axes[:, :-1] @ S_cross.T)
+    of_v = mine.velocity @ S - _dot(mine.acceleration, S_V)
+    return of_q, of_v, mine.acceleration @ S
+
+
+def _chains(robot: Robot, wrench_rows: Mapping[int, Sequence[int]]) -> list[list[int]]:
+    """Return the rows that tell of each link: its submodel's wrench, then joints up to its own."""
     found: list[list[int]] = []
-    for link in robot.links:
-        before = found[link.parent] if link.parent >= 0 else []
-        found.append([*before, link.joint] if link.joint >= 0 else [])
+    for k, link in enumerate(robot.links):
+        if link.joint >= 0:
+            found.append([*found[link.parent], link.joint])
+        else:
+            found.append(list(wrench_rows.get(k, ())))
     return found
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from inertial_estimation.excite import ExciteSettings
 
 FRICTION = ('viscous', 'coulomb', 'offset', 'drive_inertia')
-NONE = 'none'
+ALL, NONE = 'all', 'none'
 WARNINGS = 8
 """So many are printed: a robot whose meshes are missing has one for each."""
 
@@ -34,13 +34,14 @@ def add(verbs: Any) -> None:
 
     """
     verb = add_verb(
-        verbs, 'excite', 'design a motion whose efforts tell most of what a robot weighs',
+        verbs, 'excite', 'design a motion that tells most of what a robot weighs',
         '--robot arm.urdf --acceleration 3 --out-csv motion.csv',
     )  # fmt: skip
     verb.description = (
         'design a finite Fourier series, from rest to rest, within limits of position, velocity '
         'and acceleration, without self-collision, that minimises the condition number of the '
-        'rows of all joint efforts over the base parameters (in SI units, not scaled)'
+        'rows of joint efforts and FT sensors over the base parameters (in SI units, not scaled); '
+        'of a robot that FT sensors cut the worst one of its submodels'
     )
     verb.add_argument('--robot', required=True, metavar='URDF', help='robot description file')
     _add_robot(verb)
@@ -105,6 +106,14 @@ def _add_clearance(verb: argparse.ArgumentParser) -> None:
 
 def _add_motion(verb: argparse.ArgumentParser) -> None:
     """Add what says which motion is searched for, and how long."""
+    verb.add_argument(
+        '--ft', nargs='+', default=[NONE], metavar='SENSOR',
+        help="FT sensors whose readings give rows, 'all' or 'none' (default: none)",
+    )  # fmt: skip
+    verb.add_argument(
+        '--efforts', nargs='+', default=[ALL], metavar='JOINT',
+        help="joints whose efforts give rows, 'all' or 'none' (default: all)",
+    )  # fmt: skip
     verb.add_argument(
         '--friction', nargs='+', choices=(*FRICTION, NONE), default=list(FRICTION),
         help=f'unknown of each joint beside what links weigh (default: {" ".join(FRICTION)})',
@@ -179,6 +188,8 @@ def _settings(chosen: argparse.Namespace) -> ExciteSettings:
         gravity=tuple(chosen.gravity),
         limits=load_mapping(Path(chosen.limits)) if chosen.limits else {},
         acceleration=chosen.acceleration,
+        ft_sensors=_chosen('--ft', chosen.ft),
+        efforts=_chosen('--efforts', chosen.efforts),
         friction=tuple(map(Term, terms)),
         period=chosen.period,
         harmonics=chosen.harmonics,
@@ -189,3 +200,12 @@ def _settings(chosen: argparse.Namespace) -> ExciteSettings:
         ignored=tuple(map(tuple, chosen.ignore)),
         mesh_folders=(*chosen.meshes, Path(chosen.robot).parent),
     )
+
+
+def _chosen(option: str, names: Sequence[str]) -> tuple[str, ...] | None:
+    """Return names; None: all."""
+    if list(names) in ([ALL], [NONE]):
+        return None if names[0] == ALL else ()
+    if ALL in names or NONE in names:
+        raise ConfigError(f"{option} is either '{ALL}', '{NONE}' or names")
+    return tuple(names)

@@ -1,13 +1,12 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-How well the efforts of a motion tell what a robot weighs, and what would make it better.
+How well efforts and wrenches of a motion tell what a robot weighs, and what would make it better.
 
 The condition number is that of the stacked rows over the base parameters, in SI units and without
-scaling of rows or columns, as S states it: the largest singular value of W over the least. Where
-singular values meet it has a kink, so what is minimised is, with P growing,
-
-    log ||W||_P + log ||W^+||_P      P-norms of singular values; from above to log of the condition
+scaling of rows or columns, as S states it: the largest singular value of W over the least. FT
+sensors cut a robot into submodels, each a problem of its own: what counts is the worst of their
+condition numbers. What is minimised is a smooth bound of it, see `condition`.
 
 Rows over friction and drive inertia follow S 27. The sign of a velocity has no slope: while a
 motion is being made better it is a tanh.
@@ -15,17 +14,25 @@ motion is being made better it is a tanh.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ModelError
+from inertial_estimation.errors import ModelError, NameNotFound
+from inertial_estimation.identification.excitation.condition import (
+    condition_bound,
+    condition_number,
+    worst_bound,
+)
 from inertial_estimation.identification.rows.friction import JointModel
 from inertial_estimation.identification.unknowns import Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
-from inertial_estimation.model.identifiable import STATES_PER_COLUMN, random_states
+from inertial_estimation.model.identifiable import STATES_PER_COLUMN, excitable, random_states
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.submodels import Submodel
 from inertial_estimation.model.torque_derivatives import TorqueRegressor
 
 Array = NDArray[np.float64]
@@ -42,42 +49,92 @@ class Judged(NamedTuple):
     """Gradient of `bound` over positions, velocities, accelerations, shape (3, n, n_joints)."""
 
 
-class EffortRegressor:
+@dataclass(frozen=True, eq=False)
+class SubmodelRows:
+    """The rows of one submodel that are used, and what they tell."""
+
+    name: str
+    rows: NDArray[np.intp]
+    """Among those of `TorqueRegressor`."""
+    columns: NDArray[np.intp]
+    """Of its unknowns among those of all."""
+    kinds: str
+    """The rows in words."""
+    base: BaseParameters
+    """Of these columns."""
+
+    @property
+    def kept(self) -> NDArray[np.intp]:
+        """Columns of the base parameters among all unknowns."""
+        return self.columns[self.base.independent]
+
+
+class ExcitationRegressor:
     """
-    Rows of the efforts of all joints over the base parameters.
+    Rows of joint efforts and of FT sensors over the base parameters of each submodel.
 
     Parameters
     ----------
     robot : Robot
-        On a fixed base, as for `TorqueRegressor`; its inertial parameters are not used.
+        On a fixed base, as for `TorqueRegressor`; its inertial parameters are not used. The
+        wrench on each submodel beyond an FT sensor gives six rows.
     joint : JointModel
         Friction and drive inertia that are unknown too. Its ``sign_width`` is used by `condition`
         only, its ``dead_zone`` not at all: it tells which rows of a log to leave out.
+    efforts : sequence of str, optional
+        Joints whose efforts give rows. Default: all.
+    joint_names : sequence of str, optional
+        Order of the joints in motions. Default: that of the robot.
 
     Raises
     ------
     ModelError
-        If the robot has no joint, or as `TorqueRegressor`.
+        If the robot has no joint, there is no row, or as `TorqueRegressor`.
+    NameNotFound
+        If there is no such joint.
 
     """
 
-    def __init__(self, robot: Robot, joint: JointModel) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        joint: JointModel,
+        efforts: Sequence[str] | None = None,
+        joint_names: Sequence[str] | None = None,
+    ) -> None:
         if not robot.joint_names:
             raise ModelError(f"robot '{robot.name}' has no joint that moves")
         self.robot = robot
         self.joint = joint
-        extras = [extra for name in robot.joint_names for extra in joint.extras(name)]
+        names = list(robot.joint_names)
+        for name in efforts or ():
+            if name not in names:
+                raise NameNotFound('joint', name, names)
+        used = names if efforts is None else [name for name in names if name in efforts]
+        self._efforts = [names.index(name) for name in used]
+        self._order = [list(joint_names or names).index(name) for name in names]
+        extras = [extra for name in used for extra in joint.extras(name)]
         self.unknowns = Unknowns(robot.link_names, tuple(extras))
-        self._torques = TorqueRegressor(robot)
+        self._regressor = TorqueRegressor(robot)
         n = int(np.ceil(STATES_PER_COLUMN * len(self.unknowns))) + 8
-        states = random_states(robot, n)
-        Y = self._stacked(states.positions, states.velocities, states.accelerations)
-        order = conditioning_order(len(robot.links), len(extras))
-        self.base = BaseParameters.of_regressor(Y.reshape(-1, Y.shape[-1]), order)
+        states = random_states(excitable(robot), n)
+        Y = self._stacked(np.array([states.positions, states.velocities, states.accelerations]))
+        found = (self._submodel(submodel, Y) for submodel in robot.submodels)
+        self.submodels = tuple(one for one in found if one.base.rank)
+        """Those that rows tell something of."""
+        if not self.submodels:
+            raise ModelError(
+                'there is no row: name joints that report efforts, or FT sensors beyond a joint'
+            )
 
-    def rows(self, motion: Array) -> Array:
+    @property
+    def rank(self) -> int:
+        """Base parameters of all submodels."""
+        return sum(one.base.rank for one in self.submodels)
+
+    def rows(self, motion: Array) -> list[Array]:
         """
-        Return the rows of a motion over the base parameters.
+        Return the rows of a motion over the base parameters of each submodel.
 
         Parameters
         ----------
@@ -86,15 +143,17 @@ class EffortRegressor:
 
         Returns
         -------
-        ndarray, shape (n n_joints, n_base)
+        list of ndarray, shape (n n_rows, n_base)
 
         """
-        Y = self._stacked(*motion)
-        return np.asarray(Y.reshape(-1, Y.shape[-1])[:, self.base.independent])
+        Y = self._stacked(motion[..., self._order])
+        return [
+            Y[:, one.rows][:, :, one.kept].reshape(-1, one.base.rank) for one in self.submodels
+        ]
 
-    def torques(self, motion: Array) -> Array:
+    def conditions(self, motion: Array) -> list[float]:
         """
-        Return the rows of the joint torques over the links' parameters alone.
+        Return the condition number of each submodel's rows.
 
         Parameters
         ----------
@@ -103,14 +162,14 @@ class EffortRegressor:
 
         Returns
         -------
-        ndarray, shape (n, n_joints, 10 n_links)
+        list of float
 
         """
-        return self._torques.rows(*motion).Y
+        return [condition_number(W) for W in self.rows(motion)]
 
     def condition(self, motion: Array) -> float:
         """
-        Return the condition number of a motion.
+        Return the condition number of a motion: the worst of its submodels.
 
         Parameters
         ----------
@@ -122,8 +181,7 @@ class EffortRegressor:
         float
 
         """
-        values = np.linalg.svd(np.linalg.qr(self.rows(motion), mode='r'), compute_uv=False)
-        return float(values[0] / values[-1]) if values[-1] > 0.0 else float('inf')
+        return max(self.conditions(motion))
 
     def judge(self, motion: Array, sharpness: float, sign_widths: Array) -> Judged:
         """
@@ -134,7 +192,8 @@ class EffortRegressor:
         motion : ndarray, shape (3, n, n_joints)
             As for `rows`.
         sharpness : float
-            P; the bound is above the condition number by a factor of n_base^(2 / P) at most.
+            P; the bound is above the condition number by a factor of n_base^(2 / P) at most, times
+            n_submodels^(1 / P).
         sign_widths : ndarray, shape (n_joints,)
             Velocity at which tanh stands for the sign [rad/s or m/s].
 
@@ -143,50 +202,72 @@ class EffortRegressor:
         Judged
 
         """
-        rows = self._torques.rows(*motion)
-        columns, rates = _smooth_columns(self.joint, motion, sign_widths)
+        ordered = motion[..., self._order]
+        rows = self._regressor.rows(*ordered)
+        columns, rates = _smooth_columns(self.joint, ordered, sign_widths[self._order])
         Y = self._join(rows.Y, columns)
-        kept = self.base.independent
-        n, joints, unknowns = Y.shape
-        W = Y.reshape(-1, unknowns)[:, kept] / np.sqrt(n)
-        _, values, right = np.linalg.svd(np.linalg.qr(W, mode='r'))
-        values = np.maximum(values, np.finfo(float).tiny)
-        bound, of_values = _smooth_condition(values, sharpness)
+        bounds = [
+            condition_bound(Y[:, one.rows][:, :, one.kept], sharpness) for one in self.submodels
+        ]
+        bound, shares = worst_bound([one.bound for one in bounds], sharpness)
         slopes = np.zeros_like(Y)
-        # Of W = U S V' the slopes are U diag(..) V', and U = W V / S.
-        of_W = W @ ((right.T * (of_values / values)) @ right)
-        slopes[:, :, kept] = of_W.reshape(n, joints, -1) / np.sqrt(n)
-        found = np.array(self._torques.gradient(rows, slopes[:, :, : self.unknowns.n_inertial]))
+        for one, of_one, share in zip(self.submodels, bounds, shares, strict=True):
+            slopes[:, one.rows[:, None], one.kept] = share * of_one.slopes
+        found = np.array(self._regressor.gradient(rows, slopes[:, :, : self.unknowns.n_inertial]))
         own = self._own(slopes)
         found[1] += np.einsum('njt,njt->nj', own, rates[0])
         found[2] += np.einsum('njt,njt->nj', own, rates[1])
-        return Judged(bound, float(values[0] / values[-1]), found)
+        back = np.empty_like(found)
+        back[..., self._order] = found
+        return Judged(bound, max(one.condition for one in bounds), back)
 
-    def _stacked(self, positions: Array, velocities: Array, accelerations: Array) -> Array:
-        """Return the rows over all unknowns, shape (n, n_joints, n_unknowns)."""
+    def _submodel(self, submodel: Submodel, Y: Array) -> SubmodelRows:
+        """Return which rows are of a submodel, and what they tell at random states."""
+        links = [k for k in submodel.links if self.robot.links[k].joint in self._efforts]
+        joints = [self.robot.links[k].joint for k in links]
+        wrench = self._regressor.wrench_rows.get(submodel.root, ())
+        rows = np.array([*joints, *wrench], dtype=np.intp)
+        names = [self.robot.joint_names[j] for j in joints]
+        extras = [
+            self.unknowns.n_inertial + k
+            for k, extra in enumerate(self.unknowns.extras)
+            if extra.of in names
+        ]
+        inner = (10 * np.array(submodel.links)[:, None] + np.arange(10)).reshape(-1)
+        columns = np.array([*inner, *extras], dtype=np.intp)
+        order = conditioning_order(len(submodel.links), len(extras))
+        stacked = Y[:, rows][:, :, columns].reshape(-1, len(columns))
+        base = BaseParameters.of_regressor(stacked, order)
+        said = ['wrench'] if wrench else []
+        said += [f'{len(joints)} effort{"s" if len(joints) > 1 else ""}'] if joints else []
+        return SubmodelRows(submodel.name, rows, columns, ', '.join(said), base)
+
+    def _stacked(self, motion: Array) -> Array:
+        """Return all rows over all unknowns, joints in the robot's order."""
+        _, velocities, accelerations = motion
         columns = [
             self.joint.columns(velocities[:, j], accelerations[:, j])
             for j in range(velocities.shape[1])
         ]
-        Y = self._torques.rows(positions, velocities, accelerations).Y
-        return self._join(Y, np.stack(columns, axis=1))
+        return self._join(self._regressor.rows(*motion).Y, np.stack(columns, axis=1))
 
     def _join(self, Y: Array, columns: Array) -> Array:
         """Return rows with what each joint has of its own, columns of shape (n, n_joints, k)."""
-        n, joints, terms = columns.shape
-        joined = np.zeros((n, joints, len(self.unknowns)))
-        joined[:, :, : Y.shape[-1]] = Y
-        for j in range(joints):
-            joined[:, j, Y.shape[-1] + terms * j :][:, :terms] = columns[:, j]
+        n, rows, inertial = Y.shape
+        terms = columns.shape[-1]
+        joined = np.zeros((n, rows, len(self.unknowns)))
+        joined[:, :, :inertial] = Y
+        for k, j in enumerate(self._efforts):
+            joined[:, j, inertial + terms * k :][:, :terms] = columns[:, j]
         return joined
 
     def _own(self, slopes: Array) -> Array:
         """Return what `_join` put in of each joint, shape (n, n_joints, k)."""
-        n, joints, _ = slopes.shape
-        own = slopes[:, :, self.unknowns.n_inertial :].reshape(
-            n, joints, joints, len(self.joint.terms)
-        )
-        return np.asarray(np.einsum('njjt->njt', own))
+        terms = len(self.joint.terms)
+        own = np.zeros((len(slopes), len(self.robot.joint_names), terms))
+        for k, j in enumerate(self._efforts):
+            own[:, j] = slopes[:, j, self.unknowns.n_inertial + terms * k :][:, :terms]
+        return own
 
 
 def _smooth_columns(joint: JointModel, motion: Array, widths: Array) -> tuple[Array, Array]:
@@ -204,10 +285,3 @@ def _smooth_columns(joint: JointModel, motion: Array, widths: Array) -> tuple[Ar
     for k, term in enumerate(joint.terms):
         found[..., k] = each[term]
     return found[0], found[1:]
-
-
-def _smooth_condition(values: Array, P: float) -> tuple[float, Array]:
-    """Return the logarithm of the bound from singular values, largest first, and slopes."""
-    up, down = (values / values[0]) ** P, (values[-1] / values) ** P
-    bound = np.log(values[0] / values[-1]) + np.log(up.sum() * down.sum()) / P
-    return float(bound), (up / up.sum() - down / down.sum()) / values

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Search for motions within limits whose efforts tell most of what a robot weighs [S 5.2.2].
+Search for motions within limits whose rows tell most of what a robot weighs [S 5.2.2].
 
 A finite Fourier series that starts and ends at rest is drawn at random, kept within its limits by
 a barrier, and made better by the gradient of the condition number; again from other starts, as
@@ -26,7 +26,7 @@ from inertial_estimation.identification.excitation.barrier_descent import (
     Value,
     minimise_inside,
 )
-from inertial_estimation.identification.excitation.excitation import EffortRegressor
+from inertial_estimation.identification.excitation.excitation import ExcitationRegressor
 from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
 from inertial_estimation.model.joint_limits import JointLimits
 
@@ -101,7 +101,7 @@ class ExcitationSearch:
 
     """
 
-    regressor: EffortRegressor
+    regressor: ExcitationRegressor
     limits: JointLimits
     basis: FourierBasis
     clearance: Clearance | None = None
