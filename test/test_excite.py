@@ -82,6 +82,35 @@ def test_what_is_designed_is_what_is_written(urdf, tmp_path, capsys):
     check_limits(found, motion)
 
 
+def test_ft_sensors_count_as_a_submodel_of_their_own(tmp_path, capsys):
+    urdf, limits, out = (tmp_path / name for name in ('arm.urdf', 'limits.yaml', 'out.json'))
+    urdf.write_text(arm_with_wrist_sensor_urdf())
+    limits.write_text('shoulder: {lower: -1.0, upper: 2.0, velocity: 2.0}')
+    more = (*FAST, '--limits', limits, '--acceleration', 4, '--time', 5, '--json', out)
+    assert run(urdf, *more, '--ft', 'wrist_sensor') == 0
+    assert 'Submodels' in capsys.readouterr().out
+    found = json.loads(out.read_text())
+    base, tool = found['submodels']
+    assert (base['name'], base['rows']) == ('base', '3 efforts')
+    assert (tool['name'], tool['rows'], tool['base_parameters']) == ('tool', 'wrench', 10)
+    assert found['condition'] == max(base['condition'], tool['condition'])
+    assert found['base_parameters'] == base['base_parameters'] + 10
+    assert run(urdf, *more, '--ft', 'all', '--efforts', 'none') == 0
+    (alone,) = json.loads(out.read_text())['submodels']
+    assert alone['name'] == 'tool'
+    assert json.loads(out.read_text())['unknowns'] == 10
+    assert alone['condition'] < alone['condition_at_start']
+    # The effort that the description wants is that of the whole arm, whatever is measured.
+    efforts = [json.loads(out.read_text())['joints'][name]['reached']['effort']
+               for name in ('elbow', 'lift')]  # fmt: skip
+    assert min(efforts) > 1.0
+    capsys.readouterr()
+    assert 'wrist_sensor' in refusal(capsys, urdf, *more, '--ft', 'wrist')
+    assert 'elbow' in refusal(capsys, urdf, *more, '--efforts', 'elbo')
+    assert 'no row' in refusal(capsys, urdf, *more, '--efforts', 'none')
+    assert '--ft is either' in refusal(capsys, urdf, *more, '--ft', 'all', 'wrist_sensor')
+
+
 def motion_of(found):
     """Return the motion that the file for machines tells of."""
     said = found['motion']

@@ -207,6 +207,8 @@ def design(
         seed=settings.seed,
         progress=progress,
     ).run()
+    # The search looks at few instants and at smooth signs.
+    attempts.sort(key=lambda attempt: regressor.condition(_states(attempt.motion)))
     free, nearest = _first_free(attempts, keep_away)
     played, not_played = _play(robot, free[0].motion, keep_away, progress)
     return Design(

@@ -57,7 +57,7 @@ def design_dict(design: Design) -> dict[str, Any]:
         'condition_at_start': _or_none(start),
         'condition': _or_none(end),
         'base_parameters': design.regressor.rank,
-        'unknowns': len(design.regressor.unknowns),
+        'unknowns': design.regressor.n_unknowns,
         'submodels': [
             {
                 'name': one.name,
@@ -160,10 +160,9 @@ def _attempts(design: Design) -> Table:
             zip(design.attempts, design.conditions, strict=True)
         )
     )
-    base, unknowns = design.regressor.rank, len(design.regressor.unknowns)
-    title = f'Condition number of the rows over {base} base parameters ({unknowns} unknowns)'
-    if len(design.regressor.submodels) > 1:
-        title += ', the worst of the submodels'
+    base, unknowns = design.regressor.rank, design.regressor.n_unknowns
+    of = 'of the worst submodel; ' if len(design.regressor.submodels) > 1 else ''
+    title = f'Condition number of the rows, {of}{base} base parameters ({unknowns} unknowns)'
     return Table(title, ('attempt', 'at start', 'at end', 'search'), rows)
 
 

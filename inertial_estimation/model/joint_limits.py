@@ -130,8 +130,9 @@ def _check(name: str, limits: Mapping[str, float]) -> None:
     for key in KEYS:
         if key not in limits:
             raise ConfigError(
-                f"joint '{name}' has no limit '{key}': the description says none, give one for "
-                'the joint'
+                f"joint '{name}' has no limit '{key}': the description says none, give one "
+                'among the limits'
+                + (', or one acceleration for all joints' if key == 'acceleration' else '')
             )
         if not np.isfinite(limits[key]):
             raise ConfigError(f"limit '{key}' of joint '{name}' is {limits[key]}, not finite")

@@ -132,6 +132,11 @@ class ExcitationRegressor:
         """Base parameters of all submodels."""
         return sum(one.base.rank for one in self.submodels)
 
+    @property
+    def n_unknowns(self) -> int:
+        """Unknowns of all submodels."""
+        return sum(len(one.columns) for one in self.submodels)
+
     def rows(self, motion: Array) -> list[Array]:
         """
         Return the rows of a motion over the base parameters of each submodel.

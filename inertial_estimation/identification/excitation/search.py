@@ -208,7 +208,7 @@ class ExcitationSearch:
         raise ConfigError(
             f'of {POSTURES} random postures within the limits none leaves room: in the best one '
             f'{most.links} are {most.distance:.4f} m apart; ask for less clearance, for other '
-            'limits, or not to look at these links'
+            'limits, or ignore this pair'
         )
 
     def _function(
