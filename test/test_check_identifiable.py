@@ -48,7 +48,8 @@ def urdf(tmp_path):
 def test_a_floating_robot_has_ten_and_seven(urdf, tmp_path, capsys):
     assert run(urdf, '--json', tmp_path / 'out.json') == 0
     shown = capsys.readouterr().out
-    assert 'taken to float' in shown
+    assert 'with --fixed-link' in ' '.join(shown.split())
+    assert 'one common factor' in shown
     assert 'body.m + arm.m' in shown
     found = json.loads((tmp_path / 'out.json').read_text())
     (submodel,) = found['submodels']

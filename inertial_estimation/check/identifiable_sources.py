@@ -21,6 +21,7 @@ from inertial_estimation.model.robot import Robot
 ALL, NONE = 'all', 'none'
 OF_IDENTIFY = ('log', 'parameters')
 """One of these is in every file of ``identify``, and in none of the node."""
+WITH_OPTION, IN_FILE = 'with --fixed-link', "as 'fixed_link' in the file"
 OTHERS_KNOWN = 'predictions take friction, drives and offsets of sensors for known'
 
 
@@ -77,7 +78,7 @@ def source_of_urdf(
     used = _chosen('FT sensor', ft_sensors, list(urdf_text.ft_specs(root)))
     robot = Robot.from_urdf(urdf, joints=joints, ft_sensors=used, imus=(), fixed_link=fixed_link)
     choice = RowChoice(efforts=_chosen('joint', efforts, robot.joint_names))
-    return RowSource(robot, choice, notes=(*locked, *_floating(robot)))
+    return RowSource(robot, choice, notes=(*locked, *_presumed(robot, choice, WITH_OPTION)))
 
 
 def source_of_file(path: str | Path, urdf: str, efforts: Sequence[str] = ()) -> RowSource:
@@ -106,7 +107,7 @@ def source_of_file(path: str | Path, urdf: str, efforts: Sequence[str] = ()) -> 
     if not set(OF_IDENTIFY).intersection(load_mapping(Path(path))):
         robot = build_robot(EstimatorSettings.from_yaml(path), urdf)
         choice = RowChoice(efforts=_chosen('joint', efforts, robot.joint_names))
-        return RowSource(robot, choice, notes=_floating(robot))
+        return RowSource(robot, choice, notes=_presumed(robot, choice, IN_FILE))
     if efforts:
         raise ConfigError(
             f"'{path}' says under 'rows' which efforts are used: leave --efforts out"
@@ -118,7 +119,7 @@ def source_of_file(path: str | Path, urdf: str, efforts: Sequence[str] = ()) -> 
         robot = Robot.from_urdf(urdf, **settings.robot)
     choice = settings.choice(robot)
     others = (choice.efforts and choice.joint.terms) or choice.gains or choice.offsets
-    notes = (*_floating(robot), *((OTHERS_KNOWN,) if others else ()))
+    notes = (*_presumed(robot, choice, IN_FILE), *((OTHERS_KNOWN,) if others else ()))
     return RowSource(robot, choice, settings.contacts, notes)
 
 
@@ -134,11 +135,18 @@ def _chosen(kind: str, names: Sequence[str], known: Sequence[str]) -> tuple[str,
     return tuple(name for name in known if name in names)
 
 
-def _floating(robot: Robot) -> tuple[str, ...]:
+def _presumed(robot: Robot, choice: RowChoice, remedy: str) -> tuple[str, ...]:
     """Return what is taken for granted of a robot without a fixed link."""
     if robot.fixed_frame:
         return ()
-    return (
+    said = (
         'the robot is taken to float, each part of it untouched at times: name the link that is '
-        'bolted down with --fixed-link if there is one',
+        f'bolted down, if there is one, {remedy}',
+    )
+    if robot.ft_sensors or choice.efforts:
+        return said
+    return (
+        *said,
+        'no sensor measures a force: all is told up to one common factor only, unless external '
+        'wrenches are known',
     )

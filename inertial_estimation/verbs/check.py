@@ -77,7 +77,8 @@ def _add_identifiable(verb: argparse.ArgumentParser) -> None:
         '--identifiable', action='store_true',
         help='instead of all that: which combinations of inertial parameters logs could tell, '
         'however the robot moves, and which torques and wrenches these predict; the file may be '
-        'one of identify too, for its rows (default: not asked)',
+        'one of identify too, for its rows. Exit code: 0 they are told, 1 nothing tells any, or '
+        'the call names what does not exist (default: not asked)',
     )  # fmt: skip
     verb.add_argument(
         '--ft', nargs='+', metavar='SENSOR',
