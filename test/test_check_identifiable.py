@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from robots import two_link_urdf
+from robots import arm_with_wrist_sensor_urdf, two_link_urdf
 
 from inertial_estimation.check.identifiable import MOST, check_identifiable
 from inertial_estimation.check.identifiable_sources import source_of_urdf
@@ -22,6 +22,7 @@ from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.combinations import parse_combination, readable_combination
 from inertial_estimation.model.identifiable import structural_null_space
+from inertial_estimation.model.robot import Robot
 
 MODELS = Path(__file__).resolve().parents[2] / 'shared' / 'data' / 'models'
 SAME = 1e-9
@@ -30,6 +31,11 @@ IDENTIFY = """
 robot: {fixed_link: body}
 log: {time: t, joints: [joint], positions: {columns: q, unit: rad}}
 rows: {efforts: all, friction: [viscous]}
+"""
+
+ARM = """
+robot: {fixed_link: base}
+log: {time: t, joints: [shoulder, elbow, lift], positions: {columns: [a, b, c], unit: rad}}
 """
 
 
@@ -94,6 +100,27 @@ def test_rows_of_a_file_of_identify_come_with_its_friction(urdf, tmp_path, capsy
     assert f'{joint}.viscous' in found['submodels'][0]['alone']
     assert run(urdf, *more, '--efforts', 'all') == 1
     assert 'leave --efforts out' in capsys.readouterr().err
+
+
+def test_a_known_ground_and_base_link_rows_are_those_of_identify(tmp_path, capsys):
+    path, out = tmp_path / 'arm.urdf', tmp_path / 'out.json'
+    path.write_text(arm_with_wrist_sensor_urdf())
+    more = ('--config', tmp_path / 'rows.yaml', '--json', out)
+    plate = 'external: {base: [0, 0, 0, 0, 0, 0]}'
+    robot = Robot.from_urdf(path, fixed_link='base')
+    base = 10 * 4 - structural_null_space(robot, robot.submodels[0]).shape[1]
+    for rows, submodels, lacking in (
+        ('{wrenches: true}', {'base': 0, 'tool': 10}, True),
+        (f'{{{plate}}}', {'base': base, 'tool': 10}, False),
+        # The tool is a part of the slider then.
+        (f'{{{plate}, base_link: true}}', {'base': base}, False),
+    ):
+        (tmp_path / 'rows.yaml').write_text(ARM + f'rows: {rows}')
+        assert run(path, *more) == 0
+        found = json.loads(out.read_text())
+        assert {one['name']: one['rank'] for one in found['submodels']} == submodels
+        assert (found['predictions']['wrenches_lacking']['base'] > 0) == lacking
+    capsys.readouterr()
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_what_is_touched_all_the_time_tells_nothing(nested_humanoid):
 def test_without_wrenches_only_efforts_tell(arm_with_wrist_sensor):
     joints = arm_with_wrist_sensor.joint_names
     both = predictability(arm_with_wrist_sensor, efforts=joints)
-    efforts = predictability(arm_with_wrist_sensor, efforts=joints, wrenches=False)
+    efforts = predictability(arm_with_wrist_sensor, efforts=joints, wrenches=())
     assert efforts.rank < both.rank
     assert efforts.wrenches['tool'] > 0 == both.wrenches['tool']
 

@@ -215,7 +215,10 @@ def check_identifiable(source: RowSource) -> IdentifiableReport:
         nothing = BaseParameters.of_null_space(np.eye(len(block.unknowns)))
         told.append(Told(block, *((nothing, ()) if k in silent else (base, block.kinds))))
     predictions = predictability(
-        robot, efforts=choice.efforts, wrenches=choice.wrenches, contacts=source.contacts
+        robot,
+        efforts=choice.efforts,
+        wrenches=[one.block.submodel.name for one in told if COMPONENTS[0] in one.kinds],
+        contacts=source.contacts,
     )
     return IdentifiableReport(source, tuple(told), predictions)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from inertial_estimation.building import build_robot
 from inertial_estimation.check.descriptions import usable_joints
@@ -78,7 +79,11 @@ def source_of_urdf(
     used = _chosen('FT sensor', ft_sensors, list(urdf_text.ft_specs(root)))
     robot = Robot.from_urdf(urdf, joints=joints, ft_sensors=used, imus=(), fixed_link=fixed_link)
     choice = RowChoice(efforts=_chosen('joint', efforts, robot.joint_names))
-    return RowSource(robot, choice, notes=(*locked, *_presumed(robot, choice, WITH_OPTION)))
+    return RowSource(
+        robot,
+        choice,
+        notes=(*locked, *_presumed(robot, bool(used or choice.efforts), WITH_OPTION)),
+    )
 
 
 def source_of_file(path: str | Path, urdf: str, efforts: Sequence[str] = ()) -> RowSource:
@@ -107,19 +112,24 @@ def source_of_file(path: str | Path, urdf: str, efforts: Sequence[str] = ()) -> 
     if not set(OF_IDENTIFY).intersection(load_mapping(Path(path))):
         robot = build_robot(EstimatorSettings.from_yaml(path), urdf)
         choice = RowChoice(efforts=_chosen('joint', efforts, robot.joint_names))
-        return RowSource(robot, choice, notes=_presumed(robot, choice, IN_FILE))
+        forces = bool(robot.ft_sensors or choice.efforts)
+        return RowSource(robot, choice, notes=_presumed(robot, forces, IN_FILE))
     if efforts:
         raise ConfigError(
             f"'{path}' says under 'rows' which efforts are used: leave --efforts out"
         )
     settings = IdentifySettings.from_yaml(path)
     if settings.parameters is not None:
-        robot = build_robot(EstimatorSettings.from_yaml(settings.parameters), urdf)
+        node = EstimatorSettings.from_yaml(settings.parameters)
+        robot = build_robot(node, urdf, cut=not settings.base_link)
     else:
-        robot = Robot.from_urdf(urdf, **settings.robot)
+        cuts: dict[str, Any] = {'ft_sensors': []} if settings.base_link else {}
+        robot = Robot.from_urdf(urdf, **dict(settings.robot) | cuts)
     choice = settings.choice(robot)
     others = (choice.efforts and choice.joint.terms) or choice.gains or choice.offsets
-    notes = (*_presumed(robot, choice, IN_FILE), *((OTHERS_KNOWN,) if others else ()))
+    known = settings.external or (settings.layout is not None and settings.layout.external)
+    forces = bool(known or robot.ft_sensors or choice.efforts)
+    notes = (*_presumed(robot, forces, IN_FILE), *((OTHERS_KNOWN,) if others else ()))
     return RowSource(robot, choice, settings.contacts, notes)
 
 
@@ -135,7 +145,7 @@ def _chosen(kind: str, names: Sequence[str], known: Sequence[str]) -> tuple[str,
     return tuple(name for name in known if name in names)
 
 
-def _presumed(robot: Robot, choice: RowChoice, remedy: str) -> tuple[str, ...]:
+def _presumed(robot: Robot, forces: bool, remedy: str) -> tuple[str, ...]:
     """Return what is taken for granted of a robot without a fixed link."""
     if robot.fixed_frame:
         return ()
@@ -143,7 +153,7 @@ def _presumed(robot: Robot, choice: RowChoice, remedy: str) -> tuple[str, ...]:
         'the robot is taken to float, each part of it untouched at times: name the link that is '
         f'bolted down, if there is one, {remedy}',
     )
-    if robot.ft_sensors or choice.efforts:
+    if forces:
         return said
     return (
         *said,

@@ -11,7 +11,7 @@ unless it stands on a force plate: there only joints that report their effort he
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,7 +73,7 @@ def predictability(
     ft_sensors: Iterable[str] | None = None,
     efforts: Iterable[str] = (),
     base_wrench: bool = False,
-    wrenches: bool = True,
+    wrenches: Collection[str] | None = None,
     contacts: Iterable[str] = (),
     seed: int = 0,
 ) -> Predictability:
@@ -91,8 +91,9 @@ def predictability(
         Joints that report their torque.
     base_wrench : bool
         Whether the wrench on a fixed link is measured, say by a force plate.
-    wrenches : bool
-        Whether sums of wrenches are used at all; if not, only efforts tell.
+    wrenches : collection of str, optional
+        Submodels the sum of whose wrenches is known at times. Default: all, but for one that
+        holds a fixed link whose wrench is not measured.
     contacts : iterable of str
         Frames where something unknown acts all the time: their submodels tell nothing.
     seed : int
@@ -123,11 +124,13 @@ def predictability(
     *parts, undivided = submodel_regressors(
         excitable(robot), samples, [*submodels, *whole], ground
     )
+    free = [submodel.name for submodel in submodels if bolted not in submodel.links]
+    summed = free if wrenches is None else wrenches
     invisible = []
     for submodel, rows in zip(submodels, parts, strict=True):
         if touched.intersection(submodel.links):
             null = np.eye(10 * len(submodel.links))
-        elif wrenches and bolted not in submodel.links:
+        elif submodel.name in summed:
             null = structural_null_space(robot, submodel)
         else:
             null = _untold(rows, measured)
