@@ -211,7 +211,11 @@ class _Back:
 
 
 def _through(S: Array, rate: Array, at: _AtLink, mine: _Back) -> tuple[Array, Array, Array]:
-    """Return the gradient over a joint's position, velocity and acceleration; (n,) each."""
+    """
+    Return the gradient over a joint's position, velocity and acceleration, (n,) each.
+
+    Afterwards the velocity's part holds what is handed on to the parent.
+    """
     S_cross = motion_cross(S)
     # Through V_k x S q' = -q' (S x) V_k, a part of A_k.
     mine.velocity -= rate * (mine.acceleration @ S_cross)
