@@ -109,6 +109,8 @@ def test_ft_sensors_count_as_a_submodel_of_their_own(tmp_path, capsys):
     assert 'elbow' in refusal(capsys, urdf, *more, '--efforts', 'elbo')
     assert 'no row' in refusal(capsys, urdf, *more, '--efforts', 'none')
     assert '--ft is either' in refusal(capsys, urdf, *more, '--ft', 'all', 'wrist_sensor')
+    urdf.write_text(folding_urdf())
+    assert 'no tag' in refusal(capsys, urdf, *FAST, '--ft', 'all')
 
 
 def motion_of(found):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inertial_estimation.building import build_robot
-from inertial_estimation.check.descriptions import usable_joints
+from inertial_estimation.check.descriptions import hidden_sensors, usable_joints
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.files import load_mapping
 from inertial_estimation.errors import ConfigError, NameNotFound
@@ -79,11 +79,8 @@ def source_of_urdf(
     used = _chosen('FT sensor', ft_sensors, list(urdf_text.ft_specs(root)))
     robot = Robot.from_urdf(urdf, joints=joints, ft_sensors=used, imus=(), fixed_link=fixed_link)
     choice = RowChoice(efforts=_chosen('joint', efforts, robot.joint_names))
-    return RowSource(
-        robot,
-        choice,
-        notes=(*locked, *_presumed(robot, bool(used or choice.efforts), WITH_OPTION)),
-    )
+    presumed = _presumed(robot, bool(used or choice.efforts), WITH_OPTION)
+    return RowSource(robot, choice, notes=(*locked, *hidden_sensors(root), *presumed))
 
 
 def source_of_file(path: str | Path, urdf: str, efforts: Sequence[str] = ()) -> RowSource:

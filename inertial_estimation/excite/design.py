@@ -190,12 +190,7 @@ def design(
     """
     robot = read_robot(urdf, settings)
     limits = joint_limits(robot, settings.limits, settings.acceleration)
-    regressor = ExcitationRegressor(
-        read_robot(urdf, settings, settings.ft_sensors),
-        JointModel(terms=settings.friction),
-        settings.efforts,
-        robot.joint_names,
-    )
+    regressor = _regressor(urdf, settings, robot.joint_names)
     keep_away, notes = _keep_away(robot, limits, settings)
     attempts = ExcitationSearch(
         regressor,
@@ -261,6 +256,20 @@ def read_robot(
         gravity=settings.gravity,
     )
     return robot if settings.fixed_link else replace(robot, fixed_frame=robot.link_names[0])
+
+
+def _regressor(
+    urdf: str | Path, settings: ExciteSettings, joint_names: Sequence[str]
+) -> ExcitationRegressor:
+    """Return the rows that are asked about, of the robot as FT sensors cut it."""
+    cut = read_robot(urdf, settings, settings.ft_sensors)
+    if settings.ft_sensors is None and not cut.ft_sensors:
+        raise ConfigError(
+            'all FT sensors are to give rows, but the description has no tag of one: put '
+            '<sensor type="force_torque"> under <robot>, or ask for none'
+        )
+    joint = JointModel(terms=settings.friction)
+    return ExcitationRegressor(cut, joint, settings.efforts, joint_names)
 
 
 def _keep_away(
