@@ -203,6 +203,17 @@ def test_a_prior_keeps_short_logs_from_fitting_their_noise(rng):
     np.testing.assert_allclose(mean, [2.0, 0.5], rtol=0.12)
 
 
+def test_a_wrong_prior_does_not_pass_for_noise(rng):
+    # Seen from noise as large as the signal, the prior outweighs the rows, and they look like it.
+    prior = Information.of(15.0 * np.eye(10), np.zeros(10))
+    Y, x = rng.normal(size=(200, 10)), np.ones(10)
+    exact = noise_levels({'exact': Information.of(Y, Y @ x)}, prior=prior)
+    assert exact.deviations['exact'] <= 2.0 * EXACT * np.sqrt(10.0)
+    y = Y @ x + 0.1 * rng.normal(size=200)
+    noisy = noise_levels({'noisy': Information.of(Y, y)}, prior=prior)
+    assert noisy.deviations['noisy'] == pytest.approx(0.1, rel=FIVE_SIGMA / np.sqrt(2.0 * 190))
+
+
 def test_rows_of_a_prior_are_its_pullback_distance(rng):
     case = humanoid_case(rng)
     rows = prior_rows(case.unknowns, case.prior, 3.0)

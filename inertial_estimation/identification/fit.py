@@ -34,6 +34,11 @@ Array = NDArray[np.float64]
 NO_BOUNDS = Bounds()
 WEIGHT = 1e-2
 """Of the prior, where none is given, as in all solvers."""
+NOISE_PRIOR = 1.0
+"""
+Most that the prior weighs where the noise is told, times the rows: bodies are then of the size of
+the prior's. With all its weight a wrong prior would pass for noise of a long log.
+"""
 WORSE = 100.0
 """Mean square over that of the prior's bodies which no method can mean."""
 
@@ -142,7 +147,7 @@ def _fit_block(
         weight = options.get('weight', WEIGHT)
         require_weight(weight)
         count = sum(part.count for part in evidence.kinds.values())
-        rows = prior_rows(unknowns, prior, weight * count)
+        rows = prior_rows(unknowns, prior, min(weight * count, NOISE_PRIOR))
         scales = friction_scales(evidence)
     noise = noise_levels(evidence.kinds, prior=rows)
     problem = Problem.of(unknowns, noise.information, prior, bounds=bounds, extra_scales=scales)

@@ -64,6 +64,10 @@ def noise_levels(
     accounts for: the trace of its share of the projection on the fit. Without a prior, shares
     sum up to the rank.
 
+    With a prior there may be two answers: little noise, or so much that rows count for nothing
+    and the prior explains itself. The search begins at the noise that rows tell without it, as
+    far as they can.
+
     Parameters
     ----------
     kinds : mapping of str to Information
@@ -90,15 +94,42 @@ def noise_levels(
     parts = {name: part for name, part in kinds.items() if part.count > 0}
     if not parts:
         raise ModelError('there are no rows to fit: no sample was usable')
-    sizes = {name: _size(part) for name, part in parts.items()}
-    found, done, count = dict(sizes), False, 0
-    while count < max_iterations and not done:
-        merged = _merged(parts, found)
-        fitted = merged if prior is None else merged.merge(prior)
-        levels, freedom = _levels(parts, found, fitted, sizes)
-        done = all(abs(levels[name] - found[name]) <= settled * found[name] for name in parts)
-        found, count = levels, count + 1
-    return NoiseLevels(found, freedom, _merged(parts, found), count, done)
+    search = _Search(parts, {name: _size(part) for name, part in parts.items()})
+    if prior is None:
+        return search.run(search.sizes, None, max_iterations, settled)
+    try:
+        start = search.run(search.sizes, None, max_iterations, settled).deviations
+    except ModelError:
+        # Few rows are all used up where no prior holds the fit.
+        start = search.sizes
+    return search.run(start, prior, max_iterations, settled)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Least squares that are weighted anew."""
+
+    parts: Mapping[str, Information]
+    """Kinds that have rows."""
+    sizes: dict[str, float]
+    """Of their right-hand sides."""
+
+    def run(
+        self,
+        start: Mapping[str, float],
+        prior: Information | None,
+        max_iterations: int,
+        settled: float,
+    ) -> NoiseLevels:
+        """Return where noise levels lead to."""
+        found, done, count = dict(start), False, 0
+        while count < max_iterations and not done:
+            merged = _merged(self.parts, found)
+            fitted = merged if prior is None else merged.merge(prior)
+            levels, freedom = _levels(self.parts, found, fitted, self.sizes)
+            done = all(abs(levels[name] - found[name]) <= settled * found[name] for name in levels)
+            found, count = levels, count + 1
+        return NoiseLevels(found, freedom, _merged(self.parts, found), count, done)
 
 
 def _size(part: Information) -> float:
