@@ -4,7 +4,7 @@
 ``bench --published``: each experiment of the sources says what is expected, and that it holds.
 
 Not covered: the figures themselves, which `test_humanoid_identification`, `test_manifold`,
-`test_feasibility` and `test_wam7` look at.
+`test_feasibility`, `test_wam7` and `test_excite` look at.
 """
 
 import json
@@ -15,7 +15,14 @@ import numpy as np
 import pytest
 from shared_data import SHARED
 
-from inertial_estimation.benchmark.published import data_sets, humanoid, run, wam
+from inertial_estimation.benchmark.published import (
+    data_sets,
+    excitation,
+    humanoid,
+    run,
+    tools,
+    wam,
+)
 from inertial_estimation.benchmark.published.experiment import Expectation, Finding
 from inertial_estimation.benchmark.published.run import EXPERIMENTS, Experiment
 from inertial_estimation.cli import main
@@ -26,17 +33,21 @@ DATA = SHARED / 'data'
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason='needs ../shared/data')
 FEW_POSES = 100
 FAILS = 'DOES NOT HOLD'
+# Not all that is asked of the tools holds: see `test_published_tools`.
+HOLDING = [experiment for experiment in EXPERIMENTS if experiment.run is not tools.run]
 
 
 def thin(experiment):
     """Return the run of an experiment, thinner where that changes nothing else."""
     if experiment.run is wam.run:
         return lambda folder: wam.run(folder, FEW_POSES)
+    if experiment.run is excitation.run:
+        return lambda folder: excitation.run(folder, starts=1)
     return experiment.run
 
 
 @needs_data
-@pytest.mark.parametrize('experiment', EXPERIMENTS, ids=lambda one: one.run.__module__)
+@pytest.mark.parametrize('experiment', HOLDING, ids=lambda one: one.run.__module__)
 def test_all_that_is_expected_holds(experiment):
     pytest.importorskip('clarabel')
     if experiment.run is humanoid.run:

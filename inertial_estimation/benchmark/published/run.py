@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from inertial_estimation.benchmark.published import (
+    excitation,
     feasibility,
     humanoid,
     published_tables,
     shoulder,
+    tools,
+    tools_data,
     wam,
     wam_arm,
     wam_base,
@@ -37,6 +40,8 @@ EXPERIMENTS = (
     Experiment(feasibility.run, (published_tables.TABLE_1, *wam_arm.FILES)),
     Experiment(wam_base.run, wam_arm.FILES),
     Experiment(wam.run, wam_arm.FILES),
+    Experiment(excitation.run, wam_arm.FILES),
+    Experiment(tools.run, tools_data.FILES),
 )
 
 
