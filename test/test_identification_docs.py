@@ -17,6 +17,7 @@ from inertial_estimation.identification.rows.preparation import Preparation
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.logs.columns import Layout
 from inertial_estimation.logs.identify_settings import GROUPS, ROWS, IdentifySettings
+from inertial_estimation.logs.identify_shapes import SHAPES
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / 'docs' / 'identification.md').read_text(encoding='utf-8')
@@ -36,12 +37,15 @@ def test_settings_exist():
         'preparation': {field.name for field in fields(Preparation)},
         'rows': set(ROWS),
         'log': {field.name for field in fields(Layout)},
+        'shapes': set(SHAPES),
     }
     for name in names:
         group, _, setting = name.partition('.')
         assert group in {*GROUPS, 'log'}
         assert not setting or setting in known[group], name
-    assert {name[5:] for name in names if name.startswith('rows.')} == set(ROWS)
+    for group, settings in (('rows', ROWS), ('shapes', SHAPES)):
+        said = {name[len(group) + 1 :] for name in names if name.startswith(f'{group}.')}
+        assert said == set(settings)
 
 
 def test_methods_are_all_there_is():

@@ -142,7 +142,7 @@ def test_shape_goes_before_config_before_prior():
     shape = Shape(CORNERS, Box(np.eye(4), np.ones(3)), 'visual')
     configured = {name: Box(np.eye(4), np.full(3, 2.0)) for name in 'ab'}
     grids = link_grids(('a', 'b', 'c'), prior, {'a': shape}, configured=configured)
-    assert [grid.source for grid in grids] == ['visual', 'config', 'prior']
+    assert [grid.source for grid in grids] == ['visual', 'config', 'cuboid']
     # The cuboid with the prior's inertia is the one that it is made of [M 25].
     found = np.sort(np.abs(grids[2].points - turned_box().L_H_S[:3, 3]).max(axis=0))
     expected = np.sort(np.abs(turned_box().corners - turned_box().L_H_S[:3, 3]).max(axis=0))

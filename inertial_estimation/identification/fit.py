@@ -92,6 +92,7 @@ def fit(
     method: str = 'entropic',
     options: Mapping[str, Any] | None = None,
     bounds: Mapping[str, Bounds] | None = None,
+    own_options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> RobotFit:
     """
     Identify what the links of a robot weigh.
@@ -108,6 +109,8 @@ def fit(
         For the solver.
     bounds : mapping of str to Bounds, optional
         By the name of the submodel.
+    own_options : mapping of str to mapping, optional
+        For the solver beside `options`, by the name of the submodel.
 
     Returns
     -------
@@ -128,9 +131,11 @@ def fit(
         if not any(part.count for part in one.kinds.values()):
             continue
         links = list(one.block.submodel.links)
-        limits = (bounds or {}).get(one.block.submodel.name, NO_BOUNDS)
+        name = one.block.submodel.name
+        limits = (bounds or {}).get(name, NO_BOUNDS)
+        chosen = {**(options or {}), **(own_options or {}).get(name, {})}
         with one_thread():
-            blocks.append(_fit_block(one, prior[links], limits, solver, options or {}))
+            blocks.append(_fit_block(one, prior[links], limits, solver, chosen))
     if not blocks:
         raise LogError('the logs give no row: see what was left out, and why')
     return RobotFit(robot, prior, changed, tuple(blocks))
@@ -156,10 +161,9 @@ def _fit_block(
     except np.linalg.LinAlgError as error:
         raise _trouble(evidence, str(error)) from error
     before = fitted_extras(problem)
-    # Bounds may keep an answer away from a prior that fits better.
-    if bounds is NO_BOUNDS and not answer.mean_square < WORSE * max(
-        1.0, problem.mean_square(before)
-    ):
+    # Bounds and shapes may keep an answer away from a prior that fits better.
+    limited = bounds is not NO_BOUNDS or 'grids' in options
+    if not limited and not answer.mean_square < WORSE * max(1.0, problem.mean_square(before)):
         raise _trouble(evidence, 'the answer fits the rows much worse than the prior does')
     return BlockFit(evidence, noise, answer, before)
 

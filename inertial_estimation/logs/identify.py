@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,18 +22,28 @@ from inertial_estimation.identification.information.determined import (
 )
 from inertial_estimation.identification.information.evidence import Evidence, gather
 from inertial_estimation.identification.information.reweighting import spread
+from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.rows.builder import RowBuilder
 from inertial_estimation.identification.rows.preparation import Prepared, folded_back
 from inertial_estimation.identification.rows.suspects import Presumed, residuals_of, suspects
+from inertial_estimation.identification.solvers.mass_points import METHOD as MASS_POINTS
 from inertial_estimation.identification.solvers.methods import SOLVERS
+from inertial_estimation.identification.solvers.point_grids import PointGrid
 from inertial_estimation.logs.excitation_check import Reach, excitation_warnings, require_motion
 from inertial_estimation.logs.freedom import free_submodels
 from inertial_estimation.logs.identify_bounds import read_bounds
 from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.identify_shapes import (
+    LinkPoints,
+    ShapeSettings,
+    link_points,
+    solver_options,
+)
 from inertial_estimation.logs.known_wrenches import missing, prepare_with
 from inertial_estimation.logs.log_reader import LogReader, open_logs
 from inertial_estimation.logs.recording import Progress, no_progress
 from inertial_estimation.logs.stretch import Stretch
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -84,6 +94,8 @@ class IdentifyReport:
     """What the rows tell of each submodel that has some."""
     warnings: tuple[str, ...] = ()
     """What to know before the figures are believed."""
+    points: Mapping[str, PointGrid] = field(default_factory=dict)
+    """Where links may have their mass, by link; empty but for mass_points."""
 
 
 def identify(
@@ -95,6 +107,7 @@ def identify(
     options: Mapping[str, Any] | None = None,
     validate: Sequence[str | Path] = (),
     lock: Sequence[str] = (),
+    mesh_folders: Sequence[Path] = (),
     progress: Progress = no_progress,
 ) -> IdentifyReport:
     """
@@ -118,6 +131,8 @@ def identify(
     lock : sequence of str, optional
         Joints that the logs do not move: what they tie together is one body, whose ten
         parameters may all be identified beyond an FT sensor [M; T chapter 6].
+    mesh_folders : sequence of Path, optional
+        Where meshes of the URDF are searched after those of the settings.
     progress : callable, optional
         Called with what is being done and how much of it is done, from 0 to 1.
 
@@ -137,15 +152,17 @@ def identify(
     robot = reader.robot
     builder = RowBuilder(robot, settings.choice(robot))
     bounds = read_bounds(settings.bounds, builder.blocks)
+    points = _points(robot, method, settings, mesh_folders)
+    own = solver_options(points, builder.blocks)
     seen = reduce_logs(fitted, reader, builder, settings, progress)
     bases = tellable(builder)
     require_motion(robot, seen.reach, seen.evidence, bases)
-    found = fit(robot, seen.evidence, method, options, bounds)
+    found = fit(robot, seen.evidence, method, options, bounds, own)
     for _ in range(ROUNDS if settings.reject else 0):
         before = seen
         presumed = _presumed(found, fitted, reader, builder, settings)
         seen = reduce_logs(fitted, reader, builder, settings, progress, presumed)
-        found = fit(robot, seen.evidence, method, options, bounds)
+        found = fit(robot, seen.evidence, method, options, bounds, own)
         if [one.left_out for one in seen.evidence] == [one.left_out for one in before.evidence]:
             break
     by_name = dict(zip([block.submodel.name for block in builder.blocks], bases, strict=True))
@@ -153,7 +170,8 @@ def identify(
         block.name: determined(block.evidence.block, by_name[block.name], block.noise.information)
         for block in found.blocks
     }
-    warnings += seen.warnings + excitation_warnings(robot, seen.reach, told.items())
+    warnings += [*points.notes, *seen.warnings]
+    warnings += excitation_warnings(robot, seen.reach, told.items())
     if found.widened:
         warnings.append(
             f'links raised to the second moments of a small ball, for the prior to be a body: '
@@ -166,6 +184,8 @@ def identify(
             warnings.append(f'{block.name}: no body could be like {", ".join(bad)}')
     if bounds and not SOLVERS[method].bounded:
         warnings.append(f'{method} does not keep the bounds: choose entropic or semidefinite')
+    if settings.shapes and method != MASS_POINTS:
+        warnings.append(f"{method} does not use 'shapes': choose {MASS_POINTS}")
     predicted: tuple[LogPart, ...] = ()
     validation: tuple[Evidence, ...] = ()
     if tested:
@@ -178,8 +198,26 @@ def identify(
             if not any(part.count for part in one.kinds.values())
         ]
     return IdentifyReport(
-        method, seen.parts, predicted, found, validation, told, tuple(dict.fromkeys(warnings))
-    )
+        method, seen.parts, predicted, found, validation, told, tuple(dict.fromkeys(warnings)),
+        {link: grid for link, grid in points.by_link.items() if link in _fitted_links(found)},
+    )  # fmt: skip
+
+
+def _points(
+    robot: Robot, method: str, settings: IdentifySettings, mesh_folders: Sequence[Path]
+) -> LinkPoints:
+    """Return where links may have their mass; nothing where the method does not ask."""
+    if method != MASS_POINTS:
+        return LinkPoints({}, ())
+    said = settings.shapes or ShapeSettings()
+    said = replace(said, mesh_folders=(*said.mesh_folders, *mesh_folders))
+    prior, _ = widened(robot.link_names, robot.parameters)
+    return link_points(robot, prior, said)
+
+
+def _fitted_links(found: RobotFit) -> set[str]:
+    """Return the links that have rows."""
+    return {link for block in found.blocks for link in block.answer.unknowns.links}
 
 
 def _presumed(

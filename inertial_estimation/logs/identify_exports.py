@@ -48,6 +48,16 @@ def identify_dict(report: IdentifyReport) -> dict[str, Any]:
             for name, row in zip(report.fit.robot.link_names, report.fit.parameters, strict=True)
         },
     }
+    if report.points:
+        found['points'] = {
+            link: {
+                'source': grid.source,
+                'count': len(grid.points),
+                'center': grid.box.L_H_S[:3, 3].tolist(),
+                'half_lengths': grid.box.half_lengths.tolist(),
+            }
+            for link, grid in report.points.items()
+        }
     return dict(_plain(found))
 
 

@@ -9,6 +9,7 @@ The file that says how logs become rows.
     preparation: {cutoff: 10.0}          # see `Preparation`
     rows: {efforts: all, friction: [viscous, coulomb], external: {tip: [0, 0, 0, 0, 0, 0]}}
     bounds: {mass: {hand: [0.2, 0.5]}}   # see `identify_bounds`
+    shapes: {mesh_folders: [meshes]}     # of mass_points, see `identify_shapes`
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from inertial_estimation.identification.rows.preparation import Preparation
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.logs.columns import Layout
 from inertial_estimation.logs.identify_bounds import BOUNDS
+from inertial_estimation.logs.identify_shapes import SHAPES, ShapeSettings
 from inertial_estimation.logs.known_wrenches import (
     Known,
     TopicWrench,
@@ -48,6 +50,7 @@ GROUPS = {
     'preparation': tuple(f.name for f in fields(Preparation)),
     'rows': ROWS,
     'bounds': BOUNDS,
+    'shapes': SHAPES,
 }
 ALL = 'all'
 
@@ -67,6 +70,8 @@ class IdentifySettings:
     """What stands under ``rows``."""
     bounds: Mapping[str, Any] = field(default_factory=dict)
     """What stands under ``bounds``, as `identify_bounds.read_bounds` takes it."""
+    shapes: ShapeSettings | None = None
+    """What stands under ``shapes``; None: nothing does."""
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> IdentifySettings:
@@ -118,6 +123,7 @@ class IdentifySettings:
             preparation=_read(Preparation, groups['preparation'], 'preparation'),
             rows=groups['rows'],
             bounds=groups['bounds'],
+            shapes=ShapeSettings.read(groups['shapes'], folder) if said.get('shapes') else None,
         )
 
     @property

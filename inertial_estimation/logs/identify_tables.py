@@ -34,6 +34,8 @@ def identify_tables(report: IdentifyReport) -> Iterator[Table]:
     yield _submodels(report)
     yield _fit(report)
     yield _links(report)
+    if report.points:
+        yield _points(report)
     extras = _extras(report)
     if extras.rows:
         yield extras
@@ -116,6 +118,26 @@ def _links(report: IdentifyReport) -> Table:
     )
     columns = ('link', 'mass before', 'mass [kg]', 'centre before', 'centre of mass [m]')
     return Table('Links; only combinations of these are determined', columns, rows)
+
+
+def _points(report: IdentifyReport) -> Table:
+    """Return where links may have their mass, and who says so."""
+
+    def numbers(values: Array) -> str:
+        return ' '.join(f'{value:.3f}' for value in values)
+
+    rows = tuple(
+        (
+            link,
+            grid.source,
+            str(len(grid.points)),
+            numbers(grid.box.L_H_S[:3, 3]),
+            numbers(2 * grid.box.half_lengths),
+        )
+        for link, grid in report.points.items()
+    )
+    columns = ('link', 'from', 'points', 'centre of the box [m]', 'edges [m]')
+    return Table('Points that may carry mass', columns, rows)
 
 
 def _center(parameters: Array) -> str:

@@ -102,6 +102,7 @@ def _run(chosen: argparse.Namespace) -> int:
             options=options,
             validate=chosen.validate,
             lock=chosen.lock,
+            mesh_folders=(Path(chosen.robot).parent,),
             progress=progress,
         )
     written = None

@@ -26,7 +26,7 @@ PER_AXIS = 3
 """Points along each edge of a box: 27 in all [A section V]."""
 INSIDE = 1e-9
 """What may stick out of a hull by round-off, as a share of its size."""
-CONFIG, PRIOR = 'config', 'prior'
+CONFIG, CUBOID = 'config', 'cuboid'
 """Sources of a box beside those of `model.geometry`."""
 
 
@@ -193,7 +193,7 @@ def link_grids(
             elif link in boxes:
                 found.append(box_grid(boxes[link], per_axis, CONFIG))
             else:
-                found.append(box_grid(_cuboid(parameters), per_axis, PRIOR))
+                found.append(box_grid(_cuboid(parameters), per_axis, CUBOID))
         except InertialEstimationError as error:
             raise ModelError(f"link '{link}': {error}") from error
     return tuple(found)

@@ -1,0 +1,198 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Where the links of `mass_points` may have their mass, from the file of ``identify``.
+
+    shapes:
+      mesh_folders: [../meshes]     # where package:// and relative names of meshes begin
+      boxes: {hand: [[-0.1, -0.1, 0], [0.1, 0.1, 0.2]]}   # corners in the link [m]
+      points: 3                     # along each edge of a box
+      hulls: false                  # true: fill convex hulls instead of their boxes
+
+Each link has the collision geometry of the URDF, else the visual one, else its box of the file,
+else the cuboid of even density that has the inertia of its prior [A section V; M 25].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.identification.rows.builder import Block
+from inertial_estimation.identification.solvers.point_grids import PER_AXIS, PointGrid, link_grids
+from inertial_estimation.model.geometry import Box, Shapes, link_shapes
+from inertial_estimation.model.robot import Robot
+
+Array = NDArray[np.float64]
+
+SHAPES = ('mesh_folders', 'boxes', 'points', 'hulls')
+
+
+@dataclass(frozen=True)
+class ShapeSettings:
+    """What stands under ``shapes``."""
+
+    mesh_folders: tuple[Path, ...] = ()
+    """Where ``package://`` and relative names of meshes begin."""
+    boxes: Mapping[str, Box] = field(default_factory=dict)
+    """By link, for those without geometry."""
+    points: int = PER_AXIS
+    """Along each edge of a box."""
+    hulls: bool = False
+    """Whether convex hulls are filled instead of their boxes."""
+
+    @classmethod
+    def read(cls, said: Mapping[str, Any], folder: Path) -> ShapeSettings:
+        """
+        Read the group of the file.
+
+        Parameters
+        ----------
+        said : mapping
+            What stands under ``shapes``.
+        folder : Path
+            Of the file: names of folders are relative to it.
+
+        Returns
+        -------
+        ShapeSettings
+
+        Raises
+        ------
+        ConfigError
+            If a value is impossible.
+
+        """
+        points, hulls = said.get('points', PER_AXIS), said.get('hulls', False)
+        if type(points) is not int or points < PER_AXIS:
+            raise ConfigError(
+                f"'shapes.points' is {points!r}, expected a whole number of at least {PER_AXIS}"
+            )
+        if not isinstance(hulls, bool):
+            raise ConfigError(f"'shapes.hulls' is {hulls!r}, expected true or false")
+        boxes = said.get('boxes') or {}
+        if not isinstance(boxes, Mapping):
+            raise ConfigError(f"'shapes.boxes' is {boxes!r}, expected links and their boxes")
+        return cls(
+            _folders(said.get('mesh_folders') or (), folder),
+            {str(link): _box(corners, f'shapes.boxes.{link}') for link, corners in boxes.items()},
+            points,
+            hulls,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LinkPoints:
+    """Points of all links of a robot."""
+
+    by_link: Mapping[str, PointGrid]
+    notes: tuple[str, ...]
+    """What could not be used, and why."""
+
+
+def link_points(robot: Robot, prior: Array, settings: ShapeSettings) -> LinkPoints:
+    """
+    Return where each link of a robot may have its mass.
+
+    Parameters
+    ----------
+    robot : Robot
+        Its URDF is read again for the geometry.
+    prior : ndarray, shape (n_links, 10)
+        Bodies with volume, as from `priors.widened`.
+    settings : ShapeSettings
+        What the file says.
+
+    Returns
+    -------
+    LinkPoints
+
+    Raises
+    ------
+    NameNotFound
+        If a box is of no link.
+    ModelError
+        If a shape of the URDF is impossible, or its points do not suffice for a body.
+
+    """
+    links = robot.link_names
+    for name in settings.boxes:
+        if name not in links:
+            raise NameNotFound('link', name, links, "'shapes.boxes' names it")
+    shapes = link_shapes(robot, settings.mesh_folders)
+    grids = link_grids(
+        links, prior, shapes.by_link, configured=settings.boxes, per_axis=settings.points,
+        hulls=settings.hulls,
+    )  # fmt: skip
+    found = dict(zip(links, grids, strict=True))
+    return LinkPoints(found, (*shapes.notes, *_unused(settings, shapes)))
+
+
+def solver_options(
+    points: LinkPoints, blocks: Iterable[Block]
+) -> dict[str, dict[str, tuple[PointGrid, ...]]]:
+    """
+    Return the options that hand its points to the solver of each submodel.
+
+    Parameters
+    ----------
+    points : LinkPoints
+        Of all links, or of none.
+    blocks : iterable of Block
+        Submodels.
+
+    Returns
+    -------
+    dict of str to dict
+        For `fit`, by the name of the submodel; empty without points.
+
+    """
+    if not points.by_link:
+        return {}
+    return {
+        block.submodel.name: {
+            'grids': tuple(points.by_link[link] for link in block.unknowns.links)
+        }
+        for block in blocks
+    }
+
+
+def _unused(settings: ShapeSettings, shapes: Shapes) -> list[str]:
+    """Return which boxes of the file count for nothing."""
+    return [
+        f"the box of '{name}' under 'shapes' is not used: the URDF has "
+        f'{shapes.by_link[name].source} geometry of that link'
+        for name in settings.boxes
+        if name in shapes.by_link
+    ]
+
+
+def _folders(said: object, folder: Path) -> tuple[Path, ...]:
+    """Return the folders of meshes, which must be there."""
+    if isinstance(said, str) or not isinstance(said, Sequence):
+        raise ConfigError(f"'shapes.mesh_folders' is {said!r}, expected a list")
+    found = tuple(folder / str(name) for name in said)
+    for one in found:
+        if not one.is_dir():
+            raise ConfigError(f"'shapes.mesh_folders' names {one}, which is no folder")
+    return found
+
+
+def _box(said: object, name: str) -> Box:
+    """Return the box between two corners, along the axes of its link."""
+    try:
+        corners = np.array(said, dtype=np.float64)
+    except (TypeError, ValueError):
+        corners = np.full(0, np.nan)
+    if corners.shape != (2, 3) or not np.isfinite(corners).all():
+        raise ConfigError(f"'{name}' is {said!r}, expected a lower and an upper corner [m]")
+    for axis, low, high in zip('xyz', *corners.tolist(), strict=True):
+        if not low < high:
+            raise ConfigError(f"'{name}' leaves nothing between {low:g} and {high:g} along {axis}")
+    return Box.around(corners)

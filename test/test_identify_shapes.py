@@ -1,0 +1,215 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+``inertial-estimation identify --method mass_points``: where each link's points come from.
+
+Not covered: what geometry tags and meshes mean, see `test_geometry.py`; the solver, see
+`test_mass_points.py`.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+from inertial_estimation.cli import main
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.logs.identify_shapes import ShapeSettings
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+
+pytest.importorskip('osqp')
+
+RATE = 100.0
+# Central differences of motions below 1 Hz at this rate are off by this share of the efforts.
+DIFFERENCES = 1e-2
+# Centres inside boxes, against the round-off of the solver [m].
+INSIDE = 1e-6
+COLLISION = (
+    '<collision><origin xyz="0.1 0 0"/><geometry><box size="0.4 0.2 0.2"/></geometry></collision>'
+)
+VISUAL = '<visual><geometry><box size="0.6 0.3 0.2"/></geometry></visual>'
+LINKS = {'drawn': COLLISION + VISUAL, 'seen': VISUAL, 'told': '', 'bare': ''}
+BOX = [[-0.2, -0.1, -0.1], [0.3, 0.1, 0.2]]
+SETTINGS = """
+robot: {fixed_link: base}
+log: {time: t, joints: [j_drawn, j_seen, j_told, j_bare], positions: q, efforts: e}
+preparation: {cutoff: 0}
+rows: {efforts: all}
+"""
+
+
+def urdf(masses=(2.0, 1.5, 1.0, 0.5), **tags):
+    """Return an arm, each link with the geometry that `LINKS` or `tags` give it."""
+    parent, text = 'base', '<robot name="arm"><link name="base"/>'
+    axes = '0 0 1', '0 1 0', '1 0 0', '0 1 0'
+    for (name, drawn), mass, axis in zip((LINKS | tags).items(), masses, axes, strict=True):
+        text += f"""<link name="{name}"><inertial><origin xyz="0.1 0 0.02"/><mass value="{mass}"/>
+          <inertia ixx="{0.01 * mass}" iyy="{0.02 * mass}" izz="{0.02 * mass}" ixy="0" ixz="0"
+          iyz="0"/></inertial>{drawn}</link><joint name="j_{name}" type="continuous">
+          <parent link="{parent}"/><child link="{name}"/><origin xyz="0.3 0 0" rpy="0.3 0.2 0"/>
+          <axis xyz="{axis}"/></joint>"""
+        parent = name
+    return text + '</robot>'
+
+
+@pytest.fixture
+def folder(tmp_path, rng):
+    """Write a log of an arm that moves, its description with other masses, and settings."""
+    robot = Robot.from_urdf(urdf(), fixed_link='base')
+    t = np.arange(800) / RATE
+    q, v, a = np.zeros((3, len(t), 4))
+    for f in (0.2, 0.5, 0.9):
+        size, phase, w = rng.uniform(0.2, 0.5, 4), rng.uniform(0, 6, 4), 2 * np.pi * f
+        q += size * np.sin(w * t[:, None] + phase)
+        v += w * size * np.cos(w * t[:, None] + phase)
+        a -= w**2 * size * np.sin(w * t[:, None] + phase)
+    empty = np.zeros((len(t), 0, 3))
+    samples = SampleBatch(
+        np.round(t * 1e9).astype(np.int64), q, v, a, empty, empty, empty, np.zeros((len(t), 0, 6)),
+        efforts=np.zeros((len(t), 4)),
+    )  # fmt: skip
+    (rows,) = RowBuilder(robot, RowChoice(efforts=robot.joint_names)).rows(samples)
+    x = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
+    efforts = np.stack([rows[f'effort {name}'].Y @ x for name in robot.joint_names], axis=1)
+    np.savez(tmp_path / 'log.npz', t=t, q=q, e=efforts)
+    (tmp_path / 'arm.urdf').write_text(urdf(masses=(2.5, 1.2, 1.3, 0.6)))
+    (tmp_path / 'log.yaml').write_text(SETTINGS)
+    return tmp_path
+
+
+def run(folder, shapes, *more, method='mass_points'):
+    """Return the exit code of the command with a group ``shapes``."""
+    (folder / 'log.yaml').write_text(SETTINGS + shapes)
+    arguments = [
+        folder / 'log.npz',
+        '--robot',
+        folder / 'arm.urdf',
+        '--config',
+        folder / 'log.yaml',
+        '--method',
+        method,
+        '--json',
+        folder / 'o.json',
+        *more,
+    ]
+    return main(['identify', *map(str, arguments)])
+
+
+def found_in(folder):
+    return json.loads((folder / 'o.json').read_text(), parse_constant=pytest.fail)
+
+
+def test_each_link_says_where_its_points_come_from(folder, capsys):
+    assert run(folder, f'shapes: {{boxes: {{told: {BOX}}}, points: 4}}') == 0
+    found = found_in(folder)
+    points = found['points']
+    sources = {link: one['source'] for link, one in points.items()}
+    assert sources == {
+        'base': 'cuboid',
+        'drawn': 'collision',
+        'seen': 'visual',
+        'told': 'config',
+        'bare': 'cuboid',
+    }
+    assert {one['count'] for one in points.values()} == {4**3}
+    np.testing.assert_allclose(points['drawn']['center'], [0.1, 0, 0])
+    np.testing.assert_allclose(points['drawn']['half_lengths'], [0.2, 0.1, 0.1])
+    np.testing.assert_allclose(points['seen']['half_lengths'], [0.3, 0.15, 0.1])
+    np.testing.assert_allclose(points['told']['center'], np.mean(BOX, axis=0))
+    for link in ('drawn', 'seen', 'told'):
+        body, box = found['links'][link], points[link]
+        center = np.array([body[f'mc_{axis}'] for axis in 'xyz']) / body['m']
+        off = np.abs(center - box['center'])
+        assert (off <= np.array(box['half_lengths']) + INSIDE).all(), link
+    for row in found['submodels'][0]['rows'].values():
+        assert row['fit'] < DIFFERENCES * row['signal']
+    shown = capsys.readouterr().out
+    assert 'Points that may carry mass' in shown
+    for source in sources.values():
+        assert source in shown
+
+
+def test_without_the_group_the_description_is_enough(folder):
+    assert run(folder, '') == 0
+    sources = {link: one['source'] for link, one in found_in(folder)['points'].items()}
+    assert (sources['drawn'], sources['told']) == ('collision', 'cuboid')
+
+
+def test_a_mesh_that_is_nowhere_is_told_and_the_next_source_is_taken(folder, capsys):
+    mesh = '<collision><geometry><mesh filename="package://arm/bare.stl"/></geometry></collision>'
+    (folder / 'arm.urdf').write_text(urdf(bare=mesh))
+    assert run(folder, '') == 0
+    assert "no mesh 'package://arm/bare.stl'" in ' '.join(capsys.readouterr().out.split())
+    assert found_in(folder)['points']['bare']['source'] == 'cuboid'
+
+
+def test_meshes_are_found_in_folders_beside_the_file_of_settings(folder):
+    pytest.importorskip('coal')
+    corners = 0.1 * np.array([[0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 1]])
+    facets = ''.join(
+        'facet normal 0 0 0 outer loop '
+        + ' '.join(f'vertex {x} {y} {z}' for x, y, z in corners[[*face]])
+        + ' endloop endfacet\n'
+        for face in ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
+    )
+    (folder / 'parts' / 'arm').mkdir(parents=True)
+    (folder / 'parts' / 'arm' / 'bare.stl').write_text(f'solid a\n{facets}endsolid a\n')
+    mesh = '<visual><geometry><mesh filename="package://arm/bare.stl"/></geometry></visual>'
+    (folder / 'arm.urdf').write_text(urdf(bare=mesh))
+    counts = {}
+    for hulls in ('false', 'true'):
+        assert run(folder, f'shapes: {{mesh_folders: [parts], hulls: {hulls}}}') == 0
+        bare = found_in(folder)['points']['bare']
+        assert bare['source'] == 'visual'
+        np.testing.assert_allclose(bare['half_lengths'], [0.05, 0.1, 0.05], rtol=1e-6)
+        counts[hulls] = bare['count']
+    # A tetrahedron leaves out most of its box.
+    assert counts['false'] == 27 > counts['true']
+
+
+def test_a_shape_that_the_body_does_not_fit_into_is_told(folder, capsys):
+    small = '<collision><geometry><box size="0.02 0.02 0.02"/></geometry></collision>'
+    (folder / 'arm.urdf').write_text(urdf(bare=small))
+    assert run(folder, '') == 0
+    shown = ' '.join(capsys.readouterr().out.split())
+    assert 'cannot make up their priors' in shown
+    assert 'without constraints' in shown
+
+
+def test_boxes_that_geometry_makes_idle_and_other_methods_are_told(folder, capsys):
+    shapes = f'shapes: {{boxes: {{drawn: {BOX}}}}}'
+    assert run(folder, shapes) == 0
+    assert "box of 'drawn' under 'shapes' is not used" in ' '.join(capsys.readouterr().out.split())
+    assert run(folder, shapes, method='entropic') == 0
+    assert "entropic does not use 'shapes'" in capsys.readouterr().out
+    assert 'points' not in found_in(folder)
+
+
+@pytest.mark.parametrize(
+    ('shapes', 'said'),
+    [
+        (f'shapes: {{boxes: {{hand: {BOX}}}}}', "link is named 'hand'"),
+        ('shapes: {boxes: {bare: [[0, 0, 0], [1, 1]]}}', 'a lower and an upper corner'),
+        ('shapes: {boxes: {bare: [[0, 0, 0], [1, 0, 1]]}}', 'between 0 and 0 along y'),
+        ('shapes: {boxes: [1]}', 'links and their boxes'),
+        ('shapes: {points: 2}', "'shapes.points' is 2"),
+        ('shapes: {hulls: 1}', 'true or false'),
+        ('shapes: {mesh_folders: nowhere}', 'expected a list'),
+        ('shapes: {mesh_folders: [nowhere]}', 'no folder'),
+        ('shapes: {box: {}}', "'box'; closest: boxes"),
+    ],
+)
+def test_bad_shapes_are_one_sentence_and_write_nothing(folder, capsys, shapes, said):
+    assert run(folder, shapes) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count('\n') == 1
+    assert not (folder / 'o.json').exists()
+
+
+def test_whole_numbers_are_numbers():
+    """YAML has yes and no among its numbers' neighbours."""
+    with pytest.raises(ConfigError, match='points'):
+        ShapeSettings.read({'points': True}, folder=None)
