@@ -11,13 +11,11 @@ import json
 
 import numpy as np
 import pytest
+from simulated_arm import MASSES, arm, arm_urdf, efforts_of, moving
 
 from inertial_estimation.cli import main
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
 from inertial_estimation.logs.identify_shapes import ShapeSettings
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 
 pytest.importorskip('osqp')
 
@@ -30,7 +28,7 @@ COLLISION = (
     '<collision><origin xyz="0.1 0 0"/><geometry><box size="0.4 0.2 0.2"/></geometry></collision>'
 )
 VISUAL = '<visual><geometry><box size="0.6 0.3 0.2"/></geometry></visual>'
-LINKS = {'drawn': COLLISION + VISUAL, 'seen': VISUAL, 'told': '', 'bare': ''}
+DRAWN = {'drawn': COLLISION + VISUAL, 'seen': VISUAL}
 BOX = [[-0.2, -0.1, -0.1], [0.3, 0.1, 0.2]]
 SETTINGS = """
 robot: {fixed_link: base}
@@ -40,40 +38,17 @@ rows: {efforts: all}
 """
 
 
-def urdf(masses=(2.0, 1.5, 1.0, 0.5), **tags):
-    """Return an arm, each link with the geometry that `LINKS` or `tags` give it."""
-    parent, text = 'base', '<robot name="arm"><link name="base"/>'
-    axes = '0 0 1', '0 1 0', '1 0 0', '0 1 0'
-    for (name, drawn), mass, axis in zip((LINKS | tags).items(), masses, axes, strict=True):
-        text += f"""<link name="{name}"><inertial><origin xyz="0.1 0 0.02"/><mass value="{mass}"/>
-          <inertia ixx="{0.01 * mass}" iyy="{0.02 * mass}" izz="{0.02 * mass}" ixy="0" ixz="0"
-          iyz="0"/></inertial>{drawn}</link><joint name="j_{name}" type="continuous">
-          <parent link="{parent}"/><child link="{name}"/><origin xyz="0.3 0 0" rpy="0.3 0.2 0"/>
-          <axis xyz="{axis}"/></joint>"""
-        parent = name
-    return text + '</robot>'
+def urdf(masses=MASSES, **tags):
+    """Return an arm, each link with the geometry that `DRAWN` or `tags` give it."""
+    return arm_urdf(masses, DRAWN | tags)
 
 
 @pytest.fixture
 def folder(tmp_path, rng):
     """Write a log of an arm that moves, its description with other masses, and settings."""
-    robot = Robot.from_urdf(urdf(), fixed_link='base')
-    t = np.arange(800) / RATE
-    q, v, a = np.zeros((3, len(t), 4))
-    for f in (0.2, 0.5, 0.9):
-        size, phase, w = rng.uniform(0.2, 0.5, 4), rng.uniform(0, 6, 4), 2 * np.pi * f
-        q += size * np.sin(w * t[:, None] + phase)
-        v += w * size * np.cos(w * t[:, None] + phase)
-        a -= w**2 * size * np.sin(w * t[:, None] + phase)
-    empty = np.zeros((len(t), 0, 3))
-    samples = SampleBatch(
-        np.round(t * 1e9).astype(np.int64), q, v, a, empty, empty, empty, np.zeros((len(t), 0, 6)),
-        efforts=np.zeros((len(t), 4)),
-    )  # fmt: skip
-    (rows,) = RowBuilder(robot, RowChoice(efforts=robot.joint_names)).rows(samples)
-    x = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
-    efforts = np.stack([rows[f'effort {name}'].Y @ x for name in robot.joint_names], axis=1)
-    np.savez(tmp_path / 'log.npz', t=t, q=q, e=efforts)
+    samples = moving(rng, 8.0, RATE)
+    efforts = efforts_of(arm(), samples)
+    np.savez(tmp_path / 'log.npz', t=samples.stamp_ns * 1e-9, q=samples.positions, e=efforts)
     (tmp_path / 'arm.urdf').write_text(urdf(masses=(2.5, 1.2, 1.3, 0.6)))
     (tmp_path / 'log.yaml').write_text(SETTINGS)
     return tmp_path

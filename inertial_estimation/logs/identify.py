@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,38 +21,28 @@ from inertial_estimation.identification.information.determined import (
     tellable,
 )
 from inertial_estimation.identification.information.evidence import Evidence, gather
-from inertial_estimation.identification.information.reweighting import spread
-from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.rows.builder import RowBuilder
 from inertial_estimation.identification.rows.preparation import Prepared, folded_back
-from inertial_estimation.identification.rows.suspects import Presumed, residuals_of, suspects
-from inertial_estimation.identification.solvers.mass_points import METHOD as MASS_POINTS
+from inertial_estimation.identification.rows.suspects import Observed, Presumed, suspects
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.point_grids import PointGrid
+from inertial_estimation.logs.disturbed import cleanest, disturbed_warnings, refitted
 from inertial_estimation.logs.excitation_check import Reach, excitation_warnings, require_motion
 from inertial_estimation.logs.freedom import free_submodels
 from inertial_estimation.logs.identify_bounds import read_bounds
 from inertial_estimation.logs.identify_settings import IdentifySettings
-from inertial_estimation.logs.identify_shapes import (
-    LinkPoints,
-    ShapeSettings,
-    link_points,
-    solver_options,
-)
+from inertial_estimation.logs.identify_shapes import link_points, solver_options
 from inertial_estimation.logs.known_wrenches import missing, prepare_with
 from inertial_estimation.logs.log_reader import LogReader, open_logs
 from inertial_estimation.logs.recording import Progress, no_progress
 from inertial_estimation.logs.stretch import Stretch
-from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
 
 
-ROUNDS = 5
+ROUNDS = 8
 """How often rows that stick out are looked for: without them the fit is better, and tells more."""
-INSTANTS_TOLD = 3000
-"""Of each log, from which the noise is told where some rows are disturbed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +68,8 @@ class Reduced(NamedTuple):
     """Of each submodel."""
     reach: Reach
     warnings: list[str]
+    left: list[dict[str, Array]]
+    """Residuals that agree with what was presumed of each submodel; empty without that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,19 +144,14 @@ def identify(
     robot = reader.robot
     builder = RowBuilder(robot, settings.choice(robot))
     bounds = read_bounds(settings.bounds, builder.blocks)
-    points = _points(robot, method, settings, mesh_folders)
+    points = link_points(robot, method, settings.shapes, mesh_folders)
     own = solver_options(points, builder.blocks)
     seen = reduce_logs(fitted, reader, builder, settings, progress)
     bases = tellable(builder)
     require_motion(robot, seen.reach, seen.evidence, bases)
+    if settings.reject:
+        seen = _undisturbed(seen, fitted, reader, builder, settings, progress)
     found = fit(robot, seen.evidence, method, options, bounds, own)
-    for _ in range(ROUNDS if settings.reject else 0):
-        before = seen
-        presumed = _presumed(found, fitted, reader, builder, settings)
-        seen = reduce_logs(fitted, reader, builder, settings, progress, presumed)
-        found = fit(robot, seen.evidence, method, options, bounds, own)
-        if [one.left_out for one in seen.evidence] == [one.left_out for one in before.evidence]:
-            break
     by_name = dict(zip([block.submodel.name for block in builder.blocks], bases, strict=True))
     told = {
         block.name: determined(block.evidence.block, by_name[block.name], block.noise.information)
@@ -184,8 +171,6 @@ def identify(
             warnings.append(f'{block.name}: no body could be like {", ".join(bad)}')
     if bounds and not SOLVERS[method].bounded:
         warnings.append(f'{method} does not keep the bounds: choose entropic or semidefinite')
-    if settings.shapes and method != MASS_POINTS:
-        warnings.append(f"{method} does not use 'shapes': choose {MASS_POINTS}")
     predicted: tuple[LogPart, ...] = ()
     validation: tuple[Evidence, ...] = ()
     if tested:
@@ -197,56 +182,36 @@ def identify(
             for one in validation
             if not any(part.count for part in one.kinds.values())
         ]
+    links = [link for block in found.blocks for link in block.answer.unknowns.links]
     return IdentifyReport(
         method, seen.parts, predicted, found, validation, told, tuple(dict.fromkeys(warnings)),
-        {link: grid for link, grid in points.by_link.items() if link in _fitted_links(found)},
+        {link: points.by_link[link] for link in links if link in points.by_link},
     )  # fmt: skip
 
 
-def _points(
-    robot: Robot, method: str, settings: IdentifySettings, mesh_folders: Sequence[Path]
-) -> LinkPoints:
-    """Return where links may have their mass; nothing where the method does not ask."""
-    if method != MASS_POINTS:
-        return LinkPoints({}, ())
-    said = settings.shapes or ShapeSettings()
-    said = replace(said, mesh_folders=(*said.mesh_folders, *mesh_folders))
-    prior, _ = widened(robot.link_names, robot.parameters)
-    return link_points(robot, prior, said)
-
-
-def _fitted_links(found: RobotFit) -> set[str]:
-    """Return the links that have rows."""
-    return {link for block in found.blocks for link in block.answer.unknowns.links}
-
-
-def _presumed(
-    found: RobotFit,
+def _undisturbed(
+    seen: Reduced,
     logs: Sequence[Stretch],
     reader: LogReader,
     builder: RowBuilder,
     settings: IdentifySettings,
-) -> list[Presumed | None]:
-    """Return what a fit says of each block, with the noise that contacts hardly touch."""
-    by_name = {block.name: block.answer.x for block in found.blocks}
-    unknowns = [by_name.get(block.submodel.name) for block in builder.blocks]
-    kept: list[list[dict[str, Array]]] = []
-    for log in logs:
-        raw, _, known = reader.read(log)
-        prepared, external = prepare_with(raw, known, settings.preparation)
-        some = slice(None, None, -(-len(prepared.samples) // INSTANTS_TOLD))
-        pushes = {frame: wrench[some] for frame, wrench in external.items()}
-        kept.append(residuals_of(builder, prepared.samples.take(some), unknowns, pushes))
-    presumed: list[Presumed | None] = []
-    for k, x in enumerate(unknowns):
-        if x is None:
-            presumed.append(None)
-            continue
-        parts = [one[k] for one in kept]
-        left = {kind: np.concatenate([part[kind] for part in parts]) for kind in parts[0]}
-        noise = {kind: float(spread(values)) for kind, values in left.items()}
-        presumed.append(Presumed(x, {kind: s for kind, s in noise.items() if s > 0}))
-    return presumed
+    progress: Progress,
+) -> Reduced:
+    """Return what logs say without the instants at which something unknown seems to act."""
+    read = (_read_one(log, reader, settings).observed for log in logs)
+    presumed = cleanest(builder, seen.evidence, read, len(logs))
+    everything = seen
+    for _ in range(ROUNDS):
+        before = seen
+        seen = reduce_logs(logs, reader, builder, settings, progress, presumed)
+        if [one.left_out for one in seen.evidence] == [one.left_out for one in before.evidence]:
+            break
+        presumed = [
+            refitted(reader.robot, *one)
+            for one in zip(seen.evidence, seen.left, presumed, strict=True)
+        ]
+    said = [*seen.warnings, *disturbed_warnings(everything.evidence, seen.evidence)]
+    return seen._replace(warnings=said)
 
 
 def _overlaps(fitted: Sequence[Stretch], tested: Sequence[Stretch]) -> list[str]:
@@ -314,6 +279,7 @@ def reduce_logs(
         evidence,
         reach,
         [text for one in found for text in one.warnings],
+        _joined([one.left for one in found]),
     )
 
 
@@ -326,25 +292,52 @@ def _reduce_one(
 ) -> Reduced:
     """Reduce one log."""
     how = settings.preparation
-    raw, touches, known = reader.read(log)
-    prepared, external = prepare_with(raw, known, how)
-    stamps = prepared.samples.stamp_ns
-    free = free_submodels(
-        reader.robot, stamps, settings.contacts, raw, touches, how.edges, external
-    )
+    raw, prepared, observed, unknown = _read_one(log, reader, settings)
+    samples, external, free = observed
+    left: list[dict[str, Array]] = []
     if presumed:
-        free &= ~suspects(
-            builder, prepared.samples, presumed, settings.reject, how.edges, external
-        )
-    evidence = gather(builder, prepared.samples, external=external, free=free)
+        found = suspects(builder, observed, presumed, settings.reject, how.edges)
+        free, left = free & ~found.at, found.left
+    evidence = gather(builder, samples, external=external, free=free)
     folded = folded_back(how, prepared.period)
-    said = [*([folded] if folded else []), *missing(known)]
+    said = [*([folded] if folded else []), *unknown]
     return Reduced(
         (_part(log, raw, prepared),),
         evidence,
         Reach.of(prepared.samples),
         [f'{log}: {text}' for text in said],
+        left,
     )
+
+
+class _Read(NamedTuple):
+    """A log that was read."""
+
+    raw: SampleBatch
+    prepared: Prepared
+    observed: Observed
+    unknown: list[str]
+    """What is missing of wrenches that should be known, in words."""
+
+
+def _read_one(log: Stretch, reader: LogReader, settings: IdentifySettings) -> _Read:
+    """Read and filter a log."""
+    how = settings.preparation
+    raw, touches, known = reader.read(log)
+    prepared, external = prepare_with(raw, known, how)
+    samples = prepared.samples
+    free = free_submodels(
+        reader.robot, samples.stamp_ns, settings.contacts, raw, touches, how.edges, external
+    )
+    return _Read(raw, prepared, Observed(samples, external, free), list(missing(known)))
+
+
+def _joined(logs: Sequence[list[dict[str, Array]]]) -> list[dict[str, Array]]:
+    """Return the residuals of several logs, block by block."""
+    return [
+        {kind: np.concatenate([one[kind] for one in block]) for kind in block[0]}
+        for block in zip(*logs, strict=True)
+    ]
 
 
 @contextmanager

@@ -24,7 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.rows.builder import Block
+from inertial_estimation.identification.solvers.mass_points import METHOD
 from inertial_estimation.identification.solvers.point_grids import PER_AXIS, PointGrid, link_grids
 from inertial_estimation.model.geometry import Box, Shapes, link_shapes
 from inertial_estimation.model.robot import Robot
@@ -96,18 +98,22 @@ class LinkPoints:
     """What could not be used, and why."""
 
 
-def link_points(robot: Robot, prior: Array, settings: ShapeSettings) -> LinkPoints:
+def link_points(
+    robot: Robot, method: str, said: ShapeSettings | None, mesh_folders: Sequence[Path] = ()
+) -> LinkPoints:
     """
     Return where each link of a robot may have its mass.
 
     Parameters
     ----------
     robot : Robot
-        Its URDF is read again for the geometry.
-    prior : ndarray, shape (n_links, 10)
-        Bodies with volume, as from `priors.widened`.
-    settings : ShapeSettings
-        What the file says.
+        Its URDF is read again for the geometry, its parameters are the prior.
+    method : str
+        Others than mass_points do not ask: there are no points then.
+    said : ShapeSettings or None
+        What the file says, if anything.
+    mesh_folders : sequence of Path, optional
+        Where meshes are searched after those of the file.
 
     Returns
     -------
@@ -121,11 +127,16 @@ def link_points(robot: Robot, prior: Array, settings: ShapeSettings) -> LinkPoin
         If a shape of the URDF is impossible, or its points do not suffice for a body.
 
     """
+    if method != METHOD:
+        note = f"{method} does not use 'shapes': choose {METHOD}"
+        return LinkPoints({}, () if said is None else (note,))
+    settings = said or ShapeSettings()
     links = robot.link_names
     for name in settings.boxes:
         if name not in links:
             raise NameNotFound('link', name, links, "'shapes.boxes' names it")
-    shapes = link_shapes(robot, settings.mesh_folders)
+    prior, _ = widened(links, robot.parameters)
+    shapes = link_shapes(robot, (*settings.mesh_folders, *mesh_folders))
     grids = link_grids(
         links, prior, shapes.by_link, configured=settings.boxes, per_axis=settings.points,
         hulls=settings.hulls,

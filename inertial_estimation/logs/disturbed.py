@@ -1,0 +1,213 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What to compare rows with, to tell when something unknown acted on a robot.
+
+A first fit comes from the cleanest half of the windows of time, `least_trimmed`, which others
+cannot spoil as long as they are fewer. Rows that do not agree with it are left out, the rest are
+fitted anew, and all are compared with that fit, until nothing changes: half of the windows are too
+few to tell well what the links weigh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.identification.information.evidence import Evidence
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.least_trimmed import (
+    WindowRows,
+    least_trimmed,
+)
+from inertial_estimation.identification.information.reweighting import noise_levels, spread
+from inertial_estimation.identification.information.row_space import RowSpace
+from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.identification.priors import widened
+from inertial_estimation.identification.rows.builder import RowBuilder
+from inertial_estimation.identification.rows.friction_scales import friction_scales
+from inertial_estimation.identification.rows.suspects import (
+    NANOSECONDS,
+    WINDOW,
+    Observed,
+    Presumed,
+    regimes,
+)
+from inertial_estimation.identification.solvers.quadratic_priors import prior_rows
+from inertial_estimation.model.robot import Robot
+
+Array = NDArray[np.float64]
+
+WEIGHT = 1e-2
+"""Of the prior, as in all solvers."""
+STIFF = 1e6
+"""Weight of the prior that leaves the bodies as they are."""
+NUMBERS = 8_000_000
+"""That rows may hold at once: as many windows are taken, evenly over the logs."""
+NOTABLE = 0.02
+"""Share of rows from which it is said that they are left out."""
+MOST = 0.4
+"""The same from which it is doubted: disturbed for longer, a log looks like this as well."""
+IN_A_WINDOW = 12
+"""Instants of each window that are taken."""
+
+
+def cleanest(
+    builder: RowBuilder,
+    evidence: Sequence[Evidence],
+    logs: Iterable[Observed],
+    n_logs: int,
+) -> list[Presumed | None]:
+    """
+    Return what the cleanest half of some logs says of each submodel.
+
+    Parameters
+    ----------
+    builder : RowBuilder
+        Of the robot.
+    evidence : sequence of Evidence
+        All rows, of each block.
+    logs : iterable of Observed
+        Prepared.
+    n_logs : int
+        How many these are.
+
+    Returns
+    -------
+    list of Presumed or None
+        For each block; None where there are no rows.
+
+    """
+    widths = sum(len(block.kinds) * (len(block.unknowns) + 1) for block in builder.blocks)
+    most = max(2, NUMBERS // (widths * IN_A_WINDOW * n_logs))
+    rows: list[dict[str, list[WindowRows]]] = [{} for _ in builder.blocks]
+    n_windows = 0
+    for log in logs:
+        chosen, window = _windows(log.samples.stamp_ns, most)
+        some, external, free = log.take(chosen)
+        blocks = builder.sparse(some, external=external, free=free)
+        for found, (block, kinds) in zip(rows, blocks, strict=True):
+            n, zero = len(block.unknowns), np.zeros(len(block.unknowns))
+            for kind, sparse in kinds:
+                good = np.isfinite(sparse.residuals(zero))
+                system, _ = sparse.system(np.arange(n), n)
+                for name, here in regimes(builder.robot, some, kind):
+                    part = WindowRows(system[here[good]], window[good & here] + n_windows)
+                    found.setdefault(name, []).append(part)
+        n_windows += most
+    with one_thread():
+        return [
+            _cleanest(builder.robot, one, found, n_windows)
+            for one, found in zip(evidence, rows, strict=True)
+        ]
+
+
+def refitted(
+    robot: Robot, evidence: Evidence, left: dict[str, Array], before: Presumed | None
+) -> Presumed | None:
+    """
+    Return what the rows say of a submodel that agreed with what was presumed of it before.
+
+    Parameters
+    ----------
+    robot : Robot
+        Whose parameters are the prior.
+    evidence : Evidence
+        These rows.
+    left : dict of str to ndarray
+        Residuals of some of them, as of `suspects`: the noise is their `spread`, so that what
+        a weak push leaves among them hardly matters.
+    before : Presumed or None
+        What was presumed.
+
+    Returns
+    -------
+    Presumed or None
+
+    """
+    if before is None or not any(part.count for part in evidence.kinds.values()):
+        return before
+    count = sum(part.count for part in evidence.kinds.values())
+    with one_thread():
+        prior = _prior(robot, evidence, WEIGHT * count)
+        fitted = noise_levels(evidence.kinds, prior=prior).information.merge(prior)
+        x = RowSpace.of(fitted.R).solve(fitted.rho)
+    noise = {kind: float(spread(some)) for kind, some in left.items()}
+    return Presumed(x, {kind: level for kind, level in noise.items() if level > 0})
+
+
+def disturbed_warnings(before: Sequence[Evidence], after: Sequence[Evidence]) -> list[str]:
+    """
+    Return how much was left out of which submodels.
+
+    Parameters
+    ----------
+    before : sequence of Evidence
+        All rows, of each block.
+    after : sequence of Evidence
+        Those that are left.
+
+    Returns
+    -------
+    list of str
+
+    """
+    said = []
+    for one, other in zip(before, after, strict=True):
+        counts = [sum(part.count for part in some.kinds.values()) for some in (one, other)]
+        share = 1.0 - counts[1] / counts[0] if counts[0] else 0.0
+        if share > NOTABLE:
+            doubt = (
+                '; that is right only while less than half of the time is disturbed: see how well '
+                'a log without contacts is predicted'
+            )
+            text = f"{one.block.submodel.name}: 'rows.reject' leaves out {share:.0%} of the rows"
+            said.append(text + (doubt if share > MOST else ''))
+    return said
+
+
+def _cleanest(
+    robot: Robot, evidence: Evidence, rows: dict[str, list[WindowRows]], n_windows: int
+) -> Presumed | None:
+    """Return what the cleanest half of the windows says of one submodel."""
+    kinds = {
+        kind: WindowRows(
+            np.concatenate([part.system for part in parts]),
+            np.concatenate([part.window for part in parts]),
+        )
+        for kind, parts in rows.items()
+        if any(len(part.system) for part in parts)
+    }
+    if not kinds:
+        return None
+    half = sum(len(one.system) for one in kinds.values()) / 2
+    prior, stiff = (_prior(robot, evidence, weight * half) for weight in (WEIGHT, STIFF))
+    found = least_trimmed(kinds, n_windows, prior, stiff)
+    return Presumed(found.x, found.noise)
+
+
+def _prior(robot: Robot, evidence: Evidence, weight: float) -> Information:
+    """Return rows of the prior: of bodies with a weight, of friction as weak as in a fit."""
+    unknowns, links = evidence.block.unknowns, list(evidence.block.submodel.links)
+    bodies, _ = widened(robot.link_names, robot.parameters)
+    known = prior_rows(unknowns, bodies[links], weight)
+    rows = np.zeros((len(unknowns.extras), len(unknowns)))
+    count = sum(part.count for part in evidence.kinds.values())
+    rows[:, unknowns.n_inertial :] = np.diag(np.sqrt(WEIGHT * count) / friction_scales(evidence))
+    return known.add(rows, np.zeros(len(rows)))
+
+
+def _windows(stamps: NDArray[np.int64], most: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return instants in at most so many windows, and in which window each is."""
+    span = round(WINDOW / NANOSECONDS)
+    numbers, first, counts = np.unique(
+        (stamps - stamps[0]) // span, return_index=True, return_counts=True
+    )
+    some = np.unique(np.linspace(0, len(numbers) - 1, min(most, len(numbers))).astype(int))
+    picked = [
+        first[k] + np.unique(np.linspace(0, counts[k] - 1, IN_A_WINDOW).astype(int)) for k in some
+    ]
+    window = np.repeat(np.arange(len(some)), [len(one) for one in picked])
+    return np.concatenate(picked).astype(np.intp), window

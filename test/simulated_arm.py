@@ -1,0 +1,64 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""An arm of four joints on a table, and what its sensors say while it moves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+
+LINKS = 'drawn', 'seen', 'told', 'bare'
+AXES = '0 0 1', '0 1 0', '1 0 0', '0 1 0'
+MASSES = 2.0, 1.5, 1.0, 0.5
+
+
+def arm_urdf(masses: Sequence[float] = MASSES, drawn: Mapping[str, str] | None = None) -> str:
+    """Return the description, with tags of geometry by link."""
+    parent, text = 'base', '<robot name="arm"><link name="base"/>'
+    for name, mass, axis in zip(LINKS, masses, AXES, strict=True):
+        text += f"""<link name="{name}"><inertial><origin xyz="0.1 0 0.02"/><mass value="{mass}"/>
+          <inertia ixx="{0.01 * mass}" iyy="{0.02 * mass}" izz="{0.02 * mass}" ixy="0" ixz="0"
+          iyz="0"/></inertial>{(drawn or {}).get(name, '')}</link>
+          <joint name="j_{name}" type="continuous"><parent link="{parent}"/><child link="{name}"/>
+          <origin xyz="0.3 0 0" rpy="0.3 0.2 0"/><axis xyz="{axis}"/></joint>"""
+        parent = name
+    return text + '</robot>'
+
+
+def arm() -> Robot:
+    """Return the arm as it is."""
+    return Robot.from_urdf(arm_urdf(), fixed_link='base')
+
+
+def moving(rng: np.random.Generator, seconds: float, rate: float) -> SampleBatch:
+    """Return samples of the arm on a motion below 1 Hz, with efforts of zero."""
+    t = np.arange(round(seconds * rate)) / rate
+    q, v, a = np.zeros((3, len(t), 4))
+    for f in (0.2, 0.5, 0.9):
+        size, phase, w = rng.uniform(0.2, 0.5, 4), rng.uniform(0, 6, 4), 2 * np.pi * f
+        q += size * np.sin(w * t[:, None] + phase)
+        v += w * size * np.cos(w * t[:, None] + phase)
+        a -= w**2 * size * np.sin(w * t[:, None] + phase)
+    empty = np.zeros((len(t), 0, 3))
+    return SampleBatch(
+        np.round(t * 1e9).astype(np.int64), q, v, a, empty, empty, empty, np.zeros((len(t), 0, 6)),
+        efforts=np.zeros((len(t), 4)),
+    )  # fmt: skip
+
+
+def efforts_of(
+    robot: Robot, samples: SampleBatch, external: Mapping[str, NDArray[np.float64]] | None = None
+) -> NDArray[np.float64]:
+    """Return what the joints of a robot without FT sensors exert, shape (n, n_joints)."""
+    builder = RowBuilder(robot, RowChoice(efforts=robot.joint_names))
+    # With efforts of zero, what rows lack is what these should have been.
+    (rows,) = builder.rows(samples, external=external)
+    x = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
+    kinds = [rows[f'effort {name}'] for name in robot.joint_names]
+    return np.stack([one.Y @ x - one.y for one in kinds], axis=1)

@@ -1,0 +1,229 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+``rows.reject`` through ``identify``: pushes that nobody noted, on simulated arms and real logs.
+
+Not covered: contacts that a log names, see `test_identify.py`; wrenches that act all the time,
+which no residual tells from the robot.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import yaml
+from simulated_arm import MASSES, arm, arm_urdf, efforts_of, moving
+
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.logs import identify as job
+from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.log_reader import open_logs
+from inertial_estimation.logs.recording import no_progress
+from inertial_estimation.logs.stretch import Stretch
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT.parent / 'shared' / 'data'
+RATE = 200.0
+SECONDS = 30.0
+VISCOUS, COULOMB, NOISE = 0.6, 0.3, 0.2
+# Wrong masses of the description: by half, by a quarter, by two fifths, twice.
+WRONG = tuple(np.multiply(MASSES, (1.5, 0.75, 1.4, 2.0)))
+# What a push leaves within the limit is harmless: starts and ends of weak ones.
+FOUND = 0.98
+# Of clean instants, margins of 0.2 s and more on both sides of as many pushes of a second or two.
+LOST = 0.25
+# Of a clean log hardly anything may be lost.
+NEXT_TO_NOTHING = 0.02
+# A fit to almost the same rows: seeds differ by so much either way.
+AS_GOOD = 1.25
+SETTINGS = """
+robot: {fixed_link: base}
+log: {time: t, joints: [j_drawn, j_seen, j_told, j_bare], positions: q, efforts: e}
+preparation: {cutoff: 10.0, every: 4}
+rows: {efforts: all, friction: [viscous, coulomb, offset], sign_width: 0.1, reject: %s}
+"""
+
+
+class Found(NamedTuple):
+    """What a run left out, and what it found."""
+
+    at: np.ndarray
+    """Suspect instants, by block, of each log of the last round."""
+    seconds: np.ndarray
+    x: np.ndarray
+    warnings: str
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Return the job, with what it left out last."""
+    seen = {}
+    suspects = job.suspects
+
+    def watched(builder, observed, *rest):
+        found = suspects(builder, observed, *rest)
+        seen.update(at=found.at, seconds=observed.samples.stamp_ns * 1e-9)
+        return found
+
+    monkeypatch.setattr(job, 'suspects', watched)
+
+    def identify(log, urdf, settings):
+        seen.clear()
+        seen.update(at=None, seconds=None)
+        report = job.identify([log], urdf, settings)
+        return Found(**seen, x=report.fit.blocks[0].answer.x, warnings=' '.join(report.warnings))
+
+    return identify
+
+
+def settings_of(folder, text):
+    (folder / 'settings.yaml').write_text(text)
+    return IdentifySettings.from_yaml(folder / 'settings.yaml')
+
+
+def pushes(rng, t, frames, share, newtons):
+    """Return wrenches of half a second to three for a share of the time, and when."""
+    wrenches = {frame: np.zeros((len(t), 6)) for frame in frames}
+    bad = np.zeros(len(t), dtype=bool)
+    while bad.mean() < share:
+        length = rng.uniform(0.5, 3.0)
+        start = rng.uniform(0.0, t[-1] - length)
+        now = (t >= start) & (t < start + length)
+        if bad[now].any() or bad.mean() + now.mean() > share + 0.05:
+            continue
+        force = rng.normal(size=3)
+        force *= rng.uniform(*newtons) / np.linalg.norm(force)
+        done = (t[now] - start) / length
+        rise = np.minimum(1.0, 8.0 * np.minimum(done, 1.0 - done))
+        wrench = np.append(force, np.cross(rng.uniform(-0.1, 0.1, 3), force))
+        wrenches[frames[rng.integers(len(frames))]][now] += rise[:, None] * wrench
+        bad |= now
+    return wrenches, bad
+
+
+def write(path, seed, share, *, known=False):
+    """Write a log of the arm with pushes of 5 to 50 N, and return when they are."""
+    rng = np.random.default_rng(seed)
+    robot, samples = arm(), moving(rng, SECONDS, RATE)
+    noise = NOISE * rng.normal(size=samples.positions.shape)
+    t, v = samples.stamp_ns * 1e-9, samples.velocities
+    wrenches, bad = pushes(rng, t, ('seen', 'told', 'bare'), share, (5.0, 50.0))
+    efforts = efforts_of(robot, samples, wrenches) + noise
+    efforts += VISCOUS * v + COULOMB * np.tanh(v / 0.1)
+    if known:
+        efforts[bad] = np.nan
+    np.savez(path, t=t, q=samples.positions, e=efforts)
+    return t[bad]
+
+
+def shares(found, times):
+    """Return the shares of disturbed instants that were found, and of others that were lost."""
+    at = found.at[:, 0]
+    after = np.searchsorted(times, found.seconds - 0.5 / RATE)
+    near = np.append(times, np.inf)[after]
+    bad = np.abs(near - found.seconds) <= 0.5 / RATE
+    return (at[bad].mean() if bad.any() else 1.0), at[~bad].mean()
+
+
+def error(x):
+    """Return the error of predicted efforts on another motion, over their size."""
+    robot = arm()
+    samples = moving(np.random.default_rng(99), 10.0, 20.0)
+    truth = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
+    (rows,) = RowBuilder(robot, RowChoice(efforts=robot.joint_names)).rows(samples)
+    Y = np.concatenate([one.Y for one in rows.values()])
+    return np.linalg.norm(Y @ (x[: len(truth)] - truth)) / np.linalg.norm(Y @ truth)
+
+
+@pytest.mark.parametrize(('share', 'seed'), [(0.1, 1), (0.2, 2), (0.4, 3), (0.4, 4), (0.45, 5)])
+def test_pushes_are_found_and_cost_little(tmp_path, run, share, seed):
+    times = write(tmp_path / 'log.npz', seed, share)
+    found = run(tmp_path / 'log.npz', arm_urdf(WRONG), settings_of(tmp_path, SETTINGS % 4))
+    hits, lost = shares(found, times)
+    assert hits > FOUND
+    assert lost < LOST
+    assert "'rows.reject' leaves out" in found.warnings
+    plain = settings_of(tmp_path, SETTINGS % 0)
+    spoilt = error(run(tmp_path / 'log.npz', arm_urdf(WRONG), plain).x)
+    write(tmp_path / 'known.npz', seed, share, known=True)
+    known = error(run(tmp_path / 'known.npz', arm_urdf(WRONG), plain).x)
+    assert error(found.x) < AS_GOOD * known
+    assert error(found.x) < 0.3 * spoilt
+
+
+def test_without_pushes_nothing_is_left_out(tmp_path, run):
+    write(tmp_path / 'log.npz', 6, 0.0)
+    found = run(tmp_path / 'log.npz', arm_urdf(WRONG), settings_of(tmp_path, SETTINGS % 4))
+    assert found.at.mean() < NEXT_TO_NOTHING
+    assert 'reject' not in found.warnings
+
+
+@pytest.mark.parametrize(('share', 'doubted'), [(0.1, False), (0.7, True)])
+def test_what_may_be_disturbed_most_of_the_time_is_doubted(tmp_path, run, share, doubted):
+    write(tmp_path / 'log.npz', 2, share)
+    found = run(tmp_path / 'log.npz', arm_urdf(WRONG), settings_of(tmp_path, SETTINGS % 4))
+    assert ('less than half' in found.warnings) == doubted
+
+
+def real(name, folder, reject):
+    """Return the settings of a real arm."""
+    said = yaml.safe_load((ROOT / 'config' / f'identify_{name}.yaml').read_text())
+    said['rows']['reject'] = reject
+    return settings_of(folder, yaml.safe_dump(said))
+
+
+PANDA = DATA / 'panda_excitation' / 'log.npz', DATA / 'models' / 'panda_wrist_ft.urdf'
+UR10E = DATA / 'ur10e' / 'fourier_30s_12h.npz', DATA / 'ur10e' / 'ur10e.urdf'
+needs_data = pytest.mark.skipif(not DATA.exists(), reason='needs ../shared/data')
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ('name', 'part', 'files'), [('panda', '', PANDA), ('ur10e', '@6.35:35.1', UR10E)]
+)
+def test_of_real_logs_without_contacts_hardly_anything_is_lost(tmp_path, run, name, part, files):
+    log, urdf = files
+    found = run(f'{log}{part}', urdf.read_text(), real(name, tmp_path, 4))
+    assert found.at.mean() < NEXT_TO_NOTHING
+
+
+@needs_data
+@pytest.mark.parametrize(('share', 'seed'), [(0.2, 1), (0.4, 2)])
+def test_pushes_on_top_of_a_real_log_are_found(tmp_path, run, share, seed):
+    """Friction, filters and the description are what they are; only the pushes are made up."""
+    log, urdf = PANDA[0], PANDA[1].read_text()
+    plain = real('panda', tmp_path, 0)
+    reader = open_logs(urdf, plain, (), Stretch.parse(log), no_progress)
+    raw = reader.read(Stretch.parse(log)).samples
+    still = np.zeros_like(raw.positions)
+    still = replace(raw, velocities=still, accelerations=still, efforts=still)
+    t = (raw.stamp_ns - raw.stamp_ns[0]) * 1e-9
+    frames = [f'panda_link{k}' for k in (4, 5, 6, 7)]
+    wrenches, bad = pushes(np.random.default_rng(seed), t, frames, share, (10.0, 50.0))
+    extra = efforts_of(reader.robot, still, wrenches) - efforts_of(reader.robot, still)
+    with np.load(log) as columns:
+        np.savez(tmp_path / 'pushed.npz', **dict(columns) | {'torque': columns['torque'] + extra})
+    clean = job.identify([log], urdf, plain).fit.blocks[0]
+    found = run(tmp_path / 'pushed.npz', urdf, real('panda', tmp_path, 4))
+    seconds = found.seconds - raw.stamp_ns[0] * 1e-9
+    disturbed = np.interp(seconds, t, bad.astype(float)) > 0.5
+    assert found.at[disturbed].mean() > FOUND
+    assert found.at[~disturbed].mean() < LOST
+
+    def residual(x):
+        left, size = clean.evidence.residuals(x), clean.evidence.signals()
+        return np.sqrt(sum(v**2 for v in left.values()) / sum(v**2 for v in size.values()))
+
+    spoilt = run(tmp_path / 'pushed.npz', urdf, plain)
+    # Of the undisturbed log: what is left of it, of which half may not be seen.
+    assert residual(found.x) < 1.2 * residual(clean.answer.x)
+    assert residual(spoilt.x) > 4.0 * residual(clean.answer.x)
+
+
+@pytest.mark.parametrize('value', [1.0, -4.0, 'no'])
+def test_a_limit_that_rejects_noise_is_refused(tmp_path, value):
+    with pytest.raises(ConfigError, match='reject'):
+        assert settings_of(tmp_path, SETTINGS % value).reject

@@ -1,0 +1,101 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Least trimmed squares of windows, and when rows are off before as well as after.
+
+Not covered: robots and logs, see `test_disturbed.py`.
+"""
+
+import numpy as np
+import pytest
+
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.least_trimmed import (
+    WindowRows,
+    least_trimmed,
+)
+from inertial_estimation.identification.rows.suspects import LEAST, WINDOW, windowed_size
+
+UNKNOWNS, WINDOWS, ROWS = 8, 60, 20
+NOISE = {'fine': 0.05, 'coarse': 2.0}
+# Half of 1200 rows of the finer kind for 8 unknowns: five deviations of an estimate.
+CLOSE = 5 * NOISE['fine'] / np.sqrt(WINDOWS * ROWS / 2)
+# Of the median window, each of 20 rows.
+SPREAD = 0.15
+ROUND_OFF = 1e-12
+
+
+def prior_of(x, weight):
+    """Return rows that draw to a vector."""
+    return Information.of(weight * np.eye(UNKNOWNS), weight * x)
+
+
+@pytest.fixture
+def case(rng):
+    """Return rows of two kinds of which some windows are disturbed alike, and the truth."""
+    truth, pushed = rng.normal(size=UNKNOWNS), rng.normal(size=UNKNOWNS)
+
+    def build(share):
+        """In what is disturbed another truth holds: the worst that can be."""
+        bad = np.zeros(WINDOWS, dtype=bool)
+        bad[rng.permutation(WINDOWS)[: round(share * WINDOWS)]] = True
+        window = np.repeat(np.arange(WINDOWS), ROWS)
+        kinds = {}
+        for kind, noise in NOISE.items():
+            Y = rng.normal(size=(len(window), UNKNOWNS))
+            y = Y @ truth + noise * rng.normal(size=len(window))
+            y += np.where(bad[window], Y @ pushed + 3.0 * noise, 0.0)
+            kinds[kind] = WindowRows(np.column_stack([Y, y]), window)
+        return kinds, bad
+
+    return build, truth
+
+
+@pytest.mark.parametrize('share', [0.0, 0.2, 0.45])
+@pytest.mark.parametrize('off', [0.1, 3.0])
+def test_what_the_better_half_says_is_found(case, rng, share, off):
+    """Whether the description is about right or far off."""
+    build, truth = case
+    kinds, bad = build(share)
+    wrong = truth + off * rng.normal(size=UNKNOWNS)
+    found = least_trimmed(kinds, WINDOWS, prior_of(wrong, 1e-3), prior_of(wrong, 1e3))
+    assert not (found.kept & bad).any()
+    assert found.kept.sum() == WINDOWS // 2
+    np.testing.assert_allclose(found.x, truth, atol=CLOSE)
+    if share < 0.3:
+        # Beyond that the median window is among the worst of the clean ones.
+        for kind, noise in NOISE.items():
+            assert found.noise[kind] == pytest.approx(noise, rel=SPREAD)
+
+
+def test_windows_and_kinds_without_rows_do_not_count(case):
+    build, truth = case
+    kinds, _ = build(0.2)
+    moved = {kind: WindowRows(one.system, 2 * one.window) for kind, one in kinds.items()}
+    prior = prior_of(truth, 1e-3)
+    plain, other = least_trimmed(kinds, WINDOWS, prior, prior), least_trimmed(
+        moved, 2 * WINDOWS, prior, prior
+    )  # fmt: skip
+    np.testing.assert_allclose(plain.x, other.x, atol=ROUND_OFF)
+    assert not other.kept[1::2].any()
+
+
+def test_the_edges_of_a_push_are_where_they_are():
+    """An instant is off if the windows on both sides are."""
+    stamps = np.arange(0, 6_000_000_000, 10_000_000)
+    pushed = (stamps >= 2_000_000_000) & (stamps < 4_000_000_000)
+    off = windowed_size(stamps, np.where(pushed, 30.0, 0.0)) > 3.0
+    # A hundredth of a window of squares is as much as this limit.
+    early = np.flatnonzero(off != pushed)
+    assert len(early) <= 2
+    np.testing.assert_allclose(windowed_size(stamps, np.ones(len(stamps))), 1.0)
+
+
+def test_few_rows_do_not_make_a_window():
+    stamps = np.arange(0, 2_000_000_000, 10_000_000)
+    left = np.full(len(stamps), np.nan)
+    left[100] = 1.0
+    size = windowed_size(stamps, left)
+    rows = round(WINDOW / 0.01) + 1
+    assert size.max() == pytest.approx(np.sqrt(1.0 / (LEAST * rows)))
+    assert np.isfinite(size).all()
