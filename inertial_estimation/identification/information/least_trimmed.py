@@ -12,7 +12,8 @@ in which a joint rests. Steps end where nothing moves, near their start, so ther
 
 * the description with friction and offsets refitted, which is good where its bodies are;
 * stretches of time, as what acts leaves some of them alone;
-* all windows, which is good where little is disturbed.
+* all windows, which is good where little is disturbed: a fit to more than that may follow what is
+  disturbed, if the robot moves more there.
 
 The end counts at which this is least, with P x = p the rows of the prior and n_k those of a kind
 in H:
