@@ -47,7 +47,7 @@ def case(rng):
             Y = rng.normal(size=(len(window), UNKNOWNS))
             Y[bad[window]] *= lever
             y = Y @ truth + noise * rng.normal(size=len(window))
-            y += np.where(bad[window], Y @ pushed + 3.0 * noise, 0.0)
+            y += np.where(bad[window], Y @ pushed, 0.0)
             kinds[kind] = WindowRows(np.column_stack([Y, y]), window)
         return kinds, bad
 
