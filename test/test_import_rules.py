@@ -55,6 +55,7 @@ MAY_IMPORT |= {
     job: {*MATHEMATICS, 'output', 'messages', 'logs', 'simulation'}
     for job in ('benchmark', 'check', 'demo', 'excite')
 }
+MAY_IMPORT['benchmark'] |= {'excite'}
 MAY_IMPORT['findings'] = {'table'}
 MAY_IMPORT['check'] |= {'findings'}
 MAY_IMPORT['ros'] |= {'findings'}
