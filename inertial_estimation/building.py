@@ -178,6 +178,28 @@ def build_contact_stream(settings: EstimatorSettings, robot: Robot) -> ContactSt
     return ContactStream(robot, settings)
 
 
+def build_calibration(settings: EstimatorSettings, robot: Robot) -> FtCalibration:
+    """
+    Return how raw readings become wrenches.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Offsets and matrices.
+    robot : Robot
+        Its FT sensors.
+
+    Returns
+    -------
+    FtCalibration
+
+    """
+    sensors = [settings.ft_of(sensor.name) for sensor in robot.ft_sensors]
+    matrices = [s.matrix or tuple(np.eye(6).ravel()) for s in sensors]
+    offsets = [s.offset for s in sensors]
+    return FtCalibration(np.array(matrices).reshape(-1, 6, 6), np.array(offsets).reshape(-1, 6))
+
+
 def build_estimator(settings: EstimatorSettings, robot: Robot) -> WrenchEstimator:
     """
     Return the estimator with the default contacts and the calibration of the settings.
@@ -201,19 +223,13 @@ def build_estimator(settings: EstimatorSettings, robot: Robot) -> WrenchEstimato
         If nothing tells how the robot moves, or a link's inertial parameters cannot be used.
 
     """
-    sensors = [settings.ft_of(sensor.name) for sensor in robot.ft_sensors]
-    matrices = [s.matrix or tuple(np.eye(6).ravel()) for s in sensors]
-    offsets = [s.offset for s in sensors]
-    calibration = FtCalibration(
-        np.array(matrices).reshape(-1, 6, 6), np.array(offsets).reshape(-1, 6)
-    )
     contacts = build_contacts(settings)
     for contact in contacts:
         _check_frame(robot, contact)
     return WrenchEstimator(
         robot,
         contacts,
-        calibration=calibration,
+        calibration=build_calibration(settings, robot),
         length_scale=settings.length_scale,
         rank_tolerance=settings.rank_tolerance,
         acceleration_arrays=settings.angular_acceleration_source == 'array',

@@ -80,7 +80,7 @@ class Reach:
 
     def still(self, robot: Robot) -> list[str]:
         """
-        Return the joints that do not move.
+        Return the joints that do not move, among those whose positions are known.
 
         Parameters
         ----------
@@ -93,8 +93,25 @@ class Reach:
 
         """
         n = len(robot.joint_names)
-        stays = ~(self.highs[:n] - self.lows[:n] > STILL)
+        stays = self.highs[:n] - self.lows[:n] <= STILL
         return [name for name, one in zip(robot.joint_names, stays, strict=True) if one]
+
+    def moves(self, robot: Robot) -> bool:
+        """
+        Tell whether a joint moves.
+
+        Parameters
+        ----------
+        robot : Robot
+            Whose joints they are.
+
+        Returns
+        -------
+        bool
+
+        """
+        n = len(robot.joint_names)
+        return bool((self.highs[:n] - self.lows[:n] > STILL).any())
 
     def tilts(self, robot: Robot) -> bool:
         """
@@ -137,7 +154,7 @@ def require_motion(
         With the rank, and what is missing.
 
     """
-    if len(reach.still(robot)) < len(robot.joint_names) or reach.tilts(robot):
+    if reach.moves(robot) or reach.tilts(robot):
         return
     said = []
     for one, base in zip(evidence, bases, strict=True):

@@ -33,6 +33,12 @@ from inertial_estimation.logs.identify_bounds import read_bounds
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.identify_shapes import link_points, solver_options
 from inertial_estimation.logs.known_wrenches import missing, prepare_with
+from inertial_estimation.logs.left_out import (
+    frozen_warnings,
+    missing_warnings,
+    require_rows,
+    rowless_warnings,
+)
 from inertial_estimation.logs.log_reader import LogReader, open_logs
 from inertial_estimation.logs.recording import Progress, no_progress
 from inertial_estimation.logs.stretch import Stretch
@@ -142,12 +148,14 @@ def identify(
     warnings = _overlaps(fitted, tested)
     reader = open_logs(urdf, settings, lock, fitted[0], progress)
     robot = reader.robot
-    builder = RowBuilder(robot, settings.choice(robot))
+    builder = RowBuilder(robot, settings.choice(robot), reader.calibration)
     bounds = read_bounds(settings.bounds, builder.blocks)
     points = link_points(robot, method, settings.shapes, mesh_folders)
     own = solver_options(points, builder.blocks)
     seen = reduce_logs(fitted, reader, builder, settings, progress)
     bases = tellable(builder)
+    assumptions = (builder, reader.assumed, settings.contacts)
+    require_rows(seen.evidence, [*rowless_warnings(*assumptions), *seen.warnings])
     require_motion(robot, seen.reach, seen.evidence, bases)
     if settings.reject:
         seen = _undisturbed(seen, fitted, reader, builder, settings, progress)
@@ -157,7 +165,7 @@ def identify(
         block.name: determined(block.evidence.block, by_name[block.name], block.noise.information)
         for block in found.blocks
     }
-    warnings += [*points.notes, *seen.warnings]
+    warnings += [*points.notes, *rowless_warnings(*assumptions, told), *seen.warnings]
     warnings += excitation_warnings(robot, seen.reach, told.items())
     if found.widened:
         warnings.append(
@@ -300,7 +308,11 @@ def _reduce_one(
         free, left = free & ~found.at, found.left
     evidence = gather(builder, samples, external=external, free=free)
     folded = folded_back(how, prepared.period)
-    said = [*([folded] if folded else []), *unknown]
+    said = [
+        *([folded] if folded else []),
+        *unknown,
+        *missing_warnings(builder, samples, reader.assumed),
+    ]
     return Reduced(
         (_part(log, raw, prepared),),
         evidence,
@@ -317,19 +329,20 @@ class _Read(NamedTuple):
     prepared: Prepared
     observed: Observed
     unknown: list[str]
-    """What is missing of wrenches that should be known, in words."""
+    """What is missing of wrenches that should be known or measured, in words."""
 
 
 def _read_one(log: Stretch, reader: LogReader, settings: IdentifySettings) -> _Read:
     """Read and filter a log."""
     how = settings.preparation
-    raw, touches, known = reader.read(log)
+    raw, touches, known, frozen = reader.read(log)
     prepared, external = prepare_with(raw, known, how)
     samples = prepared.samples
     free = free_submodels(
         reader.robot, samples.stamp_ns, settings.contacts, raw, touches, how.edges, external
     )
-    return _Read(raw, prepared, Observed(samples, external, free), list(missing(known)))
+    unknown = [*missing(known), *frozen_warnings(reader.robot, frozen)]
+    return _Read(raw, prepared, Observed(samples, external, free), unknown)
 
 
 def _joined(logs: Sequence[list[dict[str, Array]]]) -> list[dict[str, Array]]:

@@ -12,9 +12,14 @@ import numpy as np
 from inertial_estimation.identification.fit import BlockFit
 from inertial_estimation.identification.information.determined import Determined
 from inertial_estimation.identification.information.evidence import Evidence
-from inertial_estimation.identification.unknowns import INERTIAL
+from inertial_estimation.identification.unknowns import FT_OFFSET, INERTIAL
 from inertial_estimation.logs.identify import IdentifyReport
 from inertial_estimation.logs.identify_figures import extra_values, residuals, unseen_evidence
+
+ON_TOP = """\
+# Offsets of FT sensors come on top of what turned the readings of the logs into wrenches:
+# of bags, add them to ft.<sensor>.offset of the node's parameter file [N, Nm].
+"""
 
 
 def identify_dict(report: IdentifyReport) -> dict[str, Any]:
@@ -74,7 +79,8 @@ def extras_yaml(report: IdentifyReport) -> str:
     -------
     str
         By joint or sensor and term: value and standard deviation, in SI; null where rows do not
-        determine it. Of an FT sensor between two submodels, what the surer one says.
+        determine it. Of an FT sensor between two submodels, what the surer one says. A comment
+        says that offsets of FT sensors come on top of those that the readings had already.
 
     """
     import yaml
@@ -87,7 +93,8 @@ def extras_yaml(report: IdentifyReport) -> str:
         # An FT sensor is at the border of two submodels; the surer one is believed.
         if other is None or _spread(spread) < _spread(other['deviation']):
             terms[extra.term.value] = {'value': value, 'deviation': spread}
-    return str(yaml.safe_dump(found, sort_keys=False))
+    offsets = any(term.value in terms for terms in found.values() for term in FT_OFFSET)
+    return (ON_TOP if offsets else '') + str(yaml.safe_dump(found, sort_keys=False))
 
 
 def _block_dict(block: BlockFit, told: Determined, validation: Evidence | None) -> dict[str, Any]:

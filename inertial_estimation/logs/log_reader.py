@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.building import build_robot
+from inertial_estimation.building import build_calibration, build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.logs.bag_wrenches import read_wrenches
@@ -29,9 +29,11 @@ from inertial_estimation.logs.recording import Progress, read_samples
 from inertial_estimation.logs.stretch import Stretch
 from inertial_estimation.logs.touches import Touches
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 STILL = 0.01
 """A locked joint may move by so much [rad or m]: what it carries is then off by as little."""
@@ -48,6 +50,8 @@ class Log(NamedTuple):
     Known wrenches of the environment on the robot by frame, about its origin in its axes, (n, 6)
     [N, Nm]; NaN where unknown.
     """
+    frozen: Mask | None = None
+    """When which FT sensor repeated itself, (n, n_fts); those readings are NaN. None: unknown."""
 
 
 class LogReader:
@@ -62,13 +66,24 @@ class LogReader:
         From a path to a log of the robot with all joints.
     joints : sequence of str
         All joints of the logs.
+    calibration : FtCalibration, optional
+        That turns readings into wrenches. Default: they are.
+    assumed : sequence of str, optional
+        Joints that nobody reports: their positions are NaN, unless they are locked.
 
     """
 
     def __init__(
-        self, robot: Robot, read: Callable[[str | Path], Log], joints: Sequence[str]
+        self,
+        robot: Robot,
+        read: Callable[[str | Path], Log],
+        joints: Sequence[str],
+        calibration: FtCalibration | None = None,
+        assumed: Sequence[str] = (),
     ) -> None:
         self.robot = robot
+        self.calibration = calibration
+        self.assumed = tuple(name for name in robot.joint_names if name in assumed)
         self._read = read
         self._joints = list(joints)
         self._kept = [self._joints.index(name) for name in robot.joint_names]
@@ -92,7 +107,7 @@ class LogReader:
             If it cannot be read, or a locked joint moves.
 
         """
-        samples, touches, external = self._read(stretch.path)
+        samples, touches, external, frozen = self._read(stretch.path)
         kept = stretch.rows(samples.stamp_ns)
         samples = samples.take(kept)
         if touches is not None:
@@ -100,7 +115,11 @@ class LogReader:
         locked = [k for k in range(len(self._joints)) if k not in self._kept]
         _require_still(str(stretch), samples, locked, self._joints)
         known = {frame: wrench[kept] for frame, wrench in external.items()}
-        return Log(_of_joints(samples, self._kept), touches, known)
+        samples = _of_joints(samples, self._kept)
+        unknown = [self.robot.joint_names.index(name) for name in self.assumed]
+        for values in (samples.positions, samples.velocities, samples.accelerations):
+            values[:, unknown] = np.nan
+        return Log(samples, touches, known, None if frozen is None else frozen[kept])
 
 
 def open_logs(
@@ -184,21 +203,37 @@ def _bags(
     settings = EstimatorSettings.from_yaml(parameters)
     cut = not identify.base_link
     whole = build_robot(settings, urdf, cut=cut)
+    fts = [sensor.name for sensor in whole.ft_sensors]
     known = identify.external
     check_known(whole, [one.place for one in known.values()], identify.contacts)
 
     def read(path: str | Path) -> Log:
-        recording = read_samples(path, whole, settings, progress)
-        samples = recording.samples
-        measured = read_wrenches(path, known, whole, samples)
-        return Log(samples, recording.touches, measured | constants(known, whole, samples))
+        try:
+            recording = read_samples(path, whole, settings, progress)
+        except NameNotFound as error:
+            raise LogError(f"'{path}': {error}") from error
+        samples = recording.without_frozen(fts)
+        external = read_wrenches(path, known, whole, samples) | constants(known, whole, samples)
+        return Log(samples, recording.touches, external, recording.frozen(fts))
 
     robot = whole
     if lock:
         joints, positions = _locked(whole, lock, first, read(first.path).samples)
-        kept = replace(settings, joints=tuple(joints))
-        robot = build_robot(kept, urdf, locked_positions=positions, cut=cut)
-    return LogReader(robot, read, whole.joint_names)
+        robot = build_robot(_without(settings, joints), urdf, locked_positions=positions, cut=cut)
+    calibration = build_calibration(settings, robot)
+    return LogReader(robot, read, whole.joint_names, calibration, settings.assumed_joints)
+
+
+def _without(settings: EstimatorSettings, joints: Sequence[str]) -> EstimatorSettings:
+    """Return settings of some joints only."""
+    assumed = dict(zip(settings.assumed_joints, settings.assumed_positions, strict=True))
+    kept = {name: position for name, position in assumed.items() if name in joints}
+    return replace(
+        settings,
+        joints=tuple(joints),
+        assumed_joints=tuple(kept),
+        assumed_positions=tuple(kept.values()),
+    )
 
 
 def _locked(

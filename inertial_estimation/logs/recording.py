@@ -163,12 +163,31 @@ class Recording:
             With NaN from the first repeated reading on; the one that it repeats was true.
 
         """
-        stamps, readings = self.samples.stamp_ns, self.samples.ft_readings.copy()
+        readings = self.samples.ft_readings.copy()
+        readings[self.frozen(ft_names)] = np.nan
+        return replace(self.samples, ft_readings=readings)
+
+    def frozen(self, ft_names: Iterable[str]) -> Mask:
+        """
+        Tell when which FT sensor repeats itself, in hindsight.
+
+        Parameters
+        ----------
+        ft_names : iterable of str
+            FT sensors in the order of the readings.
+
+        Returns
+        -------
+        ndarray of bool, shape (n, n_fts)
+            From the first repeated reading on.
+
+        """
+        stamps = self.samples.stamp_ns
+        found = np.zeros(self.samples.ft_readings.shape[:2], dtype=bool)
         for k, name in enumerate(ft_names):
             for interval in self.statistics.fts[name].frozen_intervals:
-                stuck = (stamps >= interval.repeated_ns) & (stamps <= interval.last_ns)
-                readings[stuck, k] = np.nan
-        return replace(self.samples, ft_readings=readings)
+                found[(stamps >= interval.repeated_ns) & (stamps <= interval.last_ns), k] = True
+        return found
 
 
 def read_samples(

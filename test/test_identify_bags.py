@@ -1,0 +1,241 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+``inertial-estimation identify`` on bags: a simulated arm whose wrist sensor is off, and a real one.
+
+Not covered: how messages become samples (test_bag.py, test_replay.py), touches (test_touches.py).
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from robots import arm_with_wrist_sensor_urdf
+from shared_data import SHARED
+
+from inertial_estimation.cli import main
+from inertial_estimation.model.link_motions import link_motions, poses_in_parents
+from inertial_estimation.model.regressor import net_wrench_regressor
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+
+pytest.importorskip('rosbags')
+
+from bag_messages import JOINT_STATE, WRENCH, joint_state, wrench, write_bag
+
+RATE = 200
+SECONDS = 8.0
+START = 1_700_000_000_000_000_000
+JOINTS = ['shoulder', 'elbow', 'lift']
+MATRIX = np.eye(6) + 0.2 * np.diag([1.0, 0.0, -1.0, 0.0, 1.0], k=1)
+CONFIGURED = np.array([20.0, -5.0, 3.0, 0.4, -0.3, 0.2])
+ON_TOP = np.array([1.5, -2.0, 0.7, 0.1, 0.05, -0.08])
+"""Offset that the node's file does not know [N, Nm]."""
+# The low pass at 20 Hz and central differences change motions below 2 Hz by this share of a signal
+# of 5 N and 2 Nm.
+OFFSET_ERROR = 0.05
+MASS_ERROR = 0.01
+FROZEN = (3.0, 3.5)
+FROZEN_AFTER = 0.2
+NODE = {
+    'fixed_link': 'base',
+    'ft_sensors': ['wrist_sensor'],
+    'joint_topics': ['/joint_states'],
+    'ft': {
+        'wrist_sensor': {
+            'topic': '/ft',
+            'frame_id': 'wrist',
+            'matrix': MATRIX.ravel().tolist(),
+            'offset': CONFIGURED.tolist(),
+            'frozen_after': FROZEN_AFTER,
+        }
+    },
+}
+IDENTIFY = """
+parameters: node.yaml
+preparation: {cutoff: 20.0}
+rows: {offsets: all}
+"""
+ICUB = SHARED / 'data' / 'icub_yoga_left' / 'bag'
+CONFIG = Path(__file__).resolve().parents[1] / 'config'
+
+
+def moving(robot, rng):
+    """Return what three joints and the wrist sensor say: each true, none calibrated."""
+    t = np.arange(round(SECONDS * RATE)) / RATE
+    q, v, a = np.zeros((3, len(t), 3))
+    for f in (0.3, 0.7, 1.1, 1.7):
+        size, phase, w = rng.uniform(0.05, 0.3, 3), rng.uniform(0, 6, 3), 2 * np.pi * f
+        q += size * np.sin(w * t[:, None] + phase)
+        v += w * size * np.cos(w * t[:, None] + phase)
+        a -= w**2 * size * np.sin(w * t[:, None] + phase)
+    stamps = START + np.round(t * 1e9).astype(np.int64)
+    empty = np.zeros((len(t), 0, 3))
+    samples = SampleBatch(stamps, q, v, a, empty, empty, empty, np.zeros((len(t), 1, 6)))
+    tool = robot.link_names.index('tool')
+    motions = link_motions(robot, samples, poses_in_parents(robot, q))
+    wrenches = -net_wrench_regressor(motions[tool]) @ robot.parameters[tool]
+    raw = np.linalg.solve(MATRIX, (wrenches + CONFIGURED + ON_TOP).T).T
+    return t, stamps, q, raw
+
+
+@pytest.fixture
+def files(tmp_path, rng):
+    """Write a description that is wrong, the two settings, and what a bag is made of."""
+    truth = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
+    wrong = arm_with_wrist_sensor_urdf().replace('value="0.5"', 'value="0.65"')
+    (tmp_path / 'arm.urdf').write_text(wrong)
+    (tmp_path / 'identify.yaml').write_text(IDENTIFY)
+    write_node(tmp_path)
+    return tmp_path, truth, moving(truth, rng)
+
+
+def write_node(folder, **more):
+    node = {'/**': {'ros__parameters': NODE | more}}
+    (folder / 'node.yaml').write_text(yaml.safe_dump(node))
+
+
+def record(path, stamps, positions, raw):
+    messages = []
+    for stamp, q, reading in zip(stamps.tolist(), positions, raw, strict=True):
+        messages.append(('/ft', WRENCH, stamp, wrench(stamp, 'wrist', reading)))
+        messages.append(('/joint_states', JOINT_STATE, stamp, joint_state(stamp, JOINTS, q)))
+    return write_bag(path, messages)
+
+
+def run(folder, bag, *more):
+    return main(
+        ['identify', str(bag), '--robot', str(folder / 'arm.urdf'), '--config',
+         str(folder / 'identify.yaml'), '--weight', '1e-6', *map(str, more)]
+    )  # fmt: skip
+
+
+def test_the_calibration_of_the_node_is_used_and_offsets_come_on_top(files):
+    folder, truth, (_, stamps, q, raw) = files
+    bag = record(folder / 'bag', stamps, q, raw)
+    out = ('--json', folder / 'o.json', '--out-yaml', folder / 'o.yaml')
+    assert run(folder, f'{bag}@0:6', '--validate', f'{bag}@6:', *out) == 0
+    found = json.loads((folder / 'o.json').read_text())
+    tool = truth.parameters[truth.link_names.index('tool')]
+    assert found['links']['tool']['m'] == pytest.approx(tool[0], rel=MASS_ERROR)
+    (block,) = found['submodels']
+    for row in block['rows'].values():
+        assert row['fit'] < OFFSET_ERROR
+        assert row['validation'] < OFFSET_ERROR
+    text = (folder / 'o.yaml').read_text()
+    assert 'add them to ft.<sensor>.offset' in text
+    offsets = [term['value'] for term in yaml.safe_load(text)['wrist_sensor'].values()]
+    np.testing.assert_allclose(offsets, ON_TOP, rtol=0.0, atol=OFFSET_ERROR)
+
+
+def test_suspects_are_looked_for_with_the_calibration(files, rng):
+    """Readings that count as wrenches would be off everywhere, and a push hidden among them."""
+    folder, truth, (t, stamps, q, raw) = files
+    noisy = raw + rng.normal(0.0, 0.05, raw.shape)
+    noisy[(t > 4.0) & (t < 4.5)] += 30.0
+    bag = record(folder / 'bag', stamps, q, noisy)
+    (folder / 'identify.yaml').write_text(IDENTIFY.replace('{offsets', '{reject: 8, offsets'))
+    assert run(folder, bag, '--json', folder / 'o.json') == 0
+    found = json.loads((folder / 'o.json').read_text())
+    left_out = found['submodels'][0]['left_out']['force_x']
+    assert 0.5 * RATE <= left_out < 1.5 * RATE
+    mass = truth.parameters[truth.link_names.index('tool'), 0]
+    assert found['links']['tool']['m'] == pytest.approx(mass, rel=5 * MASS_ERROR)
+
+
+def test_frozen_readings_give_no_rows_from_the_first_repeated_one_on(files, capsys):
+    folder, _, (t, stamps, q, raw) = files
+    stuck = (t >= FROZEN[0]) & (t < FROZEN[1])
+    raw[stuck] = raw[stuck][0]
+    bag = record(folder / 'bag', stamps, q, raw)
+    assert run(folder, bag, '--json', folder / 'o.json') == 0
+    (block,) = json.loads((folder / 'o.json').read_text())['submodels']
+    for row in block['rows'].values():
+        assert row['fit'] < OFFSET_ERROR
+    count = stuck.sum() - 1
+    # Before and after, the filter spreads what is missing for 0.2 s.
+    assert count < block['left_out']['force_x'] <= count + 0.4 * RATE + 2
+    shown = ' '.join(capsys.readouterr().out.split())
+    assert f'wrist_sensor repeated one reading, to the bit, at {count} of {len(t)} inst' in shown
+
+
+def test_what_rests_on_an_assumed_joint_gives_no_rows_unless_it_is_locked(files, capsys, rng):
+    folder, truth, _ = files
+    write_node(folder, assumed_joints=['lift'], assumed_positions=[0.1])
+    _, stamps, q, raw = moving(truth, rng)
+    bag = record(folder / 'bag', stamps, q, raw)
+    assert run(folder, bag, '--json', folder / 'o.json') == 1
+    error = capsys.readouterr().err
+    assert 'assumed joints: lift;' in error
+    assert 'gives no rows: tool;' in error
+    assert error.count('\n') == 1
+    assert not (folder / 'o.json').exists()
+    assert run(folder, bag, '--lock', 'lift', '--json', folder / 'o.json') == 0
+    assert 'assumed joints' not in capsys.readouterr().out
+    assert json.loads((folder / 'o.json').read_text())['submodels'][0]['rows']
+
+
+@pytest.mark.parametrize(
+    ('change', 'said'),
+    [
+        (('node.yaml', 'nodes.yaml'), 'nodes.yaml'),
+        (('offsets: all', 'offsets: [ankle]'), "'ankle'"),
+        (('offsets: all', 'contacts: [tip]'), 'something acts on tip all the time'),
+        (('offsets: all', 'contacts: [toe]'), "'toe'"),
+        (('offsets: all', 'efforts: all, wrenches: false'), 'effort of shoulder'),
+        (('parameters: node.yaml', 'parameters: 3'), '3'),
+        (('parameters: node.yaml', 'parameters: .'), 'director'),
+    ],
+)
+def test_bad_settings_are_one_sentence(files, capsys, change, said):
+    folder, _, (_, stamps, q, raw) = files
+    bag = record(folder / 'bag', stamps[:200], q[:200], raw[:200])
+    (folder / 'identify.yaml').write_text(IDENTIFY.replace(*change))
+    assert run(folder, bag, '--json', folder / 'o.json') == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count('\n') == 1
+    assert not (folder / 'o.json').exists()
+
+
+def test_what_is_no_bag_is_one_sentence(files, capsys):
+    folder, _, (_, stamps, q, raw) = files
+    bag = record(folder / 'bag', stamps[:200], q[:200], raw[:200])
+    empty = write_bag(folder / 'empty', [])
+    for path, said in (
+        (folder / 'none', 'none'),
+        (empty, f"'{empty}'"),
+        (folder / 'arm.urdf', 'arm.urdf'),
+        (f'{bag}@5:6', 'ends 0.995 s'),
+        (f'{bag}@0.9:0.6', 'FROM must be before TO'),
+    ):
+        assert run(folder, path, '--json', folder / 'o.json') == 1
+        error = capsys.readouterr().err
+        assert said in error
+        assert error.count('\n') == 1
+        assert not (folder / 'o.json').exists()
+
+
+@pytest.mark.skipif(not ICUB.exists(), reason='needs ../shared/data')
+def test_a_real_icub_tells_its_offsets_where_no_assumed_joint_matters(tmp_path, capsys):
+    out = tmp_path / 'o.json'
+    arguments = ['identify', f'{ICUB}@13.1:38', '--robot', SHARED / 'data/models/icub_v2_5.urdf',
+                 '--config', CONFIG / 'identify_icub_yoga.yaml', '--json', out,
+                 '--validate', f'{ICUB}@38:65']  # fmt: skip
+    assert main(list(map(str, arguments))) == 0
+    found = json.loads(out.read_text())
+    # Arms and trunk rest on the arms' joints, and the ground pushes the foot.
+    assert [block['name'] for block in found['submodels']] == ['l_hip_3', 'r_hip_3', 'r_foot']
+    shown = ' '.join(capsys.readouterr().out.split())
+    assert 'gives no rows: root_link, l_upper_arm, r_upper_arm;' in shown
+    assert 'l_leg_ft repeated one reading, to the bit, at 1474 of 2468 instants' in shown
+    leg, hip, foot = found['submodels']
+    # Of l_leg_ft 15 s of 25 s are frozen, with what the filter spreads.
+    assert leg['left_out']['force_x'] > 0.6 * 489
+    assert hip['left_out']['force_x'] == 0
+    # From 300 N; the sensors' matrices are wrong in place, by the log's description.
+    for block in (leg, hip, foot):
+        for kind, row in block['rows'].items():
+            assert row['validation'] < (15.0 if kind.startswith('force') else 3.0)
