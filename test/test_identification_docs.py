@@ -56,10 +56,10 @@ def test_methods_are_all_there_is():
 @pytest.mark.parametrize('path', CONFIGS, ids=lambda path: path.stem)
 def test_settings_that_are_shipped_can_be_read(path):
     settings = IdentifySettings.from_yaml(path)
-    assert settings.layout is not None
+    assert (settings.layout is None) == (settings.parameters is not None)
     assert settings.reject == 0.0
-    assert set(yaml.safe_load(path.read_text())) <= {*GROUPS, 'log'}
+    assert set(yaml.safe_load(path.read_text())) <= {*GROUPS, 'log', 'parameters'}
 
 
-def test_there_are_settings_of_four_arms():
-    assert len(CONFIGS) == 4
+def test_there_are_settings_of_four_arms_and_a_humanoid():
+    assert len(CONFIGS) == 5

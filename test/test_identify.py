@@ -7,6 +7,7 @@ Not covered: the solvers by themselves, which have tests of their own.
 """
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -356,6 +357,8 @@ def test_what_is_no_body_is_not_written(files, capsys):
         (('[q1, q2, q3]}', '[q1, q2, q3], unit: deg}'), "'lift' slides"),
         (('[q1, q2, q3]}', '[q1, q2, q3], unit: inch}'), "'inch', expected one of rad"),
         (('rows:', 'bounds: {mass: {tool: [2, 1]}}\nrows:'), 'nothing between 2 and 1'),
+        (('rows:', 'bounds: {mass: {tool: [-2, -1]}}\nrows:'), 'bounds.mass.tool'),
+        (('rows:', 'bounds: {total_mass: [-2, 0]}\nrows:'), 'bounds.total_mass'),
         (('fixed_link: base', 'fixed_link: base, gravity: 3'), 'gravity'),
         (('fixed_link: base', 'joints: 3'), "'robot.joints' is 3"),
     ],
@@ -368,6 +371,101 @@ def test_bad_input_is_one_sentence_and_writes_nothing(files, capsys, change, sai
     assert said in error
     assert error.count('\n') == 1
     assert not (folder / 'out.urdf').exists()
+
+
+def nan(*names):
+    return lambda log: log | {name: np.full(len(log['t']), np.nan) for name in names}
+
+
+@pytest.mark.parametrize(
+    ('change', 'said'),
+    [
+        (lambda log: {key: log[key] for key in log if key != 'e2'}, "no column 'e2'"),
+        (nan('q1'), 'position of shoulder'),
+        (nan('fx'), 'wrench of wrist_sensor'),
+        (nan('t'), 'log.time holds NaN'),
+        (lambda log: log | {'q1': np.full(len(log['t']), np.inf)}, 'position of shoulder'),
+        (lambda log: {key: log[key][:0] for key in log}, 'is empty'),
+        (lambda log: {key: log[key][:1] for key in log}, '1 instants, too few'),
+        (
+            lambda log: log | {'t': log['t'].round(2)},
+            'but 3199 of them do not, the first 0 s after',
+        ),
+        (lambda log: log | {'q1': log['q1'][:-1]}, 'not as long as each other'),
+        (lambda log: log | {'q1': np.full(len(log['t']), 'a')}, 'no plain numbers'),
+    ],
+)
+def test_bad_logs_are_one_sentence_and_write_nothing(files, capsys, change, said):
+    folder, _ = files
+    with np.load(folder / 'one.npz') as log:
+        columns = change(dict(log))
+    for name in ('one', 'two'):
+        np.savez(folder / f'{name}.npz', **columns)
+    outputs = {'--json': 'o.json', '--out-urdf': 'o.urdf', '--out-yaml': 'o.yaml'}
+    given = [part for name, file in outputs.items() for part in (name, folder / file)]
+    assert run(folder, *given) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count('\n') == 1
+    assert not any((folder / file).exists() for file in outputs.values())
+
+
+def test_signals_that_some_rows_lack_are_told(files, capsys):
+    folder, _ = files
+    for name in ('one', 'two'):
+        with np.load(folder / f'{name}.npz') as log:
+            np.savez(folder / f'{name}.npz', **nan('e1', 'e2', 'e3')(dict(log)))
+    assert run(folder) == 0
+    shown = ' '.join(capsys.readouterr().out.split())
+    assert 'effort of shoulder, effort of elbow, effort of lift' in shown
+    assert 'no rows of the submodels base: their links stay' in shown
+
+
+@pytest.mark.parametrize(
+    ('moment', 'said'), [('-1', '-1 kg m^2 about its centre'), ('nan', 'no finite number')]
+)
+def test_inertias_that_no_body_has_are_refused(files, capsys, moment, said):
+    folder, _ = files
+    urdf = (folder / 'arm.urdf').read_text()
+    (folder / 'arm.urdf').write_text(re.sub('ixx="[^"]*"', f'ixx="{moment}"', urdf))
+    assert run(folder, '--out-urdf', folder / 'out.urdf') == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count('\n') == 1
+    assert not (folder / 'out.urdf').exists()
+
+
+def test_links_without_mass_are_told(files, capsys):
+    folder, _ = files
+    urdf = (folder / 'arm.urdf').read_text()
+    without = re.sub('<inertial>.*?</inertial>', '', urdf, flags=re.DOTALL)
+    (folder / 'arm.urdf').write_text(without)
+    assert run(folder) == 0
+    shown = ' '.join(capsys.readouterr().out.split())
+    assert 'links without mass in the description: base (0.001 kg), upper' in shown
+
+
+@pytest.mark.parametrize(
+    ('more', 'said'),
+    [
+        (('--method', 'magic'), "'magic'"),
+        (('--weight', 'much'), "'much'"),
+    ],
+)
+def test_calls_that_are_wrong_have_their_own_exit_code(files, capsys, more, said):
+    folder, _ = files
+    with pytest.raises(SystemExit) as caught:
+        run(folder, *more)
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_two_outputs_in_one_file_are_refused(files, capsys):
+    folder, _ = files
+    out = folder / 'o.json'
+    assert run(folder, '--json', out, '--out-urdf', out) == 2
+    assert 'written twice' in capsys.readouterr().err
+    assert not out.exists()
 
 
 @pytest.mark.skipif(not PANDA.exists(), reason='needs ../shared/data')

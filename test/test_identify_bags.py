@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-``inertial-estimation identify`` on bags: a simulated arm whose wrist sensor is off, and a real one.
+``inertial-estimation identify`` on bags: an arm whose wrist sensor is off, and a real iCub.
 
 Not covered: how messages become samples (test_bag.py, test_replay.py), touches (test_touches.py).
 """
@@ -183,7 +183,7 @@ def test_what_rests_on_an_assumed_joint_gives_no_rows_unless_it_is_locked(files,
         (('node.yaml', 'nodes.yaml'), 'nodes.yaml'),
         (('offsets: all', 'offsets: [ankle]'), "'ankle'"),
         (('offsets: all', 'contacts: [tip]'), 'something acts on tip all the time'),
-        (('offsets: all', 'contacts: [toe]'), "'toe'"),
+        (('offsets: all', 'contacts: [toe]'), "'rows.contacts' names 'toe'"),
         (('offsets: all', 'efforts: all, wrenches: false'), 'effort of shoulder'),
         (('parameters: node.yaml', 'parameters: 3'), '3'),
         (('parameters: node.yaml', 'parameters: .'), 'director'),

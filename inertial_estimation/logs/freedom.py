@@ -57,6 +57,8 @@ def free_submodels(
 
     """
     free = np.ones((len(stamps), len(robot.submodels)), dtype=bool)
+    for frame in contacts:
+        robot.frame(frame, f"'rows.contacts' names '{frame}'")
     free[:, sorted({submodel_of(robot, frame) for frame in contacts})] = False
     if touches is None:
         return free

@@ -35,6 +35,7 @@ from inertial_estimation.logs.identify_shapes import link_points, solver_options
 from inertial_estimation.logs.known_wrenches import missing, prepare_with
 from inertial_estimation.logs.left_out import (
     frozen_warnings,
+    massless_warnings,
     missing_warnings,
     require_rows,
     rowless_warnings,
@@ -172,6 +173,7 @@ def identify(
             f'links raised to the second moments of a small ball, for the prior to be a body: '
             f'{", ".join(found.widened)}'
         )
+    warnings += massless_warnings(found)
     for block in found.blocks:
         warnings += [f'{block.name}: {note}' for note in block.answer.notes]
         bad = np.array(block.answer.unknowns.links)[~(block.answer.margins > 0)]

@@ -80,7 +80,7 @@ def read_bounds(said: Mapping[str, Any], blocks: Iterable[Block]) -> dict[str, B
 def _masses(said: Mapping[str, Any], unknowns: Unknowns) -> Array | None:
     """Return the bounds of masses, (n_links, 2)."""
     ranges = {
-        name: _range(value, f'bounds.mass.{name}')
+        name: _positive(value, f'bounds.mass.{name}')
         for name, value in said.items()
         if name in unknowns.links
     }
@@ -111,7 +111,7 @@ def _boxes(said: Mapping[str, Any], unknowns: Unknowns) -> Array | None:
 
 def _total(said: Mapping[str, Any], name: str) -> Array | None:
     """Return the bounds of the sum of masses, (2,)."""
-    return np.array(_range(said[name], 'bounds.total_mass')) if name in said else None
+    return np.array(_positive(said[name], 'bounds.total_mass')) if name in said else None
 
 
 def _extras(said: Mapping[str, Any], unknowns: Unknowns) -> Array | None:
@@ -129,6 +129,14 @@ def _range(said: object, name: str) -> tuple[float, float]:
     """Return a least and a greatest value."""
     low, high = _numbers(said, 2, name)
     _require_order(low, high, name)
+    return low, high
+
+
+def _positive(said: object, name: str) -> tuple[float, float]:
+    """Return a least and a greatest mass."""
+    low, high = _range(said, name)
+    if high <= 0:
+        raise ConfigError(f"'{name}' ends at {high:g} kg, and no body has a mass like that")
     return low, high
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
+from inertial_estimation.identification.fit import RobotFit
 from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.rows.builder import RowBuilder
 from inertial_estimation.logs.freedom import submodel_of
@@ -108,6 +109,35 @@ def require_rows(evidence: Sequence[Evidence], said: Sequence[str]) -> None:
     if not any(part.count for one in evidence for part in one.kinds.values()):
         why = '; '.join(said) or 'something is missing or unknown at each instant'
         raise LogError(f'the logs give no row: {why}')
+
+
+def massless_warnings(found: RobotFit) -> list[str]:
+    """
+    Return which links the description gives no mass although rows tell of them, in words.
+
+    Parameters
+    ----------
+    found : RobotFit
+        The answer.
+
+    Returns
+    -------
+    list of str
+
+    """
+    empty = [
+        f'{found.robot.link_names[k]} ({found.prior[k, 0]:g} kg)'
+        for block in found.blocks
+        for k in block.evidence.block.submodel.links
+        if not found.robot.parameters[k, 0]
+    ]
+    if not empty:
+        return []
+    return [
+        f'links without mass in the description: {_few(empty)}; a prior that light is hardly left '
+        'again, and rows that contradict it count as noise: give these links a guess, or a '
+        'smaller --weight'
+    ]
 
 
 def _lost(values: Array) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.verbs import files
-from inertial_estimation.verbs.options import add_verb
+from inertial_estimation.verbs.options import CallError, add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 METHODS = (
@@ -89,8 +89,11 @@ def _run(chosen: argparse.Namespace) -> int:
         raise ConfigError(
             f'--weight is of the prior against the rows, which {chosen.method} does not have'
         )
-    for path in (chosen.json, chosen.out_urdf, chosen.out_yaml):
+    outputs = [path for path in (chosen.json, chosen.out_urdf, chosen.out_yaml) if path]
+    for k, path in enumerate(outputs):
         files.check_writable(path)
+        if path.resolve() in [other.resolve() for other in outputs[:k]]:
+            raise CallError(f"'{path}' is to be written twice: name another file")
     options = {} if chosen.weight is None else {'weight': chosen.weight}
     urdf = files.load_urdf(chosen.robot)
     with progress_bars() as progress:

@@ -108,8 +108,15 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
 
     """
     t = samples.stamp_ns * NANOSECONDS
-    if len(t) < 2 or not (np.diff(samples.stamp_ns) > 0).all():
-        raise LogError(f'the log has {len(t)} instants whose stamps must grow; sort them')
+    back = np.flatnonzero(np.diff(samples.stamp_ns) <= 0)
+    if len(t) < 2:
+        raise LogError(f'the log has {len(t)} instants, too few for derivatives; record more')
+    if len(back):
+        raise LogError(
+            f'the log has {len(t)} instants whose stamps must grow, but {len(back)} of them do '
+            f'not, the first {t[back[0] + 1] - t[0]:.6g} s after the start; sort them, and drop '
+            'what is there twice'
+        )
     period = float(np.median(np.diff(t)))
     if how.cutoff and how.cutoff >= 0.5 / period:
         raise ConfigError(
