@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-``inertial-estimation identify`` on bags: an arm whose wrist sensor is off, and a real iCub.
+Identification from bags a simulated arm whose wrist sensor is off, and a real one.
 
 Not covered: how messages become samples (test_bag.py, test_replay.py), touches (test_touches.py).
 """
