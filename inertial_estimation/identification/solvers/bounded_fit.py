@@ -5,7 +5,7 @@ Bounded least squares to round-off: OSQP, then an exact finish.
 
 OSQP finds out which bounds matter. To more than a few digits it needs thousands of iterations
 here. From its answer a few rounds of `active_set` get to round-off. Where these go in circles, as
-they may with many bounds that compete, `interior_point` makes a better guess.
+they may with many bounds that compete, `least_distance` finds out without a guess.
 """
 
 from __future__ import annotations
@@ -22,14 +22,12 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.identification.solvers.active_set import settle
 from inertial_estimation.identification.solvers.bounded_problem import BoundedProblem, Flags
-from inertial_estimation.identification.solvers.interior_point import go_inside
+from inertial_estimation.identification.solvers.least_distance import Support, find_support
 
 Array = NDArray[np.float64]
 
 ROUNDS = 30
 """Of the active set method; five are common."""
-INNER = 60
-"""Iterations of the interior point method; fifteen are common."""
 TOLERANCE = 1e-4
 """Of OSQP, absolute and relative."""
 GIVEN_WAY = 1e-7
@@ -90,14 +88,15 @@ def fit_bounded(problem: BoundedProblem, max_iterations: int, time_limit: float)
     _require_feasible(problem)
     guess = _osqp(problem, max_iterations, time_limit)
     best = _rated(problem, guess.v, guess.y, guess.iterations)
-    for inside in (False, True):
+    support: Support | None = Support(guess.pressed, guess.active)
+    for again in (False, True):
         if perf_counter() >= deadline:
             return replace(best, stopped=True)
-        if inside:
-            guess = _from_inside(problem, best.v, deadline)
-            rated = _rated(problem, guess.v, guess.y, best.iterations + guess.iterations)
-            best = min(rated, best, key=_how_bad)
-        found = settle(problem, guess.pressed, guess.active, ROUNDS)
+        if again:
+            support = find_support(problem)
+        if support is None:
+            break
+        found = settle(problem, support.pressed, support.active, ROUNDS)
         rated = _rated(problem, found.v, found.y, best.iterations + found.rounds)
         best = min(rated, best, key=_how_bad)
         if found.done:
@@ -114,18 +113,6 @@ def _rated(problem: BoundedProblem, v: Array, y: Array, iterations: int) -> Fitt
     """Return variables, moved to their floors, with how good they are."""
     kept = np.maximum(v, problem.floor)
     return Fitted(kept, problem.violation(kept, y), iterations, stopped=False)
-
-
-def _from_inside(problem: BoundedProblem, start: Array, deadline: float) -> _Guess:
-    """Return what the interior point method thinks."""
-    found, iterations = go_inside(problem, start, INNER, deadline)
-    size = float(np.abs(problem.gradient(np.zeros(len(start)))).max()) or 1.0
-    floored = np.flatnonzero(np.isfinite(problem.floor))
-    held = found.price / size > found.slack
-    pressed = np.zeros(len(start), dtype=np.bool_)
-    pressed[floored] = held[: len(floored)]
-    n = len(floored)
-    return _Guess(found.v, found.price[n:], pressed, held[n:], iterations)
 
 
 def _osqp(problem: BoundedProblem, max_iterations: int, time_limit: float) -> _Guess:
