@@ -69,18 +69,19 @@ class Consistency(str, Enum):
 
         Parameters
         ----------
-        congruence : ndarray, shape (k, k), optional
+        congruence : ndarray, shape (..., k, k), optional
             C, to have C M C' in place of M.
 
         Returns
         -------
-        ndarray, shape (k (k + 1) / 2, 10)
+        ndarray, shape (..., k (k + 1) / 2, 10)
 
         """
         matrices = self.matrix(np.eye(10))
         if congruence is not None:
-            matrices = congruence @ matrices @ congruence.T
-        return vector(matrices).T
+            C = congruence[..., None, :, :]
+            matrices = C @ matrices @ np.swapaxes(C, -1, -2)
+        return np.swapaxes(vector(matrices), -1, -2)
 
 
 def spatial(parameters: Array) -> Array:

@@ -26,16 +26,16 @@ TAKES_PART = 1e-4
 """Bounds whose multiplier is a smaller share of the largest are left out of a contradiction."""
 
 
-def body_blocks(
+def body_block(
     unknowns: Unknowns,
     prior: Array,
     maps: Array,
     n: int,
     consistency: Consistency,
     margin: float,
-) -> list[Block]:
+) -> Block:
     """
-    Return the matrix inequality of each link.
+    Return the matrix inequalities of all links.
 
     Parameters
     ----------
@@ -55,27 +55,29 @@ def body_blocks(
 
     Returns
     -------
-    list of Block
+    Block
 
     """
+    # About one where a body is its prior, whatever its size and place.
+    whiten = np.linalg.inv(np.linalg.cholesky(consistency.matrix(prior)))
+    dense = consistency.rows(whiten) @ maps
+    largest = np.abs(dense).max(axis=(1, 2), keepdims=True)
+    dense[np.abs(dense) < ROUND_OFF * largest] = 0.0
+    unit = (1.0 - margin) * vector(np.eye(whiten.shape[-1]))
+    G = _block_diagonal(dense / largest, n)
+    return Block(unknowns.links, Kind.SEMIDEFINITE, G, (unit / largest[:, 0]).reshape(-1))
+
+
+def _block_diagonal(blocks: Array, n: int) -> sparray:
+    """Return blocks, shape (k, rows, columns), as one sparse matrix with n columns."""
     from scipy.sparse import csc_array
 
-    matrices = consistency.matrix(prior)
-    blocks = []
-    for k, link in enumerate(unknowns.links):
-        # About one where the body is its prior, whatever its size and place.
-        whiten = np.linalg.inv(np.linalg.cholesky(matrices[k]))
-        dense = consistency.rows(whiten) @ maps[k]
-        largest = float(np.abs(dense).max())
-        dense[np.abs(dense) < ROUND_OFF * largest] = 0.0
-        local = csc_array(dense / largest)
-        pointers = np.full(n + 1, local.nnz)
-        pointers[: 10 * k] = 0
-        pointers[10 * k : 10 * k + 11] = local.indptr
-        G = csc_array((local.data, local.indices, pointers), (len(dense), n))
-        h = (1.0 - margin) / largest * vector(np.eye(len(whiten)))
-        blocks.append(Block((link,), Kind.SEMIDEFINITE, G, h))
-    return blocks
+    k, rows, columns = blocks.shape
+    # By columns, as they are stored.
+    link, column, row = np.nonzero(np.swapaxes(blocks, 1, 2))
+    counts = np.bincount(columns * link + column, minlength=n)
+    pointers = np.concatenate([[0], np.cumsum(counts)])
+    return csc_array((blocks[link, row, column], rows * link + row, pointers), (k * rows, n))
 
 
 def bound_blocks(bounds: LinearBounds, origin: Array, to_x: sparray) -> list[Block]:

@@ -29,7 +29,7 @@ from inertial_estimation.identification.result import Grade, Identification
 from inertial_estimation.identification.solvers.cones import Consistency
 from inertial_estimation.identification.solvers.conic import Block, ConicSolution, minimise
 from inertial_estimation.identification.solvers.constraints import (
-    body_blocks,
+    body_block,
     bound_blocks,
     contradiction,
 )
@@ -118,16 +118,16 @@ def solve_semidefinite(
         require_weight(weight)
     _require_sense(margin, scales)
     program = _Program.of(problem, 0.0 if prior is PriorTerm.NONE else weight, prior, scales)
-    bodies = body_blocks(
+    bodies = body_block(
         problem.unknowns, problem.prior, program.maps, program.n, consistency, margin
     )
     bounds = bound_blocks(LinearBounds.of(problem), problem.prior_point(), program.to_x)
-    solution = program.solve([*bodies, *bounds], time_limit)
+    solution = program.solve([bodies, *bounds], time_limit)
     if not solution.feasible:
-        bad = contradiction(bodies, bounds[-1], solution)
+        bad = contradiction([bodies], bounds[-1], solution)
         raise ModelError(f'no bodies meet these bounds together: {", ".join(bad)}; widen them')
     x = problem.prior_point() + program.to_x @ solution.x
-    gap = program.gap([*bodies, *bounds], solution)
+    gap = program.gap([bodies, *bounds], solution)
     return Identification(
         method='semidefinite',
         unknowns=problem.unknowns,
@@ -171,10 +171,8 @@ class _Program:
         root = np.sqrt(problem.count)
         factor = np.asarray(to_x.T @ problem.factor.T).T / root
         target = (problem.target - problem.factor @ problem.prior_point()) / root
-        rows = Information.of(factor, target)
-        pull = _prior_rows(problem, prior, maps, scales)
-        if weight > 0:
-            rows = rows.add(np.sqrt(weight) * pull, np.zeros(len(pull)))
+        pull = np.sqrt(weight) * _prior_rows(problem, prior, maps, scales)
+        rows = Information.of(np.vstack([factor, pull]), np.append(target, np.zeros(len(pull))))
         energy = rows.energy + problem.energy / problem.count
         rows = Information(rows.R, rows.rho, energy, rows.count)
         start = 0.5 * (float(target @ target) + problem.energy / problem.count)
