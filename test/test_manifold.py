@@ -112,6 +112,9 @@ def test_with_a_prior_it_finds_what_the_convex_method_finds(rng):
     found, expected = solve_manifold(problem), solve_entropic(problem)
     assert found.grade is Grade.OPTIMAL
     np.testing.assert_allclose(found.x, expected.x, rtol=SAME_POINT, atol=SAME_POINT)
+    np.testing.assert_allclose(found.deviations, expected.deviations, rtol=10 * SAME_POINT)
+    silent = solve_manifold(problem, with_deviations=False)
+    assert np.isnan(silent.deviations).all()
 
 
 @pytest.mark.parametrize('weight', [1e-2, None])

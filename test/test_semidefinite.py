@@ -18,6 +18,10 @@ from inertial_estimation.identification.information.information import Informati
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.solvers.cones import Consistency, matrix, vector
+from inertial_estimation.identification.solvers.quadratic_priors import (
+    solve_euclidean,
+    solve_pullback,
+)
 from inertial_estimation.identification.solvers.semidefinite import (
     PriorTerm,
     _Program,
@@ -34,6 +38,8 @@ SOLVER = 1e-6
 OTHER_SOLVER = 2e-6
 # An active bound is approached from inside, as far as the objective can tell.
 BOUND = 1e-3
+# The noise is estimated from residuals, which the cone changes where it holds a link.
+SAME_RESIDUAL = 1e-2
 N = 60
 
 
@@ -88,7 +94,6 @@ def test_answers_are_optimal_and_in_their_cone(problem, term, consistency):
     assert (consistency.margins(found.parameters) > 0).all()
     assert found.rank == np.linalg.matrix_rank(problem.factor)
     assert found.mean_square == pytest.approx(problem.mean_square(found.x))
-    assert np.isnan(found.deviations).all()
     if consistency is Consistency.FULL:
         assert found.consistent
 
@@ -110,6 +115,22 @@ def test_no_consistent_neighbour_is_better(problem, rng, term):
         assert objective(problem, x, weight, term) > least * (1 - SOLVER)
         tried += 1
     assert tried >= 20
+
+
+def test_deviations_inside_the_cone_are_those_without_it(problem):
+    weight = 100.0
+    found, expected = (
+        solve(problem, weight=weight) for solve in (solve_semidefinite, solve_pullback)
+    )
+    assert expected.consistent
+    np.testing.assert_allclose(found.deviations, expected.deviations, rtol=SOLVER)
+    euclidean = solve_semidefinite(problem, weight=weight, prior=PriorTerm.EUCLIDEAN)
+    np.testing.assert_allclose(
+        euclidean.deviations, solve_euclidean(problem, weight=weight, noise=None).deviations,
+        rtol=SAME_RESIDUAL,
+    )  # fmt: skip
+    silent = solve_semidefinite(problem, with_deviations=False)
+    assert np.isnan(silent.deviations).all()
 
 
 def test_the_smaller_cone_fits_no_better(problem):

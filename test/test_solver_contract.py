@@ -22,6 +22,7 @@ from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.solvers.divergence import parameters_of
 from inertial_estimation.identification.solvers.methods import SOLVERS
+from inertial_estimation.identification.solvers.semidefinite import PriorTerm
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
 
 NEXT_TO_NOTHING = 1e-9
@@ -33,6 +34,18 @@ SAME = 1e-5
 Round-off of the rows through an iterative method: the root of its gap, which is below 1e-9,
 where the prior alone holds the answer, with a weight of 1e-2.
 """
+SMALL = 0.1
+"""Noise that leaves bodies inside the cone."""
+TRIALS = 20
+AS_STATED = 0.2
+"""Errors of 20 trials, about 10 independent numbers each, of a unit variance: four deviations."""
+LIGHT = 1e-2
+"""What the lightest prior changes of deviations that rows determine."""
+WITHOUT_PRIOR = [
+    ('mass_points', {'weight': None}),
+    ('manifold', {'weight': None}),
+    ('semidefinite', {'prior': PriorTerm.NONE}),
+]
 NOISE = 20.0
 """A fifth of the largest wrench: enough to make bodies that cannot exist."""
 
@@ -100,9 +113,56 @@ def test_noise_leaves_bodies_consistent_or_is_reported(method, case, noise):
     assert (result.margins.min() > 0.0) == method.consistent
 
 
-def test_deviations_are_not_negative_or_not_stated(method, case, noise):
-    deviations = method(case.problem(noise)).deviations
-    assert (np.isnan(deviations) | (deviations >= 0.0)).all()
+def test_deviations_are_finite_where_something_tells(method, case, noise):
+    """A silent sensor without prior is told by nothing; links are told by rows or a prior."""
+    silent = case.Y.copy()
+    silent[:, -1] = 0.0
+    problem = replace(case, Y=silent).problem(noise)
+    told = np.ones(len(case.truth), dtype=bool)
+    told[-1] = False
+    if method is SOLVERS['least_squares']:
+        told = RowSpace.of(problem.factor).determined
+        assert 0 < np.count_nonzero(told) < len(told)
+    deviations = method(problem).deviations
+    np.testing.assert_array_equal(np.isfinite(deviations), told)
+    assert (deviations > 0.0).all()
+
+
+def test_a_prior_of_another_unknown_tells_of_it(method, case, noise):
+    if method is SOLVERS['least_squares']:
+        pytest.skip('the method has no prior')
+    silent = case.Y.copy()
+    silent[:, -1] = 0.0
+    problem = replace(case, Y=silent).problem(noise)
+    problem = replace(problem, extra_scales=np.array([np.inf, 0.3]))
+    assert method(problem).deviations[-1] == pytest.approx(0.3, rel=SAME)
+
+
+@pytest.mark.parametrize(('name', 'options'), WITHOUT_PRIOR)
+def test_deviations_without_prior_are_those_of_the_rows(name, options, case, noise):
+    found = SOLVERS[name](case.problem(noise), **options, noise=NOISE)
+    expected = SOLVERS['least_squares'](case.problem(noise), noise=NOISE)
+    np.testing.assert_allclose(found.deviations, expected.deviations, rtol=SAME)
+
+
+def test_deviations_are_those_of_many_trials(method, case, rng):
+    """Of what rows determine one by one, inside the cone, where constraints do not matter."""
+    exact = replace(case, prior=case.parameters)
+    told = RowSpace.of(case.Y).determined
+    errors = []
+    for _ in range(TRIALS):
+        result = method(exact.problem(SMALL * rng.normal(size=len(case.y))), **light(method))
+        errors.append(((result.x - case.truth) / result.deviations)[told])
+    assert np.count_nonzero(told) >= 20
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(1.0, rel=AS_STATED)
+
+
+def test_known_noise_scales_deviations(method, case, noise):
+    options = light(method)
+    problem = case.problem(noise)
+    told = RowSpace.of(case.Y).determined
+    one, two = (method(problem, **options, noise=k * NOISE).deviations[told] for k in (1, 2))
+    np.testing.assert_allclose(two, 2 * one, rtol=LIGHT)
 
 
 def test_order_of_samples_does_not_matter(method, case, noise, rng):

@@ -73,7 +73,9 @@ def measure(rounds: int = ROUNDS, progress: Progress | None = None) -> dict[str,
         PEER: lambda: _with_cvxpy(problem),
         COLD: lambda: solve_entropic(problem, weight=WEIGHT, with_deviations=False),
         WARM: lambda: solve_entropic(problem, weight=WEIGHT, start=start, with_deviations=False),
-        CONES: lambda: solve_semidefinite(problem, weight=WEIGHT, prior=PriorTerm.EUCLIDEAN),
+        CONES: lambda: solve_semidefinite(
+            problem, weight=WEIGHT, prior=PriorTerm.EUCLIDEAN, with_deviations=False
+        ),
         ADDED: _adding(),
     }
     return interleave({name: Timed(call, 1) for name, call in calls.items()}, rounds, progress)

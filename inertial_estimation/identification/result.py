@@ -40,7 +40,8 @@ class Identification:
     deviations: Array
     """
     Standard deviation of each unknown, shape (n,); infinite where the rows and what else the
-    method goes by do not determine it, NaN where the method states none.
+    method goes by do not determine it, NaN where no rows are left to tell the noise, or nobody
+    asked. Constraints and bounds that hold make an answer surer than that.
     """
     rank: int
     """Combinations of unknowns that the rows determine."""

@@ -20,6 +20,10 @@ from inertial_estimation.identification.solvers.divergence import entropic_hessi
 Array = NDArray[np.float64]
 
 
+CANCELLED = 1e-6
+"""Share of its terms below which a difference of variances is computed in another way."""
+
+
 @dataclass(frozen=True, eq=False)
 class Curvature:
     """At one point."""
@@ -150,12 +154,22 @@ def deviations(
     else:
         variance = noise**2
     # factor'factor is H - weight G, on both sides of which is the inverse.
-    by_noise = variance / count
-    found = by_noise * _variances(coordinates, inverse, None)
-    found += (curvature.weight - by_noise) * _variances(coordinates, inverse, drawn)
-    roots = np.sqrt(np.maximum(found, 0.0))
+    whole, by_prior = (_variances(coordinates, inverse, right) for right in (None, drawn))
+    seen = whole - by_prior
+    if (seen < CANCELLED * whole).any():
+        seen = _seen(coordinates, curvature)
+    roots = np.sqrt(variance / count * seen + curvature.weight * np.maximum(by_prior, 0.0))
     roots[len(roots) - len(coordinates.undetermined) :][coordinates.undetermined] = np.inf
     return roots
+
+
+def _seen(coordinates: Coordinates, curvature: Curvature) -> Array:
+    """Return the variances by noise of one from the rows, slower and without cancellation."""
+    from scipy.linalg import solve_triangular
+
+    half = solve_triangular(curvature.root, coordinates.factor.T, trans='T')
+    moved = coordinates.directions(solve_triangular(curvature.root, half))
+    return np.asarray(np.sum(moved**2, axis=1))
 
 
 def _times_prior(curvature: Curvature, matrix: Array) -> Array:

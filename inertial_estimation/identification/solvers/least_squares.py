@@ -20,6 +20,7 @@ from inertial_estimation.identification.information.row_space import RANK_TOLERA
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
+from inertial_estimation.identification.solvers.linear_deviations import by_rows
 
 Array = NDArray[np.float64]
 
@@ -86,7 +87,7 @@ def solve_least_squares(
         method=METHOD,
         unknowns=problem.unknowns,
         x=x,
-        deviations=_deviations(problem, space, x, noise),
+        deviations=by_rows(problem, x, space, noise),
         rank=space.rank,
         mean_square=problem.mean_square(x),
         optimality=optimality,
@@ -118,19 +119,3 @@ def relative_gradient(problem: Problem, x: Array) -> float:
     moved = lengths > 0.0
     size = float(np.linalg.norm(problem.target)) or 1.0
     return float(np.linalg.norm(gradient[moved] / lengths[moved])) / size
-
-
-def _deviations(problem: Problem, space: RowSpace, x: Array, noise: float | None) -> Array:
-    """Return the standard deviation of each unknown [S 81-83]."""
-    variances = space.variances()
-    if noise is None:
-        freedom = problem.count - space.rank
-        if freedom <= 0:
-            return np.where(np.isfinite(variances), np.nan, np.inf)
-        noise = float(np.sqrt(problem.mean_square(x) * problem.count / freedom))
-    return np.asarray(np.sqrt(variances) * noise if noise > 0.0 else _exact(variances))
-
-
-def _exact(variances: Array) -> Array:
-    """Return the deviations of rows without noise."""
-    return np.where(np.isfinite(variances), 0.0, np.inf)

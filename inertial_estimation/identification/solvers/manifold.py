@@ -24,11 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.information.row_space import numerical_rank
+from inertial_estimation.identification.information.row_space import RowSpace, numerical_rank
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
+from inertial_estimation.identification.solvers.divergence import symmetric, whitening
 from inertial_estimation.identification.solvers.landscape import Landscape, Point, Slope
+from inertial_estimation.identification.solvers.linear_deviations import by_prior, by_rows
 from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 
 Array = NDArray[np.float64]
@@ -53,11 +55,13 @@ def solve_manifold(
     weight: float | None = 1e-2,
     max_iterations: int = 200,
     time_limit: float = np.inf,
+    noise: float | None = None,
+    with_deviations: bool = True,
 ) -> Identification:
     """
     Return the best fit on the manifold of bodies.
 
-    Bounds of mass, centre of mass and other unknowns are met. Deviations are not stated.
+    Bounds of mass, centre of mass and other unknowns are met.
 
     Parameters
     ----------
@@ -70,12 +74,17 @@ def solve_manifold(
         Steps that are tried.
     time_limit : float
         After which the answer is given as it is [s].
+    noise : float, optional
+        Standard deviation of a row, for the deviations. Default: from the residual.
+    with_deviations : bool
+        Whether to state standard deviations; they cost about as much as some iterations.
 
     Returns
     -------
     Identification
         Its optimality residual is the norm of the gradient over those of the rows and of the
-        target.
+        target. Deviations are those of the same rows and prior without constraints, see
+        `linear_deviations`.
 
     Raises
     ------
@@ -89,11 +98,14 @@ def solve_manifold(
     landscape = Landscape.of(problem, 0.0 if weight is None else weight)
     found = _descend(landscape, max_iterations, start + time_limit)
     x = landscape.unknowns(found.point)
+    stated = np.full(len(x), np.nan)
+    if with_deviations:
+        stated = _deviations(problem, x, weight, noise)
     return Identification(
         method=METHOD,
         unknowns=problem.unknowns,
         x=x,
-        deviations=np.full(len(x), np.nan),
+        deviations=stated,
         rank=numerical_rank(problem.factor.T @ problem.factor),
         mean_square=problem.mean_square(x),
         optimality=found.optimality,
@@ -102,6 +114,15 @@ def solve_manifold(
         solve_time=perf_counter() - start,
         notes=tuple(_notes(landscape, found.point)),
     )
+
+
+def _deviations(problem: Problem, x: Array, weight: float | None, noise: float | None) -> Array:
+    """Return standard deviations as if no link were at a bound, shape (n,)."""
+    if weight is None:
+        return by_rows(problem, x, RowSpace.of(problem.factor), noise)
+    moved = x[: problem.unknowns.n_inertial].reshape(-1, 10, 1) - problem.prior[..., None]
+    z = np.asarray(np.linalg.solve(whitening(problem.prior), moved), dtype=np.float64)
+    return by_prior(problem, x, weight, shapes=symmetric(z[..., 0]), noise=noise)
 
 
 class _Found(NamedTuple):

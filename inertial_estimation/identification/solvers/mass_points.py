@@ -34,6 +34,7 @@ from inertial_estimation.identification.solvers.bounded_fit import Fitted, fit_b
 from inertial_estimation.identification.solvers.bounded_problem import BoundedProblem
 from inertial_estimation.identification.solvers.geometric_prior import prior_roots
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.solvers.linear_deviations import by_rows, by_rows_and_pull
 from inertial_estimation.identification.solvers.point_grids import PointGrid, link_grids
 
 Array = NDArray[np.float64]
@@ -66,11 +67,13 @@ def solve_mass_points(
     base_map: Array | None = None,
     max_iterations: int = 4000,
     time_limit: float = np.inf,
+    noise: float | None = None,
+    with_deviations: bool = True,
 ) -> Identification:
     """
     Return the best fit by positive masses at points [A 9-32 corrected].
 
-    All bounds are met. Deviations are not stated.
+    All bounds are met.
 
     Parameters
     ----------
@@ -94,12 +97,18 @@ def solve_mass_points(
         Of OSQP.
     time_limit : float
         After which the answer is given as it is [s].
+    noise : float, optional
+        Standard deviation of a row, for the deviations. Default: from the residual.
+    with_deviations : bool
+        Whether to state standard deviations; they cost about as much as a round of `active_set`.
 
     Returns
     -------
     Identification
         Its optimality residual is the largest violation of the conditions of optimality, over
-        the gradient at zero.
+        the gradient at zero. Deviations are those of the same rows and prior without
+        constraints, see `linear_deviations`: what rows do not tell is as uncertain as the weight
+        of the prior says that its bodies are [A 22, 28].
 
     Raises
     ------
@@ -118,16 +127,22 @@ def solve_mass_points(
         raise ShapeError('grids', (len(problem.prior),), (len(grids),), 'one for each link')
     roots = prior_roots(grids, problem.prior, mass_errors)
     reference, misfits = _reference(grids, problem.prior, roots)
-    rows = _with_prior(problem, roots, weight, base_map)
+    pull = _pull(problem, roots, base_map)
+    rows = _with_prior(problem, pull, weight)
     posed = _posed(problem, grids, rows, reference, regularization)
     fitted = fit_bounded(posed, max_iterations, time_limit)
     x = posed.X @ fitted.v
     space = RowSpace.of(problem.factor)
+    stated = np.full(len(x), np.nan)
+    if with_deviations and weight is None:
+        stated = by_rows(problem, x, space, noise)
+    elif with_deviations and weight is not None:
+        stated = by_rows_and_pull(problem, x, pull, weight, noise)
     return Identification(
         method=METHOD,
         unknowns=problem.unknowns,
         x=x,
-        deviations=np.full(len(x), np.nan),
+        deviations=stated,
         rank=space.rank,
         mean_square=problem.mean_square(x),
         optimality=fitted.optimality,
@@ -178,22 +193,23 @@ def _reference(
     return found, np.array(misfits)
 
 
-def _with_prior(
-    problem: Problem, roots: Sequence[Array], weight: float | None, base_map: Array | None
-) -> tuple[Array, Array]:
-    """Return the rows of the mean, and below them those of the priors, as one least squares."""
+def _pull(problem: Problem, roots: Sequence[Array], base_map: Array | None) -> Array:
+    """Return rows whose squared distance to the prior is one where it may be off so far."""
     n = problem.unknowns.n_inertial
-    root = np.sqrt(problem.count)
-    factor, target = problem.factor / root, problem.target / root
     known = _without_extras(problem) if base_map is None else base_map
+    parts = [_null_space(known, roots, len(problem.unknowns))]
+    if problem.extra_scales is not None:
+        parts.append(np.eye(len(problem.unknowns))[n:] / problem.extra_scales[:, None])
+    return np.vstack(parts)
+
+
+def _with_prior(problem: Problem, pull: Array, weight: float | None) -> tuple[Array, Array]:
+    """Return the rows of the mean, and below them those of the prior, as one least squares."""
+    root = np.sqrt(problem.count)
+    drawn = np.sqrt(weight or 0.0) * pull
+    rows = np.vstack([problem.factor / root, drawn])
     origin = problem.prior_point()
-    parts = [factor]
-    if weight is not None:
-        parts.append(np.sqrt(weight) * _null_space(known, roots, factor.shape[1]))
-        if problem.extra_scales is not None:
-            parts.append(np.sqrt(weight) * np.eye(len(origin))[n:] / problem.extra_scales[:, None])
-    rows = np.vstack(parts)
-    right = np.append(target, rows[len(factor) :] @ origin)
+    right = np.append(problem.target / root, drawn @ origin)
     triangle = np.asarray(np.linalg.qr(np.column_stack([rows, right]), mode='r'))[: len(origin)]
     return triangle[:, :-1], triangle[:, -1]
 
