@@ -28,6 +28,7 @@ from inertial_estimation.identification.solvers.landscape import Landscape
 from inertial_estimation.identification.solvers.least_squares import solve_least_squares
 from inertial_estimation.identification.solvers.manifold import solve_manifold
 from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
+from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import consistency_margin
 
@@ -41,6 +42,8 @@ SAME_POINT = 1e-7
 AGREE = 1e-8
 # What noise, and filters of fast paths, leave of M's experiment [kg, kg m, kg m^2].
 TRUE = 3e-3
+# Bodies just inside the cone, against its edge.
+EDGE = 1e-3
 NOISE = 20.0
 
 
@@ -94,13 +97,16 @@ def test_slopes_are_derivatives(rng, weight):
     )
     landscape = Landscape.of(problem, weight)
     n = len(problem.unknowns)
-    point = landscape.moved(landscape.start(), 0.1 * rng.normal(size=n))
+    straight = np.ones(len(problem.prior), dtype=bool)
+    point = landscape.moved(landscape.start(), 0.1 * rng.normal(size=n), straight)
     slope = landscape.slope(point)
-    assert slope.free.all()
+    assert slope.free.all() and slope.straight(len(problem.prior)).all()
     for _ in range(5):
         step = rng.normal(size=n)
-        near = [landscape.value(landscape.moved(point, s * 1e-5 * step)) for s in (-1, 1)]
-        far = [landscape.value(landscape.moved(point, s * 1e-4 * step)) for s in (-1, 1)]
+        near = [
+            landscape.value(landscape.moved(point, s * 1e-5 * step, straight)) for s in (-1, 1)
+        ]
+        far = [landscape.value(landscape.moved(point, s * 1e-4 * step, straight)) for s in (-1, 1)]
         assert slope.gradient @ step == pytest.approx((near[1] - near[0]) / 2e-5, rel=SLOPE)
         second = (far[0] + far[1] - 2 * landscape.value(point)) / 1e-8
         assert step @ slope.hessian @ step == pytest.approx(second, rel=CURVE)
@@ -130,6 +136,35 @@ def test_every_iterate_can_be_used(rng, weight):
     assert (np.diff(values) <= 0.0).all()
     assert values[3] < values[0]
     assert solve_manifold(problem, weight=weight, max_iterations=1).grade is Grade.STOPPED
+
+
+def test_a_body_at_the_edge_has_deviations(rng):
+    """Noise far beyond the signal, against a prior that weighs next to nothing."""
+    case = humanoid_case(rng, instants=20)
+    problem = case.problem(3 * NOISE * rng.normal(size=len(case.y)))
+    for weight in (1e-2, 1e-8):
+        result = solve_manifold(problem, weight=weight)
+        assert result.consistent
+        assert (result.deviations > 0.0).all() and np.isfinite(result.deviations).all()
+
+
+def test_without_prior_noise_that_asks_for_impossible_bodies_comes_to_an_end(rng):
+    """The search does not crawl along the boundary, and what it finds is as good as the cone."""
+    problem = humanoid_case(rng).problem(NOISE * rng.normal(size=360))
+    found = solve_manifold(problem, weight=None)
+    expected = solve_semidefinite(problem, prior=PriorTerm.NONE)
+    assert found.grade is Grade.OPTIMAL
+    assert found.mean_square == pytest.approx(expected.mean_square, rel=EDGE)
+
+
+def test_a_budget_without_prior_says_what_is_left(rng):
+    problem = humanoid_case(rng).problem(NOISE * rng.normal(size=360))
+    result = solve_manifold(problem, weight=None, max_iterations=4)
+    least = solve_least_squares(problem).mean_square
+    assert result.grade is Grade.STOPPED and result.consistent
+    assert f'less than {least:.6g}' in result.notes[-1]
+    assert f'{result.mean_square:.6g}' in result.notes[-1]
+    assert result.mean_square < 1.1 * least
 
 
 def test_no_time_is_a_budget_too(rng):

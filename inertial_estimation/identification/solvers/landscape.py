@@ -9,13 +9,14 @@ second moments over their mean; other unknowns over their scales.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.solvers.cone_steps import edge
 from inertial_estimation.identification.solvers.divergence import entropic_divergence
 from inertial_estimation.identification.solvers.manifold_curvature import bending
 from inertial_estimation.identification.solvers.principal_bodies import PAIRS, PrincipalBodies
@@ -27,6 +28,8 @@ LEAST_MASS, LEAST_MOMENT = 1e-3, 1e-6
 """Shares of the prior's mass and mean second moment that a link keeps: strict consistency."""
 EDGE = 1e-3
 """Scaled distance from which on a bound holds a coordinate that is drawn to it."""
+INSIDE = 0.7
+"""Share of the way to the edge of the cone that a step goes at most."""
 _BASIS = pseudo_inertia(np.eye(10))
 
 
@@ -51,6 +54,22 @@ class Slope(NamedTuple):
     """Coordinates that no bound holds, shape (n,)."""
     gaps: Array
     """How far the others are from their bound, shape (n,)."""
+
+    def straight(self, n_links: int) -> NDArray[np.bool_]:
+        """
+        Return which links no bound holds; these move along lines of their parameters.
+
+        Parameters
+        ----------
+        n_links : int
+            Number of links.
+
+        Returns
+        -------
+        ndarray, shape (n_links,)
+
+        """
+        return np.asarray(self.free[: 10 * n_links].reshape(n_links, 10).all(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +148,25 @@ class Landscape:
         extras = problem.prior_point()[problem.unknowns.n_inertial :]
         return Point(bodies, np.clip(extras, *self.extra_bounds.T))
 
-    def moved(self, point: Point, step: Array) -> Point:
+    def faded(self, weight: float) -> Landscape:
+        """
+        Return the same with another weight of the prior.
+
+        Parameters
+        ----------
+        weight : float
+            Of the divergence.
+
+        Returns
+        -------
+        Landscape
+
+        """
+        scales = self.problem.extra_scales
+        known = np.zeros(len(self.pull)) if scales is None else 1.0 * np.isfinite(scales)
+        return replace(self, weight=weight, pull=weight * known)
+
+    def moved(self, point: Point, step: Array, straight: NDArray[np.bool_]) -> Point:
         """
         Return where a step leads, within the bounds.
 
@@ -139,16 +176,47 @@ class Landscape:
             Where it starts.
         step : ndarray, shape (n,)
             In scaled coordinates.
+        straight : ndarray, shape (n_links,)
+            Links that no bound holds, of `Slope.straight`.
 
         Returns
         -------
         Point
 
         """
-        own = step[: self.scales.size].reshape(self.scales.shape) * self.scales
-        bodies = point.bodies.moved(own, self.low, self.high)
+        own = self._of_links(step)
+        bodies = point.bodies.moved_straight(own, self.low, self.high, straight)
         extras = point.extras + step[self.scales.size :] * self.extra_scales
         return Point(bodies, np.clip(extras, *self.extra_bounds.T))
+
+    def reach(self, point: Point, step: Array, straight: NDArray[np.bool_]) -> float:
+        """
+        Return the share of a step that leaves all links that move straight inside the cone.
+
+        Parameters
+        ----------
+        point : Point
+            Where it starts.
+        step : ndarray, shape (n,)
+            In scaled coordinates.
+        straight : ndarray, shape (n_links,)
+            Links that no bound holds.
+
+        Returns
+        -------
+        float
+            At most one.
+
+        """
+        if not straight.any():
+            return 1.0
+        change = np.einsum('lij,lj->li', point.bodies.jacobian, self._of_links(step))
+        bodies = pseudo_inertia(point.bodies.parameters[straight])
+        return min(1.0, INSIDE * edge(bodies, pseudo_inertia(change[straight])))
+
+    def _of_links(self, step: Array) -> Array:
+        """Return the part of a step that links take, unscaled, shape (n_links, 10)."""
+        return np.asarray(step[: self.scales.size].reshape(self.scales.shape) * self.scales)
 
     def unknowns(self, point: Point) -> Array:
         """
@@ -213,6 +281,7 @@ class Landscape:
         gaps = self._gaps(point.bodies, own)
         free = np.isnan(gaps)
         bend = bending(point.bodies, by_link, free)
+        bend[free.all(axis=1)] = 0.0
         rows = self._rows(T * self.scales[:, None])
         convex = rows.T @ rows / problem.count
         _add_blocks(convex, np.swapaxes(T, 1, 2) @ blocks @ T, self.scales)

@@ -7,12 +7,15 @@ Bodies by optimization on their manifold [M 20-24].
 
 over mass, centre of mass, principal axes and second moments of each link, which are a body that
 could exist whatever they are. Steps are Levenberg's and Marquardt's with exact derivatives, from
-the prior on. Every iterate is consistent: whenever a budget ends, the answer can be used.
+the prior on; bodies that nothing holds move along lines of their parameters: rows are linear.
+Every iterate is consistent: whenever a budget ends, the answer can be used.
 
 Without a prior, as in (M 21), the least of the objective need not be a body. Where rows tell
 little, or noise asks for more than bodies can do, it lies on the boundary (a link without
-extension) or at infinity (masses that grow without end). Masses and moments have least values
-here, tiny shares of the prior's; links that rest on them or run away are in the notes.
+extension) or at infinity (masses that grow without end). Along the boundary steps are short. A
+prior that fades leads the search past it, and the best point on the way counts. Masses and moments
+have least values, tiny shares of the prior's. Links that rest on them or run away are in the
+notes, and so is how much better any answer could be if the budget ends first.
 """
 
 from __future__ import annotations
@@ -44,6 +47,15 @@ DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-14, 1e12
 """Of steps, over the mean of the Hessian's diagonal."""
 RESOLUTION = 1e-12
 """Decrease of the objective, over its value, below which the gradient tells more."""
+FIRST_WEIGHT, FADE, LAST_WEIGHT = 1e-2, 0.2, 1e-12
+"""
+Of the prior that fades, over the objective at the start: where it starts, what is left of it each
+time, and where it ends.
+"""
+CLOSE, STAGE = 0.1, 30
+"""Decrease that a step promises, over its weight, and steps after which it fades further."""
+LEAST_SHARE = 1e-9
+"""Least eigenvalue of a body seen from its prior, where deviations are found."""
 AWAY = 10.0
 """Masses so many times the prior's, or centres so many of its radii away, are told."""
 
@@ -82,9 +94,9 @@ def solve_manifold(
     Returns
     -------
     Identification
-        Its optimality residual is the norm of the gradient over those of the rows and of the
-        target. Deviations are those of the same rows and prior without constraints, see
-        `linear_deviations`.
+        Stopped by its budget, it is the best one so far. Its optimality residual is the norm of
+        the gradient over those of the rows and of the target. Deviations are those of the same
+        rows and prior without constraints, see `linear_deviations`.
 
     Raises
     ------
@@ -96,7 +108,7 @@ def solve_manifold(
     start = perf_counter()
     _check(problem, weight)
     landscape = Landscape.of(problem, 0.0 if weight is None else weight)
-    found = _descend(landscape, max_iterations, start + time_limit)
+    found = _Search(landscape, max_iterations, start + time_limit).run()
     x = landscape.unknowns(found.point)
     stated = np.full(len(x), np.nan)
     if with_deviations:
@@ -112,7 +124,7 @@ def solve_manifold(
         grade=_grade(found),
         iterations=found.iterations,
         solve_time=perf_counter() - start,
-        notes=tuple(_notes(landscape, found.point)),
+        notes=(*_notes(landscape, found.point), *_left(problem, x, weight, found)),
     )
 
 
@@ -122,7 +134,11 @@ def _deviations(problem: Problem, x: Array, weight: float | None, noise: float |
         return by_rows(problem, x, RowSpace.of(problem.factor), noise)
     moved = x[: problem.unknowns.n_inertial].reshape(-1, 10, 1) - problem.prior[..., None]
     z = np.asarray(np.linalg.solve(whitening(problem.prior), moved), dtype=np.float64)
-    return by_prior(problem, x, weight, shapes=symmetric(z[..., 0]), noise=noise)
+    shares, axes = np.linalg.eigh(symmetric(z[..., 0]))
+    # Round-off may put a body at the edge of the cone outside.
+    inside = np.maximum(shares, LEAST_SHARE - 1.0)[:, None]
+    shapes = axes * inside @ np.swapaxes(axes, -1, -2)
+    return by_prior(problem, x, weight, shapes=shapes, noise=noise)
 
 
 class _Found(NamedTuple):
@@ -165,42 +181,96 @@ class _Place(NamedTuple):
         return cls(point, value, slope, _optimality(landscape, slope, value))
 
 
-def _descend(landscape: Landscape, max_iterations: int, deadline: float) -> _Found:
-    """Take steps until nothing improves or the budget ends."""
-    place = _Place.of(landscape, landscape.start())
-    damping, iterations, stuck = DAMPING, 0, False
-    while not stuck and iterations < max_iterations and perf_counter() < deadline:
-        if place.optimality <= ENOUGH:
-            break
-        iterations += 1
-        there, gain = _tried(landscape, place, damping)
-        if there is None:
-            done = place.optimality <= OPTIMAL and np.isnan(gain)
-            stuck = done or damping > MOST_DAMPING
-            damping *= 10.0
-        else:
-            place, damping = there, _adapted(damping, gain)
-    return _Found(place.point, place.optimality, iterations, stuck)
+class _Search:
+    """The way to the least of a landscape."""
+
+    def __init__(self, goal: Landscape, max_iterations: int, deadline: float) -> None:
+        self.goal, self.max_iterations, self.deadline = goal, max_iterations, deadline
+        self.best = self.point = goal.start()
+        self.least = goal.value(self.best)
+        self.used, self.damping = 0, DAMPING
+
+    def run(self) -> _Found:
+        """Take steps until nothing improves or the budget ends."""
+        self._fade()
+        stuck = self._descend(self.goal, 0.0, self.max_iterations)
+        optimality = _Place.of(self.goal, self.best).optimality
+        return _Found(self.best, optimality, self.used, stuck)
+
+    def _fade(self) -> None:
+        """Let a heavy prior fade to what it is to be, so that no link is at the edge too soon."""
+        weight, last = FIRST_WEIGHT * self.least, LAST_WEIGHT * self.least
+        while weight > max(self.goal.weight, last) and self._left():
+            self._descend(self.goal.faded(weight), CLOSE * weight, STAGE)
+            if _Place.of(self.goal, self.point).optimality <= OPTIMAL:
+                break
+            weight *= FADE
+        self.point = self.best
+
+    def _left(self) -> bool:
+        """Return whether some of the budget is left."""
+        return self.used < self.max_iterations and perf_counter() < self.deadline
+
+    def _descend(self, landscape: Landscape, enough: float, most: int) -> bool:
+        """
+        Take steps until one would decrease the objective by no more than enough.
+
+        Returns whether they ended where none gets any further.
+        """
+        place, damping = _Place.of(landscape, self.point), min(self.damping, DAMPING)
+        last, done, stuck = self.used + most, False, False
+        while self.used < last and self._left() and place.optimality > ENOUGH and not done:
+            self.used += 1
+            trial = _tried(landscape, place, damping)
+            if trial.place is None:
+                # Along a curved boundary small steps go on for ever.
+                done = stuck = place.optimality <= OPTIMAL or damping > MOST_DAMPING
+                damping *= 10.0
+            else:
+                done = trial.whole and trial.expected <= enough
+                place, damping = trial.place, _adapted(damping, trial.gain)
+                self._keep(place.point)
+        self.point, self.damping = place.point, damping
+        return stuck
+
+    def _keep(self, point: Point) -> None:
+        """Keep a point that is no worse than the best one but for round-off."""
+        value = self.goal.value(point)
+        if value <= self.least * (1.0 + RESOLUTION):
+            self.best, self.least = point, min(value, self.least)
 
 
-def _tried(landscape: Landscape, place: _Place, damping: float) -> tuple[_Place | None, float]:
-    """
-    Return where a step leads, None if nothing gets better there, and its gain.
+class _Trial(NamedTuple):
+    """What a step comes to."""
 
-    The gain is the decrease over what was expected; NaN if that is below round-off and the
-    gradient does not fall either.
-    """
+    place: _Place | None = None
+    """Where it leads, None if nothing gets better there."""
+    gain: float = 0.0
+    """The decrease over what was expected; one where that is below round-off."""
+    expected: float = 0.0
+    """Decrease of the objective."""
+    whole: bool = False
+    """Whether no edge of the cone cut it short."""
+
+
+def _tried(landscape: Landscape, place: _Place, damping: float) -> _Trial:
+    """Return what a step comes to."""
     slope = place.slope
     step = _step(slope, damping)
     if step is None:
-        return None, 0.0
+        return _Trial()
+    straight = slope.straight(len(landscape.scales))
+    reach = landscape.reach(place.point, step, straight)
+    step *= reach
     expected = -float(slope.gradient @ step + step @ slope.convex @ step / 2)
-    point = landscape.moved(place.point, step)
+    there = landscape.moved(place.point, step, straight)
+    gain = 1.0
     if expected > RESOLUTION * place.value:
-        gain = (place.value - landscape.value(point)) / expected
-        return (_Place.of(landscape, point), gain) if gain > 0.0 else (None, gain)
-    there = _Place.of(landscape, point)
-    return (there, 1.0) if there.optimality < place.optimality else (None, np.nan)
+        gain = (place.value - landscape.value(there)) / expected
+        better = gain > 0.0
+    else:
+        better = _Place.of(landscape, there).optimality < place.optimality
+    return _Trial(_Place.of(landscape, there) if better else None, gain, expected, reach == 1.0)
 
 
 def _step(slope: Slope, damping: float) -> Array | None:
@@ -243,6 +313,19 @@ def _grade(found: _Found) -> Grade:
     if found.optimality <= OPTIMAL:
         return Grade.OPTIMAL
     return Grade.INACCURATE if found.stuck else Grade.STOPPED
+
+
+def _left(problem: Problem, x: Array, weight: float | None, found: _Found) -> list[str]:
+    """Return how much better any answer could be, of one without prior that is not optimal."""
+    if weight is not None or _grade(found) is Grade.OPTIMAL:
+        return []
+    now = problem.mean_square(x)
+    least = problem.mean_square(RowSpace.of(problem.factor).solve(problem.target))
+    return [
+        f'not at the optimum, where the gradient is {found.optimality:.1g} of what it could be; '
+        f'the mean squared residual is {now:.6g}, and no unknowns whatever, bodies or not, have '
+        f'less than {least:.6g}. A prior (a weight), bounds or more iterations bring it to an end'
+    ]
 
 
 def _notes(landscape: Landscape, point: Point) -> list[str]:

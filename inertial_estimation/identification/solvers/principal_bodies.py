@@ -130,6 +130,42 @@ class PrincipalBodies:
             np.clip(moments, low[:, 4:], high[:, 4:]),
         )
 
+    def moved_straight(
+        self, step: Array, low: Array, high: Array, which: NDArray[np.bool_]
+    ) -> PrincipalBodies:
+        """
+        Return the same, but for some bodies with parameters that change in proportion to the step.
+
+        Least squares are quadratic along a line of parameters, not along one of mass and centre.
+
+        Parameters
+        ----------
+        step : ndarray, shape (n_links, 10)
+            As the columns of `jacobian`.
+        low, high : ndarray, shape (n_links, 7)
+            Bounds of mass, centre of mass and moments; a body that would leave them is moved as
+            in `moved`.
+        which : ndarray, shape (n_links,)
+            Bodies that are to move so.
+
+        Returns
+        -------
+        PrincipalBodies
+
+        """
+        curved = self.moved(step, low, high)
+        parameters = self.parameters
+        line = parameters + np.einsum('lij,lj->li', self.jacobian, step)
+        some = which & (line[:, 0] > 0.0)
+        there = PrincipalBodies.of(np.where(some[:, None], line, parameters))
+        some &= ((there.flat >= low) & (there.flat <= high)).all(axis=1)
+        return PrincipalBodies(
+            np.where(some, there.mass, curved.mass),
+            np.where(some[:, None], there.center, curved.center),
+            np.where(some[:, None, None], there.axes, curved.axes),
+            np.where(some[:, None], there.moments, curved.moments),
+        )
+
     @property
     def flat(self) -> Array:
         """Mass, centre of mass and moments, shape (n_links, 7)."""
