@@ -96,7 +96,11 @@ def fit_bounded(problem: BoundedProblem, max_iterations: int, time_limit: float)
             support = find_support(problem)
         if support is None:
             break
-        found = settle(problem, support.pressed, support.active, ROUNDS)
+        try:
+            found = settle(problem, support.pressed, support.active, ROUNDS)
+        except np.linalg.LinAlgError:
+            # Rows that weigh 1e16 times as much as the regularization.
+            continue
         rated = _rated(problem, found.v, found.y, best.iterations + found.rounds)
         best = min(rated, best, key=_how_bad)
         if found.done:

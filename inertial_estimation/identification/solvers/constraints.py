@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.solvers.cones import Consistency, vector
+from inertial_estimation.identification.solvers.cones import Consistency, matrix, vector
 from inertial_estimation.identification.solvers.conic import Block, ConicSolution, Kind, minimise
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.unknowns import Unknowns
@@ -108,6 +108,28 @@ def bound_blocks(bounds: LinearBounds, origin: Array, to_x: sparray) -> list[Blo
     sizes[sizes == 0.0] = 1.0
     h = bounds.slack(origin) / sizes
     return [Block(bounds.names, Kind.NONNEGATIVE, csc_array(rows / sizes[:, None]), h)]
+
+
+def inside(block: Block, x: Array) -> bool:
+    """
+    Return whether variables are strictly inside the cones of a block.
+
+    Parameters
+    ----------
+    block : Block
+        Of bodies or bounds.
+    x : ndarray, shape (n,)
+        Variables.
+
+    Returns
+    -------
+    bool
+
+    """
+    rows = block.G @ x + block.h
+    if block.kind is Kind.SEMIDEFINITE:
+        rows = np.linalg.eigvalsh(matrix(rows.reshape(len(block.labels), -1)))
+    return bool((rows > 0.0).all())
 
 
 def contradiction(bodies: Sequence[Block], bounds: Block, solution: ConicSolution) -> list[str]:

@@ -32,6 +32,7 @@ from inertial_estimation.identification.solvers.constraints import (
     body_block,
     bound_blocks,
     contradiction,
+    inside,
 )
 from inertial_estimation.identification.solvers.coordinates import require_weight
 from inertial_estimation.identification.solvers.divergence import whitening
@@ -53,6 +54,8 @@ GAP = 1e-5
 """Optimality residual below which an answer is optimal."""
 TOLERANCE = 1e-9
 """Of the program: tighter ones end in round-off, looser ones leave bodies less sure."""
+SINGULAR = 1e-13
+"""Least diagonal of a triangle over its largest, below which it has no inverse."""
 FLOOR = 1e-9
 """A smaller share of the objective at the prior is none: rows may fit to round-off."""
 
@@ -130,12 +133,17 @@ def solve_semidefinite(
         problem.unknowns, problem.prior, program.maps, program.n, consistency, margin
     )
     bounds = bound_blocks(LinearBounds.of(problem), problem.prior_point(), program.to_x)
-    solution = program.solve([bodies, *bounds], time_limit)
-    if not solution.feasible:
-        bad = contradiction([bodies], bounds[-1], solution)
-        raise ModelError(f'no bodies meet these bounds together: {", ".join(bad)}; widen them')
-    x = problem.prior_point() + program.to_x @ solution.x
-    gap = program.gap([bodies, *bounds], solution)
+    free = program.unconstrained()
+    if free is not None and all(inside(block, free) for block in (bodies, *bounds)):
+        z, gap, grade, iterations = free, program.free_gap(free), Grade.OPTIMAL, 1
+    else:
+        solution = program.solve([bodies, *bounds], time_limit)
+        if not solution.feasible:
+            bad = contradiction([bodies], bounds[-1], solution)
+            raise ModelError(f'no bodies meet these bounds together: {", ".join(bad)}; widen them')
+        z, gap = solution.x, program.gap([bodies, *bounds], solution)
+        grade, iterations = _grade(solution, gap), solution.iterations
+    x = problem.prior_point() + program.to_x @ z
     stated = np.full(len(x), np.nan)
     if with_deviations:
         stated = _deviations(problem, x, weight, prior, scales, noise)
@@ -147,8 +155,8 @@ def solve_semidefinite(
         rank=numerical_rank(problem.factor.T @ problem.factor),
         mean_square=problem.mean_square(x),
         optimality=gap,
-        grade=_grade(solution, gap),
-        iterations=solution.iterations,
+        grade=grade,
+        iterations=iterations,
         solve_time=perf_counter() - began,
         notes=_notes(problem, x, consistency, margin),
     )
@@ -205,6 +213,20 @@ class _Program:
             csc_array(gram), linear, blocks, tolerance=TOLERANCE, time_limit=time_limit
         )
 
+    def unconstrained(self) -> Array | None:
+        """Return the least squares of the variables, None if rows leave some of them open."""
+        from scipy.linalg import solve_triangular
+
+        diagonal = np.abs(np.diag(self.rows.R))
+        if diagonal.min() <= SINGULAR * diagonal.max():
+            return None
+        return np.asarray(solve_triangular(self.rows.R, self.rows.rho))
+
+    def free_gap(self, z: Array) -> float:
+        """Return what round-off leaves above the least objective, over the objective."""
+        left = 0.5 * float(np.sum((self.rows.R @ z - self.rows.rho) ** 2))
+        return left / max(0.5 * self.rows.squared_residual(z), self.floor, np.finfo(float).tiny)
+
     def gap(self, blocks: list[Block], solution: ConicSolution) -> float:
         """
         Return how far above the least objective the answer is at most, over the objective.
@@ -220,7 +242,9 @@ class _Program:
             gradient -= size * (block.G.T @ multipliers)
         gap = size * abs(solution.value - solution.dual_value)
         left = float(np.linalg.norm(gradient) * np.linalg.norm(z))
-        return (gap + left) / max(objective, self.floor, np.finfo(float).tiny)
+        # No objective is negative: where rows fit to round-off that tells more than duality.
+        above = min(gap + left, objective)
+        return above / max(objective, self.floor, np.finfo(float).tiny)
 
 
 def _prior_rows(problem: Problem, prior: PriorTerm, maps: Array, scales: Array | None) -> Array:
