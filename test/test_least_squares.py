@@ -186,6 +186,6 @@ def test_free_unknowns_that_rows_do_not_see_stay(solve, case, rng):
 
 
 def test_scales_that_are_none_are_refused(case):
-    problem = replace(case.problem(), extra_scales=np.array([1.0, 0.0]))
-    with pytest.raises(ModelError, match='sensor.moment_z'):
-        solve_pullback(problem)
+    for value in (0.0, -1.0, np.nan):
+        with pytest.raises(ModelError, match='sensor.moment_z'):
+            replace(case.problem(), extra_scales=np.array([1.0, value]))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import LogError, ModelError
+from inertial_estimation.errors import LogError, ModelError, NameNotFound
 from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.information.reweighting import NoiseLevels, noise_levels
 from inertial_estimation.identification.one_thread import one_thread
@@ -118,12 +118,16 @@ def fit(
 
     Raises
     ------
+    NameNotFound
+        If there is no such method.
     LogError
         If no submodel has a row.
     ModelError
         If the prior of a link is impossible, or an answer is much worse than it.
 
     """
+    if method not in SOLVERS:
+        raise NameNotFound('method', method, SOLVERS)
     solver = SOLVERS[method]
     prior, changed = widened(robot.link_names, robot.parameters)
     blocks = []

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.identification.arguments import require_array, require_number
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import consistency_margin
@@ -75,6 +76,12 @@ class Problem:
 
     def __post_init__(self) -> None:
         """Raise unless the arrays belong together."""
+        for name, value, kind in (
+            ('unknowns', self.unknowns, Unknowns), ('bounds', self.bounds, Bounds),
+        ):  # fmt: skip
+            if not isinstance(value, kind):
+                raise ModelError(f"'{name}' must be {kind.__name__}, not {type(value).__name__}")
+        require_array('factor', self.factor)
         n, n_links = len(self.unknowns), len(self.unknowns.links)
         n_extras = len(self.unknowns.extras)
         if self.factor.ndim != 2 or self.factor.shape[1] != n:
@@ -90,12 +97,33 @@ class Problem:
             ('bounds.total_mass', self.bounds.total_mass, (2,)),
             ('bounds.extras', self.bounds.extras, (n_extras, 2)),
         ):
-            if array is not None and array.shape != shape:
-                raise ShapeError(name, shape, array.shape)
+            if array is not None or name in ('target', 'prior'):
+                require_array(name, array, shape)
         if not (np.isfinite(self.factor).all() and np.isfinite(self.target).all()):
             raise ModelError('rows hold NaN or infinity: leave these rows out')
+        require_number('energy', self.energy, least=0.0)
+        require_number('count', self.count)
         if not self.count > 0:
             raise ModelError('there are no rows to fit: no sample was usable')
+        if not np.isfinite([self.energy, self.count]).all():
+            raise ModelError(f'energy and count must be finite, not {self.energy}, {self.count}')
+        self._require_sense()
+
+    def _require_sense(self) -> None:
+        """Raise if what is known of the unknowns cannot be meant."""
+        if self.prior_extras is not None and not np.isfinite(self.prior_extras).all():
+            raise ModelError("'prior_extras' hold NaN or infinity")
+        if self.extra_scales is not None and not (self.extra_scales > 0.0).all():
+            names = map(str, self.unknowns.extras)
+            bad = [one for one, s in zip(names, self.extra_scales, strict=True) if not s > 0.0]
+            raise ModelError(
+                'extra_scales must be positive, or infinite where nothing is known: '
+                f'{", ".join(bad)}'
+            )
+        for name in ('mass', 'center_of_mass', 'total_mass', 'extras'):
+            limits = getattr(self.bounds, name)
+            if limits is not None and np.isnan(limits).any():
+                raise ModelError(f"'bounds.{name}' hold NaN: infinite is what stands for none")
 
     @classmethod
     def of(

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import NameNotFound, ShapeError
+from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
 
 Array = NDArray[np.float64]
 
@@ -55,6 +55,11 @@ class Extra:
     """The joint or FT sensor."""
     term: Term
 
+    def __post_init__(self) -> None:
+        """Raise unless the term is one."""
+        if not isinstance(self.term, Term):
+            raise ModelError(f"the term of '{self.of}' must be a Term, not {self.term!r}")
+
     def __str__(self) -> str:
         """Return the name of its column."""
         return f'{self.of}.{self.term.value}'
@@ -66,6 +71,15 @@ class Unknowns:
 
     links: tuple[str, ...]
     extras: tuple[Extra, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise unless these are names, each of which stands for one thing."""
+        for name, one in (('links', self.links), ('extras', self.extras)):
+            if not isinstance(one, tuple):
+                raise ModelError(f"'{name}' must be a tuple, not {type(one).__name__}")
+        twice = [one for one in dict.fromkeys(self.links) if self.links.count(one) > 1]
+        if twice:
+            raise ModelError(f'these links are there twice: {", ".join(map(str, twice))}')
 
     def __len__(self) -> int:
         """Return the number of columns."""

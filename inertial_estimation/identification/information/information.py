@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import InertialEstimationError, ShapeError
+from inertial_estimation.identification.arguments import require_array, require_number
 from inertial_estimation.identification.information.triangle import absorb
 
 Array = NDArray[np.float64]
@@ -58,6 +60,8 @@ class Information:
         Information
 
         """
+        if not isinstance(n, Integral) or n < 0:
+            raise InertialEstimationError(f'there cannot be {n!r} unknowns')
         return cls(np.zeros((n, n)), np.zeros(n), 0.0, 0.0)
 
     @classmethod
@@ -84,7 +88,8 @@ class Information:
             If a number is not finite.
 
         """
-        return cls.empty(np.shape(Y)[-1]).add(Y, y)
+        require_array('Y', Y)
+        return cls.empty(Y.shape[-1] if Y.ndim else 0).add(Y, y)
 
     @property
     def n(self) -> int:
@@ -118,6 +123,8 @@ class Information:
             out of range.
 
         """
+        require_array('Y', Y)
+        require_array('y', y)
         if Y.ndim != 2 or Y.shape[1] != self.n:
             raise ShapeError('Y', ('m', self.n), Y.shape, 'one column for each unknown')
         if y.shape != (len(Y),):
@@ -319,14 +326,27 @@ def weighted_sum(parts: Iterable[Information], weights: Iterable[float]) -> Info
     parts : iterable of Information
         At least one.
     weights : iterable of float
-        One for each.
+        One for each, not negative.
 
     Returns
     -------
     Information
 
+    Raises
+    ------
+    InertialEstimationError
+        If there are no parts, not as many weights, or a weight makes no sense.
+
     """
-    first, *others = (part.scaled(weight) for part, weight in zip(parts, weights, strict=True))
+    kinds, factors = list(parts), list(weights)
+    if not kinds or len(kinds) != len(factors):
+        raise InertialEstimationError(
+            f'{len(kinds)} kinds of rows and {len(factors)} weights: there has to be at least one '
+            'kind, and a weight for each'
+        )
+    for factor in factors:
+        require_number('weight', factor, least=0.0)
+    first, *others = (part.scaled(factor) for part, factor in zip(kinds, factors, strict=True))
     return first.merge(*others)
 
 

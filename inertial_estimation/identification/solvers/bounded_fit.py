@@ -30,6 +30,8 @@ ROUNDS = 30
 """Of the active set method; five are common."""
 TOLERANCE = 1e-4
 """Of OSQP, absolute and relative."""
+NO_TIME = 1e-9
+"""Least time limit of OSQP [s]."""
 GIVEN_WAY = 1e-7
 """Scaled bounds that miss each other by less are taken to be met: tolerance of the check."""
 
@@ -123,11 +125,12 @@ def _osqp(problem: BoundedProblem, max_iterations: int, time_limit: float) -> _G
     """Return what OSQP thinks."""
     k, n = len(problem.d), problem.A.shape[1]
     floored = np.flatnonzero(np.isfinite(problem.floor))
-    options = {} if np.isinf(time_limit) else {'time_limit': time_limit}
+    # OSQP knows no budget of nothing.
+    options = {} if np.isinf(time_limit) else {'time_limit': max(time_limit, NO_TIME)}
     solver = _library().OSQP()
     solver.setup(
         *_sparse(problem, floored), verbose=False, eps_abs=TOLERANCE, eps_rel=TOLERANCE,
-        max_iter=max_iterations, **options,
+        max_iter=max(max_iterations, 1), **options,
     )  # fmt: skip
     found = solver.solve(raise_error=False)
     x, y = np.nan_to_num(np.array(found.x)), np.nan_to_num(np.array(found.y))

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.arguments import require_number
 from inertial_estimation.identification.information.row_space import DETERMINED, RowSpace
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.divergence import whitening
@@ -63,8 +64,7 @@ class Coordinates:
         Raises
         ------
         ModelError
-            If the prior is no body that could exist, with the links' names, or a scale of
-            another unknown is not positive.
+            If the prior is no body that could exist, with the links' names.
 
         """
         problem.require_consistent_prior()
@@ -186,10 +186,11 @@ def require_weight(weight: float) -> None:
         If it is not.
 
     """
+    require_number('weight', weight)
     if not 0.0 < weight < np.inf:
         raise ModelError(
             f'the weight of the prior must be positive and finite, not {weight:g}; without a '
-            'prior use least squares or a method with constraints'
+            'prior use least squares, or a method that can do without'
         )
 
 
@@ -197,11 +198,6 @@ def _extras(problem: Problem, columns: Array) -> tuple[Array, Array, NDArray[np.
     """Return the map of the other unknowns, which of its columns are drawn, and what is open."""
     n = columns.shape[1]
     scales = np.full(n, np.inf) if problem.extra_scales is None else problem.extra_scales
-    if not (scales > 0.0).all():
-        bad = [str(e) for e, s in zip(problem.unknowns.extras, scales, strict=True) if not s > 0]
-        raise ModelError(
-            f'extra_scales must be positive, or infinite where nothing is known: {", ".join(bad)}'
-        )
     known = np.flatnonzero(np.isfinite(scales))
     free = np.flatnonzero(np.isinf(scales))
     undetermined = np.zeros(n, dtype=np.bool_)

@@ -19,6 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.arguments import (
+    require_array,
+    require_budget,
+    require_noise,
+)
 from inertial_estimation.identification.information.row_space import numerical_rank
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
@@ -78,6 +83,8 @@ def solve_entropic(
     """
     began = perf_counter()
     require_weight(weight)
+    require_noise(noise)
+    require_budget(max_iterations)
     coordinates = Coordinates.of(problem)
     first = np.zeros(len(coordinates.drawn))
     if start is not None:
@@ -129,6 +136,9 @@ def _minimise(
 
 def _require_consistent(problem: Problem, start: Array) -> None:
     """Raise unless the links of a start are strictly inside the cone."""
+    require_array('start', start, (len(problem.unknowns),))
+    if not np.isfinite(start).all():
+        raise ModelError("'start' holds NaN or infinity")
     margins = consistency_margin(problem.unknowns.split(start)[0])
     links = problem.unknowns.links
     bad = [link for link, margin in zip(links, margins, strict=True) if not margin > 0.0]

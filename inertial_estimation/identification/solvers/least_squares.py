@@ -16,6 +16,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.identification.arguments import choice, require_noise
 from inertial_estimation.identification.information.row_space import RANK_TOLERANCE, RowSpace
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
@@ -75,6 +76,8 @@ def solve_least_squares(
 
     """
     start = perf_counter()
+    require_noise(noise)
+    fill = choice(Fill, 'fill', fill)
     if fill is Fill.PRIOR:
         problem.require_consistent_prior()
     middle = problem.prior_point() if fill is Fill.PRIOR else np.zeros(len(problem.unknowns))

@@ -27,10 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.arguments import require_budget, require_noise
 from inertial_estimation.identification.information.row_space import RowSpace, numerical_rank
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
+from inertial_estimation.identification.solvers.coordinates import require_weight
 from inertial_estimation.identification.solvers.divergence import symmetric, whitening
 from inertial_estimation.identification.solvers.landscape import Landscape, Point, Slope
 from inertial_estimation.identification.solvers.linear_deviations import by_prior, by_rows
@@ -106,6 +108,8 @@ def solve_manifold(
 
     """
     start = perf_counter()
+    require_noise(noise)
+    require_budget(max_iterations, time_limit)
     _check(problem, weight)
     landscape = Landscape.of(problem, 0.0 if weight is None else weight)
     found = _Search(landscape, max_iterations, start + time_limit).run()
@@ -153,11 +157,8 @@ class _Found(NamedTuple):
 
 def _check(problem: Problem, weight: float | None) -> None:
     """Raise unless the problem can be solved so."""
-    if weight is not None and not 0.0 < weight < np.inf:
-        raise ModelError(
-            f'the weight of the prior must be positive and finite, not {weight:g}; None stands '
-            'for no prior'
-        )
+    if weight is not None:
+        require_weight(weight)
     if problem.bounds.total_mass is not None or problem.bounds.ellipsoids is not None:
         raise ModelError(
             'bounds of the total mass and ellipsoids are not bounds of a coordinate of the '

@@ -26,12 +26,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.identification.arguments import (
+    require_array,
+    require_budget,
+    require_noise,
+    require_number,
+)
 from inertial_estimation.identification.information.row_space import RANK_TOLERANCE, RowSpace
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
 from inertial_estimation.identification.solvers.bounded_fit import Fitted, fit_bounded
 from inertial_estimation.identification.solvers.bounded_problem import BoundedProblem
+from inertial_estimation.identification.solvers.coordinates import require_weight
 from inertial_estimation.identification.solvers.geometric_prior import prior_roots
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.linear_deviations import by_rows, by_rows_and_pull
@@ -120,7 +127,10 @@ def solve_mass_points(
 
     """
     start = perf_counter()
+    require_noise(noise)
+    require_budget(max_iterations, time_limit)
     _check(problem, weight, regularization)
+    _check_arrays(problem, mass_errors, base_map)
     if grids is None:
         grids = link_grids(problem.unknowns.links, problem.prior, {})
     elif len(grids) != len(problem.prior):
@@ -155,14 +165,24 @@ def solve_mass_points(
 
 def _check(problem: Problem, weight: float | None, regularization: float) -> None:
     """Raise unless the arguments can be used."""
-    if weight is not None and not 0.0 < weight < np.inf:
-        raise ModelError(
-            f'the weight of the prior must be positive and finite, not {weight:g}; None stands '
-            'for no prior'
-        )
+    if weight is not None:
+        require_weight(weight)
+    require_number('regularization', regularization)
     if not 0.0 < regularization < np.inf:
         raise ModelError(f'the regularization must be positive and finite, not {regularization:g}')
     problem.require_consistent_prior()
+
+
+def _check_arrays(problem: Problem, mass_errors: Array | None, base_map: Array | None) -> None:
+    """Raise unless the arrays belong to the problem."""
+    if mass_errors is not None:
+        require_array('mass_errors', mass_errors, (len(problem.prior),))
+        if not (mass_errors > 0.0).all():
+            raise ModelError("'mass_errors' must be positive")
+    if base_map is not None:
+        require_array('base_map', base_map)
+        wanted = (len(base_map) if base_map.ndim else 0, problem.unknowns.n_inertial)
+        require_array('base_map', base_map, wanted)
 
 
 def _even(grids: Sequence[PointGrid], prior: Array) -> list[Array]:

@@ -20,6 +20,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.identification.arguments import require_noise
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.row_space import numerical_rank
 from inertial_estimation.identification.one_thread import one_thread
@@ -132,6 +133,7 @@ def _solve(
 
     start = perf_counter()
     require_weight(weight)
+    require_noise(noise)
     coordinates = Coordinates.of(problem, links)
     n = len(coordinates.drawn)
     prior = np.diag(np.sqrt(weight * coordinates.drawn))

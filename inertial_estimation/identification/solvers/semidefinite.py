@@ -21,6 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.arguments import (
+    choice,
+    require_array,
+    require_budget,
+    require_noise,
+    require_number,
+)
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.row_space import RowSpace, numerical_rank
 from inertial_estimation.identification.one_thread import one_thread
@@ -124,10 +131,14 @@ def solve_semidefinite(
 
     """
     began = perf_counter()
+    prior = choice(PriorTerm, 'prior', prior)
+    consistency = choice(Consistency, 'consistency', consistency)
+    require_noise(noise)
+    require_budget(time_limit=time_limit)
     problem.require_consistent_prior()
     if prior is not PriorTerm.NONE:
         require_weight(weight)
-    _require_sense(margin, scales)
+    _require_sense(problem, margin, scales)
     program = _Program.of(problem, 0.0 if prior is PriorTerm.NONE else weight, prior, scales)
     bodies = body_block(
         problem.unknowns, problem.prior, program.maps, program.n, consistency, margin
@@ -315,11 +326,15 @@ def _notes(problem: Problem, x: Array, consistency: Consistency, margin: float) 
     return tuple(notes)
 
 
-def _require_sense(margin: float, scales: Array | None) -> None:
+def _require_sense(problem: Problem, margin: float, scales: Array | None) -> None:
     """Raise if an option cannot be meant."""
+    require_number('margin', margin)
     if not 0.0 <= margin < 1.0:
         raise ModelError(f'the margin must be a share of the prior below 1, not {margin:g}')
-    if scales is not None and not (scales > 0).all():
+    if scales is None:
+        return
+    require_array('scales', scales, problem.prior.shape)
+    if not (scales > 0).all():
         raise ModelError('scales of the Euclidean prior must be positive')
 
 
