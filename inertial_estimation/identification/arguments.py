@@ -48,7 +48,7 @@ def require_array(name: str, value: object, shape: tuple[int, ...] | None = None
 
 def require_number(name: str, value: object, *, least: float = -np.inf) -> None:
     """
-    Raise unless something is a number that is not NaN, and not too small.
+    Raise unless something is a number, and no less than another.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def require_number(name: str, value: object, *, least: float = -np.inf) -> None:
     value : object
         What was given; may be infinite.
     least : float
-        It has to be no less.
+        It has to be no less, and not NaN. Default: any number will do, NaN as well.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def require_number(name: str, value: object, *, least: float = -np.inf) -> None:
     if not isinstance(value, Real) or isinstance(value, bool):
         raise ModelError(f"'{name}' must be a number, not {type(value).__name__}")
     number = float(value)
-    if not number >= least:
+    if least > -np.inf and not number >= least:
         raise ModelError(f"'{name}' must be a number, at least {least:g}, not {number:g}")
 
 
