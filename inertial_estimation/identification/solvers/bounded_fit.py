@@ -30,6 +30,8 @@ ROUNDS = 30
 """Of the active set method; five are common."""
 TOLERANCE = 1e-4
 """Of OSQP, absolute and relative."""
+SETTLED = 1e-8
+"""Violation of the conditions of optimality that needs no other way."""
 NO_TIME = 1e-9
 """Least time limit of OSQP [s]."""
 GIVEN_WAY = 1e-7
@@ -105,7 +107,8 @@ def fit_bounded(problem: BoundedProblem, max_iterations: int, time_limit: float)
             continue
         rated = _rated(problem, found.v, found.y, best.iterations + found.rounds)
         best = min(rated, best, key=_how_bad)
-        if found.done:
+        # Bounds that repeat each other may settle where one of them is missed.
+        if best.optimality <= SETTLED:
             break
     return best
 
