@@ -20,7 +20,8 @@ from inertial_estimation.identification.information.information import Informati
 from inertial_estimation.identification.information.row_space import RowSpace
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
-from inertial_estimation.identification.solvers.active_set import settle
+from inertial_estimation.identification.solvers import bounded_fit
+from inertial_estimation.identification.solvers.active_set import Settled, settle
 from inertial_estimation.identification.solvers.bounded_fit import fit_bounded
 from inertial_estimation.identification.solvers.bounded_problem import BoundedProblem
 from inertial_estimation.identification.solvers.geometric_prior import (
@@ -216,6 +217,20 @@ def test_the_bounds_that_hold_are_found_without_a_guess(rng, rows):
     np.testing.assert_array_equal(support.active, slack <= EXACT)
     found = settle(fit, *support, 1)
     assert found.done
+    np.testing.assert_allclose(found.v, expected.v, atol=EXACT)
+
+
+def test_what_settles_elsewhere_is_looked_at_again(rng, monkeypatch):
+    fit = bounded(rng)
+    expected = fit_bounded(fit, 4000, np.inf)
+    answers = [Settled(fit.floor, np.zeros(0), 1, done=True)]
+
+    def once_wrong(*given):
+        return answers.pop() if answers else settle(*given)
+
+    monkeypatch.setattr(bounded_fit, 'settle', once_wrong)
+    found = fit_bounded(fit, 4000, np.inf)
+    assert not answers
     np.testing.assert_allclose(found.v, expected.v, atol=EXACT)
 
 

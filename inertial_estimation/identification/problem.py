@@ -103,10 +103,10 @@ class Problem:
             raise ModelError('rows hold NaN or infinity: leave these rows out')
         require_number('energy', self.energy, least=0.0)
         require_number('count', self.count)
-        if not self.count > 0:
-            raise ModelError('there are no rows to fit: no sample was usable')
         if not np.isfinite([self.energy, self.count]).all():
             raise ModelError(f'energy and count must be finite, not {self.energy}, {self.count}')
+        if not self.count > 0:
+            raise ModelError('there are no rows to fit: no sample was usable')
         self._require_sense()
 
     def _require_sense(self) -> None:
