@@ -49,7 +49,7 @@ DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-14, 1e12
 """Of steps, over the mean of the Hessian's diagonal."""
 RESOLUTION = 1e-12
 """Decrease of the objective, over its value, below which the gradient tells more."""
-FIRST_WEIGHT, FADE, LAST_WEIGHT = 1e-2, 0.2, 1e-12
+FIRST_WEIGHT, FADE, LAST_WEIGHT = 1e-2, 0.2, 1e-10
 """
 Of the prior that fades, over the objective at the start: where it starts, what is left of it each
 time, and where it ends.
