@@ -10,14 +10,22 @@ first; then the chosen method solves. Links of submodels without rows stay as th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError, ModelError, NameNotFound
+from inertial_estimation.identification.drive_gains import (
+    geared,
+    linearised,
+    require_scale,
+    settled,
+    shifted,
+)
 from inertial_estimation.identification.information.evidence import Evidence
+from inertial_estimation.identification.information.information import Information, weighted_sum
 from inertial_estimation.identification.information.reweighting import NoiseLevels, noise_levels
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import widened
@@ -27,6 +35,7 @@ from inertial_estimation.identification.rows.friction_scales import friction_sca
 from inertial_estimation.identification.solvers.coordinates import require_weight
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.quadratic_priors import prior_rows
+from inertial_estimation.identification.unknowns import gain_columns
 from inertial_estimation.model.robot import Robot
 
 Array = NDArray[np.float64]
@@ -81,6 +90,18 @@ class RobotFit:
         return found
 
     @property
+    def payloads(self) -> dict[str, Array]:
+        """Parameters of each payload about the origin of its frame, (10,), by name."""
+        found = {}
+        for block in self.blocks:
+            extras = block.answer.extras
+            for payload in block.evidence.block.payloads:
+                values = payload.known()
+                values[np.isnan(values)] = [extras[str(extra)] for extra in payload.extras()]
+                found[payload.name] = values
+        return found
+
+    @property
     def consistent(self) -> bool:
         """Whether all answers are bodies that could exist."""
         return all(block.answer.consistent for block in self.blocks)
@@ -121,7 +142,7 @@ def fit(
     NameNotFound
         If there is no such method.
     LogError
-        If no submodel has a row.
+        If no submodel has a row, or nothing tells unknown gains.
     ModelError
         If the prior of a link is impossible, or an answer is much worse than it.
 
@@ -149,27 +170,114 @@ def _fit_block(
     evidence: Evidence, prior: Array, bounds: Bounds, solver: Any, options: Mapping[str, Any]
 ) -> BlockFit:
     """Identify one submodel."""
-    unknowns = evidence.block.unknowns
-    rows = None
-    scales = None
-    if solver.weighted:
-        weight = options.get('weight', WEIGHT)
-        require_weight(weight)
-        count = sum(part.count for part in evidence.kinds.values())
-        rows = prior_rows(unknowns, prior, min(weight * count, NOISE_PRIOR))
-        scales = friction_scales(evidence)
-    noise = noise_levels(evidence.kinds, prior=rows)
-    problem = Problem.of(unknowns, noise.information, prior, bounds=bounds, extra_scales=scales)
+    require_scale(evidence.kinds, evidence.block.unknowns)
+    asked = _Asked(evidence, prior, bounds, solver, options)
+    solve = _with_gains if len(gain_columns(evidence.block.unknowns)) else _without_gains
     try:
-        answer = solver(problem, **options)
+        noise, answer, before = solve(asked)
     except np.linalg.LinAlgError as error:
         raise _trouble(evidence, str(error)) from error
-    before = fitted_extras(problem)
     # Bounds and shapes may keep an answer away from a prior that fits better.
     limited = bounds is not NO_BOUNDS or 'grids' in options
-    if not limited and not answer.mean_square < WORSE * max(1.0, problem.mean_square(before)):
+    if not limited and not answer.mean_square < WORSE * max(
+        1.0, _mean_square(evidence, before, noise)
+    ):
         raise _trouble(evidence, 'the answer fits the rows much worse than the prior does')
     return BlockFit(evidence, noise, answer, before)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What is asked of one submodel."""
+
+    evidence: Evidence
+    prior: Array
+    bounds: Bounds
+    solver: Any
+    options: Mapping[str, Any]
+
+    def problem(
+        self, kinds: Mapping[str, Information], x: Array | None = None
+    ) -> tuple[NoiseLevels, Problem]:
+        """Return the noise of rows, and the problem; `x`: a guess with gains, if there are any."""
+        unknowns = self.evidence.block.unknowns
+        rows = None
+        scales = None
+        if self.solver.weighted:
+            weight = self.options.get('weight', WEIGHT)
+            require_weight(weight)
+            count = sum(part.count for part in kinds.values())
+            rows = prior_rows(unknowns, self.prior, min(weight * count, NOISE_PRIOR))
+            scales = friction_scales(self.evidence, x)
+        noise = noise_levels(kinds, prior=rows)
+        bounds = self.bounds if x is None else shifted(self.bounds, unknowns, x)
+        problem = Problem.of(
+            unknowns, noise.information, self.prior, bounds=bounds, extra_scales=scales
+        )
+        return noise, problem
+
+
+def _without_gains(asked: _Asked) -> tuple[NoiseLevels, Identification, Array]:
+    """Return noise, answer, and the unknowns with the prior's bodies."""
+    noise, problem = asked.problem(asked.evidence.kinds)
+    return noise, asked.solver(problem, **asked.options), fitted_extras(problem)
+
+
+def _with_gains(asked: _Asked) -> tuple[NoiseLevels, Identification, Array]:
+    """Return the same where gains are unknown."""
+    kinds, unknowns = asked.evidence.kinds, asked.evidence.block.unknowns
+    gains = gain_columns(unknowns)
+    found: list[tuple[NoiseLevels, Identification]] = []
+
+    def all_fitted(x: Array) -> Array:
+        noise, problem = asked.problem(linearised(kinds, x, unknowns), x)
+        found[:] = [(noise, asked.solver(problem, **asked.options))]
+        return found[0][1].x
+
+    before = bodies_stay(asked.evidence, asked.prior)
+    x, moving = settled(all_fitted, before, gains)
+    noise, answer = found[0]
+    notes = answer.notes
+    if moving.any():
+        joints = ', '.join(np.array(geared(unknowns))[moving])
+        notes = (*notes, f'the search for the gains did not end: {joints}')
+    return noise, replace(answer, x=x, notes=notes), before
+
+
+def bodies_stay(evidence: Evidence, prior: Array) -> Array:
+    """
+    Return the unknowns that fit best while the bodies are the prior's, where gains are unknown.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Rows of a submodel.
+    prior : ndarray, shape (n_links, 10)
+        Of its links.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    """
+    kinds, unknowns = evidence.kinds, evidence.block.unknowns
+
+    def best(rows: Mapping[str, Information]) -> Array:
+        together = weighted_sum(rows.values(), [1.0] * len(rows))
+        return fitted_extras(Problem.of(unknowns, together, prior))
+
+    return settled(
+        lambda x: best(linearised(kinds, x, unknowns)), best(kinds), gain_columns(unknowns)
+    )[0]
+
+
+def _mean_square(evidence: Evidence, x: Array, noise: NoiseLevels) -> float:
+    """Return the mean squared residual of all rows in units of their noise."""
+    squares = [
+        evidence.kinds[kind].squared_residual(x) / deviation**2
+        for kind, deviation in noise.deviations.items()
+    ]
+    return sum(squares) / sum(part.count for part in evidence.kinds.values())
 
 
 def _trouble(evidence: Evidence, why: str) -> ModelError:

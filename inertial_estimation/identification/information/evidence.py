@@ -19,6 +19,7 @@ from inertial_estimation.identification.information.triangle import absorb
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.rows.builder import Block, RowBuilder
 from inertial_estimation.identification.rows.sparse_rows import SparseRows
+from inertial_estimation.identification.unknowns import gain_columns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.sample import SampleBatch
 
@@ -79,9 +80,15 @@ class Evidence:
             for kind, part in self.kinds.items()
         }
 
-    def signals(self) -> dict[str, float]:
+    def signals(self, x: Array | None = None) -> dict[str, float]:
         """
-        Return the root mean square of the right-hand side of each kind of row.
+        Return the root mean square of what was measured of each kind of row.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n_unknowns,), optional
+            Unknowns, of which the gains turn currents into efforts. Default: gains of zero,
+            which leave nothing of them.
 
         Returns
         -------
@@ -89,7 +96,11 @@ class Evidence:
             In the unit of the row [N, Nm]; NaN where there are no rows.
 
         """
-        return self.residuals(np.zeros(len(self.block.unknowns)))
+        measured = np.zeros(len(self.block.unknowns))
+        if x is not None:
+            gains = gain_columns(self.block.unknowns)
+            measured[gains] = x[gains]
+        return self.residuals(measured)
 
 
 def gather(
@@ -98,6 +109,7 @@ def gather(
     *,
     external: Mapping[str, Array] | None = None,
     free: Mask | None = None,
+    carried: Array | None = None,
 ) -> list[Evidence]:
     """
     Reduce the rows of a log.
@@ -108,7 +120,7 @@ def gather(
         Builds them.
     samples : SampleBatch
         Of any number.
-    external, free : optional
+    external, free, carried : optional
         As for `RowBuilder.rows`.
 
     Returns
@@ -118,7 +130,7 @@ def gather(
 
     """
     gathering = Gathering(builder)
-    gathering.add(samples, external=external, free=free)
+    gathering.add(samples, external=external, free=free, carried=carried)
     return gathering.evidence()
 
 
@@ -146,6 +158,7 @@ class Gathering:
         *,
         external: Mapping[str, Array] | None = None,
         free: Mask | None = None,
+        carried: Array | None = None,
     ) -> None:
         """
         Work the rows of some samples in.
@@ -154,7 +167,7 @@ class Gathering:
         ----------
         samples : SampleBatch
             Of any number.
-        external, free : optional
+        external, free, carried : optional
             As for `RowBuilder.rows`.
 
         """
@@ -162,7 +175,10 @@ class Gathering:
             part = slice(start, start + INSTANTS_AT_ONCE)
             pushes = {name: wrench[part] for name, wrench in (external or {}).items()}
             blocks = self._builder.sparse(
-                samples.take(part), external=pushes, free=None if free is None else free[part]
+                samples.take(part),
+                external=pushes,
+                free=None if free is None else free[part],
+                carried=None if carried is None else carried[part],
             )
             with one_thread():
                 for reductions, (_, kinds) in zip(self._blocks, blocks, strict=True):
