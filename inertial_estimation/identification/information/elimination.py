@@ -1,0 +1,99 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What rows say once some of their unknowns are gone, or have changed since.
+
+Unknowns are eliminated by orthogonal transforms that take them first: the rows below them are
+free of them, and say of the others all that the whole said [Bierman 1977, chapter 6].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import InertialEstimationError, ShapeError
+from inertial_estimation.identification.information.information import Information
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.intp]
+
+
+def eliminated(information: Information, columns: Columns) -> Information:
+    """
+    Return what is known of the others, whatever some unknowns are.
+
+    Parameters
+    ----------
+    information : Information
+        Of n unknowns.
+    columns : ndarray of int, shape (k,)
+        Those to eliminate.
+
+    Returns
+    -------
+    Information
+        Of the other n - k, in their order; squares and rows are counted as before.
+
+    """
+    n = information.n
+    others = np.setdiff1d(np.arange(n), columns)
+    stacked = np.empty((n, n + 1))
+    stacked[:, : len(columns)] = information.R[:, columns]
+    stacked[:, len(columns) : -1] = information.R[:, others]
+    stacked[:, -1] = information.rho
+    return _below(stacked, len(columns), information)
+
+
+def wandered(information: Information, columns: Columns, deviations: Array) -> Information:
+    """
+    Return what is still known after some unknowns have wandered off.
+
+    Parameters
+    ----------
+    information : Information
+        Of n unknowns, its rows in units of their noise.
+    columns : ndarray of int, shape (k,)
+        Those that may have changed.
+    deviations : ndarray, shape (k,)
+        Standard deviation of each change, in its unit; infinite where nothing is known of it.
+
+    Returns
+    -------
+    Information
+        Of the same unknowns, as they are now.
+
+    Raises
+    ------
+    ShapeError
+        If there is not one deviation for each column.
+    InertialEstimationError
+        If one is negative or NaN.
+
+    """
+    if deviations.shape != columns.shape:
+        raise ShapeError('deviations', columns.shape, deviations.shape, 'one for each column')
+    if not (deviations >= 0.0).all():
+        raise InertialEstimationError(f'a deviation must not be negative, not {deviations.min()}')
+    moved = columns[deviations > 0.0]
+    n, k = information.n, len(moved)
+    if not k:
+        return information
+    stacked = np.zeros((n + k, k + n + 1))
+    stacked[:n, k:-1], stacked[:n, -1] = information.R, information.rho
+    stacked[:n, :k] = information.R[:, moved]
+    stacked[:n, k + moved] = 0.0
+    rows, size = np.arange(k), 1.0 / deviations[deviations > 0.0]
+    stacked[n + rows, rows] = -size
+    stacked[n + rows, k + moved] = size
+    return _below(stacked, k, information)
+
+
+def _below(stacked: Array, k: int, information: Information) -> Information:
+    """Return the rows below the first k columns of [R rho] as information."""
+    triangle = np.linalg.qr(stacked, mode='r')[k:, k:]
+    n = triangle.shape[1] - 1
+    found = Information.of(triangle[:, :-1], triangle[:, -1]) if len(triangle) else None
+    energy = information.energy + (found.energy if found else 0.0)
+    R, rho = (found.R, found.rho) if found else (np.zeros((n, n)), np.zeros(n))
+    return Information(R, rho, energy, information.count)

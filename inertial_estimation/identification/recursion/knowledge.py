@@ -1,0 +1,172 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What is known of one submodel: rows in units of their noise, of which old ones fade.
+
+While it warms up its rows are kept apart by their kind, until they tell their noise. From then
+on it is one `Information`, of a size that does not grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.information.elimination import wandered
+from inertial_estimation.identification.information.evidence import Evidence
+from inertial_estimation.identification.information.information import Information, weighted_sum
+from inertial_estimation.identification.information.reweighting import noise_levels
+from inertial_estimation.identification.recursion.prior_model import prior_model
+from inertial_estimation.identification.recursion.settings import RecursionSettings
+from inertial_estimation.identification.rows.builder import Block
+from inertial_estimation.identification.rows.friction_scales import friction_scales
+from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
+from inertial_estimation.identification.unknowns import FT_OFFSET
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.intp]
+
+FORCES = COMPONENTS[:3]
+
+
+class Knowledge:
+    """
+    Of one submodel.
+
+    Parameters
+    ----------
+    block : Block
+        Its unknowns and kinds of rows.
+    prior : ndarray, shape (n_links, 10)
+        Of its links, strictly consistent.
+    settings : RecursionSettings
+        How it remembers.
+
+    Attributes
+    ----------
+    information : Information or None
+        Rows in units of their noise; None while the noise is not known.
+    noise : dict of str to float
+        Standard deviation of each kind of row; empty while it is not known.
+    scales : ndarray, shape (n_extras,)
+        How far other unknowns may well be from zero.
+    seconds : float
+        Time with rows.
+
+    """
+
+    def __init__(self, block: Block, prior: Array, settings: RecursionSettings) -> None:
+        self.block, self.prior = block, prior
+        self._settings = settings
+        self.information: Information | None = None
+        self.noise: dict[str, float] = {}
+        self.scales: Array = np.full(len(block.unknowns.extras), np.inf)
+        self.seconds = 0.0
+        self._kinds: Evidence | None = None
+        extras = block.unknowns.extras
+        offsets = [extra.term in FT_OFFSET for extra in extras]
+        self.offsets: Columns = block.unknowns.n_inertial + np.flatnonzero(offsets)
+        """Columns of offsets of FT sensors, which neighbours share."""
+        self._walks = np.array(
+            [
+                settings.force_walk if extra.term.value in FORCES else settings.moment_walk
+                for extra in extras
+                if extra.term in FT_OFFSET
+            ]
+        )
+
+    @property
+    def offset_names(self) -> tuple[str, ...]:
+        """Names of the columns of offsets."""
+        return tuple(self.block.unknowns.names[k] for k in self.offsets)
+
+    def wait(self, elapsed: float) -> None:
+        """
+        Let time go by: offsets wander.
+
+        Parameters
+        ----------
+        elapsed : float
+            How much [s].
+
+        """
+        if self.information is not None and len(self.offsets):
+            steps = self._walks * np.sqrt(max(elapsed, 0.0))
+            self.information = wandered(self.information, self.offsets, steps)
+
+    def add(self, evidence: Evidence, period: float) -> None:
+        """
+        Work further rows in, and let older ones fade.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Rows of each kind, as they were measured.
+        period : float
+            Time that they span [s].
+
+        """
+        self.seconds += period
+        if self.information is None:
+            self._warm_up(evidence)
+            return
+        kept = self.information
+        if np.isfinite(self._settings.half_life):
+            kept = kept.forget(0.5 ** (period / self._settings.half_life))
+        new = in_units_of_noise(evidence, self.noise)
+        self.information = kept if new is None else kept.merge(new)
+
+    def _warm_up(self, evidence: Evidence) -> None:
+        """Keep rows until they tell their noise."""
+        self._kinds = evidence if self._kinds is None else self._kinds.merge(evidence)
+        if self.seconds < self._settings.warm_up:
+            return
+        stated = {kind: self._settings.noise[kind] for kind in self.block.kinds
+                  if kind in self._settings.noise}  # fmt: skip
+        self.scales = friction_scales(self._kinds)
+        if len(stated) < len(self.block.kinds):
+            count = sum(part.count for part in self._kinds.kinds.values())
+            rows = prior_model(
+                self.block.unknowns,
+                self.prior,
+                self.prior,
+                self.scales,
+                self._settings.weight * count,
+            )
+            try:
+                found = noise_levels(self._kinds.kinds, prior=rows)
+            except ModelError:
+                # Too few rows yet to tell noise from unknowns.
+                return
+            stated = {**found.deviations, **stated}
+        self.noise = stated
+        self.information = in_units_of_noise(self._kinds, self.noise)
+        self._kinds = None
+
+
+def in_units_of_noise(evidence: Evidence, noise: Mapping[str, float]) -> Information | None:
+    """
+    Return rows of all kinds together.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Rows of each kind.
+    noise : mapping of str to float
+        Standard deviation of each kind.
+
+    Returns
+    -------
+    Information or None
+        None: there is no row.
+
+    """
+    parts = {
+        kind: part for kind, part in evidence.kinds.items() if part.count > 0 and kind in noise
+    }
+    if not parts:
+        return None
+    return weighted_sum(parts.values(), [1.0 / noise[kind] for kind in parts])

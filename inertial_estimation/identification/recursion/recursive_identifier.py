@@ -1,0 +1,210 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""A robot that is identified while it works: stretches of samples in, bodies and offsets out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.identification.information.evidence import gather
+from inertial_estimation.identification.priors import widened
+from inertial_estimation.identification.recursion.excitation import Excitation, excitation
+from inertial_estimation.identification.recursion.joint_refit import JointRefit, joint_refit
+from inertial_estimation.identification.recursion.knowledge import Knowledge
+from inertial_estimation.identification.recursion.settings import RecursionSettings
+from inertial_estimation.identification.rows.builder import RowBuilder
+from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
+from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.sample import SampleBatch
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+SECOND_NS = 1e9
+
+
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """What is known of a robot at one time."""
+
+    stamp_ns: int
+    """Of the last sample that went in."""
+    parameters: Array
+    """Inertial parameters of all links, shape (n_links, 10); strictly consistent."""
+    offsets: Mapping[str, Array]
+    """Of FT sensors, shape (6,) each, [force; torque], to be subtracted [N, Nm]."""
+    refitted: tuple[str, ...]
+    """Submodels whose links are what rows tell; those of the others are the description's."""
+    excitation: Mapping[str, Excitation]
+    """What the rows of each submodel tell."""
+    reasons: Mapping[str, str]
+    """Why a submodel was not refitted, by its name."""
+    before: Mapping[str, Mapping[str, float]]
+    """
+    Root mean square of what the description leaves of each kind of row, by submodel, with offsets
+    and friction as found, over the noise.
+    """
+    after: Mapping[str, Mapping[str, float]]
+    """The same of what was found."""
+    least_margin: float
+    """Smallest eigenvalue of a link's pseudo-inertia."""
+
+
+class RecursiveIdentifier:
+    """
+    Rows of submodels in free air come in, and bodies are refitted when asked for.
+
+    Parameters
+    ----------
+    robot : Robot
+        Whose parameters are the prior.
+    settings : RecursionSettings
+        How it remembers.
+    calibration : FtCalibration, optional
+        Of the FT sensors; offsets that are found come on top. Default: readings are wrenches.
+
+    Raises
+    ------
+    ModelError
+        If the prior of a link is impossible.
+    ConfigError, NameNotFound
+        If the rows that are asked for cannot be built.
+
+    """
+
+    def __init__(
+        self, robot: Robot, settings: RecursionSettings, calibration: FtCalibration | None = None
+    ) -> None:
+        self.robot, self.settings = robot, settings
+        self.builder = RowBuilder(robot, settings.rows, calibration)
+        self.prior, self.widened = widened(robot.link_names, robot.parameters)
+        self.known = tuple(
+            Knowledge(block, self.prior[list(block.submodel.links)], settings)
+            for block in self.builder.blocks
+        )
+        self._stamp_ns = 0
+        self._start: dict[str, Array] = {}
+
+    def add(
+        self,
+        samples: SampleBatch,
+        *,
+        free: Mask | None = None,
+        external: Mapping[str, Array] | None = None,
+    ) -> None:
+        """
+        Work a stretch of samples in.
+
+        Parameters
+        ----------
+        samples : SampleBatch
+            In order, say of one second.
+        free, external : optional
+            As for `RowBuilder.rows`.
+
+        """
+        if not len(samples):
+            return
+        last = int(samples.stamp_ns[-1])
+        # The first stretch does not tell when it began.
+        since = self._stamp_ns or int(samples.stamp_ns[0])
+        elapsed, self._stamp_ns = (last - since) / SECOND_NS, last
+        evidence = gather(self.builder, samples, external=external, free=free)
+        for one, new in zip(self.known, evidence, strict=True):
+            one.wait(elapsed)
+            count = max((part.count for part in new.kinds.values()), default=0.0)
+            if count:
+                one.add(new, elapsed * count / len(samples))
+
+    def refit(self) -> Refit | None:
+        """
+        Return what the rows so far tell.
+
+        Returns
+        -------
+        Refit or None
+            None: no submodel has rows whose noise is known.
+
+        """
+        ready = [one for one in self.known if one.information is not None]
+        if not ready:
+            return None
+        found = joint_refit(ready, self.settings.weight, self._start)
+        self._start = {one.knowledge.block.submodel.name: one.parameters for one in found.bodies}
+        return self._report(found)
+
+    def _report(self, found: JointRefit) -> Refit:
+        """Return what a refit found; submodels that rows do not tell enough of stay."""
+        parameters = self.robot.parameters.copy()
+        seen, reasons, refitted = {}, self._waiting(), []
+        for bodies in found.bodies:
+            name = bodies.knowledge.block.submodel.name
+            seen[name] = excitation(bodies.knowledge, self.settings.weight)
+            if seen[name].told < self.settings.excited:
+                reasons[name] = (
+                    f'rows tell {seen[name].told} combinations of parameters better than the '
+                    f'description does, {self.settings.excited} are asked for: move it more'
+                )
+                continue
+            refitted.append(name)
+            parameters[list(bodies.knowledge.block.submodel.links)] = bodies.parameters
+        margins = consistency_margin(parameters)
+        return Refit(
+            self._stamp_ns,
+            parameters,
+            _by_sensor(found.offsets),
+            tuple(refitted),
+            seen,
+            reasons,
+            {},
+            {},
+            float(margins.min()),
+        )
+
+    def _waiting(self) -> dict[str, str]:
+        """Return why submodels have no rows in units of their noise."""
+        reasons = {}
+        for one in self.known:
+            name = one.block.submodel.name
+            if not one.block.kinds:
+                reasons[name] = 'gives no rows: an unknown wrench holds it'
+            elif one.information is None:
+                reasons[name] = f'{one.seconds:.1f} s with rows, too few to tell their noise'
+        return reasons
+
+
+def _by_sensor(offsets: Mapping[str, float]) -> dict[str, Array]:
+    """Return offsets of sensors from those of columns."""
+    sensors = dict.fromkeys(name.rpartition('.')[0] for name in offsets)
+    return {
+        sensor: np.array([offsets[f'{sensor}.{part}'] for part in COMPONENTS])
+        for sensor in sensors
+    }
+
+
+def equal_parts(samples: SampleBatch, seconds: float) -> Sequence[SampleBatch]:
+    """
+    Return a log as the stretches that a working robot would give.
+
+    Parameters
+    ----------
+    samples : SampleBatch
+        In order.
+    seconds : float
+        Length of a stretch [s].
+
+    Returns
+    -------
+    list of SampleBatch
+
+    """
+    times = (samples.stamp_ns - samples.stamp_ns[0]) / SECOND_NS
+    edges = np.flatnonzero(np.diff(np.floor(times / seconds)) > 0) + 1
+    starts, stops = [0, *edges.tolist()], [*edges.tolist(), len(samples)]
+    return [samples.take(slice(a, b)) for a, b in zip(starts, stops, strict=True)]

@@ -1,0 +1,63 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""How a recursive identification remembers and forgets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.identification.rows.builder import RowChoice
+
+
+@dataclass(frozen=True)
+class RecursionSettings:
+    """
+    What rows are built, how long they count, and how fast offsets may change.
+
+    Raises
+    ------
+    ConfigError
+        If a number is out of its range.
+
+    """
+
+    rows: RowChoice = field(default_factory=RowChoice)
+    """Which rows, and which unknowns beside the links' parameters."""
+    weight: float = 1e-2
+    """Of the prior, against the mean squared residual in units of the noise."""
+    half_life: float = np.inf
+    """Time with rows after which rows count half [s]; infinite: they count for ever."""
+    force_walk: float = 0.0
+    """How far the force offset of an FT sensor wanders in a second [N/sqrt(s)]."""
+    moment_walk: float = 0.0
+    """How far its moment offset does [Nm/sqrt(s)]."""
+    warm_up: float = 2.0
+    """Time with rows before the noise of a submodel's rows is told, and anything with it [s]."""
+    noise: Mapping[str, float] = field(default_factory=dict)
+    """Standard deviation of kinds of rows, where it is known [N, Nm]; others show it."""
+    gate: float = 0.0
+    """
+    Residual over the usual one from which something unknown acts on a submodel, or has changed;
+    0: nothing is suspected.
+    """
+    excited: int = 4
+    """Combinations of a submodel's parameters that rows must tell better than the prior does."""
+
+    def __post_init__(self) -> None:
+        """Raise unless the numbers make sense."""
+        for name in ('weight', 'half_life'):
+            if not getattr(self, name) > 0.0:
+                raise ConfigError(f'{name} is {getattr(self, name)}, expected more than zero')
+        for name in ('force_walk', 'moment_walk', 'warm_up'):
+            value = getattr(self, name)
+            if not 0.0 <= value < np.inf:
+                raise ConfigError(f'{name} is {value}, expected zero or more, finite')
+        if not (self.gate == 0.0 or 2.0 <= self.gate < np.inf):
+            raise ConfigError(f'gate is {self.gate}, expected 0 (off) or at least 2')
+        bad = [kind for kind, level in self.noise.items() if not 0.0 < level < np.inf]
+        if bad:
+            raise ConfigError(f'noise of {", ".join(bad)} must be positive and finite')
