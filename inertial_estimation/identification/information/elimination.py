@@ -91,7 +91,7 @@ def wandered(information: Information, columns: Columns, deviations: Array) -> I
 
 def _below(stacked: Array, k: int, information: Information) -> Information:
     """Return the rows below the first k columns of [R rho] as information."""
-    triangle = np.linalg.qr(stacked, mode='r')[k:, k:]
+    triangle: Array = np.asarray(np.linalg.qr(stacked, mode='r'))[k:, k:]
     n = triangle.shape[1] - 1
     found = Information.of(triangle[:, :-1], triangle[:, -1]) if len(triangle) else None
     energy = information.energy + (found.energy if found else 0.0)

@@ -64,7 +64,6 @@ class JointRefit:
     """Of FT sensors by the names of their columns [N, Nm]."""
     offset_rows: Information
     """What all submodels say of them together, in that order."""
-    rounds: int
 
 
 @one_thread()
@@ -94,7 +93,7 @@ def joint_refit(
     names = tuple(dict.fromkeys(name for one in known for name in one.offset_names))
     offsets = np.zeros(len(names))
     rows = Information.empty(len(names))
-    for round_ in range(1, ROUNDS + 1):
+    for _ in range(ROUNDS):
         rows = _offset_rows(known, names, weight, near)
         before, offsets = offsets, RowSpace.of(rows.R).solve(rows.rho) if names else offsets
         given = dict(zip(names, offsets.tolist(), strict=True))
@@ -106,7 +105,7 @@ def joint_refit(
         moved = np.abs(offsets - before).max(initial=0.0)
         if moved <= SETTLED * max(1.0, np.abs(offsets).max(initial=0.0)):
             break
-    return JointRefit(tuple(bodies), given, rows, round_)
+    return JointRefit(tuple(bodies), given, rows)
 
 
 def _offset_rows(

@@ -97,30 +97,38 @@ class Knowledge:
             steps = self._walks * np.sqrt(max(elapsed, 0.0))
             self.information = wandered(self.information, self.offsets, steps)
 
-    def add(self, evidence: Evidence, period: float) -> None:
+    def absorb(self, rows: Information, seconds: float) -> None:
         """
         Work further rows in, and let older ones fade.
 
         Parameters
         ----------
-        evidence : Evidence
-            Rows of each kind, as they were measured.
-        period : float
+        rows : Information
+            In units of their noise.
+        seconds : float
             Time that they span [s].
 
         """
-        self.seconds += period
-        if self.information is None:
-            self._warm_up(evidence)
-            return
+        assert self.information is not None
+        self.seconds += seconds
         kept = self.information
         if np.isfinite(self._settings.half_life):
-            kept = kept.forget(0.5 ** (period / self._settings.half_life))
-        new = in_units_of_noise(evidence, self.noise)
-        self.information = kept if new is None else kept.merge(new)
+            kept = kept.forget(0.5 ** (seconds / self._settings.half_life))
+        self.information = kept.merge(rows)
 
-    def _warm_up(self, evidence: Evidence) -> None:
-        """Keep rows until they tell their noise."""
+    def warm_up(self, evidence: Evidence, seconds: float) -> None:
+        """
+        Keep rows until they tell their noise.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Rows of each kind, as they were measured.
+        seconds : float
+            Time that they span [s].
+
+        """
+        self.seconds += seconds
         self._kinds = evidence if self._kinds is None else self._kinds.merge(evidence)
         if self.seconds < self._settings.warm_up:
             return

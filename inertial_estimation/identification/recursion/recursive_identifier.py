@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.information.evidence import gather
+from inertial_estimation.identification.information.evidence import Evidence, gather
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.excitation import Excitation, excitation
 from inertial_estimation.identification.recursion.joint_refit import JointRefit, joint_refit
-from inertial_estimation.identification.recursion.knowledge import Knowledge
+from inertial_estimation.identification.recursion.knowledge import Knowledge, in_units_of_noise
 from inertial_estimation.identification.recursion.settings import RecursionSettings
+from inertial_estimation.identification.recursion.watch import Change, Stretch, Watch
 from inertial_estimation.identification.rows.builder import RowBuilder
 from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
 from inertial_estimation.model.inertia import consistency_margin
@@ -88,6 +89,7 @@ class RecursiveIdentifier:
             Knowledge(block, self.prior[list(block.submodel.links)], settings)
             for block in self.builder.blocks
         )
+        self._watches: dict[str, Watch] = {}
         self._stamp_ns = 0
         self._start: dict[str, Array] = {}
 
@@ -97,7 +99,7 @@ class RecursiveIdentifier:
         *,
         free: Mask | None = None,
         external: Mapping[str, Array] | None = None,
-    ) -> None:
+    ) -> list[tuple[str, Change]]:
         """
         Work a stretch of samples in.
 
@@ -108,19 +110,51 @@ class RecursiveIdentifier:
         free, external : optional
             As for `RowBuilder.rows`.
 
+        Returns
+        -------
+        list of tuple of str and Change
+            What has just happened to which submodel.
+
         """
         if not len(samples):
-            return
+            return []
         last = int(samples.stamp_ns[-1])
         # The first stretch does not tell when it began.
         since = self._stamp_ns or int(samples.stamp_ns[0])
         elapsed, self._stamp_ns = (last - since) / SECOND_NS, last
+        changes = []
         evidence = gather(self.builder, samples, external=external, free=free)
         for one, new in zip(self.known, evidence, strict=True):
             one.wait(elapsed)
             count = max((part.count for part in new.kinds.values()), default=0.0)
-            if count:
-                one.add(new, elapsed * count / len(samples))
+            seconds = elapsed * count / len(samples)
+            if count and one.information is None:
+                one.warm_up(new, seconds)
+            elif count and (change := self._take(one, new, seconds)) is not None:
+                changes.append((one.block.submodel.name, change))
+        return changes
+
+    def _take(self, one: Knowledge, new: Evidence, seconds: float) -> Change | None:
+        """Work rows in, unless they are suspect; return what has changed."""
+        rows = in_units_of_noise(new, one.noise)
+        if rows is None:
+            return None
+        if not self.settings.gate:
+            one.absorb(rows, seconds)
+            return None
+        name = one.block.submodel.name
+        if name not in self._watches:
+            self._watches[name] = Watch(one, self._carrier(one), self.settings.gate)
+        verdict = self._watches[name].judge(Stretch(rows, seconds))
+        for stretch in verdict.accepted:
+            one.absorb(*stretch)
+        return verdict.change
+
+    def _carrier(self, one: Knowledge) -> int:
+        """Return which link of a submodel carries what it picks up."""
+        links = one.block.unknowns.links
+        named = [k for k, link in enumerate(links) if link in self.settings.payload_links]
+        return named[-1] if named else len(links) - 1
 
     def refit(self) -> Refit | None:
         """

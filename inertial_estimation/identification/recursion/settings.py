@@ -44,6 +44,8 @@ class RecursionSettings:
     Residual over the usual one from which something unknown acts on a submodel, or has changed;
     0: nothing is suspected.
     """
+    payload_links: tuple[str, ...] = ()
+    """Links that carry what a submodel picks up. Default: the last one of each submodel."""
     excited: int = 4
     """Combinations of a submodel's parameters that rows must tell better than the prior does."""
 

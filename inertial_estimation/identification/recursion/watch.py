@@ -1,0 +1,200 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Whether new rows agree with what is known, and if not, what has changed.
+
+New rows are judged by how much they add to the least squares of all: for rows that agree that is
+their noise, however little is known yet (the normalised innovation [Bar-Shalom 2001, 5.4]). Rows
+that add much more are kept apart. Three things may have happened: something touches the submodel,
+its body has changed (a payload), or an offset has jumped. The last two explain all rows since,
+once the unknowns that changed are let go; a touch does not. As long as motion is too poor to tell
+one from the other nothing is decided.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.identification.information.elimination import wandered
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.recursion.knowledge import Knowledge
+from inertial_estimation.identification.recursion.prior_model import prior_model
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.intp]
+
+PRIOR_SPREAD = 0.3
+"""How far a body may well be off its prior, over its size."""
+USUAL_SHARE = 0.1
+"""Of a new stretch in what is usual."""
+SUFFIXES = (4, 8, 16)
+"""Newest stretches that an explanation is looked for in: the first ones may hold the grip."""
+KEPT = 16
+"""Stretches that are kept while they are suspect."""
+AGREES, DIFFERS = 2.0, 4.0
+"""Times the usual square up to which rows agree with an explanation, and from which not."""
+PAYLOAD = np.array([5.0, *(1.0,) * 3, *(0.2,) * 6])
+"""How much a body may change by [kg, kg m, kg m^2]."""
+CERTAIN = 0.05
+"""Standard deviation of a mass that changed, at which motion has told enough [kg]."""
+
+
+class Change(Enum):
+    """What happened to a submodel."""
+
+    TOUCHED = 'touched'
+    """Something unknown acts on it: its rows are left out."""
+    FREE = 'free'
+    """That is over."""
+    BODY = 'body'
+    """One of its links has another mass."""
+    OFFSET = 'offset'
+    """An FT sensor has another offset."""
+
+
+class Stretch(NamedTuple):
+    """Some rows of a submodel."""
+
+    rows: Information
+    """In units of their noise."""
+    seconds: float
+    """That they span."""
+
+
+class Verdict(NamedTuple):
+    """What is to be done with stretches of rows."""
+
+    accepted: tuple[Stretch, ...]
+    """To be worked in."""
+    left_out: int
+    """Stretches that are dropped."""
+    change: Change | None
+    """What has just happened."""
+
+
+class Watch:
+    """
+    Of one submodel.
+
+    Parameters
+    ----------
+    knowledge : Knowledge
+        What is known of it.
+    link : int
+        The one of its links that carries what it picks up.
+    gate : float
+        Residual over the usual one from which rows are suspect.
+
+    Attributes
+    ----------
+    usual : float
+        Mean square of residuals over the noise that rows have lately.
+
+    """
+
+    def __init__(self, knowledge: Knowledge, link: int, gate: float) -> None:
+        self._known, self._gate = knowledge, gate
+        self.usual = 1.0
+        self._body: Columns = np.arange(10 * link, 10 * link + 10)
+        self._waiting: Stretch | None = None
+        self._suspect: deque[Stretch] = deque(maxlen=KEPT)
+        self._dropped = 0
+
+    @property
+    def touched(self) -> bool:
+        """Whether rows are suspect now."""
+        return bool(self._suspect)
+
+    def judge(self, new: Stretch) -> Verdict:
+        """
+        Look at a stretch of rows.
+
+        A stretch is accepted when the next one agrees too: a touch may begin at its end.
+
+        Parameters
+        ----------
+        new : Stretch
+            Rows in units of their noise.
+
+        Returns
+        -------
+        Verdict
+
+        """
+        before = self._before()
+        size = self._added(before, (new,))
+        if size <= self._gate**2 * self.usual:
+            return self._agrees(new, size)
+        was_free = not self._suspect
+        waiting, self._waiting = self._waiting, None
+        self._suspect.append(new)
+        change = self._explanation(before)
+        if change is not None:
+            return change
+        return Verdict((), 1 + (waiting is not None), Change.TOUCHED if was_free else None)
+
+    def _agrees(self, new: Stretch, size: float) -> Verdict:
+        """Return the verdict on rows that agree."""
+        if self._suspect:
+            # The end of what touched may be in these rows.
+            self._suspect.clear()
+            return Verdict((), 1, Change.FREE)
+        self.usual += USUAL_SHARE * (max(size, 1.0) - self.usual)
+        waiting, self._waiting = self._waiting, new
+        return Verdict(() if waiting is None else (waiting,), 0, None)
+
+    def _before(self) -> Information:
+        """Return what was known, with the prior."""
+        known = self._known
+        assert known.information is not None
+        prior = prior_model(
+            known.block.unknowns, known.prior, known.prior, known.scales, PRIOR_SPREAD**-2
+        )
+        return known.information.merge(prior)
+
+    def _added(self, before: Information, stretches: tuple[Stretch, ...]) -> float:
+        """Return the mean square that rows add."""
+        rows = [one.rows for one in stretches]
+        return (before.merge(*rows).energy - before.energy) / sum(one.count for one in rows)
+
+    def _explanation(self, before: Information) -> Verdict | None:
+        """Return what explains the newest suspect rows, if one thing does and the other not."""
+        offsets = self._known.offsets
+        body = wandered(before, self._body, PAYLOAD)
+        offset = wandered(before, offsets, np.full(len(offsets), np.inf))
+        for length in SUFFIXES:
+            if length > len(self._suspect):
+                break
+            rows = tuple(self._suspect)[-length:]
+            by_body, by_offset = self._added(body, rows), self._added(offset, rows)
+            yes, no = AGREES * self.usual, DIFFERS * self.usual
+            if by_body <= yes and by_offset > no and self._is_certain(body, rows):
+                return self._changed(Change.BODY, rows)
+            if by_offset <= yes and by_body > no:
+                return self._changed(Change.OFFSET, rows)
+        return None
+
+    def _is_certain(self, before: Information, stretches: tuple[Stretch, ...]) -> bool:
+        """Return whether rows tell the mass that changed."""
+        after = before.merge(*(one.rows for one in stretches))
+        column = np.zeros(after.n)
+        column[self._body[0]] = 1.0
+        root = np.linalg.lstsq(after.R.T, column, rcond=None)[0]
+        return bool(np.linalg.norm(root) <= CERTAIN)
+
+    def _changed(self, change: Change, stretches: tuple[Stretch, ...]) -> Verdict:
+        """Let go what changed, and take the rows that tell how."""
+        known = self._known
+        assert known.information is not None
+        if change is Change.BODY:
+            known.information = wandered(known.information, self._body, PAYLOAD)
+        else:
+            loose = np.full(len(known.offsets), np.inf)
+            known.information = wandered(known.information, known.offsets, loose)
+        self._suspect.clear()
+        return Verdict(stretches, 0, change)
