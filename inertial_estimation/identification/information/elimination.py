@@ -9,6 +9,8 @@ free of them, and say of the others all that the whole said [Bierman 1977, chapt
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +19,9 @@ from inertial_estimation.identification.information.information import Informati
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
+
+ROUND_OFF = 1e-12
+"""Columns of length one that are this near to others are combinations of them."""
 
 
 def eliminated(information: Information, columns: Columns) -> Information:
@@ -90,10 +95,22 @@ def wandered(information: Information, columns: Columns, deviations: Array) -> I
 
 
 def _below(stacked: Array, k: int, information: Information) -> Information:
-    """Return the rows below the first k columns of [R rho] as information."""
-    triangle: Array = np.asarray(np.linalg.qr(stacked, mode='r'))[k:, k:]
-    n = triangle.shape[1] - 1
-    found = Information.of(triangle[:, :-1], triangle[:, -1]) if len(triangle) else None
-    energy = information.energy + (found.energy if found else 0.0)
-    R, rho = (found.R, found.rho) if found else (np.zeros((n, n)), np.zeros(n))
-    return Information(R, rho, energy, information.count)
+    """Return what rows [R rho] say of the others, whatever the first k columns are."""
+    rest = _across(stacked[:, :k], stacked[:, k:])
+    found = Information.empty(rest.shape[1] - 1).add(rest[:, :-1], rest[:, -1])
+    return replace(found, energy=information.energy + found.energy, count=information.count)
+
+
+def _across(columns: Array, rest: Array) -> Array:
+    """Return combinations of rows in which columns do not appear."""
+    from scipy.linalg.lapack import dgeqp3, dormqr
+
+    if not columns.shape[1]:
+        return rest
+    lengths = np.linalg.norm(columns, axis=0)
+    scaled = columns / np.where(lengths > 0.0, lengths, 1.0)
+    # What no row holds takes no row away: only independent columns do.
+    reduced, _, factors, _, _ = dgeqp3(scaled)
+    rank = int(np.sum(np.abs(np.diag(reduced)) > ROUND_OFF))
+    turned, _, _ = dormqr('L', 'T', reduced, factors, rest, 64 * rest.shape[1])
+    return np.asarray(turned[rank:])

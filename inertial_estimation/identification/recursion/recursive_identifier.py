@@ -70,6 +70,17 @@ class RecursiveIdentifier:
     calibration : FtCalibration, optional
         Of the FT sensors; offsets that are found come on top. Default: readings are wrenches.
 
+    Attributes
+    ----------
+    known : tuple of Knowledge
+        What is known of each submodel.
+    stamp_ns : int
+        Of the last sample that went in; 0: none did.
+    prior : ndarray, shape (n_links, 10)
+        The robot's parameters, points and sticks widened.
+    widened : tuple of str
+        Links whose prior had to be.
+
     Raises
     ------
     ModelError
@@ -82,15 +93,19 @@ class RecursiveIdentifier:
     def __init__(
         self, robot: Robot, settings: RecursionSettings, calibration: FtCalibration | None = None
     ) -> None:
-        self.robot, self.settings = robot, settings
+        self.robot, self.settings, self.calibration = robot, settings, calibration
         self.builder = RowBuilder(robot, settings.rows, calibration)
         self.prior, self.widened = widened(robot.link_names, robot.parameters)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all rows."""
         self.known = tuple(
-            Knowledge(block, self.prior[list(block.submodel.links)], settings)
+            Knowledge(block, self.prior[list(block.submodel.links)], self.settings)
             for block in self.builder.blocks
         )
+        self.stamp_ns = 0
         self._watches: dict[str, Watch] = {}
-        self._stamp_ns = 0
         self._start: dict[str, Array] = {}
 
     def add(
@@ -120,8 +135,8 @@ class RecursiveIdentifier:
             return []
         last = int(samples.stamp_ns[-1])
         # The first stretch does not tell when it began.
-        since = self._stamp_ns or int(samples.stamp_ns[0])
-        elapsed, self._stamp_ns = (last - since) / SECOND_NS, last
+        since = self.stamp_ns or int(samples.stamp_ns[0])
+        elapsed, self.stamp_ns = (last - since) / SECOND_NS, last
         changes = []
         evidence = gather(self.builder, samples, external=external, free=free)
         for one, new in zip(self.known, evidence, strict=True):
@@ -190,7 +205,7 @@ class RecursiveIdentifier:
             parameters[list(bodies.knowledge.block.submodel.links)] = bodies.parameters
         margins = consistency_margin(parameters)
         return Refit(
-            self._stamp_ns,
+            self.stamp_ns,
             parameters,
             _by_sensor(found.offsets),
             tuple(refitted),

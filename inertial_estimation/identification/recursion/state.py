@@ -1,0 +1,164 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What a recursive identification knows as text, and back: it survives a restart.
+
+The text says its version, what robot and which rows it is of, and a sum over its content, so that
+one that was cut off or altered is refused as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.recursion.knowledge import Knowledge
+from inertial_estimation.identification.recursion.recursive_identifier import RecursiveIdentifier
+
+VERSION = 1
+
+
+def to_text(identifier: RecursiveIdentifier) -> str:
+    """
+    Return what is known; rows whose noise is not known yet are not part of it.
+
+    Parameters
+    ----------
+    identifier : RecursiveIdentifier
+        Of any age.
+
+    Returns
+    -------
+    str
+        JSON.
+
+    """
+    content = {
+        'robot': fingerprint(identifier),
+        'stamp_ns': identifier.stamp_ns,
+        'submodels': {
+            one.block.submodel.name: _known_dict(one)
+            for one in identifier.known
+            if one.information is not None
+        },
+    }
+    written = json.dumps(content)
+    return json.dumps({'version': VERSION, 'sha256': _sum(written), 'content': content}) + '\n'
+
+
+def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
+    """
+    Give what was known to an identification of the same robot.
+
+    Parameters
+    ----------
+    identifier : RecursiveIdentifier
+        Forgets what it knew; unchanged if the text is refused.
+    text : str
+        Of `to_text`.
+
+    Returns
+    -------
+    tuple of str
+        Submodels that something is known of now.
+
+    Raises
+    ------
+    ModelError
+        If the text is damaged, of another version, robot or choice of rows.
+
+    """
+    content = _content(text)
+    if content.get('robot') != fingerprint(identifier):
+        raise ModelError(
+            'what was saved is of another robot description, or of other rows: begin anew, or '
+            'configure what it was saved with'
+        )
+    try:
+        restored = {
+            one.block.submodel.name: _restored(one, content['submodels'][one.block.submodel.name])
+            for one in identifier.known
+            if one.block.submodel.name in content['submodels']
+        }
+        stamp_ns = int(content['stamp_ns'])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f'what was saved is damaged: {error!r}') from error
+    identifier.reset()
+    identifier.stamp_ns = stamp_ns
+    for one in identifier.known:
+        if (found := restored.get(one.block.submodel.name)) is not None:
+            one.information, one.noise, one.scales, one.seconds = found
+    return tuple(restored)
+
+
+def fingerprint(identifier: RecursiveIdentifier) -> str:
+    """
+    Return a sum over all that rows depend on: description, unknowns and kinds.
+
+    Parameters
+    ----------
+    identifier : RecursiveIdentifier
+        Of a robot.
+
+    Returns
+    -------
+    str
+
+    """
+    unknowns = [(block.unknowns.names, block.kinds) for block in identifier.builder.blocks]
+    calibration = identifier.calibration
+    applied = [] if calibration is None else calibration.apply(
+        np.eye(6)[:, None].repeat(len(identifier.robot.ft_sensors), 1)).tolist()  # fmt: skip
+    said = (identifier.robot.urdf, identifier.robot.parameters.tolist(), unknowns, applied)
+    return _sum(repr(said))
+
+
+def _content(text: str) -> dict[str, Any]:
+    """Return the content of a text that is whole."""
+    try:
+        said = json.loads(text)
+        version, stated, content = said['version'], said['sha256'], said['content']
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError('what was saved is damaged: it is not what `save` wrote') from error
+    if version != VERSION:
+        raise ModelError(f'what was saved is of version {version!r}, expected {VERSION}')
+    if not isinstance(content, dict) or stated != _sum(json.dumps(content)):
+        raise ModelError('what was saved is damaged: its content has another sum than it says')
+    return content
+
+
+def _known_dict(one: Knowledge) -> dict[str, Any]:
+    """Return what is known of one submodel."""
+    information = one.information
+    assert information is not None
+    return {
+        'R': information.R.tolist(),
+        'rho': information.rho.tolist(),
+        'energy': information.energy,
+        'count': information.count,
+        'noise': one.noise,
+        'scales': one.scales.tolist(),
+        'seconds': one.seconds,
+    }
+
+
+def _restored(one: Knowledge, said: dict[str, Any]) -> tuple[Any, ...]:
+    """Return information, noise, scales and seconds of a submodel."""
+    n = len(one.block.unknowns)
+    R, rho = np.array(said['R'], dtype=float), np.array(said['rho'], dtype=float)
+    scales = np.array(said['scales'], dtype=float)
+    if R.shape != (n, n) or rho.shape != (n,) or scales.shape != one.scales.shape:
+        raise ValueError(f'{one.block.submodel.name} has other unknowns')
+    information = Information(R, rho, float(said['energy']), float(said['count']))
+    noise = {str(kind): float(level) for kind, level in said['noise'].items()}
+    return information, noise, scales, float(said['seconds'])
+
+
+def _sum(text: str) -> str:
+    """Return a sum over a text."""
+    return sha256(text.encode()).hexdigest()
