@@ -41,6 +41,7 @@ setup(
         'console_scripts': [
             'inertial-estimation = inertial_estimation.cli:main',
             'wrench_estimator = inertial_estimation.ros.estimator_node:main',
+            'parameter_identifier = inertial_estimation.ros.identifier_node:main',
             'embedded_robot = inertial_estimation.simulation.node:main',
         ],
     },

@@ -16,6 +16,7 @@ from inertial_estimation.config.groups import (
     LinkSensorSettings,
     TouchSettings,
 )
+from inertial_estimation.config.identifier import IdentifierSettings
 from inertial_estimation.config.schema import Setting, Value, settings_of
 from inertial_estimation.config.settings import EstimatorSettings
 
@@ -23,6 +24,7 @@ __all__ = [
     'ContactSettings',
     'EstimatorSettings',
     'FtSettings',
+    'IdentifierSettings',
     'ImuSettings',
     'LinkSensorSettings',
     'Setting',

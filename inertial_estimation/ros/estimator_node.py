@@ -2,52 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The lifecycle node ``wrench_estimator``."""
 
-import gc
-import signal
-import traceback
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from functools import wraps
-from pathlib import Path
-
-import rclpy
-from rclpy.exceptions import ParameterException
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from rclpy.logging import get_logger
-from rclpy.qos import DurabilityPolicy, QoSProfile
-from std_msgs.msg import String
-from std_srvs.srv import Trigger
+from collections.abc import Sequence
 
 from inertial_estimation.config.settings import NODE_NAME, EstimatorSettings
-from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.ros.empty_lists import empty_lists
-from inertial_estimation.ros.executors import spin, take_priority
-from inertial_estimation.ros.parameters import Parameters
+from inertial_estimation.ros.configured_node import ConfiguredNode, run_node
 from inertial_estimation.ros.pipeline import Pipeline
-from inertial_estimation.ros.startup import init
-
-Transition = Callable[['EstimatorNode', LifecycleState], TransitionCallbackReturn]
 
 
-def reported(transition: Transition) -> Transition:
-    """Log what goes wrong in a transition: rclpy swallows it without a word."""
-
-    @wraps(transition)
-    def wrapped(node: 'EstimatorNode', state: LifecycleState) -> TransitionCallbackReturn:
-        try:
-            return transition(node, state)
-        except InertialEstimationError as error:
-            node.get_logger().error(str(error))
-            return TransitionCallbackReturn.FAILURE
-        except Exception:
-            node.get_logger().error(traceback.format_exc())
-            return TransitionCallbackReturn.ERROR
-
-    return wrapped
-
-
-class EstimatorNode(LifecycleNode):
+class EstimatorNode(ConfiguredNode):
     """
     Estimates external wrenches and joint torques from sensor topics.
 
@@ -71,152 +34,16 @@ class EstimatorNode(LifecycleNode):
     """
 
     def __init__(self, **kwargs) -> None:
-        super().__init__(NODE_NAME, **kwargs)
-        self._declared = Parameters(self)
-        self.settings = self._declared.collect()
-        self.pipeline: Pipeline | None = None
-        self._received_urdf = ''
-        self.create_service(Trigger, '~/reset', self._on_reset)
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self.create_subscription(String, 'robot_description', self._on_description, latched)
-        self._to_start = self.settings.autostart
-        if self._to_start:
-            self._start()
+        super().__init__(NODE_NAME, EstimatorSettings, _make, **kwargs)
+        self.start()
 
-    @reported
-    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Read the parameters, build the robot, fill the filters."""
-        self.settings = self._declared.collect()
-        self.pipeline = Pipeline(self, self.settings, self._find_urdf())
-        robot = self.pipeline.robot
-        self._report_unused(robot)
-        self._declared.locked = True
-        self.get_logger().info(
-            f"robot '{robot.name}': {robot.mass:.2f} kg, {len(robot.joint_names)} joints, "
-            f'{len(robot.ft_sensors)} FT sensors, {len(robot.imus)} IMUs, '
-            f'{len(robot.submodels)} submodels'
-        )
-        if neglected := _neglected(self.settings, robot):
-            self.get_logger().info(f'neglected, as configured: {neglected}')
-        return super().on_configure(state)
 
-    @reported
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Start to publish."""
-        result = super().on_activate(state)
-        self.pipeline.announce()
-        self.pipeline.cycles.restart()
-        self.pipeline.active = True
-        # What lives now lives long: the collector need not look at it again.
-        gc.collect()
-        gc.freeze()
-        return result
-
-    @reported
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop to publish; the filters stay filled."""
-        self.pipeline.active = False
-        return super().on_deactivate(state)
-
-    @reported
-    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Give everything back, so that parameters may change."""
-        self._take_apart()
-        return super().on_cleanup(state)
-
-    @reported
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Give everything back."""
-        self._take_apart()
-        return super().on_shutdown(state)
-
-    @reported
-    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Go back to where one may configure again."""
-        self._take_apart()
-        return super().on_error(state)
-
-    def _report_unused(self, robot: Robot) -> None:
-        """Name the groups of parameters that are not used; give all back if one is mistyped."""
-        try:
-            unused = self._declared.unused_groups(robot)
-        except NameNotFound:
-            self._take_apart()
-            raise
-        if unused:
-            self.get_logger().warning(
-                f'parameters that are not used, as no list names them: {", ".join(unused)}'
-            )
-
-    def _start(self) -> None:
-        """Configure and activate, as soon as there is a robot description."""
-        given = self.settings.robot_description or self.settings.robot_description_file
-        if not given and not self._received_urdf:
-            topic = self.resolve_topic_name('robot_description')
-            self.get_logger().info(f'waiting for the robot description on {topic}')
-        elif self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
-            self._to_start = False
-            self.trigger_activate()
-        else:
-            name = self.get_fully_qualified_name()
-            self.get_logger().error(
-                f'{name} stays unconfigured: correct its parameters and start it again, or set '
-                f"them with 'ros2 param set {name} <parameter> <value>', then call 'ros2 "
-                f"lifecycle set {name} configure' and '... activate'"
-            )
-
-    def _find_urdf(self) -> str:
-        """Return the robot description from parameter, file or topic, in that order."""
-        if self.settings.robot_description:
-            return self.settings.robot_description
-        path = self.settings.robot_description_file
-        if path:
-            try:
-                return Path(path).read_text(encoding='utf-8')
-            except OSError as error:
-                raise ConfigError(
-                    f"'robot_description_file' cannot be read: '{path}': {error.strerror}"
-                ) from error
-            except UnicodeDecodeError as error:
-                raise ConfigError(
-                    f"'robot_description_file' is '{path}', which is no text: name a URDF file"
-                ) from error
-        if not self._received_urdf:
-            raise ConfigError(
-                'there is no robot description: publish it on '
-                f'{self.resolve_topic_name("robot_description")}, or give the parameter '
-                "'robot_description' or 'robot_description_file'"
-            )
-        return self._received_urdf
-
-    def _on_description(self, message: String) -> None:
-        """Keep a robot description; start if that is what was waited for."""
-        changed = message.data != self._received_urdf
-        self._received_urdf = message.data
-        settings = self.settings
-        if not changed or settings.robot_description or settings.robot_description_file:
-            return
-        if self.pipeline is not None:
-            self.get_logger().warning(
-                'there is a new robot description: clean up and configure to take it over'
-            )
-        elif self._to_start:
-            self._start()
-
-    def _on_reset(self, request: Trigger.Request, response: Trigger.Response):
-        """Forget what was received."""
-        response.success = self.pipeline is not None
-        response.message = self.pipeline.reset() if self.pipeline else 'not configured'
-        return response
-
-    def _take_apart(self) -> None:
-        """Undo what configuring did."""
-        gc.unfreeze()
-        if self.pipeline is not None:
-            self.pipeline.active = False
-            self.pipeline.destroy()
-        self.pipeline = None
-        self._declared.locked = False
+def _make(node: ConfiguredNode, settings: EstimatorSettings, urdf: str) -> Pipeline:
+    """Return what the node consists of, and say what it neglects."""
+    pipeline = Pipeline(node, settings, urdf)
+    if neglected := _neglected(settings, pipeline.robot):
+        node.get_logger().info(f'neglected, as configured: {neglected}')
+    return pipeline
 
 
 def _neglected(settings: EstimatorSettings, robot: Robot) -> str:
@@ -248,21 +75,4 @@ def main(args: Sequence[str] | None = None) -> int:
         Exit code: 1 if the command line, a parameter file or the parameters do not fit.
 
     """
-    with suppress(KeyboardInterrupt):
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        try:
-            init(args, NODE_NAME)
-            node = EstimatorNode(parameter_overrides=empty_lists(args, NODE_NAME))
-        except (InertialEstimationError, ParameterException) as error:
-            get_logger(NODE_NAME).fatal(str(error))
-            rclpy.try_shutdown()
-            return 1
-        settings = node.settings
-        for refusal in take_priority(settings.fifo_priority, settings.cpu_affinity):
-            node.get_logger().warning(refusal)
-        try:
-            spin(node, settings.executor)
-        finally:
-            node.destroy_node()
-    rclpy.try_shutdown()
-    return 0
+    return run_node(EstimatorNode, NODE_NAME, args)

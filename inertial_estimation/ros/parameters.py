@@ -16,7 +16,7 @@ from rcl_interfaces.msg import (
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from inertial_estimation.config import EstimatorSettings, settings_of
+from inertial_estimation.config import EstimatorSettings, IdentifierSettings, settings_of
 from inertial_estimation.config.files import ROS_OWN
 from inertial_estimation.config.groups import GROUPS
 from inertial_estimation.config.unused import name_unused, split_unused
@@ -39,6 +39,8 @@ class Parameters:
     ----------
     node : Node
         Parameter files and overrides are taken from it.
+    kind : type
+        `EstimatorSettings`, or settings that are more than these.
 
     Attributes
     ----------
@@ -52,8 +54,8 @@ class Parameters:
 
     """
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, node: Node, kind: type[EstimatorSettings] = EstimatorSettings) -> None:
+        self._node, self._kind = node, kind
         self.locked = False
         # rclpy offers no other way to see overrides before they are declared, and declaring
         # would accept unknown names and answer wrong types without the remedy.
@@ -63,7 +65,7 @@ class Parameters:
             if name.split('.')[0] not in ROS_OWN
         }
         used, self._spare = split_unused(given)
-        self._declare(EstimatorSettings.from_dict(used))
+        self._declare(kind.from_dict(used))
         node.add_on_set_parameters_callback(self._check_change)
 
     def collect(self) -> EstimatorSettings:
@@ -88,7 +90,7 @@ class Parameters:
         }
         # Groups whose names were taken off a list stay declared.
         used, _ = split_unused(self._spare | declared)
-        settings = EstimatorSettings.from_dict(used)
+        settings = self._kind.from_dict(used)
         self._declare(settings)
         self._spare = {
             name: value
@@ -122,7 +124,7 @@ class Parameters:
 
     def _declare(self, settings: EstimatorSettings) -> None:
         """Declare what is not declared yet, with the values of the settings."""
-        items = [(item.name, item) for item in settings_of(EstimatorSettings)]
+        items = [(item.name, item) for item in settings_of(type(settings))]
         for kind, group in GROUPS.items():
             for owner in getattr(settings, kind):
                 items += [(f'{kind}.{owner}.{item.name}', item) for item in settings_of(group)]
@@ -144,7 +146,8 @@ class Parameters:
         return SetParametersResult(successful=True)
 
 
-_TOP = {item.name: item for item in settings_of(EstimatorSettings)}
+_TOP = {item.name: item for item in settings_of(IdentifierSettings)}
+"""Of all nodes."""
 
 
 def descriptor(item, name: str = '') -> ParameterDescriptor:

@@ -99,9 +99,10 @@ class Pipeline:
             post_callback=self._on_time_jump,
         )
 
-    def announce(self) -> None:
-        """Publish what changes with the configuration only; call it once active."""
+    def start(self) -> None:
+        """Publish what the configuration says, and count anew; call it once active."""
         self._outputs.announce()
+        self.cycles.restart()
 
     def reset(self) -> str:
         """Forget what was received; return what was done."""

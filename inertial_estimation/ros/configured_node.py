@@ -1,0 +1,265 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""A lifecycle node that becomes a pipeline once there is a robot description."""
+
+import gc
+import signal
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from rclpy.exceptions import ParameterException
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.logging import get_logger
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from inertial_estimation.config.settings import EstimatorSettings
+from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.ros.empty_lists import empty_lists
+from inertial_estimation.ros.executors import spin, take_priority
+from inertial_estimation.ros.parameters import Parameters
+from inertial_estimation.ros.startup import init
+
+Transition = Callable[['ConfiguredNode', LifecycleState], TransitionCallbackReturn]
+
+
+def reported(transition: Transition) -> Transition:
+    """Log what goes wrong in a transition: rclpy swallows it without a word."""
+
+    @wraps(transition)
+    def wrapped(node: 'ConfiguredNode', state: LifecycleState) -> TransitionCallbackReturn:
+        try:
+            return transition(node, state)
+        except InertialEstimationError as error:
+            node.get_logger().error(str(error))
+            return TransitionCallbackReturn.FAILURE
+        except Exception:
+            node.get_logger().error(traceback.format_exc())
+            return TransitionCallbackReturn.ERROR
+
+    return wrapped
+
+
+class ConfiguredNode(LifecycleNode):
+    """
+    Reads its settings, waits for the robot description, and builds what it consists of.
+
+    Parameters
+    ----------
+    name : str
+        Of the node.
+    kind : type
+        Its settings: `EstimatorSettings` or more than these.
+    make : callable
+        Takes node, settings and URDF, returns the pipeline.
+    **kwargs
+        As for any node: ``namespace``, ``parameter_overrides``, ``context`` and so on.
+
+    Attributes
+    ----------
+    settings : EstimatorSettings
+        As configured last.
+    pipeline : object or None
+        What it consists of while it is configured: has ``robot``, ``active``, ``start()`` called
+        on activation, ``reset()`` and ``destroy()``.
+
+    Raises
+    ------
+    ConfigError, NameNotFound
+        If a parameter is unknown or does not fit.
+
+    """
+
+    def __init__(self, name: str, kind: type[EstimatorSettings], make: Callable, **kwargs) -> None:
+        super().__init__(name, **kwargs)
+        self._make = make
+        self._declared = Parameters(self, kind)
+        self.settings = self._declared.collect()
+        self.pipeline: Any = None
+        self._received_urdf = ''
+        self.create_service(Trigger, '~/reset', self._on_reset)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.create_subscription(String, 'robot_description', self._on_description, latched)
+        self._to_start = self.settings.autostart
+
+    @reported
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Read the parameters, build the robot, fill the filters."""
+        self.settings = self._declared.collect()
+        self.pipeline = self._make(self, self.settings, self._find_urdf())
+        robot = self.pipeline.robot
+        self._report_unused(robot)
+        self._declared.locked = True
+        self.get_logger().info(
+            f"robot '{robot.name}': {robot.mass:.2f} kg, {len(robot.joint_names)} joints, "
+            f'{len(robot.ft_sensors)} FT sensors, {len(robot.imus)} IMUs, '
+            f'{len(robot.submodels)} submodels'
+        )
+        return super().on_configure(state)
+
+    @reported
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Start to publish."""
+        result = super().on_activate(state)
+        self.pipeline.start()
+        self.pipeline.active = True
+        # What lives now lives long: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        return result
+
+    @reported
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop to publish; the filters stay filled."""
+        self.pipeline.active = False
+        return super().on_deactivate(state)
+
+    @reported
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Give everything back, so that parameters may change."""
+        self._take_apart()
+        return super().on_cleanup(state)
+
+    @reported
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Give everything back."""
+        self._take_apart()
+        return super().on_shutdown(state)
+
+    @reported
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Go back to where one may configure again."""
+        self._take_apart()
+        return super().on_error(state)
+
+    def _report_unused(self, robot: Robot) -> None:
+        """Name the groups of parameters that are not used; give all back if one is mistyped."""
+        try:
+            unused = self._declared.unused_groups(robot)
+        except NameNotFound:
+            self._take_apart()
+            raise
+        if unused:
+            self.get_logger().warning(
+                f'parameters that are not used, as no list names them: {", ".join(unused)}'
+            )
+
+    def start(self) -> None:
+        """Configure and activate if it starts by itself, as soon as there is a description."""
+        if not self._to_start:
+            return
+        given = self.settings.robot_description or self.settings.robot_description_file
+        if not given and not self._received_urdf:
+            topic = self.resolve_topic_name('robot_description')
+            self.get_logger().info(f'waiting for the robot description on {topic}')
+        elif self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
+            self._to_start = False
+            self.trigger_activate()
+        else:
+            name = self.get_fully_qualified_name()
+            self.get_logger().error(
+                f'{name} stays unconfigured: correct its parameters and start it again, or set '
+                f"them with 'ros2 param set {name} <parameter> <value>', then call 'ros2 "
+                f"lifecycle set {name} configure' and '... activate'"
+            )
+
+    def _find_urdf(self) -> str:
+        """Return the robot description from parameter, file or topic, in that order."""
+        if self.settings.robot_description:
+            return self.settings.robot_description
+        path = self.settings.robot_description_file
+        if path:
+            try:
+                return Path(path).read_text(encoding='utf-8')
+            except OSError as error:
+                raise ConfigError(
+                    f"'robot_description_file' cannot be read: '{path}': {error.strerror}"
+                ) from error
+            except UnicodeDecodeError as error:
+                raise ConfigError(
+                    f"'robot_description_file' is '{path}', which is no text: name a URDF file"
+                ) from error
+        if not self._received_urdf:
+            raise ConfigError(
+                'there is no robot description: publish it on '
+                f'{self.resolve_topic_name("robot_description")}, or give the parameter '
+                "'robot_description' or 'robot_description_file'"
+            )
+        return self._received_urdf
+
+    def _on_description(self, message: String) -> None:
+        """Keep a robot description; start if that is what was waited for."""
+        changed = message.data != self._received_urdf
+        self._received_urdf = message.data
+        settings = self.settings
+        if not changed or settings.robot_description or settings.robot_description_file:
+            return
+        if self.pipeline is not None:
+            self.get_logger().warning(
+                'there is a new robot description: clean up and configure to take it over'
+            )
+        elif self._to_start:
+            self.start()
+
+    def _on_reset(self, request: Trigger.Request, response: Trigger.Response):
+        """Forget what was received."""
+        response.success = self.pipeline is not None
+        response.message = self.pipeline.reset() if self.pipeline else 'not configured'
+        return response
+
+    def _take_apart(self) -> None:
+        """Undo what configuring did."""
+        gc.unfreeze()
+        if self.pipeline is not None:
+            self.pipeline.active = False
+            self.pipeline.destroy()
+        self.pipeline = None
+        self._declared.locked = False
+
+
+def run_node(
+    make: Callable[..., ConfiguredNode], name: str, args: Sequence[str] | None = None
+) -> int:
+    """
+    Run a node until it is interrupted.
+
+    Parameters
+    ----------
+    make : callable
+        Takes ``parameter_overrides``, returns the node.
+    name : str
+        Of the node.
+    args : sequence of str, optional
+        Command line; default: that of the process.
+
+    Returns
+    -------
+    int
+        Exit code: 1 if the command line, a parameter file or the parameters do not fit.
+
+    """
+    with suppress(KeyboardInterrupt):
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            init(args, name)
+            node = make(parameter_overrides=empty_lists(args, name))
+        except (InertialEstimationError, ParameterException) as error:
+            get_logger(name).fatal(str(error))
+            rclpy.try_shutdown()
+            return 1
+        settings = node.settings
+        for refusal in take_priority(settings.fifo_priority, settings.cpu_affinity):
+            node.get_logger().warning(refusal)
+        try:
+            spin(node, settings.executor)
+        finally:
+            node.destroy_node()
+    rclpy.try_shutdown()
+    return 0

@@ -1,0 +1,99 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Publishers of the identifier: all latched, one message for one update."""
+
+import numpy as np
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
+from rclpy.lifecycle import LifecycleNode
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import Float64MultiArray, String
+
+from inertial_estimation.identification.recursion.recursive_identifier import Refit
+from inertial_estimation.messages import topic_names
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.urdf_export import export_urdf
+from inertial_estimation.ros.conversions import ns_to_stamp, wrench_to_message
+from inertial_estimation.ros.inertial_parameters import LATCHED, TOPIC, to_message
+
+
+class IdentifierOutputs:
+    """
+    What others take over.
+
+    Parameters
+    ----------
+    node : LifecycleNode
+        Owns the publishers.
+    robot : Robot
+        Names of links and sensors.
+
+    """
+
+    def __init__(self, node: LifecycleNode, robot: Robot) -> None:
+        self._node, self._robot = node, robot
+        self._publishers: list = []
+        self._parameters = self._publisher(Float64MultiArray, TOPIC)
+        self._description = self._publisher(String, '~/robot_description')
+        bodies = QoSProfile(depth=len(robot.links), durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._inertias = self._publisher(InertiaStamped, '~/inertias', bodies)
+        sensors = [sensor.name for sensor in robot.ft_sensors]
+        self._offsets = {
+            name: (self._publisher(WrenchStamped, f'~/ft_offset/{topic}'), frame)
+            for name, topic, frame in zip(sensors, topic_names(sensors), _frames(robot))
+        }
+
+    def publish(self, refit: Refit) -> None:
+        """
+        Publish an update; it is strictly consistent.
+
+        Parameters
+        ----------
+        refit : Refit
+            With submodels that were refitted.
+
+        """
+        self._parameters.publish(to_message(self._robot, refit.parameters))
+        self._description.publish(String(data=export_urdf(self._robot, refit.parameters)))
+        for link, row in zip(self._robot.link_names, refit.parameters):
+            self._inertias.publish(_inertia(refit.stamp_ns, link, row))
+        for name, offset in refit.offsets.items():
+            publisher, frame = self._offsets[name]
+            publisher.publish(wrench_to_message(refit.stamp_ns, frame, offset))
+
+    def destroy(self) -> None:
+        """Give the publishers back."""
+        for publisher in self._publishers:
+            self._node.destroy_lifecycle_publisher(publisher)
+        self._publishers.clear()
+
+    def _publisher(self, message_type: type, topic: str, qos: QoSProfile = LATCHED):
+        """Create a publisher that the lifecycle of the node switches."""
+        publisher = self._node.create_lifecycle_publisher(message_type, topic, qos)
+        self._publishers.append(publisher)
+        return publisher
+
+
+def _frames(robot: Robot) -> list[str]:
+    """Return the frame of each FT sensor that tf knows."""
+    return [
+        robot.links[sensor.child].name if sensor.frame == 'child' else sensor.name
+        for sensor in robot.ft_sensors
+    ]
+
+
+def _inertia(stamp_ns: int, link: str, parameters: np.ndarray) -> InertiaStamped:
+    """Return a body: centre of mass in the link's frame, inertia about it in its axes."""
+    mass, center = float(parameters[0]), parameters[1:4] / parameters[0]
+    xx, xy, yy, xz, yz, zz = parameters[4:]
+    about_origin = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    about_center = about_origin - mass * (center @ center * np.eye(3) - np.outer(center, center))
+    message = InertiaStamped()
+    message.header.stamp, message.header.frame_id = ns_to_stamp(stamp_ns), link
+    inertia = message.inertia
+    inertia.m = mass
+    inertia.com.x, inertia.com.y, inertia.com.z = center.tolist()
+    inertia.ixx, inertia.ixy, inertia.ixz = about_center[0].tolist()
+    inertia.iyy, inertia.iyz, inertia.izz = (
+        float(about_center[1, 1]), float(about_center[1, 2]), float(about_center[2, 2])
+    )  # fmt: skip
+    return message

@@ -1,0 +1,116 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Inertial parameters of all links as one message, and the strict reading of one."""
+
+import numpy as np
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.unknowns import INERTIAL
+from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Array
+
+TOPIC = 'inertial_parameters'
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+PARAMETERS = ' '.join(INERTIAL)
+"""Label of the columns."""
+LARGEST_MASS, LARGEST_ARM = 1e4, 10.0
+"""What no link of a robot exceeds: its mass [kg], and how far its centre of mass is off [m]."""
+
+
+def to_message(robot: Robot, parameters: Array) -> Float64MultiArray:
+    """
+    Return parameters as a message.
+
+    Parameters
+    ----------
+    robot : Robot
+        Names of the links.
+    parameters : ndarray, shape (n_links, 10)
+        About each link's origin in its axes, as in `model.inertia` [kg, kg m, kg m^2].
+
+    Returns
+    -------
+    Float64MultiArray
+        Rows for links, whose names stand in the label of the first dimension, one blank between.
+
+    """
+    message = Float64MultiArray()
+    n = len(robot.links)
+    message.layout.dim = [
+        MultiArrayDimension(label=' '.join(robot.link_names), size=n, stride=10 * n),
+        MultiArrayDimension(label=PARAMETERS, size=10, stride=10),
+    ]
+    message.data = np.asarray(parameters, dtype=float).ravel().tolist()
+    return message
+
+
+def from_message(robot: Robot, message: Float64MultiArray) -> Array:
+    """
+    Return the parameters of a message that can be used as they are.
+
+    Parameters
+    ----------
+    robot : Robot
+        Whose links they must be of, in its order.
+    message : Float64MultiArray
+        As `to_message` makes one.
+
+    Returns
+    -------
+    ndarray, shape (n_links, 10)
+
+    Raises
+    ------
+    ModelError
+        If names, shape or a number do not fit, or a link is no body that could exist.
+
+    """
+    n, dims = len(robot.links), message.layout.dim
+    if len(dims) != 2 or dims[1].label != PARAMETERS or message.layout.data_offset:
+        raise ModelError(
+            f"the layout is not that of links and '{PARAMETERS}': send rows of ten parameters, "
+            'with the names of the links in the label of the first dimension'
+        )
+    if len(message.data) != 10 * n or dims[0].size != n or dims[1].size != 10:
+        raise ModelError(f'{len(message.data)} numbers for {n} links, expected {10 * n}')
+    names = dims[0].label.split(' ')
+    if tuple(names) != robot.link_names:
+        wrong = next((a for a, b in zip(names, robot.link_names) if a != b), 'too few names')
+        raise ModelError(
+            f"they are of other links, or in another order (first: '{wrong}'): use the same robot "
+            'description, joints and FT sensors on both sides'
+        )
+    parameters = np.array(message.data, dtype=float).reshape(n, 10)
+    _check(robot, parameters)
+    return parameters
+
+
+def _check(robot: Robot, parameters: Array) -> None:
+    """Raise unless every link is a body that could exist and belong to a robot."""
+    for name, row, margin in zip(robot.link_names, parameters, _margins(parameters)):
+        if not np.isfinite(row).all():
+            raise ModelError(f"'{name}' has parameters that are not finite")
+        mass = row[0]
+        if not 0.0 < mass <= LARGEST_MASS:
+            raise ModelError(
+                f"'{name}' has a mass of {mass:g} kg, expected up to {LARGEST_MASS:g}"
+            )
+        arm = float(np.linalg.norm(row[1:4]) / mass)
+        if arm > LARGEST_ARM:
+            raise ModelError(f"'{name}' has its centre of mass {arm:g} m off its origin")
+        if not margin > 0.0:
+            raise ModelError(
+                f"'{name}' is no body that could exist (smallest eigenvalue of its "
+                f'pseudo-inertia: {margin:.3g})'
+            )
+
+
+def _margins(parameters: Array) -> Array:
+    """Return consistency margins, NaN for links that are not finite."""
+    finite = np.isfinite(parameters).all(axis=1)
+    margins = np.full(len(parameters), np.nan)
+    margins[finite] = consistency_margin(parameters[finite])
+    return margins
