@@ -59,7 +59,9 @@ class IdentifierSettings(EstimatorSettings):
         'entropic', 'What refits the bodies', choices=('entropic',)
     )  # fmt: skip
     prior_weight: float = setting(
-        0.01, 'Of the description, against the mean squared residual', range=(1e-9, 1e6)
+        1.0,
+        'Of the description, against the mean squared residual over the noise',
+        range=(1e-9, 1e6),
     )
     half_life: float = setting(
         600.0, 'Time with rows after which rows count half [s]', range=(1.0, 1e9)

@@ -29,7 +29,9 @@ from inertial_estimation.identification.unknowns import FT_OFFSET
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
-FORCES = COMPONENTS[:3]
+FORCES, MOMENTS = COMPONENTS[:3], COMPONENTS[3:]
+MEMORY = 30.0
+"""Time with rows after which what they left of old ones counts a third in their noise [s]."""
 
 
 class Knowledge:
@@ -150,9 +152,52 @@ class Knowledge:
                 # Too few rows yet to tell noise from unknowns.
                 return
             stated = {**found.deviations, **stated}
-        self.noise = stated
+        self.noise = _alike(stated)
         self.information = in_units_of_noise(self._kinds, self.noise)
         self._kinds = None
+
+    def described(self) -> Array:
+        """Return the prior's bodies with all else fitted to the rows, shape (n_unknowns,)."""
+        assert self.information is not None
+        n, information = self.block.unknowns.n_inertial, self.information
+        x = self.block.unknowns.join(self.prior)
+        rest = information.rho - information.R[:, :n] @ x[:n]
+        x[n:] = np.linalg.lstsq(information.R[:, n:], rest, rcond=None)[0]
+        return x
+
+    def adapt(self, left: Mapping[str, float], seconds: float) -> None:
+        """
+        Let the noise of further rows follow what is left of rows lately.
+
+        A model that is not quite right leaves more than sensors do, and what a robot does at
+        first may not show it.
+
+        Parameters
+        ----------
+        left : mapping of str to float
+            Root mean square of what was found leaves of each kind of row that had no part in it.
+        seconds : float
+            Time that they span [s].
+
+        """
+        share = 1.0 - np.exp(-seconds / MEMORY)
+        following = {
+            kind: float(np.sqrt(level**2 + share * (left[kind] ** 2 - level**2)))
+            for kind, level in self.noise.items()
+            if kind in left and np.isfinite(left[kind]) and kind not in self._settings.noise
+        }
+        self.noise = _alike(self.noise | following)
+
+
+def _alike(noise: Mapping[str, float]) -> dict[str, float]:
+    """Return the same noise for all forces, and for all moments: it has no axes."""
+    found = dict(noise)
+    for kinds in (FORCES, MOMENTS):
+        known = [noise[kind] for kind in kinds if kind in noise]
+        if known:
+            level = float(np.sqrt(np.mean(np.square(known))))
+            found |= dict.fromkeys((kind for kind in kinds if kind in noise), level)
+    return found
 
 
 def in_units_of_noise(evidence: Evidence, noise: Mapping[str, float]) -> Information | None:

@@ -16,7 +16,7 @@ from inertial_estimation.identification.recursion.excitation import Excitation, 
 from inertial_estimation.identification.recursion.joint_refit import JointRefit, joint_refit
 from inertial_estimation.identification.recursion.knowledge import Knowledge, in_units_of_noise
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.recursion.watch import Change, Stretch, Watch
+from inertial_estimation.identification.recursion.watch import Change, Stretch, Verdict, Watch
 from inertial_estimation.identification.rows.builder import RowBuilder
 from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
 from inertial_estimation.model.inertia import consistency_margin
@@ -48,11 +48,11 @@ class Refit:
     """Why a submodel was not refitted, by its name."""
     before: Mapping[str, Mapping[str, float]]
     """
-    Root mean square of what the description leaves of each kind of row, by submodel, with offsets
-    and friction as found, over the noise.
+    Root mean square of what the description, with all but its bodies fitted, left of the newest
+    rows before these were worked in, by submodel and kind [N, Nm].
     """
     after: Mapping[str, Mapping[str, float]]
-    """The same of what was found."""
+    """The same of what had been found then."""
     least_margin: float
     """Smallest eigenvalue of a link's pseudo-inertia."""
 
@@ -107,6 +107,8 @@ class RecursiveIdentifier:
         self.stamp_ns = 0
         self._watches: dict[str, Watch] = {}
         self._start: dict[str, Array] = {}
+        self._found: dict[str, tuple[Array, Array]] = {}
+        self._errors: dict[str, tuple[dict[str, float], dict[str, float]]] = {}
 
     def add(
         self,
@@ -151,19 +153,26 @@ class RecursiveIdentifier:
 
     def _take(self, one: Knowledge, new: Evidence, seconds: float) -> Change | None:
         """Work rows in, unless they are suspect; return what has changed."""
-        rows = in_units_of_noise(new, one.noise)
+        rows, name = in_units_of_noise(new, one.noise), one.block.submodel.name
         if rows is None:
             return None
+        verdict = self._judged(one, Stretch(rows, seconds))
+        for stretch in verdict.accepted:
+            one.absorb(*stretch)
+        if name in self._found and not verdict.left_out:
+            described, found = (new.residuals(x) for x in self._found[name])
+            self._errors[name] = described, found
+            one.adapt(found, seconds)
+        return verdict.change
+
+    def _judged(self, one: Knowledge, stretch: Stretch) -> Verdict:
+        """Return what is to be done with rows."""
         if not self.settings.gate:
-            one.absorb(rows, seconds)
-            return None
+            return Verdict((stretch,), 0, None)
         name = one.block.submodel.name
         if name not in self._watches:
             self._watches[name] = Watch(one, self._carrier(one), self.settings.gate)
-        verdict = self._watches[name].judge(Stretch(rows, seconds))
-        for stretch in verdict.accepted:
-            one.absorb(*stretch)
-        return verdict.change
+        return self._watches[name].judge(stretch)
 
     def _carrier(self, one: Knowledge) -> int:
         """Return which link of a submodel carries what it picks up."""
@@ -185,7 +194,9 @@ class RecursiveIdentifier:
         if not ready:
             return None
         found = joint_refit(ready, self.settings.weight, self._start)
-        self._start = {one.knowledge.block.submodel.name: one.parameters for one in found.bodies}
+        named = {one.knowledge.block.submodel.name: one for one in found.bodies}
+        self._start = {name: one.parameters for name, one in named.items()}
+        self._found = {name: (one.knowledge.described(), one.x) for name, one in named.items()}
         return self._report(found)
 
     def _report(self, found: JointRefit) -> Refit:
@@ -211,8 +222,8 @@ class RecursiveIdentifier:
             tuple(refitted),
             seen,
             reasons,
-            {},
-            {},
+            {name: before for name, (before, _) in self._errors.items()},
+            {name: after for name, (_, after) in self._errors.items()},
             float(margins.min()),
         )
 

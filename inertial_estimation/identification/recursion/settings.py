@@ -27,8 +27,12 @@ class RecursionSettings:
 
     rows: RowChoice = field(default_factory=RowChoice)
     """Which rows, and which unknowns beside the links' parameters."""
-    weight: float = 1e-2
-    """Of the prior, against the mean squared residual in units of the noise."""
+    weight: float = 1.0
+    """
+    Of the prior, against the mean squared residual in units of the noise. Bodies move where they
+    explain more than that: a running robot's sensors are wrong by far more than their noise, for
+    long, and all rows have it.
+    """
     half_life: float = np.inf
     """Time with rows after which rows count half [s]; infinite: they count for ever."""
     force_walk: float = 0.0
