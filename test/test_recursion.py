@@ -242,7 +242,7 @@ def run_with_changes(robot, prior, samples):
     for part in equal_parts(samples, 1.0):
         changes += [(float(part.stamp_ns[-1] / 1e9), *change) for change in identifier.add(part)]
         refits.append(identifier.refit())
-    return changes, refits
+    return changes, refits, identifier
 
 
 def test_a_push_of_twenty_seconds_changes_no_offset(robot, prior):
@@ -250,7 +250,7 @@ def test_a_push_of_twenty_seconds_changes_no_offset(robot, prior):
     push = np.zeros((n, 6))
     push[1250:3250, :3] = [30.0, -20.0, 34.6]
     samples, offsets = log(robot, n / 100, pushes={'l_hand': push})
-    changes, refits = run_with_changes(robot, prior, samples)
+    changes, refits, identifier = run_with_changes(robot, prior, samples)
     kinds = [change for _, name, change in changes if name == 'l_upper_arm']
     assert kinds == [Change.TOUCHED, Change.FREE]
     before = refits[10].offsets['l_arm_ft']
@@ -268,18 +268,24 @@ def test_a_payload_is_taken_for_one(robot, prior):
     samples, offsets = log(robot, 25.0)
     loaded, _ = log(robot, 25.0, carrying)
     samples.ft_readings[1250:] = loaded.ft_readings[1250:]
-    changes, refits = run_with_changes(robot, prior, samples)
+    changes, refits, identifier = run_with_changes(robot, prior, samples)
     assert [change for _, _, change in changes] == [Change.TOUCHED, Change.BODY]
     links = list(next(s for s in robot.submodels if s.name == 'l_upper_arm').links)
     gained = refits[-1].parameters[links, 0].sum() - refits[9].parameters[links, 0].sum()
     assert gained == pytest.approx(1.0, abs=0.05)
+    payload = identifier.payloads()['l_upper_arm']
+    assert payload.link == 'l_hand'
+    assert payload.mass == pytest.approx(1.0, abs=0.01)
+    np.testing.assert_allclose(payload.center, center, atol=0.005)
+    # Within four deviations, which are no more than the tolerances above.
+    assert np.abs(payload.center - center).max() < 4 * payload.center_deviation.max() < 0.02
     assert np.abs(refits[-1].offsets['l_arm_ft'] - offsets[4]).max() < 0.2
 
 
 def test_an_offset_that_jumps_is_taken_for_one(robot, prior):
     samples, offsets = log(robot, 25.0)
     samples.ft_readings[1250:, 4, 1] += 15.0
-    changes, refits = run_with_changes(robot, prior, samples)
+    changes, refits, identifier = run_with_changes(robot, prior, samples)
     assert [change for _, _, change in changes][-1] is Change.OFFSET
     assert refits[-1].offsets['l_arm_ft'][1] == pytest.approx(offsets[4, 1] + 15.0, abs=0.3)
 

@@ -15,6 +15,7 @@ from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.excitation import Excitation, excitation
 from inertial_estimation.identification.recursion.joint_refit import JointRefit, joint_refit
 from inertial_estimation.identification.recursion.knowledge import Knowledge, in_units_of_noise
+from inertial_estimation.identification.recursion.payload import Payload, PayloadFit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.watch import Change, Stretch, Verdict, Watch
 from inertial_estimation.identification.rows.builder import RowBuilder
@@ -108,6 +109,7 @@ class RecursiveIdentifier:
         self._watches: dict[str, Watch] = {}
         self._start: dict[str, Array] = {}
         self._found: dict[str, tuple[Array, Array]] = {}
+        self._payloads: dict[str, PayloadFit] = {}
         self._errors: dict[str, tuple[dict[str, float], dict[str, float]]] = {}
 
     def add(
@@ -157,8 +159,12 @@ class RecursiveIdentifier:
         if rows is None:
             return None
         verdict = self._judged(one, Stretch(rows, seconds))
+        if verdict.change is Change.BODY and name in self._found:
+            self._payloads[name] = self._payload(one)
         for stretch in verdict.accepted:
             one.absorb(*stretch)
+            if name in self._payloads:
+                self._payloads[name].add(*stretch)
         if name in self._found and not verdict.left_out:
             described, found = (new.residuals(x) for x in self._found[name])
             self._errors[name] = described, found
@@ -173,6 +179,26 @@ class RecursiveIdentifier:
         if name not in self._watches:
             self._watches[name] = Watch(one, self._carrier(one), self.settings.gate)
         return self._watches[name].judge(stretch)
+
+    def payloads(self) -> dict[str, Payload]:
+        """
+        Return what submodels carry since they last picked something up.
+
+        Returns
+        -------
+        dict of str to Payload
+            By submodel.
+
+        """
+        found = {name: fit.payload() for name, fit in self._payloads.items()}
+        return {name: payload for name, payload in found.items() if payload is not None}
+
+    def _payload(self, one: Knowledge) -> PayloadFit:
+        """Return what is to tell how a submodel has changed."""
+        link = self._carrier(one)
+        columns = np.arange(10 * link, 10 * link + 10)
+        _, before = self._found[one.block.submodel.name]
+        return PayloadFit(one.block.unknowns.links[link], columns, before)
 
     def _carrier(self, one: Knowledge) -> int:
         """Return which link of a submodel carries what it picks up."""

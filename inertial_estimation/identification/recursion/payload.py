@@ -1,0 +1,106 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What a robot has picked up: one body at one link, from what rows say beyond the robot without it.
+
+Which link of a submodel carries a mass is not identifiable; what the mass is and where its centre
+lies from the link that is said to carry it is, because the robot without it is known [M; T
+chapter 6].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.row_space import RowSpace
+
+Array = NDArray[np.float64]
+
+LONGEST = 60.0
+"""Time of rows that are used: offsets are taken to be constant meanwhile [s]."""
+LIGHTEST = 0.02
+"""Smaller masses are none [kg]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Payload:
+    """One body more than before."""
+
+    link: str
+    """The link that is said to carry it."""
+    mass: float
+    """[kg]; negative: the link lost so much."""
+    center: Array
+    """Centre of mass in the axes of that link, from its origin, shape (3,) [m]."""
+    mass_deviation: float
+    """Standard deviation [kg]."""
+    center_deviation: Array
+    """Standard deviations, shape (3,) [m]."""
+
+
+class PayloadFit:
+    """
+    The change of one submodel since something was picked up or put down.
+
+    Parameters
+    ----------
+    link : str
+        Said to carry it.
+    columns : ndarray of int, shape (10,)
+        Its inertial parameters among the unknowns.
+    without : ndarray, shape (n,)
+        Unknowns before the change.
+
+    """
+
+    def __init__(self, link: str, columns: NDArray[np.intp], without: Array) -> None:
+        self._link, self._columns, self._without = link, columns, without
+        self._rows = Information.empty(len(columns))
+        self._seconds = 0.0
+
+    def add(self, rows: Information, seconds: float) -> None:
+        """
+        Work rows in that were measured since.
+
+        Parameters
+        ----------
+        rows : Information
+            Of all unknowns, in units of their noise.
+        seconds : float
+            Time that they span [s].
+
+        """
+        if self._seconds >= LONGEST:
+            return
+        self._seconds += seconds
+        rest = rows.rho - rows.R @ self._without
+        own = Information.of(rows.R[:, self._columns], rest)
+        self._rows = self._rows.merge(
+            Information(own.R, own.rho, own.energy + rows.energy, rows.count)
+        )
+
+    def payload(self) -> Payload | None:
+        """
+        Return the body.
+
+        Returns
+        -------
+        Payload or None
+            None: rows do not tell a mass.
+
+        """
+        space = RowSpace.of(self._rows.R)
+        p, variances = space.solve(self._rows.rho), space.variances()
+        mass, first = float(p[0]), p[1:4]
+        freedom = max(self._rows.count - space.rank, 1.0)
+        scale = np.sqrt(self._rows.squared_residual(p) / freedom)
+        deviations = scale * np.sqrt(variances)
+        if not np.isfinite(deviations[:4]).all() or abs(mass) < max(LIGHTEST, deviations[0]):
+            return None
+        center = first / mass
+        spread = np.hypot(deviations[1:4], center * deviations[0]) / abs(mass)
+        return Payload(self._link, mass, center, float(deviations[0]), spread)
