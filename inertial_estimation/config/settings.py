@@ -170,6 +170,19 @@ class EstimatorSettings(Checked):
         'is blown up by its inverse at most',
         range=(1e-12, 0.5),
     )
+    take_inertial_parameters: bool = setting(
+        True, 'Take over the inertial parameters that come on the topic inertial_parameters'
+    )
+    model_blend_time: float = setting(
+        0.5,
+        'How long inertial parameters take to change to others; 0: one cycle [s]',
+        range=(0.0, 60.0),
+    )
+    model_file: str = setting(
+        '',
+        'Where ~/save_model writes inertial parameters and ~/restore_model reads them; empty: '
+        'nowhere',
+    )
     reset_on_time_jump: bool = setting(True, 'Clear filters and buffers when time goes back')
     visualization_rate: float = setting(
         50.0, 'Rate of the rviz topics and markers; 0: none [Hz]', range=(0.0, 1000.0)

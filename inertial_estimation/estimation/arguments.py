@@ -159,10 +159,10 @@ def check_parameters(robot: Robot) -> None:
         With the first such link.
 
     """
-    links = list(zip(robot.link_names, robot.parameters, strict=True))
-    for name, parameters in links:
-        if not np.isfinite(parameters).all():
-            raise ModelError(f"link '{name}' has inertial parameters that are not finite")
+    links = zip(robot.link_names, robot.parameters, strict=True)
+    if not np.isfinite(robot.parameters).all():
+        name = next(name for name, parameters in links if not np.isfinite(parameters).all())
+        raise ModelError(f"link '{name}' has inertial parameters that are not finite")
     largest = float(np.abs(robot.parameters).max())
     for name, parameters in links:
         complaint = first_moment_complaint(parameters, largest)

@@ -36,6 +36,8 @@ class Dynamics:
         """Indices of the IMUs that serve at least one link; empty with a fixed link."""
         self.forest = build_forest(robot, sources)
         self.geometry = build_geometry(robot)
+        self.parameters = robot.parameters
+        """Inertial parameters of the forest, shape (n_links, 10)."""
         self.forest_data = self.forest.model.createData()
         """Pinocchio's results for the forest of the last `run`."""
         self._geometry_data = self.geometry.model.createData()
@@ -58,6 +60,21 @@ class Dynamics:
         self.a = np.zeros(forest.model.nv)
         if robot.fixed_frame:
             self.a[self._linear] = -robot.gravity
+
+    def use(self, parameters: Array) -> None:
+        """
+        Go on with these inertial parameters.
+
+        Parameters
+        ----------
+        parameters : ndarray, shape (n_links, 10)
+            As in `model.inertia`; the same array as before, which must not have been written to,
+            costs nothing.
+
+        """
+        if parameters is not self.parameters:
+            self.forest.set_inertias(parameters)
+            self.parameters = parameters
 
     def run(self, sample: Sample) -> None:
         """

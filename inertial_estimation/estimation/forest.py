@@ -68,6 +68,23 @@ class Forest:
     """For each joint the links beyond it, seen from the root of its tree; empty between trees."""
     path: tuple[frozenset[int], ...]
     """For each link the joints between it and the root of its tree."""
+    carriers: tuple[tuple[int, pin.SE3], ...]
+    """For each link Pinocchio's index of the joint that carries it alone, and its pose there."""
+
+    def set_inertias(self, parameters: Array) -> None:
+        """
+        Give the links inertial parameters.
+
+        Parameters
+        ----------
+        parameters : ndarray, shape (n_links, 10)
+            As in `model.inertia`.
+
+        """
+        inertias = self.model.inertias
+        # Not added: Pinocchio's sums divide by max(mass, epsilon), which ruins negative masses.
+        for (joint, J_H_L), row in zip(self.carriers, parameters, strict=True):
+            inertias[joint] = J_H_L.act(make_inertia(row))
 
 
 def build_forest(
@@ -111,6 +128,7 @@ class _ForestBuilder:
         self.joint_ids = [0] * n
         self.below: list[tuple[int, ...]] = [()] * n
         self.path: list[frozenset[int]] = [frozenset()] * len(robot.links)
+        self.carriers = [(0, pin.SE3.Identity())] * len(robot.links)
         self.tops: list[tuple[int, Top]] = []
 
     def build(self) -> Forest:
@@ -120,7 +138,7 @@ class _ForestBuilder:
         self.tops.sort(key=lambda item: item[1].ft_sensor >= 0)
         joints = self.model.joints
         top_rows = [np.arange(6) + joints[i].idx_v for i, _ in self.tops]
-        return Forest(
+        forest = Forest(
             model=self.model,
             owner=self.owner,
             tops=tuple(top for _, top in self.tops),
@@ -132,7 +150,10 @@ class _ForestBuilder:
             joints_between_trees=tuple(j for j, i in enumerate(self.joint_ids) if not i),
             below=tuple(self.below),
             path=tuple(self.path),
+            carriers=tuple(self.carriers),
         )
+        forest.set_inertias(self.robot.parameters)
+        return forest
 
     def _add_tree(self, s: int, source: Source) -> None:
         """Add the tree of one source, rooted in its frame."""
@@ -148,8 +169,7 @@ class _ForestBuilder:
         self, k: int, came_from: int, joint: int, J_H_L: pin.SE3, path: frozenset[int]
     ) -> tuple[int, ...]:
         """Attach link k to a joint of the tree and go on to its neighbours; return all links."""
-        # Not added: Pinocchio's sums divide by max(mass, epsilon), which ruins negative masses.
-        self.model.inertias[joint] = J_H_L.act(make_inertia(self.robot.parameters[k]))
+        self.carriers[k] = joint, J_H_L
         self.path[k] = path
         found = [k]
         link = self.robot.links[k]

@@ -66,12 +66,13 @@ class InternalWrenches:
     Parameters
     ----------
     estimator : WrenchEstimator
-        Where the estimates come from.
+        Where the estimates come from; its inertial parameters must be those of the estimates.
 
     """
 
     def __init__(self, estimator: WrenchEstimator) -> None:
         check_kind('estimator', estimator, WrenchEstimator, 'WrenchEstimator(robot) makes one')
+        self._estimator = estimator
         self._robot = robot = estimator.robot
         self._check_shapes = SampleShapes(robot).check
         self._calibration = estimator.calibration
@@ -269,7 +270,9 @@ class InternalWrenches:
                 del self._models[next(iter(self._models))]
             dynamics = Dynamics(self._robot, [int(k) for k in np.flatnonzero(imus)])
             self._models[key] = NetWrenches(self._robot, dynamics)
-        return self._models[key]
+        model = self._models[key]
+        model.dynamics.use(self._estimator.robot.parameters)
+        return model
 
 
 def _check(robot: Robot, samples: SampleBatch, estimates: WrenchEstimate) -> None:

@@ -38,7 +38,11 @@ from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.forest import pose_view
 from inertial_estimation.estimation.transforms import compose, cross_matrix, row_pose, to_parent
 from inertial_estimation.model.arguments import check_kind, numbers
-from inertial_estimation.model.pinocchio_model import free_floating_model, supports
+from inertial_estimation.model.pinocchio_model import (
+    free_floating_model,
+    set_carried_inertias,
+    supports,
+)
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample
 
@@ -77,7 +81,7 @@ class MomentumCheck:
 
     def __init__(self, robot: Robot) -> None:
         check_kind('robot', robot, Robot, 'Robot.from_urdf(...) makes one')
-        self._robot = robot
+        self._robot = self._next = robot
         self._model = free_floating_model(robot)
         self._data = self._model.createData()
         self._joint_of, self._J_H_L = supports(robot)
@@ -93,6 +97,27 @@ class MomentumCheck:
         self._last: tuple[int, Array] = 0, np.zeros(6)
         self._impulse = np.zeros(6)
 
+    def set_parameters(self, parameters: Array) -> None:
+        """
+        Go on with other inertial parameters: those of the estimates that are added from now on.
+
+        A window goes on: what the change itself does to the momentum is counted as an impulse.
+
+        Parameters
+        ----------
+        parameters : ndarray, shape (n_links, 10)
+            As in `model.inertia`.
+
+        Raises
+        ------
+        ModelError
+            If they are no numbers.
+        ShapeError
+            If the shape is another.
+
+        """
+        self._next = self._robot.with_parameters(parameters)
+
     def add(self, sample: Sample, estimate: WrenchEstimate) -> None:
         """
         Take an instant; most are passed over.
@@ -107,7 +132,8 @@ class MomentumCheck:
         Raises
         ------
         ModelError
-            If one of them is something else.
+            If one of them is something else; if links that move as one have no mass, or hardly
+            any, but a first moment.
 
         """
         if not (isinstance(sample, Sample) and isinstance(estimate, WrenchEstimate)):
@@ -118,6 +144,8 @@ class MomentumCheck:
         if self._window is not None and 0 <= step < PERIOD_NS:
             return
         source = self._find_source(sample, estimate)
+        if self._next is not self._robot:
+            self._go_on(sample, source)
         found = None if source is None else self._instant(sample, estimate, source)
         if found is None or source != self._source or not 0 < step <= LONGEST_STEP_NS:
             self._window = None
@@ -196,6 +224,15 @@ class MomentumCheck:
         # Both ends of the window, each in the momentum and in the integral of what filters made.
         return np.asarray(2.0 * of_momentum / (1e-9 * WINDOW_NS))
 
+    def _go_on(self, sample: Sample, source: int | None) -> None:
+        """Take the next parameters; what they do to the momentum now is no work of wrenches."""
+        watched = None if self._window is None else source
+        before = np.zeros(6) if watched is None else self._momentum_now(sample, watched)
+        set_carried_inertias(self._model, self._next, (self._joint_of, self._J_H_L))
+        self._robot = self._next
+        if watched is not None:
+            self._impulse += self._momentum_now(sample, watched) - before
+
     def _close(self, stamp: int, momentum: Array, window: tuple[int, Array]) -> None:
         """Keep the result of a window that is full, and begin anew."""
         begin, first = window
@@ -227,17 +264,25 @@ class MomentumCheck:
         flags |= np.bitwise_or.reduce(estimate.contact_quality, initial=0)
         if flags & Quality.MISSING:
             return None
-        omega, proper = np.zeros(3), -self._robot.gravity
+        proper = -self._robot.gravity
         if not self._robot.fixed_frame:
-            omega = sample.angular_velocities[source]
             proper = sample.proper_accelerations[source]
-        place = self._place(source)
-        h, R = self._momentum(place, sample.positions, sample.velocities, omega)
+        omega = self._turning(sample, source)
+        h, R = self._momentum(self._place(source), sample.positions, sample.velocities, omega)
         self._positions, self._told_by = sample.positions, source
         rate = (self._sum(estimate) @ R).reshape(6)
         rate[:3] -= self._robot.mass * proper
         rate -= (h.reshape(2, 3) @ _cross(omega)).reshape(6)
         return (h, rate) if np.isfinite([h, rate]).all() else None
+
+    def _turning(self, sample: Sample, source: int) -> Array:
+        """Return the angular velocity that a source says, in its axes (3,) [rad/s]."""
+        return np.zeros(3) if self._robot.fixed_frame else sample.angular_velocities[source]
+
+    def _momentum_now(self, sample: Sample, source: int) -> Array:
+        """Return h in the axes of S (6,)."""
+        place, omega = self._place(source), self._turning(sample, source)
+        return self._momentum(place, sample.positions, sample.velocities, omega)[0]
 
     def _momentum(
         self, place: tuple[int, Array], positions: Array, velocities: Array, omega: Array

@@ -24,14 +24,13 @@ class NetWrenches:
     Parameters
     ----------
     robot : Robot
-        Links, joints and inertial parameters.
+        Links and joints.
     dynamics : Dynamics
-        Models for the IMUs that work; every call runs them.
+        Models for the IMUs that work, with the inertial parameters; every call runs them.
 
     """
 
     def __init__(self, robot: Robot, dynamics: Dynamics) -> None:
-        self._parameters = robot.parameters
         self.dynamics = dynamics
         self._joints, self._L_X_J = carriers(robot, dynamics.forest)
 
@@ -62,7 +61,7 @@ class NetWrenches:
         v, a = (self._L_X_J @ motions[..., None])[..., 0]
         # From the spatial to the sensor acceleration: the point, not the field, is followed.
         a[..., :3] += np.cross(v[..., 3:], v[..., :3])
-        return net_wrench(self._parameters, v[..., 3:], a), supports
+        return net_wrench(self.dynamics.parameters, v[..., 3:], a), supports
 
     def _motions(self) -> Array:
         """Return velocity and proper spatial acceleration of the links' joints of the forest."""

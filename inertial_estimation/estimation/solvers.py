@@ -71,6 +71,18 @@ class Solvers:
         self._solvers: dict[Hashable, Solver] = {}
         self._faultless: dict[Hashable, Solver] = {}
 
+    def set_robot(self, robot: Robot) -> None:
+        """
+        Go on with other inertial parameters; models get them when they are asked for again.
+
+        Parameters
+        ----------
+        robot : Robot
+            The same but for these.
+
+        """
+        self._robot = robot
+
     def faultless(self, assumed: bytes, contacts: ContactSet) -> Solver:
         """
         Return the solver for samples in which every sensor works.
@@ -99,6 +111,7 @@ class Solvers:
             )
             solver = self.get(working, contacts)
             _keep(self._faultless, key, solver, SOLVERS_KEPT)
+        solver.plan.dynamics.use(self._robot.parameters)
         solver.place(contacts.contacts)
         return solver
 
@@ -128,6 +141,7 @@ class Solvers:
         if solver is None:
             new = Solver(self._plan(working, contacts.at_origin), self._rank_tolerance)
             solver = _keep(self._solvers, key, new, SOLVERS_KEPT)
+        solver.plan.dynamics.use(self._robot.parameters)
         solver.place(contacts.contacts)
         return solver
 

@@ -94,17 +94,43 @@ def free_floating_model(robot: Robot) -> pin.Model:
             placement = pin.SE3(J_H_L[k] @ link.P_H_L)
             name = robot.joint_names[link.joint]
             model.addJoint(int(joint_of[k]), joint_model(link.motion), placement, name)
+    set_carried_inertias(model, robot, (joint_of, J_H_L))
+    return model
+
+
+def set_carried_inertias(
+    model: pin.Model, robot: Robot, where: tuple[NDArray[np.intp], Array]
+) -> None:
+    """
+    Give a model that `free_floating_model` made the inertial parameters of a robot.
+
+    Parameters
+    ----------
+    model : pinocchio.Model
+        Of this robot, but perhaps with other inertial parameters.
+    robot : Robot
+        Links and inertial parameters.
+    where : tuple
+        What `supports` says of it.
+
+    Raises
+    ------
+    ModelError
+        As `free_floating_model` does; the model stays as it is.
+
+    """
     largest = float(np.abs(robot.parameters).max())
-    for joint, M in enumerate(carried_inertias(robot)[1:], start=1):
-        parameters = parameters_of(M)
+    carried = parameters_of(_sum_carried(robot, *where))
+    for joint, parameters in enumerate(carried[1:], start=1):
         complaint = first_moment_complaint(parameters, largest)
         if complaint:
             raise ModelError(
                 f"what joint '{model.names[joint]}' carries {complaint}; give its links masses "
                 'that do not cancel'
             )
-        model.inertias[joint] = make_inertia(parameters)
-    return model
+    inertias = model.inertias
+    for joint, parameters in enumerate(carried[1:], start=1):
+        inertias[joint] = make_inertia(parameters)
 
 
 def carried_inertias(robot: Robot) -> Array:
@@ -123,7 +149,11 @@ def carried_inertias(robot: Robot) -> Array:
         are by mass and centre of mass. The first row is zero, as for Pinocchio's universe.
 
     """
-    joint_of, J_H_L = supports(robot)
+    return _sum_carried(robot, *supports(robot))
+
+
+def _sum_carried(robot: Robot, joint_of: NDArray[np.intp], J_H_L: Array) -> Array:
+    """Return the inertias that the joints carry, for links that are there."""
     carried = np.zeros((len(robot.joint_names) + 2, 6, 6))
     np.add.at(carried, joint_of, inertia_seen_from(spatial_inertia(robot.parameters), J_H_L))
     return carried

@@ -12,7 +12,8 @@ is the row order of every array of the package.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -290,4 +291,7 @@ class Robot:
 
         """
         values = numbers('parameters', parameters, self.parameters.shape, finite=False)
-        return replace(self, parameters=values)
+        # Not replaced: what was found out about links and joints stays true.
+        other = copy(self)
+        object.__setattr__(other, 'parameters', values)
+        return other

@@ -25,6 +25,8 @@ class Task(NamedTuple):
     """The message without the figures that change all the time; empty: it has none."""
     repeats: bool = True
     """Whether it is worth a warning now and then while it lasts, not only when it comes."""
+    is_said: bool = False
+    """Whether it was logged when it happened, so that a report need not."""
 
     @property
     def complaint(self) -> tuple[str, str]:

@@ -8,16 +8,14 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.unknowns import INERTIAL
-from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.usable_parameters import check_usable
 from inertial_estimation.sample import Array
 
 TOPIC = 'inertial_parameters'
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PARAMETERS = ' '.join(INERTIAL)
 """Label of the columns."""
-LARGEST_MASS, LARGEST_ARM = 1e4, 10.0
-"""What no link of a robot exceeds: its mass [kg], and how far its centre of mass is off [m]."""
 
 
 def to_message(robot: Robot, parameters: Array) -> Float64MultiArray:
@@ -84,33 +82,5 @@ def from_message(robot: Robot, message: Float64MultiArray) -> Array:
             'description, joints and FT sensors on both sides'
         )
     parameters = np.array(message.data, dtype=float).reshape(n, 10)
-    _check(robot, parameters)
+    check_usable(robot.link_names, parameters)
     return parameters
-
-
-def _check(robot: Robot, parameters: Array) -> None:
-    """Raise unless every link is a body that could exist and belong to a robot."""
-    for name, row, margin in zip(robot.link_names, parameters, _margins(parameters)):
-        if not np.isfinite(row).all():
-            raise ModelError(f"'{name}' has parameters that are not finite")
-        mass = row[0]
-        if not 0.0 < mass <= LARGEST_MASS:
-            raise ModelError(
-                f"'{name}' has a mass of {mass:g} kg, expected up to {LARGEST_MASS:g}"
-            )
-        arm = float(np.linalg.norm(row[1:4]) / mass)
-        if arm > LARGEST_ARM:
-            raise ModelError(f"'{name}' has its centre of mass {arm:g} m off its origin")
-        if not margin > 0.0:
-            raise ModelError(
-                f"'{name}' is no body that could exist (smallest eigenvalue of its "
-                f'pseudo-inertia: {margin:.3g})'
-            )
-
-
-def _margins(parameters: Array) -> Array:
-    """Return consistency margins, NaN for links that are not finite."""
-    finite = np.isfinite(parameters).all(axis=1)
-    margins = np.full(len(parameters), np.nan)
-    margins[finite] = consistency_margin(parameters[finite])
-    return margins

@@ -25,7 +25,7 @@ from inertial_estimation.ros.state_markers import (
     uninformed_markers,
 )
 from inertial_estimation.ros.wrench_markers import WrenchMarkers
-from inertial_estimation.sample import Sample
+from inertial_estimation.sample import Array, Sample
 from inertial_estimation.uncertainty.deviations import Deviations
 
 STATE_PERIOD_NS = NANOSECONDS
@@ -67,6 +67,7 @@ class MarkerOutput:
         self._period_ns = round(NANOSECONDS / rate) if rate else 0
         self._wrenches = WrenchMarkers()
         self._balls = health_balls(robot)
+        self._parameters = self._weighed = robot.parameters
         self._shown_ns = self._state_ns = 0
 
     @property
@@ -106,12 +107,27 @@ class MarkerOutput:
             marker.header.stamp = stamp
         self._publisher.publish(MarkerArray(markers=markers))
 
+    def set_parameters(self, parameters: Array) -> None:
+        """
+        Show other inertial parameters, with the next markers of what changes seldom.
+
+        Parameters
+        ----------
+        parameters : ndarray, shape (n_links, 10)
+            Those of the estimates from now on.
+
+        """
+        self._parameters = parameters
+
     def destroy(self) -> None:
         """Give the publisher back."""
         self._node.destroy_lifecycle_publisher(self._publisher)
 
     def _state(self, sample: Sample, estimate: WrenchEstimate) -> list[Marker]:
         """Return what changes seldom."""
+        if self._parameters is not self._weighed:
+            self._weighed = self._parameters
+            self._balls = health_balls(self._robot.with_parameters(self._weighed))
         return [
             *health_markers(self._balls, estimate),
             *sensor_markers(self._robot, sample),

@@ -64,6 +64,18 @@ class MomentumWatch:
         """
         self._check.add(sample, estimate)
 
+    def set_parameters(self, parameters: Array) -> None:
+        """
+        Go on with other inertial parameters.
+
+        Parameters
+        ----------
+        parameters : ndarray, shape (n_links, 10)
+            Those of the estimates from now on.
+
+        """
+        self._check.set_parameters(parameters)
+
     def task(self) -> Task:
         """Return the state of the momentum over the last windows."""
         report = self._check.report()

@@ -70,7 +70,7 @@ class Reminder:
             Those that turned bad, or are bad for another cause than before.
 
         """
-        bad = [task for task in tasks if task.level != OK]
+        bad = [task for task in tasks if task.level != OK and not task.is_said]
         due = [task for task in bad if task.complaint not in self._waiting]
         names = {task.name for task in bad}
         # A cause that comes and goes while its task stays bad is not new every time.
@@ -149,7 +149,7 @@ class Monitor:
         self.failed += 1
         self._failure = str(error)
 
-    def report(self, deviations: DeviationsReport, *, active: bool) -> None:
+    def report(self, deviations: DeviationsReport, model: Task, *, active: bool) -> None:
         """
         Publish the state of everything, and warn about what is new.
 
@@ -157,12 +157,14 @@ class Monitor:
         ----------
         deviations : DeviationsReport
             What was published of them.
+        model : Task
+            Which inertial parameters are in use.
         active : bool
             Whether the node is.
 
         """
         tasks = self._tasks(self._assembler.statistics(), active)
-        tasks.append(deviations_task(deviations))
+        tasks += [deviations_task(deviations), model]
         for source in self._inputs.sources:
             source.skew_due = True
         now_ns = self._node.get_clock().now().nanoseconds

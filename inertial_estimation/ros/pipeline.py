@@ -19,6 +19,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.body_report import joint_motion_text
 from inertial_estimation.estimation.contacts import Contact, ContactSet
+from inertial_estimation.estimation.model_in_use import ModelInUse
 from inertial_estimation.ros.bodies import BodyWatch
 from inertial_estimation.ros.dependence import DependenceWatch
 from inertial_estimation.ros.deviations import DeviationsOutput
@@ -26,6 +27,7 @@ from inertial_estimation.ros.executors import has_events_executor
 from inertial_estimation.ros.inputs import Inputs
 from inertial_estimation.ros.internal_wrenches import InternalWrenchOutput
 from inertial_estimation.ros.markers import MarkerOutput
+from inertial_estimation.ros.model_updates import ModelUpdates
 from inertial_estimation.ros.momentum import MomentumWatch
 from inertial_estimation.ros.monitor import Monitor, Watches
 from inertial_estimation.ros.outputs import Outputs
@@ -87,6 +89,9 @@ class Pipeline:
         )
         self._make_outputs()
         self._inputs = self._make_inputs()
+        followers = self._watches.momentum.set_parameters, self._markers.set_parameters
+        self._model = ModelInUse(self._estimator, settings.model_blend_time, followers)
+        self._updates = ModelUpdates(node, self.robot, settings, self._model, lambda: self.active)
         self._monitor = Monitor(
             node, self.robot, self._assembler, self._contacts, self._inputs, self._watches
         )
@@ -114,6 +119,7 @@ class Pipeline:
         self._jump.unregister()
         self._node.destroy_timer(self._timer)
         self._inputs.destroy()
+        self._updates.destroy()
         self._destroy_outputs()
         self._monitor.destroy()
 
@@ -128,6 +134,7 @@ class Pipeline:
             if touches is not self._touches:
                 self._touches = touches
                 self._contact_set = self._estimator.with_touches(touches) if touches else None
+            self._model.step(sample.stamp_ns)
             estimate = self._estimator.update(sample, self._contact_set)
         except (InertialEstimationError, LinAlgError) as error:
             self._monitor.note_failure(error)
@@ -196,4 +203,4 @@ class Pipeline:
 
     def _report(self) -> None:
         """Publish diagnostics."""
-        self._monitor.report(self.deviations.report(), active=self.active)
+        self._monitor.report(self.deviations.report(), self._updates.task(), active=self.active)

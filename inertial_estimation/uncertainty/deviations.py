@@ -85,6 +85,7 @@ class Uncertainty:
         directions = np.array([sensor.direction for sensor in robot.ft_sensors]).reshape(-1, 1, 1)
         self._fts = directions * estimator.calibration.matrices * noise.fts[:, None, :]
         self._kept: WeakKeyDictionary[Plan, Sensitivities] = WeakKeyDictionary()
+        self._checked: WeakKeyDictionary[Plan, Array] = WeakKeyDictionary()
         self._bodies: WeakKeyDictionary[MotionPlan, dict[bool, BodyNoise]] = WeakKeyDictionary()
 
     def of(
@@ -204,9 +205,11 @@ class Uncertainty:
 
     def _sensitivities(self, plan: Plan) -> Sensitivities:
         """Return what was laid out for a plan; it goes when the plan does."""
+        if self._checked.get(plan) is not plan.dynamics.parameters:
+            _check_masses(plan)
+            self._checked[plan] = plan.dynamics.parameters
         found = self._kept.get(plan)
         if found is None:
-            _check_masses(plan)
             found = self._kept[plan] = Sensitivities(plan, self._estimator.rank_tolerance)
         return found
 

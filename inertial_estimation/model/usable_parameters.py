@@ -1,0 +1,62 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether inertial parameters from elsewhere may be used as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.model.inertia import consistency_margin
+
+Array = NDArray[np.float64]
+
+LARGEST_MASS, LARGEST_ARM = 1e4, 10.0
+"""What no link of a robot exceeds: its mass [kg], and how far its centre of mass is off [m]."""
+
+
+def check_usable(names: Sequence[str], parameters: Array) -> None:
+    """
+    Raise unless every link is a body that could exist and belong to a robot.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the links.
+    parameters : ndarray, shape (n_links, 10)
+        As in `model.inertia`, about each link's origin [kg, kg m, kg m^2].
+
+    Raises
+    ------
+    ModelError
+        With the first link that is not finite, too heavy, too far off its origin, or not strictly
+        fully physically consistent.
+
+    """
+    for name, row, margin in zip(names, parameters, _margins(parameters), strict=True):
+        if not np.isfinite(row).all():
+            raise ModelError(f"'{name}' has parameters that are not finite")
+        mass = row[0]
+        if not 0.0 < mass <= LARGEST_MASS:
+            raise ModelError(
+                f"'{name}' has a mass of {mass:g} kg, expected up to {LARGEST_MASS:g}"
+            )
+        arm = float(np.linalg.norm(row[1:4]) / mass)
+        if arm > LARGEST_ARM:
+            raise ModelError(f"'{name}' has its centre of mass {arm:g} m off its origin")
+        if not margin > 0.0:
+            raise ModelError(
+                f"'{name}' is no body that could exist (smallest eigenvalue of its "
+                f'pseudo-inertia: {margin:.3g})'
+            )
+
+
+def _margins(parameters: Array) -> Array:
+    """Return consistency margins, NaN for links that are not finite."""
+    finite = np.isfinite(parameters).all(axis=1)
+    margins = np.full(len(parameters), np.nan)
+    margins[finite] = consistency_margin(parameters[finite])
+    return margins

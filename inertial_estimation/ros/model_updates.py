@@ -1,0 +1,214 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Inertial parameters from a topic, from a file or from the URDF, taken over between cycles."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rclpy.lifecycle import LifecycleNode
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError, InertialEstimationError
+from inertial_estimation.estimation.model_in_use import UPDATE, URDF, ModelInUse
+from inertial_estimation.identification.parameter_file import from_text, to_text
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.output import write_whole
+from inertial_estimation.ros.diagnostics import OK, WARN, Task
+from inertial_estimation.ros.inertial_parameters import LATCHED, TOPIC, from_message
+
+HELD = 'updates are held until ~/hold_model is called with false'
+NOT_TAKEN = "'take_inertial_parameters' is false: no update is taken over anyway"
+NO_FILE = "'model_file' is empty: name a file there, then configure the node anew"
+
+
+class ModelUpdates:
+    """
+    The subscription and the services that change the inertial parameters of an estimator.
+
+    Parameters
+    ----------
+    node : LifecycleNode
+        Owns everything that talks. All calls come from its executor, so between two cycles.
+    robot : Robot
+        As the URDF describes it.
+    settings : EstimatorSettings
+        Whether to listen, and the file.
+    model : ModelInUse
+        Is told.
+    is_active : callable
+        Whether the node is; while it is not, changes are made at once.
+
+    """
+
+    def __init__(
+        self,
+        node: LifecycleNode,
+        robot: Robot,
+        settings: EstimatorSettings,
+        model: ModelInUse,
+        is_active: Callable[[], bool],
+    ) -> None:
+        self._node, self._robot, self._settings = node, robot, settings
+        self._model, self._is_active = model, is_active
+        self._taken = self._refused = 0
+        self._taken_at = ''
+        self._reason = ''
+        self._is_refused = False
+        self._services = [
+            node.create_service(kind, f'~/{name}', callback)
+            for kind, name, callback in (
+                (SetBool, 'hold_model', self._on_hold),
+                (Trigger, 'revert_model', self._on_revert),
+                (Trigger, 'save_model', self._on_save),
+                (Trigger, 'restore_model', self._on_restore),
+            )
+        ]
+        self._subscription = None
+        if settings.take_inertial_parameters:
+            self._subscription = node.create_subscription(
+                Float64MultiArray, TOPIC, self._on_update, LATCHED
+            )
+
+    def task(self) -> Task:
+        """Return which inertial parameters are in use."""
+        model = self._model
+        message = f'from the {model.source}' if model.source != UPDATE else 'from an update'
+        if model.progress < 1.0:
+            message += f', {100 * model.progress:.0f} % of the change done'
+        if model.held:
+            message += ', updates are held'
+        values = {
+            'source': model.source,
+            'taken over at [s]': self._taken_at or 'the start',
+            'change done [%]': f'{100 * model.progress:.0f}',
+            'total mass [kg]': f'{model.goal[:, 0].sum():.4f}',
+            'held': model.held,
+            'update kept aside': model.waiting is not None,
+            'updates taken over': self._taken,
+            'updates refused': self._refused,
+            'last refusal': self._reason or 'none',
+        }
+        if self._is_refused:
+            message += f'; the newest update was refused: {self._reason}'
+            return Task('model', WARN, message, values, is_said=True)
+        return Task('model', OK, message, values)
+
+    def destroy(self) -> None:
+        """Give the services and the subscription back."""
+        for service in self._services:
+            self._node.destroy_service(service)
+        self._services.clear()
+        if self._subscription is not None:
+            self._node.destroy_subscription(self._subscription)
+            self._subscription = None
+
+    def _on_update(self, message: Float64MultiArray) -> None:
+        """Take an update over, keep it aside, or refuse it."""
+        try:
+            parameters = from_message(self._robot, message)
+        except InertialEstimationError as error:
+            self._refused += 1
+            self._reason, self._is_refused = str(error), True
+            self._node.get_logger().warning(
+                f'inertial parameters are refused, those before stay: {error}'
+            )
+            return
+        self._is_refused = False
+        if self._model.offer(parameters):
+            self._taken += 1
+            self._note_change()
+
+    def _on_hold(self, request: SetBool.Request, response: SetBool.Response):
+        """Keep updates aside, or take them over again."""
+        model = self._model
+        if self._subscription is None:
+            return _answer(response, NOT_TAKEN, success=False)
+        if request.data:
+            before = 'were held already' if model.held else 'are held now'
+            model.hold()
+            return _answer(
+                response, f'updates {before}: the newest one is kept aside; in use: {self._used()}'
+            )
+        if not model.held:
+            return _answer(response, 'updates were not held')
+        if model.release():
+            self._taken += 1
+            self._note_change()
+            return _answer(response, f'the update kept aside is taken over {self._within()}')
+        return _answer(
+            response, f'updates are taken over again; none is waiting, in use: {self._used()}'
+        )
+
+    def _on_revert(self, request: Trigger.Request, response: Trigger.Response):
+        """Go back to the URDF."""
+        self._model.revert()
+        self._note_change()
+        return _answer(response, f'back to the URDF {self._within()}{self._held()}')
+
+    def _on_save(self, request: Trigger.Request, response: Trigger.Response):
+        """Write the parameters in use to the file."""
+        path = self._settings.model_file
+        try:
+            _check_named(path)
+            write_whole(Path(path), to_text(self._robot, self._model.goal))
+        except InertialEstimationError as error:
+            return _answer(response, f'nothing was saved: {error}', success=False)
+        return _answer(response, f"wrote {self._used()} to '{path}'")
+
+    def _on_restore(self, request: Trigger.Request, response: Trigger.Response):
+        """Go on with the parameters of the file."""
+        path = self._settings.model_file
+        try:
+            _check_named(path)
+            parameters = from_text(self._robot, _read(path))
+        except InertialEstimationError as error:
+            said = f"'{path}': {error}" if path else str(error)
+            return _answer(response, f'nothing was restored: {said}', success=False)
+        self._model.restore(parameters)
+        self._note_change()
+        return _answer(response, f"go on with '{path}' {self._within()}{self._held()}")
+
+    def _note_change(self) -> None:
+        """Note when, and make the change at once if nobody gets estimates."""
+        self._taken_at = f'{1e-9 * self._node.get_clock().now().nanoseconds:.3f}'
+        if not self._is_active():
+            self._model.finish()
+
+    def _used(self) -> str:
+        """Name the set in use."""
+        names = {URDF: 'the parameters of the URDF', UPDATE: 'those of an update'}
+        mass = self._model.goal[:, 0].sum()
+        return f'{names.get(self._model.source, "those of the file")} ({mass:.3f} kg)'
+
+    def _within(self) -> str:
+        """Say how long the change takes."""
+        seconds = self._settings.model_blend_time if self._is_active() else 0.0
+        return f'within {seconds:g} s' if seconds else 'at once'
+
+    def _held(self) -> str:
+        """Say that updates are held, unless there are none."""
+        return '' if self._subscription is None else f'; {HELD}'
+
+
+def _answer(response, message: str, *, success: bool = True):
+    """Fill in an answer."""
+    response.success, response.message = success, message
+    return response
+
+
+def _check_named(path: str) -> None:
+    """Refuse to save or restore without a file."""
+    if not path:
+        raise ConfigError(NO_FILE)
+
+
+def _read(path: str) -> str:
+    """Return the text of a file."""
+    try:
+        return Path(path).read_text(encoding='utf-8')
+    except OSError as error:
+        raise ConfigError(f'it cannot be read: {error.strerror}') from error
+    except UnicodeDecodeError as error:
+        raise ConfigError('it is no text') from error
