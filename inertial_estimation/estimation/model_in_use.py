@@ -4,9 +4,9 @@
 The inertial parameters that an estimator works with, and how others take their place.
 
 A change is spread over some time: in each cycle the parameters are a weighted mean of those
-before and those after. A mean of two positive definite pseudo-inertias is one as well [W], so that
-links stay bodies that could exist. Wrenches and torques are linear in the parameters: from cycle to
-cycle a change moves them by the part of its whole effect that belongs to the time in between.
+before and those after. A mean of two positive definite pseudo-inertias is one as well [W], so
+links stay bodies that could exist. Wrenches and torques are linear in the parameters: from one
+cycle to the next a change moves them by its whole effect times the part of the time in between.
 """
 
 from __future__ import annotations

@@ -1,0 +1,368 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Inertial parameters that come while the node runs: taken over, refused, held, reverted, saved.
+
+The oracle is the library with the same parameters. Not covered: where updates come from; how long
+a cycle takes that takes one over.
+"""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs rclpy')
+
+from bench_robot import HUMANOID, JOINTS, PERIOD_NS, START_NS, BenchRobot, figure
+from diagnostic_msgs.msg import DiagnosticStatus
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
+from test_set_parameters import others
+from visualization_msgs.msg import MarkerArray
+
+from inertial_estimation.building import build_estimator, build_robot
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.ros.conversions import stamp_to_ns
+from inertial_estimation.ros.inertial_parameters import LATCHED, TOPIC, to_message
+
+SETTINGS = EstimatorSettings.from_dict(HUMANOID)
+ROBOT = build_robot(SETTINGS, SETTINGS.robot_description)
+STILL = {'acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
+AT_ONCE = {**STILL, 'model_blend_time': 0.0}
+# The same readings count again and again.
+LASTING = {
+    f'{kind}.{name}.{limit}': value
+    for kind, names in (('ft', HUMANOID['ft_sensors']), ('imu', HUMANOID['imus']))
+    for name in names
+    for limit, value in (('max_age', 10.0), ('frozen_after', 0.0))
+}
+CYCLE_NS = 2_000_000
+"""At 500 Hz."""
+# Relative to the largest torque: round-off of sums over some ten links.
+ROUND_OFF = 1e-12
+
+
+class Bench(BenchRobot):
+    """Sends the same readings again and again, and knows what comes of them."""
+
+    def __init__(self, context, **parameters):
+        super().__init__(context, HUMANOID | AT_ONCE | LASTING | parameters)
+        self.heard_torques = self.heard['wrench_estimator/joint_torques']
+        self.listen(JointState, 'wrench_estimator/joint_torques', 1000)
+        self.listen_to_diagnostics()
+        self.stamp_ns = START_NS
+        rng = np.random.default_rng(5)
+        self.wrenches = {name: rng.normal(size=6) for name in HUMANOID['ft_sensors']}
+        self.positions, self.velocities = 0.3 * rng.normal(size=(2, len(JOINTS)))
+
+    def send(self):
+        """Send the readings with the next stamp; return the stamp."""
+        self._report = None
+        self.stamp_ns += PERIOD_NS
+        for name, wrench in self.wrenches.items():
+            self.send_ft(name, self.stamp_ns, wrench)
+        self.send_imu('head', self.stamp_ns, (0.1, -0.2, 0.3), (1.0, 2.0, 9.0))
+        self.spin_for(0.03)
+        self.send_joints(self.stamp_ns, position=self.positions, velocity=self.velocities)
+        return self.stamp_ns
+
+    def torques(self):
+        """Return what comes of the readings."""
+        stamp = self.send()
+        return np.array(self.wait_for_stamp(self.heard_torques, stamp).effort)
+
+    def update(self, message):
+        """Publish an update, and wait until the estimator has looked at it."""
+        before = self.seen()
+        self.publisher(Float64MultiArray, TOPIC, LATCHED).publish(message)
+        self.spin_until(lambda: self.seen() != before)
+
+    def seen(self):
+        """Return what an update changes."""
+        updates = self.estimator.pipeline._updates
+        return updates._taken, updates._refused, id(updates._model.waiting)
+
+    def call(self, name, data=None):
+        """Call a service; return its answer."""
+        kind = Trigger if data is None else SetBool
+        client = self.node.create_client(kind, f'wrench_estimator/{name}')
+        request = Trigger.Request() if data is None else SetBool.Request(data=data)
+        self.spin_until(client.service_is_ready)
+        future = client.call_async(request)
+        self.spin_until(future.done)
+        self.node.destroy_client(client)
+        self._report = None
+        return future.result()
+
+    def model(self):
+        """Return the values of the task."""
+        return {value.key: value.value for value in self.status('model').values}
+
+
+@pytest.fixture
+def make(context):
+    """Return a function that makes a bench."""
+    made = []
+
+    def bench(**parameters):
+        made.append(Bench(context, **parameters))
+        return made[-1]
+
+    yield bench
+    for one in made:
+        one.close()
+
+
+def expected(bench, parameters=None):
+    """Return the torques that the library makes of the readings of a bench."""
+    robot = ROBOT if parameters is None else ROBOT.with_parameters(parameters)
+    estimator = build_estimator(SETTINGS, robot)
+    sample = bench.estimator.pipeline._monitor.sample
+    return estimator.update(sample).torques
+
+
+def check(bench, parameters=None):
+    """Compare the torques of the node with those of the library."""
+    torques = bench.torques()
+    assert np.isfinite(torques).all()
+    np.testing.assert_array_equal(torques, expected(bench, parameters))
+
+
+def test_an_update_is_taken_over(make, rng):
+    bench, parameters = make(), others(ROBOT, rng)
+    check(bench)
+    assert bench.model()['source'] == 'URDF'
+    bench.update(to_message(ROBOT, parameters))
+    check(bench, parameters)
+    status = bench.next_status('model')
+    assert (status.level, status.message) == (DiagnosticStatus.OK, 'from an update')
+    assert figure(status, 'updates taken over') == '1'
+    assert figure(status, 'total mass [kg]') == f'{parameters[:, 0].sum():.4f}'
+
+
+def test_a_node_that_is_configured_anew_takes_over_what_waits(make, rng):
+    bench, parameters = make(), others(ROBOT, rng)
+    bench.update(to_message(ROBOT, parameters))
+    bench.estimator.trigger_deactivate()
+    bench.estimator.trigger_cleanup()
+    bench.estimator.trigger_configure()
+    bench.spin_until(lambda: bench.seen()[0])
+    bench.estimator.trigger_activate()
+    check(bench, parameters)
+
+
+def spoil(change):
+    """Return a message whose data or layout is changed."""
+    message = to_message(ROBOT, ROBOT.parameters)
+    change(message)
+    return message
+
+
+def set_number(message, link, column, value):
+    """Write one number."""
+    message.data[10 * ROBOT.link_names.index(link) + column] = value
+
+
+def swap_names(message):
+    """Let the first two links change places."""
+    first, second, *rest = message.layout.dim[0].label.split(' ')
+    message.layout.dim[0].label = ' '.join([second, first, *rest])
+
+
+REFUSED = {
+    'NaN': (lambda m: set_number(m, 'head', 0, np.nan), "'head' has parameters that are not fin"),
+    'mass': (lambda m: set_number(m, 'hip', 0, 1e6), "'hip' has a mass of 1e\\+06 kg, expected"),
+    'body': (lambda m: set_number(m, 'thigh', 4, -1.0), "'thigh' is no body that could exist"),
+    'order': (swap_names, 'other links, or in another order'),
+    'shape': (lambda m: m.data.pop(), 'numbers for'),
+    'layout': (lambda m: m.layout.dim.pop(), 'the layout is not that of links'),
+}
+
+
+def test_what_cannot_be_used_is_refused_with_a_reason(make, rng):
+    bench, parameters = make(), others(ROBOT, rng)
+    bench.update(to_message(ROBOT, parameters))
+    for count, (change, reason) in enumerate(REFUSED.values(), start=1):
+        bench.update(spoil(change))
+        status = bench.next_status('model')
+        assert status.level == DiagnosticStatus.WARN
+        assert figure(status, 'updates refused') == str(count)
+        found = figure(status, 'last refusal')
+        assert found in status.message
+        assert re.search(reason, found)
+        check(bench, parameters)
+    bench.update(to_message(ROBOT, parameters))
+    check(bench, parameters)
+    status = bench.next_status('model')
+    assert (status.level, status.message) == (DiagnosticStatus.OK, 'from an update')
+
+
+def test_each_refusal_is_warned_of_once(make, monkeypatch):
+    bench, said = make(), []
+    logger = bench.estimator.get_logger()
+    monkeypatch.setattr(type(logger), 'warning', lambda self, text, **_: said.append(text))
+    for change, _ in REFUSED.values():
+        bench.update(spoil(change))
+    for _ in range(2):
+        bench.next_status('model')
+    refusals = [text for text in said if 'refused' in text]
+    assert len(refusals) == len(REFUSED)
+
+
+def test_updates_can_be_switched_off(make, rng):
+    bench = make(take_inertial_parameters=False)
+    bench.node.create_publisher(Float64MultiArray, TOPIC, LATCHED).publish(
+        to_message(ROBOT, others(ROBOT, rng))
+    )
+    bench.spin_for(0.2)
+    check(bench)
+    answer = bench.call('hold_model', True)
+    assert not answer.success
+    assert 'take_inertial_parameters' in answer.message
+    assert 'held until' not in bench.call('revert_model').message
+
+
+def test_held_updates_wait_and_the_newest_comes_in(make, rng):
+    bench, (first, second, third) = make(), (others(ROBOT, rng) for _ in range(3))
+    bench.update(to_message(ROBOT, first))
+    assert bench.call('hold_model', True).success
+    bench.update(to_message(ROBOT, second))
+    bench.update(to_message(ROBOT, third))
+    check(bench, first)
+    values = bench.model()
+    assert (values['held'], values['update kept aside']) == ('True', 'True')
+    answer = bench.call('hold_model', False)
+    assert (answer.success, answer.message) == (
+        True,
+        'the update kept aside is taken over at once',
+    )
+    check(bench, third)
+    assert bench.call('hold_model', False).message == 'updates were not held'
+
+
+def test_revert_goes_back_to_the_urdf_and_stays_there(make, rng):
+    bench, (first, second) = make(), (others(ROBOT, rng) for _ in range(2))
+    bench.update(to_message(ROBOT, first))
+    check(bench, first)
+    answer = bench.call('revert_model')
+    assert answer.success
+    assert answer.message == (
+        'back to the URDF at once; updates are held until ~/hold_model is called with false'
+    )
+    bench.update(to_message(ROBOT, second))
+    check(bench)
+    assert bench.status('model').message == 'from the URDF, updates are held'
+    bench.call('hold_model', False)
+    check(bench, second)
+
+
+def test_a_set_is_saved_and_restored(make, rng, tmp_path):
+    path = tmp_path / 'model.json'
+    bench, (first, second) = make(model_file=str(path)), (others(ROBOT, rng) for _ in range(2))
+    assert 'cannot be read' in bench.call('restore_model').message
+    bench.update(to_message(ROBOT, first))
+    assert bench.call('save_model').success
+    assert [file.name for file in tmp_path.iterdir()] == ['model.json']
+    bench.update(to_message(ROBOT, second))
+    check(bench, second)
+    answer = bench.call('restore_model')
+    assert answer.success
+    assert answer.message.endswith('updates are held until ~/hold_model is called with false')
+    check(bench, first)
+    assert bench.status('model').message == 'from the file, updates are held'
+
+
+def test_a_corrupt_file_is_refused_with_the_reason(make, rng, tmp_path):
+    path = tmp_path / 'model.json'
+    bench, parameters = make(model_file=str(path)), others(ROBOT, rng)
+    bench.call('save_model')
+    whole = path.read_text()
+    bench.update(to_message(ROBOT, parameters))
+    found = json.loads(whole)
+    for text, reason in (
+        (whole[:-40], 'no whole JSON'),
+        (whole.replace('5.0', '6.0', 1), 'altered'),
+        (json.dumps(found | {'version': 7}), 'version 7, expected 1'),
+    ):
+        path.write_text(text)
+        answer = bench.call('restore_model')
+        assert not answer.success
+        assert answer.message.startswith('nothing was restored')
+        assert reason in answer.message
+        check(bench, parameters)
+    assert figure(bench.status('model'), 'held') == 'False'
+
+
+def test_there_may_be_nowhere_to_save(make, tmp_path):
+    bench = make()
+    for name in ('save_model', 'restore_model'):
+        answer = bench.call(name)
+        assert not answer.success
+        assert "'model_file' is empty" in answer.message
+    bench.close()
+
+
+def test_a_file_that_cannot_be_written_is_no_end(make, tmp_path):
+    bench = make(model_file=str(tmp_path / 'nowhere' / 'model.json'))
+    answer = bench.call('save_model')
+    assert not answer.success
+    assert 'cannot write' in answer.message
+    check(bench)
+
+
+def test_no_cycle_is_missed_and_torques_go_smoothly(make, rng):
+    """Joint states at 500 Hz by their stamps; an update in the middle takes 0.2 s."""
+    seconds, n = 0.2, 300
+    bench = make(model_blend_time=seconds, joint_max_age=10.0, queue_depth=1000)
+    parameters = others(ROBOT, rng, 0.8)
+    before = bench.torques()
+    first = bench.stamp_ns
+    for k in range(1, n + 1):
+        if k == 100:
+            bench.update(to_message(ROBOT, parameters))
+        bench.send_joints(
+            first + k * CYCLE_NS, position=bench.positions, velocity=bench.velocities
+        )
+        bench.spin_for(0.0)
+    bench.wait_for_stamp(bench.heard_torques, first + n * CYCLE_NS)
+    came = {stamp_to_ns(m.header.stamp): np.array(m.effort) for m in bench.heard_torques}
+    stamps = [first + k * CYCLE_NS for k in range(n + 1)]
+    assert [stamp for stamp in stamps if stamp not in came] == []
+    assert len(bench.heard_torques) == n + 1
+    torques = np.array([came[stamp] for stamp in stamps])
+    after = expected(bench, parameters)
+    share = np.abs(after - before) * 1e-9 * CYCLE_NS / seconds
+    noise = ROUND_OFF * np.abs(torques).max()
+    assert (np.abs(np.diff(torques, axis=0)) <= share + noise).all()
+    assert (np.abs(after - before) > 0.01).any()
+    np.testing.assert_array_equal(torques[0], before)
+    np.testing.assert_array_equal(torques[-1], after)
+    assert figure(bench.status('cycle'), 'failed cycles, total') == '0'
+
+
+def test_an_inactive_node_changes_at_once(make, rng):
+    bench, parameters = make(model_blend_time=60.0), others(ROBOT, rng)
+    bench.estimator.trigger_deactivate()
+    bench.update(to_message(ROBOT, parameters))
+    bench.estimator.trigger_activate()
+    check(bench, parameters)
+
+
+def test_markers_show_the_masses_in_use(make, rng):
+    bench, parameters = make(), others(ROBOT, rng)
+    bench.listen(MarkerArray, 'wrench_estimator/markers')
+    bench.update(to_message(ROBOT, parameters))
+    bench.send()
+    heard = bench.heard['wrench_estimator/markers']
+
+    def balls():
+        return [m for array in heard for m in array.markers if m.ns == 'health']
+
+    bench.spin_until(balls)
+    head = ROBOT.link_names.index('head')
+    ball = next(ball for ball in balls() if ball.id == head)
+    place = [ball.pose.position.x, ball.pose.position.y, ball.pose.position.z]
+    np.testing.assert_allclose(place, parameters[head, 1:4] / parameters[head, 0])

@@ -1,0 +1,326 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Other inertial parameters between two estimates: everything is as if it had been made with them.
+
+The oracle is an estimator that was made with them. Not covered: how long it takes; topics,
+services and diagnostics (test/ros/test_model_updates.py).
+"""
+
+import numpy as np
+import pytest
+from noisy_robots import HUMANOID_CONTACTS, make, usual_noise
+from robots import random_sample
+from test_momentum_check import SECONDS, TRAPEZOIDS, check
+from test_momentum_check import case as case
+
+from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.internal_wrenches import InternalWrenches
+from inertial_estimation.estimation.model_in_use import FILE, UPDATE, URDF, Blend, ModelInUse
+from inertial_estimation.estimation.momentum_check import MomentumCheck
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+from inertial_estimation.uncertainty.deviations import Uncertainty
+
+NS = 1_000_000_000
+# Round-off of the numbers of one estimate, relative to the largest.
+ROUND_OFF = 1e-12
+
+
+def others(robot, rng, scale=0.3):
+    """Return parameters of other bodies that could exist: parts of each link moved and added."""
+    parameters = robot.parameters * rng.uniform(1.0 - scale, 1.0 + scale, (len(robot.links), 1))
+    for row in parameters:
+        arm, mass = rng.normal(0.0, 0.05, 3), rng.uniform(0.05, 0.2)
+        xx, yy, zz = mass * (arm @ arm - arm**2)
+        xy, xz, yz = -mass * arm[[0, 0, 1]] * arm[[1, 2, 2]]
+        row += [mass, *(mass * arm), xx, xy, yy, xz, yz, zz]
+    assert (consistency_margin(parameters) > 0.0).all()
+    return parameters
+
+
+def faulty_samples(robot, rng):
+    """Yield samples in which nothing, each sensor, and a joint is missing."""
+    yield random_sample(robot, rng)
+    for k in range(len(robot.ft_sensors)):
+        sample = random_sample(robot, rng)
+        sample.ft_readings[k] = np.nan
+        yield sample
+    for k in range(len(robot.imus)):
+        sample = random_sample(robot, rng)
+        sample.angular_velocities[k] = sample.proper_accelerations[k] = np.nan
+        yield sample
+    sample = random_sample(robot, rng)
+    sample.positions[0] = np.nan
+    yield sample
+
+
+def assert_same(found, expected):
+    """Compare every field of two estimates, or of two results that are tuples."""
+    for name, one, other in zip(found._fields, found, expected):
+        if name != 'contacts':
+            np.testing.assert_array_equal(one, other, err_msg=name)
+
+
+@pytest.fixture(params=['two_link', 'arm', 'humanoid', 'several imus', 'fixed humanoid'])
+def robot(request):
+    return make(request.param)
+
+
+@pytest.fixture(params=['at roots', 'free'])
+def contacts(request, robot):
+    return [Contact(s.name) for s in robot.submodels] if request.param == 'at roots' else []
+
+
+def test_estimates_are_those_of_a_new_estimator(robot, contacts, rng):
+    estimator = WrenchEstimator(robot, contacts)
+    samples = list(faulty_samples(robot, rng))
+    # Half of the models are there before the change, half of them are made after it.
+    for sample in samples[::2]:
+        estimator.update(sample)
+    for parameters in (others(robot, rng), others(robot, rng), robot.parameters):
+        estimator.set_parameters(parameters)
+        fresh = WrenchEstimator(robot.with_parameters(parameters), contacts)
+        np.testing.assert_array_equal(estimator.robot.parameters, parameters)
+        for sample in samples:
+            assert_same(estimator.update(sample), fresh.update(sample))
+        batch = SampleBatch.stack(samples)
+        assert_same(estimator.batch(batch), fresh.batch(batch))
+
+
+def test_parameters_are_in_the_results(robot, contacts, rng):
+    estimator, sample = WrenchEstimator(robot, contacts), random_sample(robot, rng)
+    before = estimator.update(sample)
+    estimator.set_parameters(others(robot, rng))
+    after = estimator.update(sample)
+    assert not np.allclose(before.torques, after.torques)
+
+
+@pytest.mark.parametrize('kind', list(HUMANOID_CONTACTS))
+def test_what_holds_the_estimator_follows(kind, rng):
+    robot = make('several imus')
+    estimator = WrenchEstimator(robot, HUMANOID_CONTACTS[kind])
+    noise = usual_noise(robot)
+    uncertainty, inside = Uncertainty(estimator, noise), InternalWrenches(estimator)
+    sample = random_sample(robot, rng)
+    uncertainty.of(sample), inside.net(sample, estimator.update(sample))
+    parameters = others(robot, rng)
+    estimator.set_parameters(parameters)
+    fresh = WrenchEstimator(robot.with_parameters(parameters), HUMANOID_CONTACTS[kind])
+    assert_same(uncertainty.of(sample), Uncertainty(fresh, noise).of(sample))
+    estimate, wanted = estimator.update(sample), InternalWrenches(fresh)
+    joints = robot.joint_names
+    np.testing.assert_array_equal(inside.net(sample, estimate), wanted.net(sample, estimate))
+    np.testing.assert_array_equal(
+        inside.of(sample, estimate, joints), wanted.of(sample, estimate, joints)
+    )
+    for found, expected in zip(
+        inside.both_sums(sample, estimate, joints), wanted.both_sums(sample, estimate, joints)
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_more_models_than_are_kept(rng):
+    """Models that were let go and made again after a change have the new parameters."""
+    robot = make('several imus')
+    estimator, parameters = WrenchEstimator(robot), others(robot, rng)
+    samples = list(faulty_samples(robot, rng))
+    for sample in samples * 2:
+        estimator.update(sample)
+    estimator.set_parameters(parameters)
+    fresh = WrenchEstimator(robot.with_parameters(parameters))
+    for sample in samples[::-1] * 2:
+        assert_same(estimator.update(sample), fresh.update(sample))
+
+
+def test_a_humanoid_of_the_shared_models(shared_models, rng):
+    options = {'imus': ['head', 'chest', 'l_foot']}
+    robot = Robot.from_urdf(shared_models / 'icub_v2_5.urdf', **options)
+    estimator = WrenchEstimator(robot, [Contact('l_foot'), Contact('r_foot')])
+    samples = list(faulty_samples(robot, rng))
+    estimator.update(samples[0])
+    parameters = others(robot, rng)
+    estimator.set_parameters(parameters)
+    fresh = WrenchEstimator(robot.with_parameters(parameters), estimator.contacts)
+    for sample in samples:
+        assert_same(estimator.update(sample), fresh.update(sample))
+
+
+def test_what_cannot_be_used_is_refused_and_nothing_changes(robot, contacts, rng):
+    estimator, sample = WrenchEstimator(robot, contacts), random_sample(robot, rng)
+    before, wrong = estimator.update(sample), robot.parameters.copy()
+    wrong[-1, 4] = np.nan
+    with pytest.raises(ModelError, match='not finite'):
+        estimator.set_parameters(wrong)
+    wrong[-1] = [0.0, 1.0, *np.zeros(8)]
+    with pytest.raises(ModelError, match='first moment'):
+        estimator.set_parameters(wrong)
+    with pytest.raises(ShapeError, match='parameters'):
+        estimator.set_parameters(robot.parameters[1:])
+    with pytest.raises(ModelError, match='expected numbers'):
+        estimator.set_parameters('light')
+    assert estimator.robot.parameters is robot.parameters
+    assert_same(estimator.update(sample), before)
+
+
+def test_what_was_given_may_be_written_to_afterwards(robot, rng):
+    estimator, sample, given = (
+        WrenchEstimator(robot),
+        random_sample(robot, rng),
+        others(robot, rng),
+    )
+    estimator.set_parameters(given)
+    before = estimator.update(sample)
+    given *= 2.0
+    assert_same(estimator.update(sample), before)
+
+
+def test_deviations_refuse_sums_that_became_negative(rng):
+    robot = make('humanoid')
+    estimator = WrenchEstimator(robot)
+    uncertainty, sample = Uncertainty(estimator, usual_noise(robot)), random_sample(robot, rng)
+    uncertainty.of(sample)
+    parameters = robot.parameters.copy()
+    parameters[robot.link_names.index('hand')] *= -10.0
+    estimator.set_parameters(parameters)
+    with pytest.raises(ModelError, match='positive sums'):
+        uncertainty.of(sample)
+    estimator.set_parameters(robot.parameters)
+    uncertainty.of(sample)
+
+
+@pytest.mark.parametrize('times', [(1.3,), tuple(np.arange(1.0, 1.6, 0.01)), (0.0, 2.0, 2.5)])
+def test_the_momentum_check_goes_on(case, rng, times):
+    """Changes in the middle of windows, and from instant to instant, are no missing wrenches."""
+    motion, contacts = case
+    robot, rate = motion.robot, 100
+    estimator, momentum = WrenchEstimator(robot, contacts), MomentumCheck(robot)
+    sets = [others(robot, rng) for _ in times]
+    for k in range(round(SECONDS * rate)):
+        for time, parameters in zip(times, sets):
+            if round(time * rate) == k:
+                estimator.set_parameters(parameters)
+                momentum.set_parameters(parameters)
+        sample = motion.sample(k / rate)
+        momentum.add(sample, estimator.update(sample))
+    report = momentum.report()
+    assert report.windows == check(motion, contacts).windows
+    assert (report.unexplained < TRAPEZOIDS * report.change.max()).all()
+    assert np.array_equal(estimator.robot.parameters, sets[-1])
+
+
+def test_a_momentum_check_that_is_not_told_complains(case, rng):
+    motion, contacts = case
+    estimator, momentum = WrenchEstimator(motion.robot, contacts), MomentumCheck(motion.robot)
+    estimator.set_parameters(others(motion.robot, rng))
+    for k in range(round(SECONDS * 100)):
+        sample = motion.sample(k / 100)
+        momentum.add(sample, estimator.update(sample))
+    report = momentum.report()
+    assert (report.unexplained > 10 * TRAPEZOIDS * report.change.max()).any()
+
+
+def test_a_blend_goes_straight_from_one_set_to_the_other(rng):
+    start, goal = rng.normal(size=(2, 3, 10))
+    blend = Blend(start, goal, 0.5)
+    # The cycle at which it begins, then 0.1 s, time that stands still and is set back, 0.3 s.
+    stamps = [7 * NS, 7 * NS + NS // 10, 7 * NS + NS // 10, 6 * NS, 6 * NS + 3 * NS // 10]
+    for stamp, part in zip(stamps, (0.0, 0.2, 0.2, 0.2, 0.8)):
+        np.testing.assert_allclose(
+            blend.step(stamp), start + part * (goal - start), rtol=0, atol=ROUND_OFF
+        )
+        assert blend.progress == pytest.approx(part)
+    assert blend.step(8 * NS) is goal
+    assert blend.progress == 1.0
+    assert Blend(start, goal, 0.0).step(0) is goal
+
+
+def test_torques_change_by_the_cycles_share(rng):
+    """The bound of a cycle: its part of the blend time, times all that the change explains."""
+    robot = make('humanoid')
+    estimator = WrenchEstimator(robot, HUMANOID_CONTACTS['wrenches'])
+    model, sample = ModelInUse(estimator, 0.5), random_sample(robot, rng)
+    before, goal = estimator.update(sample), others(robot, rng, 0.9)
+    after = WrenchEstimator(robot.with_parameters(goal), estimator.contacts).update(sample)
+    assert model.offer(goal)
+    last, steps, period = before, 0, 2_000_000
+    while model.progress < 1.0:
+        stamp = sample.stamp_ns + steps * period
+        model.step(stamp)
+        estimate = estimator.update(sample._replace(stamp_ns=stamp))
+        for name in ('torques', 'wrenches'):
+            total = np.abs(getattr(after, name) - getattr(before, name))
+            change = np.abs(getattr(estimate, name) - getattr(last, name))
+            share = total * period / 0.5e9
+            assert (change <= share + ROUND_OFF * np.abs(getattr(after, name)).max()).all()
+        assert (consistency_margin(estimator.robot.parameters) > 0.0).all()
+        last, steps = estimate, steps + 1
+    assert steps == 251
+    np.testing.assert_array_equal(estimate.torques, after.torques)
+
+
+def test_an_update_during_a_change_starts_from_where_it_is(rng):
+    robot = make('humanoid')
+    estimator = WrenchEstimator(robot)
+    model, (one, two) = ModelInUse(estimator, 1.0), (others(robot, rng) for _ in range(2))
+    model.offer(one)
+    model.step(0)
+    model.step(NS // 2)
+    between = 0.5 * (robot.parameters + one)
+    np.testing.assert_allclose(estimator.robot.parameters, between, rtol=ROUND_OFF)
+    model.offer(two)
+    assert model.goal is two
+    model.step(NS)
+    np.testing.assert_allclose(estimator.robot.parameters, between, rtol=ROUND_OFF)
+    model.step(NS + NS // 2)
+    np.testing.assert_allclose(estimator.robot.parameters, 0.5 * (between + two), rtol=1e-10)
+    model.finish()
+    np.testing.assert_array_equal(estimator.robot.parameters, two)
+    assert model.progress == 1.0
+
+
+def test_updates_that_are_held_are_kept_aside_and_the_newest_is_taken_over(rng):
+    robot = make('humanoid')
+    heard = []
+    model = ModelInUse(WrenchEstimator(robot), 0.0, [heard.append])
+    first, second, third = (others(robot, rng) for _ in range(3))
+    model.offer(first)
+    model.step(0)
+    np.testing.assert_array_equal(heard, [first])
+    model.hold()
+    assert not model.offer(second)
+    assert not model.offer(third)
+    model.step(1)
+    assert model.goal is first
+    assert model.release()
+    model.step(2)
+    np.testing.assert_array_equal(heard, [first, third])
+    assert not model.held
+    assert model.waiting is None
+    assert not model.release()
+    assert (model.goal is third, model.source) == (True, UPDATE)
+
+
+@pytest.mark.parametrize('source', [URDF, FILE])
+def test_who_goes_back_holds_updates(rng, source):
+    robot = make('humanoid')
+    estimator = WrenchEstimator(robot)
+    model, (first, second, saved) = ModelInUse(estimator, 0.0), (others(robot, rng) for _ in 'abc')
+    model.offer(first)
+    model.hold()
+    model.offer(second)
+    model.revert() if source == URDF else model.restore(saved)
+    model.step(0)
+    expected = robot.parameters if source == URDF else saved
+    assert model.source == source
+    np.testing.assert_array_equal(estimator.robot.parameters, expected)
+    # What came before is forgotten; what comes after waits.
+    assert not model.release()
+    np.testing.assert_array_equal(model.goal, expected)
+    model.hold()
+    model.offer(second)
+    assert model.release()
+    assert model.goal is second
