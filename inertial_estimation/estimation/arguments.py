@@ -8,7 +8,7 @@ import numpy as np
 
 from inertial_estimation.errors import InertialEstimationError, ModelError, ShapeError
 from inertial_estimation.model.arguments import check_kind
-from inertial_estimation.model.inertia import first_moment_complaint
+from inertial_estimation.model.inertia import first_moment_complaint, has_centre_of_mass
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 
@@ -159,14 +159,16 @@ def check_parameters(robot: Robot) -> None:
         With the first such link.
 
     """
-    links = zip(robot.link_names, robot.parameters, strict=True)
-    if not np.isfinite(robot.parameters).all():
-        name = next(name for name, parameters in links if not np.isfinite(parameters).all())
+    finite = np.isfinite(robot.parameters).all(axis=1)
+    if not finite.all():
+        name = robot.link_names[int(np.argmin(finite))]
         raise ModelError(f"link '{name}' has inertial parameters that are not finite")
     largest = float(np.abs(robot.parameters).max())
-    for name, parameters in links:
-        complaint = first_moment_complaint(parameters, largest)
-        if complaint:
-            raise ModelError(
-                f"link '{name}' {complaint}; give it a mass, or its neighbours what it carries"
-            )
+    fine = has_centre_of_mass(robot.parameters, largest)
+    if not fine.all():
+        k = int(np.argmin(fine))
+        complaint = first_moment_complaint(robot.parameters[k], largest)
+        raise ModelError(
+            f"link '{robot.link_names[k]}' {complaint}; give it a mass, or its neighbours what it "
+            'carries'
+        )

@@ -94,6 +94,28 @@ def inertia_complaint(parameters: Array) -> str:
     return ''
 
 
+def has_centre_of_mass(parameters: Array, largest: float) -> NDArray[np.bool_]:
+    """
+    Tell whether mass and first moment can become a centre of mass.
+
+    Parameters
+    ----------
+    parameters : ndarray, shape (..., 10)
+        As in `pseudo_inertia`, finite.
+    largest : float
+        Size of the largest parameter of the robot: what is small beside it may be off.
+
+    Returns
+    -------
+    ndarray of bool, shape (...)
+
+    """
+    mass, h = parameters[..., 0], parameters[..., 1:4]
+    size = np.einsum('...i,...i->...', h, h)
+    near = size <= FARTHEST * largest * np.abs(mass)
+    return np.asarray(near & ((mass != 0.0) | ~h.any(axis=-1)))
+
+
 def first_moment_complaint(parameters: Array, largest: float) -> str:
     """
     Return why mass and first moment cannot become a centre of mass, or an empty string.
@@ -110,9 +132,9 @@ def first_moment_complaint(parameters: Array, largest: float) -> str:
     str
 
     """
-    mass, h = float(parameters[0]), parameters[1:4]
-    if float(h @ h) <= FARTHEST * largest * abs(mass) and (mass != 0.0 or not h.any()):
+    if has_centre_of_mass(parameters, largest):
         return ''
+    mass, h = float(parameters[0]), parameters[1:4]
     if mass == 0.0:
         return f'has a first moment of {h} kg m but no mass'
     return (

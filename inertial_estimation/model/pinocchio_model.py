@@ -9,7 +9,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.inertia import first_moment_complaint
+from inertial_estimation.model.inertia import first_moment_complaint, has_centre_of_mass
 from inertial_estimation.model.rigid_body import (
     inertia_seen_from,
     parameters_of,
@@ -121,13 +121,14 @@ def set_carried_inertias(
     """
     largest = float(np.abs(robot.parameters).max())
     carried = parameters_of(_sum_carried(robot, *where))
-    for joint, parameters in enumerate(carried[1:], start=1):
-        complaint = first_moment_complaint(parameters, largest)
-        if complaint:
-            raise ModelError(
-                f"what joint '{model.names[joint]}' carries {complaint}; give its links masses "
-                'that do not cancel'
-            )
+    fine = has_centre_of_mass(carried, largest)
+    if not fine.all():
+        joint = int(np.argmin(fine))
+        complaint = first_moment_complaint(carried[joint], largest)
+        raise ModelError(
+            f"what joint '{model.names[joint]}' carries {complaint}; give its links masses "
+            'that do not cancel'
+        )
     inertias = model.inertias
     for joint, parameters in enumerate(carried[1:], start=1):
         inertias[joint] = make_inertia(parameters)

@@ -25,6 +25,8 @@ from visualization_msgs.msg import MarkerArray
 
 from inertial_estimation.building import build_estimator, build_robot
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.momentum_check import MomentumCheck
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.ros.conversions import stamp_to_ns
 from inertial_estimation.ros.inertial_parameters import LATCHED, TOPIC, to_message
 
@@ -43,6 +45,8 @@ CYCLE_NS = 2_000_000
 """At 500 Hz."""
 # Relative to the largest torque: round-off of sums over some ten links.
 ROUND_OFF = 1e-12
+# Of a sum of some fifty instants.
+SMALL = 1e-9
 
 
 class Bench(BenchRobot):
@@ -70,7 +74,14 @@ class Bench(BenchRobot):
         return self.stamp_ns
 
     def torques(self):
-        """Return what comes of the readings."""
+        """Return what comes of the readings, and keep the sample that they made."""
+        estimator = self.estimator.pipeline._estimator
+
+        def update(sample, contacts):
+            self.sample = sample
+            return WrenchEstimator.update(estimator, sample, contacts)
+
+        estimator.update = update
         stamp = self.send()
         return np.array(self.wait_for_stamp(self.heard_torques, stamp).effort)
 
@@ -120,8 +131,7 @@ def expected(bench, parameters=None):
     """Return the torques that the library makes of the readings of a bench."""
     robot = ROBOT if parameters is None else ROBOT.with_parameters(parameters)
     estimator = build_estimator(SETTINGS, robot)
-    sample = bench.estimator.pipeline._monitor.sample
-    return estimator.update(sample).torques
+    return estimator.update(bench.sample).torques
 
 
 def check(bench, parameters=None):
@@ -349,6 +359,21 @@ def test_an_inactive_node_changes_at_once(make, rng):
     bench.update(to_message(ROBOT, parameters))
     bench.estimator.trigger_activate()
     check(bench, parameters)
+
+
+def test_the_momentum_check_has_the_masses_in_use(make, rng):
+    """A new one beside it, with the same parameters, says the same of the same instants."""
+    bench, parameters = make(), others(ROBOT, rng)
+    bench.update(to_message(ROBOT, parameters))
+    watched = bench.estimator.pipeline._watches.momentum
+    fresh = MomentumCheck(ROBOT.with_parameters(parameters))
+    estimator = build_estimator(SETTINGS, ROBOT.with_parameters(parameters))
+    for _ in range(53):
+        bench.torques()
+        fresh.add(bench.sample, estimator.update(bench.sample))
+    report, expected_report = watched._check.report(), fresh.report()
+    assert report.windows == expected_report.windows == 1
+    np.testing.assert_allclose(report.unexplained, expected_report.unexplained, rtol=SMALL)
 
 
 def test_markers_show_the_masses_in_use(make, rng):
