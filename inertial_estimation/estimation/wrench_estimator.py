@@ -141,8 +141,8 @@ class WrenchEstimator:
         """
         Go on with other inertial parameters: from the next estimate on, as if made with them.
 
-        Takes tens of microseconds; models are not built anew. What holds the estimator follows:
-        `Uncertainty` and `InternalWrenches`. A `MomentumCheck` has to be told as well.
+        Models are not built anew: they get the numbers when they are used next. `Uncertainty` and
+        `InternalWrenches` follow their estimator, a `MomentumCheck` has to be told as well.
 
         Parameters
         ----------
