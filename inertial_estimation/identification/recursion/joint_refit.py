@@ -35,8 +35,11 @@ Array = NDArray[np.float64]
 
 ROUNDS = 6
 """Of offsets and bodies at most."""
-SETTLED = 1e-9
-"""Change of the offsets, over their size, at which they have settled."""
+NEAR = 0.02
+"""
+Change of bodies, over their size, from which on models about them are made anew: what such models
+are wrong by is the square of it.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,15 +98,18 @@ def joint_refit(
     rows = Information.empty(len(names))
     for _ in range(ROUNDS):
         rows = _offset_rows(known, names, weight, near)
-        before, offsets = offsets, RowSpace.of(rows.R).solve(rows.rho) if names else offsets
+        offsets = RowSpace.of(rows.R).solve(rows.rho) if names else offsets
         given = dict(zip(names, offsets.tolist(), strict=True))
         bodies = [
             _bodies(one, given, weight, near[one.block.submodel.name], with_deviations=False)
             for one in known
         ]
-        near = {one.knowledge.block.submodel.name: one.parameters for one in bodies}
-        moved = np.abs(offsets - before).max(initial=0.0)
-        if moved <= SETTLED * max(1.0, np.abs(offsets).max(initial=0.0)):
+        before, near = near, {one.knowledge.block.submodel.name: one.parameters for one in bodies}
+        moved = [
+            one.largest_change(near[one.block.submodel.name] - before[one.block.submodel.name])
+            for one in known
+        ]
+        if max(moved) <= NEAR:
             break
     return JointRefit(tuple(bodies), given, rows)
 

@@ -24,6 +24,7 @@ from inertial_estimation.identification.recursion.settings import RecursionSetti
 from inertial_estimation.identification.rows.builder import Block
 from inertial_estimation.identification.rows.friction_scales import friction_scales
 from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
+from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.identification.unknowns import FT_OFFSET
 
 Array = NDArray[np.float64]
@@ -62,6 +63,7 @@ class Knowledge:
 
     def __init__(self, block: Block, prior: Array, settings: RecursionSettings) -> None:
         self.block, self.prior = block, prior
+        self._shapes = np.linalg.inv(whitening(prior))
         self._settings = settings
         self.information: Information | None = None
         self.noise: dict[str, float] = {}
@@ -84,6 +86,22 @@ class Knowledge:
     def offset_names(self) -> tuple[str, ...]:
         """Names of the columns of offsets."""
         return tuple(self.block.unknowns.names[k] for k in self.offsets)
+
+    def largest_change(self, changes: Array) -> float:
+        """
+        Return the largest change of a body over the size of its prior.
+
+        Parameters
+        ----------
+        changes : ndarray, shape (n_links, 10)
+            Of inertial parameters.
+
+        Returns
+        -------
+        float
+
+        """
+        return float(np.linalg.norm(np.einsum('lij,lj->li', self._shapes, changes), axis=1).max())
 
     def wait(self, elapsed: float) -> None:
         """
