@@ -190,7 +190,7 @@ def test_standing_still_blows_nothing_up_and_says_that_it_tells_nothing(robot, p
     samples, _ = log(robot, 10.0)
     identifier = RecursiveIdentifier(
         robot.with_parameters(prior),
-        settings(robot, half_life=60.0, force_walk=0.05, moment_walk=0.005, gate=4.0),
+        settings(robot, half_life=60.0, force_walk=0.2, moment_walk=0.02, gate=4.0),
     )
     for part in equal_parts(samples, 1.0):
         identifier.add(part)
@@ -225,7 +225,7 @@ def test_drift_is_followed(robot, prior):
     samples, offsets = log(robot, 60.0, offset_rate=20.0 / 600.0)
     identifier = RecursiveIdentifier(
         robot.with_parameters(prior),
-        settings(robot, half_life=300.0, force_walk=0.05, moment_walk=0.005, gate=4.0),
+        settings(robot, half_life=300.0, force_walk=0.2, moment_walk=0.02, gate=4.0),
     )
     for part in equal_parts(samples, 1.0):
         identifier.add(part)
@@ -237,7 +237,7 @@ def test_drift_is_followed(robot, prior):
 def run_with_changes(robot, prior, samples):
     identifier = RecursiveIdentifier(
         robot.with_parameters(prior),
-        settings(robot, half_life=300.0, force_walk=0.05, moment_walk=0.005, gate=4.0),
+        settings(robot, half_life=300.0, force_walk=0.2, moment_walk=0.02, gate=4.0),
     )
     changes, refits = [], []
     for part in equal_parts(samples, 1.0):
@@ -258,6 +258,27 @@ def test_a_push_of_twenty_seconds_changes_no_offset(robot, prior):
     for refit in refits[11:]:
         assert np.abs(refit.offsets['l_arm_ft'][:3] - before[:3]).max() < 1.0
     assert np.abs(refits[-1].offsets['l_arm_ft'] - offsets[4]).max() < 0.2
+
+
+@pytest.mark.parametrize('size', [30.0, 50.0])
+def test_a_constant_push_on_a_robot_that_stands_still_is_no_offset(robot, prior, size):
+    n = 4500
+    push = np.zeros((n, 6))
+    push[1250:3250, :3] = size * np.array([0.6, -0.4, 0.69])
+    samples = smooth_motion(robot, n / 100)
+    # It moves for ten seconds, and holds what posture it then has.
+    samples.positions[1000:] = samples.positions[1000]
+    samples.velocities[1000:] = samples.accelerations[1000:] = 0.0
+    samples = with_readings(robot, samples, robot.parameters, {'l_hand': push})
+    rng = np.random.default_rng(1)
+    samples.ft_readings[:] += NOISE * rng.normal(size=samples.ft_readings.shape)
+    changes, refits, _ = run_with_changes(robot, prior, samples)
+    assert [change for _, name, change in changes if name == 'l_upper_arm'] == [
+        Change.TOUCHED,
+        Change.FREE,
+    ]
+    for refit in refits[11:]:
+        assert np.abs(refit.offsets['l_arm_ft'][:3]).max() < 1.0
 
 
 def test_a_payload_is_taken_for_one(robot, prior):
@@ -285,10 +306,10 @@ def test_a_payload_is_taken_for_one(robot, prior):
 
 def test_an_offset_that_jumps_is_taken_for_one(robot, prior):
     samples, offsets = log(robot, 25.0)
-    samples.ft_readings[1250:, 4, 1] += 15.0
+    samples.ft_readings[1250:, 4, 1] += 40.0
     changes, refits, _ = run_with_changes(robot, prior, samples)
-    assert [change for _, _, change in changes][-1] is Change.OFFSET
-    assert refits[-1].offsets['l_arm_ft'][1] == pytest.approx(offsets[4, 1] + 15.0, abs=0.3)
+    assert [change for _, _, change in changes] == [Change.TOUCHED, Change.OFFSET]
+    assert refits[-1].offsets['l_arm_ft'][1] == pytest.approx(offsets[4, 1] + 40.0, abs=0.3)
 
 
 def test_what_is_known_survives_as_text(robot, prior):

@@ -74,12 +74,8 @@ class Knowledge:
         offsets = [extra.term in FT_OFFSET for extra in extras]
         self.offsets: Columns = block.unknowns.n_inertial + np.flatnonzero(offsets)
         """Columns of offsets of FT sensors, which neighbours share."""
-        self._walks = np.array(
-            [
-                settings.force_walk if extra.term.value in FORCES else settings.moment_walk
-                for extra in extras
-                if extra.term in FT_OFFSET
-            ]
+        self._is_force = np.array(
+            [extra.term.value in FORCES for extra in extras if extra.term in FT_OFFSET], dtype=bool
         )
 
     @property
@@ -103,6 +99,22 @@ class Knowledge:
         """
         return float(np.linalg.norm(np.einsum('lij,lj->li', self._shapes, changes), axis=1).max())
 
+    def offset_scales(self, force: float, moment: float) -> Array:
+        """
+        Return one number for each column of an offset.
+
+        Parameters
+        ----------
+        force, moment : float
+            Those of forces and of moments.
+
+        Returns
+        -------
+        ndarray, shape (k,)
+
+        """
+        return np.where(self._is_force, force, moment)
+
     def wait(self, elapsed: float) -> None:
         """
         Let time go by: offsets wander.
@@ -114,7 +126,8 @@ class Knowledge:
 
         """
         if self.information is not None and len(self.offsets):
-            steps = self._walks * np.sqrt(max(elapsed, 0.0))
+            walks = self.offset_scales(self._settings.force_walk, self._settings.moment_walk)
+            steps = walks * np.sqrt(max(elapsed, 0.0))
             self.information = wandered(self.information, self.offsets, steps)
 
     def absorb(self, rows: Information, seconds: float) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.identification.information.elimination import wandered
 from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.recursion.knowledge import Knowledge
+from inertial_estimation.identification.recursion.knowledge import FORCES, MOMENTS, Knowledge
 from inertial_estimation.identification.recursion.prior_model import prior_model
 
 Array = NDArray[np.float64]
@@ -36,12 +36,25 @@ SUFFIXES = (4, 8, 16)
 """Newest stretches that an explanation is looked for in: the first ones may hold the grip."""
 KEPT = 16
 """Stretches that are kept while they are suspect."""
-AGREES, DIFFERS = 2.0, 4.0
-"""Times the usual square up to which rows agree with an explanation, and from which not."""
+AGREES = 2.0
+"""Times the usual mean square up to which rows agree with an explanation."""
+BETTER = 100.0
+"""Times the usual square by which one explanation must be better than the other, in all."""
+KINDS = FORCES[0], MOMENTS[0]
+SWAY = 2.0, 0.2
+"""
+How far forces and moments of an offset may go in a stretch before it is odd, or as far as the
+noise of rows where that is more [N, Nm].
+"""
+JUMP = 100.0
+"""Square of how many times as far they go if it is none of an offset."""
 PAYLOAD = np.array([5.0, *(1.0,) * 3, *(0.2,) * 6])
 """How much a body may change by [kg, kg m, kg m^2]."""
-CERTAIN = 0.05
-"""Standard deviation of a mass that changed, at which motion has told enough [kg]."""
+CERTAIN = 0.1
+"""
+Standard deviation of a mass, with offsets and body let go, at which motion has told enough for one
+not to pass for the other [kg].
+"""
 
 
 class Change(Enum):
@@ -128,7 +141,7 @@ class Watch:
         """
         before = self._before()
         size = self._added(before, (new,))
-        if size <= self._gate**2 * self.usual:
+        if size <= self._gate**2 * self.usual and not self._jumps(before, new):
             return self._agrees(new, size)
         was_free = not self._suspect
         waiting, self._waiting = self._waiting, None
@@ -162,25 +175,48 @@ class Watch:
         rows = [one.rows for one in stretches]
         return (before.merge(*rows).energy - before.energy) / sum(one.count for one in rows)
 
+    def _jumps(self, before: Information, new: Stretch) -> bool:
+        """
+        Return whether offsets would have to go far to agree.
+
+        A robot that stands still and is pushed all the time looks like one with other offsets;
+        among hundreds of rows that all agree in this a few offsets would cost nothing.
+        """
+        offsets = self._known.offsets
+        if not len(offsets):
+            return False
+        loose = wandered(before, offsets, np.full(len(offsets), np.inf))
+        noise = self._known.noise
+        sway = [max(s, noise.get(kind, 0.0)) for s, kind in zip(SWAY, KINDS, strict=True)]
+        swaying = wandered(before, offsets, self._known.offset_scales(*sway))
+        count = new.rows.count
+        cost = count * (self._added(swaying, (new,)) - self._added(loose, (new,)))
+        return cost > JUMP * self.usual
+
     def _explanation(self, before: Information) -> Verdict | None:
         """Return what explains the newest suspect rows, if one thing does and the other not."""
         offsets = self._known.offsets
-        body = wandered(before, self._body, PAYLOAD)
-        offset = wandered(before, offsets, np.full(len(offsets), np.inf))
+        loose = np.full(len(offsets), np.inf)
+        body, offset = wandered(before, self._body, PAYLOAD), wandered(before, offsets, loose)
+        both = wandered(body, offsets, loose)
         for length in SUFFIXES:
             if length > len(self._suspect):
                 break
             rows = tuple(self._suspect)[-length:]
-            by_body, by_offset = self._added(body, rows), self._added(offset, rows)
-            yes, no = AGREES * self.usual, DIFFERS * self.usual
-            if by_body <= yes and by_offset > no and self._is_certain(body, rows):
-                return self._changed(Change.BODY, rows)
-            if by_offset <= yes and by_body > no:
-                return self._changed(Change.OFFSET, rows)
+            if not self._tells_apart(both, rows):
+                continue
+            sizes = {
+                Change.BODY: self._added(body, rows),
+                Change.OFFSET: self._added(offset, rows),
+            }
+            best, other = sorted(sizes, key=lambda change: sizes[change])
+            margin = (sizes[other] - sizes[best]) * sum(one.rows.count for one in rows)
+            if sizes[best] <= AGREES * self.usual and margin > BETTER * self.usual:
+                return self._changed(best, rows)
         return None
 
-    def _is_certain(self, before: Information, stretches: tuple[Stretch, ...]) -> bool:
-        """Return whether rows tell the mass that changed."""
+    def _tells_apart(self, before: Information, stretches: tuple[Stretch, ...]) -> bool:
+        """Return whether rows tell the mass of a body beside offsets."""
         after = before.merge(*(one.rows for one in stretches))
         column = np.zeros(after.n)
         column[self._body[0]] = 1.0
