@@ -67,10 +67,10 @@ class IdentifierSettings(EstimatorSettings):
         600.0, 'Time with rows after which rows count half [s]', range=(1.0, 1e9)
     )
     force_walk: float = setting(
-        0.2, 'How far force offsets of FT sensors wander [N/sqrt(s)]', range=(0.0, 1e3)
+        0.3, 'How far force offsets of FT sensors wander [N/sqrt(s)]', range=(0.0, 1e3)
     )
     moment_walk: float = setting(
-        0.02, 'How far their moment offsets wander [Nm/sqrt(s)]', range=(0.0, 1e3)
+        0.03, 'How far their moment offsets wander [Nm/sqrt(s)]', range=(0.0, 1e3)
     )
     warm_up: float = setting(
         3.0, 'Time with rows before their noise is told [s]', range=(1.0, 1e4)
