@@ -34,7 +34,9 @@ class IdentifierSettings(EstimatorSettings):
         True, 'Build rows of the sums of wrenches of submodels in free air'
     )
     ft_offsets: bool = setting(True, 'Offsets of the FT sensors are unknown')
-    efforts: tuple[str, ...] = setting((), 'Joints whose efforts give rows')
+    efforts: tuple[str, ...] = setting(
+        (), "Joints whose efforts give rows; 'all' alone: every joint"
+    )
     friction: tuple[str, ...] = setting(
         (),
         'What is unknown of these joints beside inertia: viscous, coulomb, offset, drive_inertia',
@@ -89,4 +91,15 @@ class IdentifierSettings(EstimatorSettings):
         'description, before its links are published',
         range=(1, 1000),
     )
-    state_file: str = setting('', 'What is known is kept in this file; empty: nowhere')
+    state_file: str = setting(
+        '', 'What is known is kept in this file, and restored from it; empty: nowhere'
+    )
+    save_period: float = setting(
+        60.0, 'Time between two writings of state_file [s]', range=(1.0, 1e6)
+    )
+    niceness: int = setting(
+        10,
+        'How far the process steps back behind others; fifo_priority and cpu_affinity, which are '
+        "the estimator's, do not count here",
+        range=(0, 19),
+    )

@@ -170,6 +170,10 @@ class ConfiguredNode(LifecycleNode):
                 f"lifecycle set {name} configure' and '... activate'"
             )
 
+    def take_priority(self) -> list[str]:
+        """Ask the operating system for the priority of the process; return what was refused."""
+        return take_priority(self.settings.fifo_priority, self.settings.cpu_affinity)
+
     def _find_urdf(self) -> str:
         """Return the robot description from parameter, file or topic, in that order."""
         if self.settings.robot_description:
@@ -254,11 +258,10 @@ def run_node(
             get_logger(name).fatal(str(error))
             rclpy.try_shutdown()
             return 1
-        settings = node.settings
-        for refusal in take_priority(settings.fifo_priority, settings.cpu_affinity):
+        for refusal in node.take_priority():
             node.get_logger().warning(refusal)
         try:
-            spin(node, settings.executor)
+            spin(node, node.settings.executor)
         finally:
             node.destroy_node()
     rclpy.try_shutdown()

@@ -133,3 +133,28 @@ def take_priority(fifo_priority: int, cpu_affinity: Sequence[int]) -> list[str]:
         except (OSError, ValueError) as error:
             refused.append(f'cpu_affinity {list(cpu_affinity)} was refused: {error}')
     return refused
+
+
+def step_back(niceness: int) -> list[str]:
+    """
+    Let other processes go first.
+
+    Only this thread steps back: those of the middleware still take every message.
+
+    Parameters
+    ----------
+    niceness : int
+        Of this thread, 0 to 19; 0 leaves it as it is.
+
+    Returns
+    -------
+    list of str
+        What was refused; the node runs all the same.
+
+    """
+    try:
+        now = os.getpriority(os.PRIO_PROCESS, 0)
+        os.setpriority(os.PRIO_PROCESS, 0, max(now, niceness))
+    except OSError as error:
+        return [f'niceness {niceness} was refused: {error.strerror}']
+    return []

@@ -4,9 +4,15 @@
 
 from collections.abc import Sequence
 
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from std_srvs.srv import SetBool, Trigger
+
 from inertial_estimation.config.identifier import IDENTIFIER_NAME, IdentifierSettings
-from inertial_estimation.ros.configured_node import ConfiguredNode, run_node
+from inertial_estimation.ros.configured_node import ConfiguredNode, reported, run_node
+from inertial_estimation.ros.executors import step_back
 from inertial_estimation.ros.identifier_pipeline import IdentifierPipeline
+
+UNCONFIGURED = 'not configured'
 
 
 class IdentifierNode(ConfiguredNode):
@@ -34,7 +40,44 @@ class IdentifierNode(ConfiguredNode):
 
     def __init__(self, **kwargs) -> None:
         super().__init__(IDENTIFIER_NAME, IdentifierSettings, IdentifierPipeline, **kwargs)
+        self.create_service(SetBool, '~/enable', self._on_enable)
+        self.create_service(Trigger, '~/save', self._on_save)
+        self.create_service(Trigger, '~/restore', self._on_restore)
         self.start()
+
+    @reported
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop to learn, and keep what is known."""
+        self.pipeline.keep()
+        return super().on_deactivate(state)
+
+    def destroy_node(self) -> None:
+        """Keep what is known: a signal ends the process without any transition."""
+        if self.pipeline is not None:
+            self.pipeline.keep()
+        super().destroy_node()
+
+    def take_priority(self) -> list[str]:
+        """Step back behind other processes; return what the operating system refused."""
+        return step_back(self.settings.niceness)
+
+    def _on_enable(self, request: SetBool.Request, response: SetBool.Response):
+        """Pause to learn, or go on."""
+        response.success = self.pipeline is not None
+        response.message = self.pipeline.enable(request.data) if self.pipeline else UNCONFIGURED
+        return response
+
+    def _on_save(self, request: Trigger.Request, response: Trigger.Response):
+        """Write what is known."""
+        given = self.pipeline.save() if self.pipeline else (False, UNCONFIGURED)
+        response.success, response.message = given
+        return response
+
+    def _on_restore(self, request: Trigger.Request, response: Trigger.Response):
+        """Take what was known from the file."""
+        given = self.pipeline.restore() if self.pipeline else (False, UNCONFIGURED)
+        response.success, response.message = given
+        return response
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -2,17 +2,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Publishers of the identifier: all latched, one message for one update."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Float64MultiArray, String
 
-from inertial_estimation.identification.recursion.recursive_identifier import Refit
+from inertial_estimation.identification.recursion.base_values import BaseValues
+from inertial_estimation.identification.recursion.recursive_identifier import (
+    RecursiveIdentifier,
+    Refit,
+)
 from inertial_estimation.messages import topic_names
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.ros.conversions import ns_to_stamp, wrench_to_message
+from inertial_estimation.ros.identifier_arrays import base_message, progress_message
 from inertial_estimation.ros.inertial_parameters import LATCHED, TOPIC, to_message
 
 
@@ -34,6 +41,8 @@ class IdentifierOutputs:
         self._publishers: list = []
         self._parameters = self._publisher(Float64MultiArray, TOPIC)
         self._description = self._publisher(String, '~/robot_description')
+        self._base = self._publisher(Float64MultiArray, '~/base_parameters')
+        self._progress = self._publisher(Float64MultiArray, '~/progress')
         bodies = QoSProfile(depth=len(robot.links), durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._inertias = self._publisher(InertiaStamped, '~/inertias', bodies)
         sensors = [sensor.name for sensor in robot.ft_sensors]
@@ -42,14 +51,16 @@ class IdentifierOutputs:
             for name, topic, frame in zip(sensors, topic_names(sensors), _frames(robot))
         }
 
-    def publish(self, refit: Refit) -> None:
+    def publish(self, refit: Refit, values: Sequence[BaseValues]) -> None:
         """
-        Publish an update; it is strictly consistent.
+        Publish an update.
 
         Parameters
         ----------
         refit : Refit
-            With submodels that were refitted.
+            With submodels that were refitted; `check_usable` has passed it.
+        values : sequence of BaseValues
+            What rows tell of base parameters.
 
         """
         self._parameters.publish(to_message(self._robot, refit.parameters))
@@ -59,6 +70,26 @@ class IdentifierOutputs:
         for name, offset in refit.offsets.items():
             publisher, frame = self._offsets[name]
             publisher.publish(wrench_to_message(refit.stamp_ns, frame, offset))
+
+        self._base.publish(base_message(values))
+
+    def publish_progress(
+        self, identifier: RecursiveIdentifier, refit: Refit | None, values: Sequence[BaseValues]
+    ) -> None:
+        """
+        Publish how far each submodel is, whether there is an update or not.
+
+        Parameters
+        ----------
+        identifier : RecursiveIdentifier
+            What is known.
+        refit : Refit or None
+            What was found last.
+        values : sequence of BaseValues
+            As for `publish`.
+
+        """
+        self._progress.publish(progress_message(identifier, refit, values))
 
     def destroy(self) -> None:
         """Give the publishers back."""

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a configured identifier consists of: subscriptions, recursion, publishers, diagnostics."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
 
@@ -17,21 +18,20 @@ from inertial_estimation.building import (
     build_robot,
 )
 from inertial_estimation.config import IdentifierSettings
-from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.errors import InertialEstimationError, ModelError
+from inertial_estimation.identification.recursion.base_values import BaseTable
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
     Refit,
 )
-from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.watch import Change
-from inertial_estimation.identification.rows.builder import RowChoice
-from inertial_estimation.identification.rows.friction import JointModel
-from inertial_estimation.identification.unknowns import Term
-from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.executors import has_events_executor
 from inertial_estimation.ros.identifier_outputs import IdentifierOutputs
 from inertial_estimation.ros.identifier_report import IdentifierReport
+from inertial_estimation.model.usable_parameters import check_usable
 from inertial_estimation.ros.inputs import Inputs
+from inertial_estimation.ros.recursion_choice import recursion_settings
+from inertial_estimation.ros.state_file import StateFile
 from inertial_estimation.ros.stretches import FreeStretch, Stretches
 from inertial_estimation.sample import Sample
 
@@ -39,6 +39,7 @@ REPORT_PERIOD = 1.0
 """Period of the diagnostics [s]."""
 QUEUE = 500
 """Messages that may wait while bodies are refitted."""
+NO_FILE = "no file is named: give the parameter 'state_file'"
 
 
 class IdentifierPipeline:
@@ -64,6 +65,8 @@ class IdentifierPipeline:
         What is known.
     refit : Refit or None
         What was found last.
+    enabled : bool
+        While false, samples are thrown away.
 
     Raises
     ------
@@ -81,16 +84,24 @@ class IdentifierPipeline:
             recursion_settings(settings, self.robot),
             build_calibration(settings, self.robot),
         )
+        self._table = BaseTable(self.identifier.builder)
         self.refit: Refit | None = None
+        self.enabled = True
         self._refitted_ns = 0
         self._stretches = Stretches(
             self.robot, settings.rows_rate, settings.contact_margin, settings.held_frames
         )
+        self._state = StateFile(settings.state_file, settings.save_period) if (
+            settings.state_file) else None  # fmt: skip
         self._assembler = build_assembler(settings, self.robot)
         self._contacts = build_contact_stream(settings, self.robot)
         self._outputs = IdentifierOutputs(node, self.robot)
-        self._report = IdentifierReport(node, self.robot)
         self._inputs = self._make_inputs()
+        self._report = IdentifierReport(
+            node, settings, self.identifier, self._assembler, self._contacts, self._inputs
+        )
+        if self._state is not None and self._state.path.exists():
+            self._try(self._state.restore)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = node.create_timer(REPORT_PERIOD, self._diagnose, clock=steady)
         self._jump = node.get_clock().create_jump_callback(
@@ -99,22 +110,92 @@ class IdentifierPipeline:
         )
 
     def start(self) -> None:
-        """Do nothing: there is nothing to say before the first refit."""
+        """Publish what was known before, and begin with samples from now on."""
+        self._stretches.reset()
+        self._report.restart()
+        if any(one.information is not None for one in self.identifier.known):
+            self._refit()
 
     def reset(self) -> str:
         """Forget what was received and learned; return what was done."""
         self._forget()
         self.identifier.reset()
         self.refit = None
-        return 'forgot all messages and all that they told of the robot'
+        self._report.restart()
+        return (
+            'forgot all messages and all that they told of the robot; what was published, and '
+            'the state file, stay until there is something new'
+        )
+
+    def enable(self, enabled: bool) -> str:
+        """
+        Go on to learn, or pause; what was touched is noted meanwhile.
+
+        Parameters
+        ----------
+        enabled : bool
+            Whether samples are to be learned from.
+
+        Returns
+        -------
+        str
+            What was done.
+
+        """
+        self.enabled = enabled
+        self._stretches.drop()
+        self._report.restart()
+        return 'learning' if enabled else 'paused: what comes in is not learned from'
+
+    def save(self) -> tuple[bool, str]:
+        """Write what is known; return whether it was, and what was done."""
+        return self._try(self._state.save) if self._state else (False, NO_FILE)
+
+    def restore(self) -> tuple[bool, str]:
+        """Take what was known from the file; return whether it was, and what was done."""
+        if self._state is None:
+            return False, NO_FILE
+        done, said = self._try(self._state.restore)
+        if done:
+            self._forget()
+            if self.active:
+                self._refit()
+        return done, said
+
+    def keep(self) -> None:
+        """Write what is known if the file lacks something of it."""
+        if self._state is not None and self._state.is_behind(self.identifier):
+            self._try(self._state.save)
 
     def destroy(self) -> None:
         """Give everything back that talks."""
+        self.keep()
         self._jump.unregister()
         self._node.destroy_timer(self._timer)
         self._inputs.destroy()
         self._outputs.destroy()
         self._report.destroy()
+
+    def take(self, sample: Sample) -> None:
+        """
+        Collect a sample, and learn from a stretch of them.
+
+        Parameters
+        ----------
+        sample : Sample
+            Of this robot.
+
+        """
+        self._report.note_sample(sample)
+        if not self.active:
+            return
+        stretch = self._stretches.add(sample, self._contacts.at(sample.stamp_ns))
+        if stretch is None or not self.enabled:
+            return
+        try:
+            self._learn(stretch)
+        except (InertialEstimationError, np.linalg.LinAlgError) as error:
+            self._report.note_failure(error)
 
     def _make_inputs(self) -> Inputs:
         """Create the subscriptions; give the publishers back if one of them is refused."""
@@ -126,41 +207,52 @@ class IdentifierPipeline:
                 self.robot,
                 self._assembler,
                 self._contacts,
-                self._on_sample,
+                self.take,
                 polled=settings.executor == 'single' or not has_events_executor(),
             )
         except InertialEstimationError:
             self._outputs.destroy()
-            self._report.destroy()
             raise
-
-    def _on_sample(self, sample: Sample) -> None:
-        """Collect a sample, and learn from a stretch of them."""
-        if not self.active:
-            return
-        stretch = self._stretches.add(sample, self._contacts.at(sample.stamp_ns))
-        if stretch is not None:
-            try:
-                self._learn(stretch)
-            except (InertialEstimationError, np.linalg.LinAlgError) as error:
-                self._report.note_failure(error)
 
     def _learn(self, stretch: FreeStretch) -> None:
         """Work a stretch in, and refit when it is time."""
         start = perf_counter()
         changes = self.identifier.add(stretch.samples, free=stretch.free)
-        added = perf_counter()
-        self._report.note_rows(added - start, stretch)
+        self._report.note_rows(perf_counter() - start)
         for name, change in changes:
             self._node.get_logger().info(_said(name, change))
         due = self.identifier.stamp_ns - self._refitted_ns >= 1e9 * self._settings.refit_period
-        if not due and not any(change is Change.BODY for _, change in changes):
-            return
+        if due or any(change is Change.BODY for _, change in changes):
+            self._refit()
+        if self._state is not None and self._state.is_due():
+            self.keep()
+
+    def _refit(self) -> None:
+        """Find out what rows tell, and publish what can be relied on."""
+        start = perf_counter()
         self._refitted_ns = self.identifier.stamp_ns
         self.refit = self.identifier.refit()
-        self._report.note_refit(perf_counter() - added, self.refit)
+        values = self._table.values(self.identifier.known, self.identifier.found)
+        self._outputs.publish_progress(self.identifier, self.refit, values)
+        refusal = ''
         if self.refit is not None and self.refit.refitted:
-            self._outputs.publish(self.refit)
+            try:
+                check_usable(self.robot.link_names, self.refit.parameters)
+                self._outputs.publish(self.refit, values)
+            except ModelError as error:
+                refusal = str(error)
+        self._report.note_refit(perf_counter() - start, self.refit, values, refusal)
+
+    def _try(self, work: Callable[[RecursiveIdentifier], str]) -> tuple[bool, str]:
+        """Read or write the state file; say in log and diagnostics what came of it."""
+        try:
+            done, said = True, work(self.identifier)
+        except InertialEstimationError as error:
+            done, said = False, str(error)
+        log = self._node.get_logger()
+        (log.info if done else log.warning)(said)
+        self._report.note_file(done, said)
+        return done, said
 
     def _forget(self) -> None:
         """Empty filters and buffers."""
@@ -177,47 +269,7 @@ class IdentifierPipeline:
 
     def _diagnose(self) -> None:
         """Publish diagnostics."""
-        self._report.publish(self.identifier, self.refit, active=self.active)
-
-
-def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionSettings:
-    """
-    Return how the recursion remembers.
-
-    Parameters
-    ----------
-    settings : IdentifierSettings
-        Of the node.
-    robot : Robot
-        Its sensors.
-
-    Returns
-    -------
-    RecursionSettings
-
-    Raises
-    ------
-    ConfigError
-        If a term of friction is unknown, or a number does not fit.
-
-    """
-    offsets = tuple(sensor.name for sensor in robot.ft_sensors) if settings.ft_offsets else ()
-    joint = JointModel(
-        tuple(map(Term, settings.friction)), settings.sign_width, settings.dead_zone
-    )
-    return RecursionSettings(
-        rows=RowChoice(
-            wrenches=settings.wrench_rows, efforts=settings.efforts, joint=joint, offsets=offsets
-        ),
-        weight=settings.prior_weight,
-        half_life=settings.half_life,
-        force_walk=settings.force_walk,
-        moment_walk=settings.moment_walk,
-        warm_up=settings.warm_up,
-        gate=settings.gate,
-        payload_links=settings.payload_links,
-        excited=settings.least_told,
-    )
+        self._report.publish(self.refit, active=self.active, enabled=self.enabled)
 
 
 def _said(name: str, change: Change) -> str:

@@ -2,19 +2,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Once a second: what the identifier learns, and why it does not."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import isfinite
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import QoSProfile
 
+from inertial_estimation.config import IdentifierSettings
+from inertial_estimation.estimation.contact_stream import ContactStream
+from inertial_estimation.identification.recursion.base_values import BaseValues
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
     Refit,
 )
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.ros.diagnostics import ERROR, OK, Task, milliseconds, to_message
-from inertial_estimation.ros.stretches import FreeStretch
+from inertial_estimation.logs.freedom import submodel_of
+from inertial_estimation.ros.cycles import CycleReport, Cycles
+from inertial_estimation.ros.diagnostics import ERROR, OK, WARN, Task, milliseconds, to_message
+from inertial_estimation.ros.estimate_tasks import known_joints_task
+from inertial_estimation.ros.identifier_arrays import GROUPS, errors
+from inertial_estimation.ros.inputs import Inputs
+from inertial_estimation.ros.monitor import Reminder
+from inertial_estimation.ros.source_reports import SourceReports
+from inertial_estimation.sample import Sample
+from inertial_estimation.streams.assembler import SampleAssembler
+
+PATIENCE = 60
+"""Reports in a row without an update of a submodel, after which that is a warning."""
 
 
 class IdentifierReport:
@@ -25,83 +39,201 @@ class IdentifierReport:
     ----------
     node : LifecycleNode
         Publishes on /diagnostics, also while it is inactive.
-    robot : Robot
-        Names.
+    settings : IdentifierSettings
+        Frames that are held.
+    identifier : RecursiveIdentifier
+        What is known.
+    assembler : SampleAssembler
+        Counts messages.
+    contacts : ContactStream
+        Counts points that are felt.
+    inputs : Inputs
+        Counts what was wrong with them.
 
     """
 
-    def __init__(self, node: LifecycleNode, robot: Robot) -> None:
-        self._node, self._robot = node, robot
+    def __init__(
+        self,
+        node: LifecycleNode,
+        settings: IdentifierSettings,
+        identifier: RecursiveIdentifier,
+        assembler: SampleAssembler,
+        contacts: ContactStream,
+        inputs: Inputs,
+    ) -> None:
+        self._node, self._identifier, self._assembler = node, identifier, assembler
+        robot = identifier.robot
+        self._held = {
+            robot.submodels[submodel_of(robot, frame)].name for frame in settings.held_frames
+        }
+        self._sources = SourceReports(robot, contacts, inputs)
         self._publisher = node.create_publisher(
             DiagnosticArray, '/diagnostics', QoSProfile(depth=1)
         )
+        self._reminder = Reminder()
+        self._cycles = Cycles()
+        self._sample: Sample | None = None
         self._rows_time = self._refit_time = float('nan')
-        self._stretches = self._refits = self._failures = 0
-        self._failure = ''
+        self._stretches = self._refits = self._updates = self._failures = self._refusals = 0
+        self._failure = self._refusal = ''
+        self._file: tuple[bool, str] | None = None
+        self._base: dict[str, BaseValues] = {}
+        self._waiting: dict[str, int] = {}
 
-    def note_rows(self, seconds: float, stretch: FreeStretch) -> None:
+    def restart(self) -> None:
+        """Count anew how long submodels wait."""
+        self._waiting.clear()
+        self._cycles.restart()
+
+    def note_sample(self, sample: Sample) -> None:
+        """Note what came in."""
+        self._sample = sample
+        self._cycles.add(sample.stamp_ns, 0.0)
+
+    def note_rows(self, seconds: float) -> None:
         """Note how long a stretch took to be worked in [s]."""
         self._rows_time = seconds
         self._stretches += 1
 
-    def note_refit(self, seconds: float, refit: Refit | None) -> None:
-        """Note how long a refit took [s]."""
+    def note_refit(
+        self, seconds: float, refit: Refit | None, values: Sequence[BaseValues], refusal: str
+    ) -> None:
+        """
+        Note a refit.
+
+        Parameters
+        ----------
+        seconds : float
+            How long it took, with its publication [s].
+        refit : Refit or None
+            What was found.
+        values : sequence of BaseValues
+            What rows tell of base parameters.
+        refusal : str
+            Why it was not published; empty: it was, or there was nothing to publish.
+
+        """
         self._refit_time = seconds
         self._refits += refit is not None
+        self._base = {one.submodel: one for one in values}
+        self._refusal = refusal
+        self._refusals += bool(refusal)
+        self._updates += refit is not None and bool(refit.refitted) and not refusal
 
     def note_failure(self, error: Exception) -> None:
         """Note why a stretch was not learned from."""
         self._failures += 1
         self._failure = str(error)
-        self._node.get_logger().error(f'nothing was learned from a stretch: {error}')
 
-    def publish(
-        self, identifier: RecursiveIdentifier, refit: Refit | None, *, active: bool
-    ) -> None:
+    def note_file(self, done: bool, said: str) -> None:
+        """Note what came of reading or writing the state file."""
+        self._file = done, said
+
+    def publish(self, refit: Refit | None, *, active: bool, enabled: bool) -> None:
         """
-        Publish the state of everything.
+        Publish the state of everything, and warn about what is new.
 
         Parameters
         ----------
-        identifier : RecursiveIdentifier
-            What is known.
         refit : Refit or None
             What was found last.
-        active : bool
+        active, enabled : bool
             Whether the node is.
 
         """
-        tasks = [self._recursion(active), *self._submodels(identifier, refit)]
+        tasks = [
+            self._recursion(self._cycles.report(), active, enabled),
+            *self._submodels(refit, learning=active and enabled),
+            *self._inputs(),
+        ]
+        if self._file is not None:
+            done, said = self._file
+            tasks.append(Task('state file', OK if done else WARN, said, {}))
         now_ns = self._node.get_clock().now().nanoseconds
-        self._publisher.publish(to_message(now_ns, self._node.get_name(), self._robot.name, tasks))
+        robot = self._identifier.robot.name
+        self._publisher.publish(to_message(now_ns, self._node.get_name(), robot, tasks))
+        if active and (due := self._reminder.due(tasks)):
+            said = '; '.join(f'{task.name}: {task.message}' for task in due)
+            self._node.get_logger().warning(said)
+        self._failure, self._sample = '', None
 
     def destroy(self) -> None:
         """Give the publisher back."""
         self._node.destroy_publisher(self._publisher)
 
-    def _recursion(self, active: bool) -> Task:
+    def _recursion(self, cycles: CycleReport, active: bool, enabled: bool) -> Task:
         """Return the state of the recursion."""
         level, message = OK, 'running' if active else 'inactive'
         if self._failure:
-            level, message, self._failure = ERROR, f'failed: {self._failure}', ''
+            level, message = ERROR, f'nothing was learned from a stretch: {self._failure}'
+        elif self._refusal:
+            level, message = ERROR, f'an update was refused, the last one holds: {self._refusal}'
+        elif active and not cycles.count:
+            level, message = ERROR, 'no joint states: nothing is learned'
+        elif active and not enabled:
+            message = 'paused: ~/enable goes on'
         values = {
+            'samples': cycles.count,
+            'missed samples': cycles.missed,
+            'missed samples, total': self._cycles.total_missed,
             'stretches': self._stretches,
             'refits': self._refits,
+            'updates': self._updates,
+            'refused updates': self._refusals,
             'failures, total': self._failures,
             'time for a stretch [ms]': milliseconds(self._rows_time),
             'time for a refit [ms]': milliseconds(self._refit_time),
         }
         return Task('recursion', level, message, values)
 
-    def _submodels(self, identifier: RecursiveIdentifier, refit: Refit | None) -> Iterator[Task]:
+    def _inputs(self) -> Iterator[Task]:
+        """Yield the state of joints and topics."""
+        statistics = self._assembler.statistics()
+        yield known_joints_task(self._identifier.robot, self._sample, statistics)
+        yield from self._sources.tasks(statistics, self._sample)
+
+    def _submodels(self, refit: Refit | None, *, learning: bool) -> Iterator[Task]:
         """Yield what is known of each submodel."""
-        for known in identifier.known:
+        payloads = self._identifier.payloads()
+        for known in self._identifier.known:
             name = known.block.submodel.name
             values: dict[str, object] = {'time with rows [s]': f'{known.seconds:.1f}'}
-            message = 'waits for rows'
+            if name in self._base:
+                base = self._base[name]
+                values['base parameters told'] = f'{base.rank} of {len(base.names)}'
             if refit is not None and name in refit.excitation:
                 values['combinations told'] = refit.excitation[name].told
-                message = 'identified'
-            if refit is not None:
-                message = refit.reasons.get(name, message)
-            yield Task(f'submodel {name}', OK, message, values)
+            values |= _errors(refit, name)
+            if name in payloads:
+                load = payloads[name]
+                values['picked up'] = f'{load.mass:.3f} kg at {load.link}'
+            level, message = self._state(name, refit, learning=learning)
+            if not known.block.kinds:
+                level = OK
+            yield Task(f'submodel {name}', level, message, values, name, repeats=False)
+
+    def _state(self, name: str, refit: Refit | None, *, learning: bool) -> tuple[bytes, str]:
+        """Return whether a submodel is identified, and if not for long, that as a warning."""
+        if name in self._held:
+            return OK, 'gives no rows: held_frames says that something holds it'
+        if refit is not None and name in refit.refitted:
+            self._waiting.pop(name, None)
+            return OK, 'identified'
+        message = 'waits for rows'
+        if refit is not None:
+            message = refit.reasons.get(name, message)
+        self._waiting[name] = self._waiting.get(name, 0) + learning
+        return WARN if self._waiting[name] > PATIENCE else OK, message
+
+
+def _errors(refit: Refit | None, name: str) -> dict[str, str]:
+    """Return what was left of the newest rows, before and after, of the groups that there are."""
+    found = {
+        f'error of {group} before, after {unit}': errors(refit, name, group)
+        for group, unit in GROUPS.items()
+    }
+    return {
+        key: f'{before:.3f}, {after:.3f}'
+        for key, (before, after) in found.items()
+        if isfinite(before)
+    }

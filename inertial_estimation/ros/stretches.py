@@ -49,23 +49,27 @@ class Stretches:
         self._margin_ns = round(NANOSECONDS * margin)
         self._held = sorted({submodel_of(robot, frame) for frame in held})
         self._samples: deque[Sample] = deque()
-        self._touches: deque[tuple[int, int]] = deque()
-        self._next_ns = 0
+        self._touches: dict[int, deque[list[int]]] = {}
+        self._next_ns = self._last_ns = 0
 
     def reset(self) -> None:
         """Forget everything."""
-        self._samples.clear()
         self._touches.clear()
-        self._next_ns = 0
+        self._next_ns = self._last_ns = 0
+        self.drop()
+
+    def drop(self) -> None:
+        """Forget the samples that are in no stretch yet; what was touched lately still counts."""
+        self._samples.clear()
 
     def add(self, sample: Sample, touches: Iterable[Contact]) -> FreeStretch | None:
         """
-        Take a sample.
+        Take a sample; one that is not later than the last one says that time was set back.
 
         Parameters
         ----------
         sample : Sample
-            Later than the last one.
+            The next one.
         touches : iterable of Contact
             What is felt at that instant.
 
@@ -76,17 +80,27 @@ class Stretches:
 
         """
         stamp = sample.stamp_ns
+        if stamp <= self._last_ns:
+            self.reset()
+        self._last_ns = stamp
         for contact in touches:
-            self._touches.append((stamp, submodel_of(self._robot, contact.frame)))
+            self._touch(submodel_of(self._robot, contact.frame), stamp)
         if stamp < self._next_ns:
             return None
         # A rate that does not divide that of the samples is kept on average.
         behind = stamp - self._next_ns
         self._next_ns = (stamp if behind > self._period_ns else self._next_ns) + self._period_ns
         self._samples.append(sample)
-        if stamp - self._samples[0].stamp_ns < STRETCH_NS + self._margin_ns:
-            return None
-        return self._stretch(self._samples[0].stamp_ns + STRETCH_NS)
+        end_ns = self._samples[0].stamp_ns + STRETCH_NS
+        return self._stretch(end_ns) if stamp >= end_ns + self._margin_ns else None
+
+    def _touch(self, submodel: int, stamp_ns: int) -> None:
+        """Note a touch: the last one goes on, unless a sample between the two would be free."""
+        spans = self._touches.setdefault(submodel, deque())
+        if spans and stamp_ns - spans[-1][1] <= self._margin_ns:
+            spans[-1][1] = stamp_ns
+        else:
+            spans.append([stamp_ns, stamp_ns])
 
     def _stretch(self, end_ns: int) -> FreeStretch:
         """Return the samples before an instant."""
@@ -96,8 +110,11 @@ class Stretches:
         samples = SampleBatch.stack(taken)
         free = np.ones((len(taken), len(self._robot.submodels)), dtype=bool)
         free[:, self._held] = False
-        for stamp, submodel in self._touches:
-            free[np.abs(samples.stamp_ns - stamp) <= self._margin_ns, submodel] = False
-        while self._touches and self._touches[0][0] < end_ns - self._margin_ns:
-            self._touches.popleft()
+        stamps, margin = samples.stamp_ns, self._margin_ns
+        for submodel, spans in self._touches.items():
+            for first, last in spans:
+                spoiled = (stamps >= first - margin) & (stamps <= last + margin)
+                free[spoiled, submodel] = False
+            while spans and spans[0][1] < end_ns - margin:
+                spans.popleft()
         return FreeStretch(samples, free)

@@ -99,6 +99,11 @@ class RecursiveIdentifier:
         self.prior, self.widened = widened(robot.link_names, robot.parameters)
         self.reset()
 
+    @property
+    def found(self) -> dict[str, Array]:
+        """All unknowns of the submodels that were refitted last, shape (n_unknowns,) each."""
+        return {name: x for name, (_, x) in self._found.items()}
+
     def reset(self) -> None:
         """Forget all rows."""
         self.known = tuple(
@@ -137,16 +142,18 @@ class RecursiveIdentifier:
         """
         if not len(samples):
             return []
-        last = int(samples.stamp_ns[-1])
-        # The first stretch does not tell when it began.
-        since = self.stamp_ns or int(samples.stamp_ns[0])
+        first, last = int(samples.stamp_ns[0]), int(samples.stamp_ns[-1])
+        # Nothing was before the first stretch, or time was set back.
+        since = self.stamp_ns if 0 < self.stamp_ns < first else first
         elapsed, self.stamp_ns = (last - since) / SECOND_NS, last
+        # Of a time without samples offsets wander, rows do not fade.
+        span = min(elapsed, (last - first) / SECOND_NS * len(samples) / max(len(samples) - 1, 1))
         changes = []
         evidence = gather(self.builder, samples, external=external, free=free)
         for one, new in zip(self.known, evidence, strict=True):
             one.wait(elapsed)
             count = max((part.count for part in new.kinds.values()), default=0.0)
-            seconds = elapsed * count / len(samples)
+            seconds = span * count / len(samples)
             if count and one.information is None:
                 one.warm_up(new, seconds)
             elif count and (change := self._take(one, new, seconds)) is not None:

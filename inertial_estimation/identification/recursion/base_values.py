@@ -1,0 +1,129 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Base parameters of each submodel as the rows so far tell them, without the prior's help.
+
+Which combinations there are is a matter of the robot and its sensors; which of them the motion
+has told, and how well, changes with every row. A combination that it has not told has no finite
+standard deviation, however close the prior may hold it [S 81-83].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.identification.information.determined import EXCITED, tellable
+from inertial_estimation.identification.information.elimination import eliminated
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.row_space import RowSpace
+from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.identification.recursion.knowledge import Knowledge
+from inertial_estimation.identification.rows.builder import RowBuilder
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class BaseValues:
+    """Of one submodel."""
+
+    submodel: str
+    names: tuple[str, ...]
+    """Combinations of unknowns that its rows can tell, as `BaseParameters.combinations`."""
+    values: Array
+    """What was found of them, shape (n_base,), in the unit of the unknown that stands first."""
+    deviations: Array
+    """Standard deviation of each as rows alone tell it, shape (n_base,); infinite: they do not."""
+    rank: int
+    """Independent combinations that rows tell."""
+
+
+class BaseTable:
+    """
+    The base parameters of all submodels of a robot.
+
+    Parameters
+    ----------
+    builder : RowBuilder
+        Of the rows.
+
+    """
+
+    def __init__(self, builder: RowBuilder) -> None:
+        with one_thread():
+            bases = tellable(builder)
+        named = zip(builder.blocks, bases, strict=True)
+        self._of = {
+            block.submodel.name: (base, tuple(base.combinations(block.unknowns.names)))
+            for block, base in named
+        }
+
+    @one_thread()
+    def values(
+        self, known: Sequence[Knowledge], found: Mapping[str, Array]
+    ) -> tuple[BaseValues, ...]:
+        """
+        Return what rows tell of them.
+
+        An offset of a sensor is an unknown of both submodels beside it: what the rows of all the
+        others tell of it counts.
+
+        Parameters
+        ----------
+        known : sequence of Knowledge
+            Of all submodels.
+        found : mapping of str to ndarray, shape (n_unknowns,)
+            Unknowns by submodel, those of the last refit.
+
+        Returns
+        -------
+        tuple of BaseValues
+            Of the submodels that were refitted.
+
+        """
+        ready = [one for one in known if one.information is not None]
+        names = tuple(dict.fromkeys(name for one in ready for name in one.offset_names))
+        said = [_of_offsets(one, names) for one in ready]
+        values = []
+        for k, one in enumerate(ready):
+            name = one.block.submodel.name
+            if name not in found:
+                continue
+            base, labels = self._of[name]
+            others = [part for j, part in enumerate(said) if j != k]
+            rows = _with_offsets(one, names, others)
+            space = RowSpace.of(rows[:, base.independent], EXCITED)
+            deviations = np.linalg.norm(space.directions / space.strengths, axis=1) / space.scales
+            deviations[~space.determined] = np.inf
+            values.append(BaseValues(name, labels, base.of(found[name]), deviations, space.rank))
+        return tuple(values)
+
+
+def _of_offsets(one: Knowledge, names: Sequence[str]) -> Information:
+    """Return what one submodel says of all offsets, whatever its other unknowns are."""
+    information = one.information
+    assert information is not None
+    inner = np.setdiff1d(np.arange(information.n), one.offsets)
+    left = eliminated(information, inner)
+    placed = np.zeros((left.n, len(names)))
+    placed[:, [names.index(name) for name in one.offset_names]] = left.R
+    return Information.empty(len(names)).add(placed, left.rho)
+
+
+def _with_offsets(one: Knowledge, names: Sequence[str], others: Sequence[Information]) -> Array:
+    """Return the rows of a submodel, and what others say of its offsets, (m, n_unknowns)."""
+    information = one.information
+    assert information is not None
+    if not others or not len(one.offsets):
+        return information.R
+    own = [names.index(name) for name in one.offset_names]
+    rest = np.setdiff1d(np.arange(len(names)), own)
+    # Those it keeps stay in the order of all names, which need not be that of its columns.
+    left = eliminated(others[0].merge(*others[1:]), rest)
+    placed = np.zeros((left.n, information.n))
+    placed[:, one.offsets[np.argsort(own)]] = left.R
+    return np.vstack([information.R, placed])

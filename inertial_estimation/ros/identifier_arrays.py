@@ -1,0 +1,124 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Base parameters and the progress of submodels as labelled arrays."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+
+from inertial_estimation.identification.recursion.base_values import BaseValues
+from inertial_estimation.identification.recursion.recursive_identifier import (
+    RecursiveIdentifier,
+    Refit,
+)
+
+SEPARATOR = '; '
+"""Between the labels of rows: combinations have blanks in them."""
+GROUPS = {'force': '[N]', 'moment': '[Nm]', 'effort': '[Nm or N]'}
+"""What the name of a kind of row begins with, and its unit."""
+PROGRESS = (
+    'seconds', 'rows', 'told', 'rank', 'base_parameters',
+    *(f'{group}_{when}' for group in GROUPS for when in ('before', 'after')),
+)  # fmt: skip
+"""Columns of the progress."""
+
+
+def base_message(values: Sequence[BaseValues]) -> Float64MultiArray:
+    """
+    Return base parameters as a message.
+
+    Parameters
+    ----------
+    values : sequence of BaseValues
+        Of each submodel.
+
+    Returns
+    -------
+    Float64MultiArray
+        A row for each, value and standard deviation; labels ``<submodel>: <combination>``.
+
+    """
+    labels = [f'{one.submodel}: {name}' for one in values for name in one.names]
+    rows = [row for one in values for row in zip(one.values, one.deviations)]
+    return _message(labels, ('value', 'standard_deviation'), rows)
+
+
+def progress_message(
+    identifier: RecursiveIdentifier, refit: Refit | None, values: Sequence[BaseValues]
+) -> Float64MultiArray:
+    """
+    Return how far each submodel is.
+
+    Parameters
+    ----------
+    identifier : RecursiveIdentifier
+        What is known.
+    refit : Refit or None
+        What was found last.
+    values : sequence of BaseValues
+        Their base parameters then.
+
+    Returns
+    -------
+    Float64MultiArray
+        A row for each submodel, columns `PROGRESS`; NaN where there is no such figure.
+
+    """
+    named = {one.submodel: one for one in values}
+    rows, labels = [], []
+    for known in identifier.known:
+        name = known.block.submodel.name
+        labels.append(name)
+        seen = refit.excitation.get(name) if refit else None
+        base = named.get(name)
+        row = [known.seconds, seen.rows if seen else 0.0, seen.told if seen else 0]
+        row += [base.rank, len(base.names)] if base else [0, np.nan]
+        for group in GROUPS:
+            row += errors(refit, name, group)
+        rows.append(row)
+    return _message(labels, PROGRESS, rows)
+
+
+def errors(refit: Refit | None, submodel: str, group: str) -> tuple[float, float]:
+    """
+    Return what was left of the newest rows of one group.
+
+    Parameters
+    ----------
+    refit : Refit or None
+        What was found last.
+    submodel : str
+        Its name.
+    group : str
+        One of `GROUPS`.
+
+    Returns
+    -------
+    before, after : float
+        Root mean square, by the description and by what had been found; NaN without such rows.
+
+    """
+    if refit is None:
+        return np.nan, np.nan
+    return _rms(refit.before.get(submodel, {}), group), _rms(refit.after.get(submodel, {}), group)
+
+
+def _rms(kinds: Mapping[str, float], group: str) -> float:
+    """Return the root mean square of the kinds of a group."""
+    squares = [level**2 for kind, level in kinds.items() if kind.startswith(group)]
+    return float(np.sqrt(np.mean(squares))) if squares else np.nan
+
+
+def _message(
+    labels: Sequence[str], columns: Sequence[str], rows: Sequence[Sequence[float]]
+) -> Float64MultiArray:
+    """Return labelled rows."""
+    message = Float64MultiArray()
+    n, width = len(labels), len(columns)
+    message.layout.dim = [
+        MultiArrayDimension(label=SEPARATOR.join(labels), size=n, stride=n * width),
+        MultiArrayDimension(label=' '.join(columns), size=width, stride=width),
+    ]
+    message.data = [float(number) for row in rows for number in row]
+    return message

@@ -1,0 +1,63 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the settings of the identifier to those of the recursion."""
+
+from inertial_estimation.config import IdentifierSettings
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.identification.recursion.settings import RecursionSettings
+from inertial_estimation.identification.rows.builder import RowChoice
+from inertial_estimation.identification.rows.friction import JointModel
+from inertial_estimation.identification.unknowns import Term
+from inertial_estimation.model.robot import Robot
+
+ALL = ('all',)
+"""In place of the names of all joints."""
+FRICTION = (Term.VISCOUS, Term.COULOMB, Term.OFFSET, Term.DRIVE_INERTIA)
+
+
+def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionSettings:
+    """
+    Return how the recursion remembers.
+
+    Parameters
+    ----------
+    settings : IdentifierSettings
+        Of the node.
+    robot : Robot
+        Its joints and sensors.
+
+    Returns
+    -------
+    RecursionSettings
+
+    Raises
+    ------
+    ConfigError
+        If a term of friction is unknown, or a number does not fit.
+
+    """
+    offsets = tuple(sensor.name for sensor in robot.ft_sensors) if settings.ft_offsets else ()
+    terms = tuple(map(_term, settings.friction))
+    joint = JointModel(terms, settings.sign_width, settings.dead_zone)
+    efforts = robot.joint_names if settings.efforts == ALL else settings.efforts
+    return RecursionSettings(
+        rows=RowChoice(
+            wrenches=settings.wrench_rows, efforts=efforts, joint=joint, offsets=offsets
+        ),
+        weight=settings.prior_weight,
+        half_life=settings.half_life,
+        force_walk=settings.force_walk,
+        moment_walk=settings.moment_walk,
+        warm_up=settings.warm_up,
+        gate=settings.gate,
+        payload_links=settings.payload_links,
+        excited=settings.least_told,
+    )
+
+
+def _term(name: str) -> Term:
+    """Return a term of friction by its name."""
+    found = {term.value: term for term in FRICTION}
+    if name not in found:
+        raise ConfigError(f"'friction' has '{name}', expected some of {', '.join(found)}")
+    return found[name]

@@ -1,0 +1,118 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an identifier knows, in a file that is whole or not there."""
+
+from pathlib import Path
+from time import monotonic
+
+from inertial_estimation.errors import ConfigError, ModelError
+from inertial_estimation.identification.recursion.recursive_identifier import RecursiveIdentifier
+from inertial_estimation.identification.recursion.state import from_text, to_text
+from inertial_estimation.output import check_writable, write_whole
+
+ASIDE = '.refused'
+"""Added to the name of a file that cannot be used, so that it is not written over."""
+
+
+class StateFile:
+    """
+    One file, written again and again.
+
+    Parameters
+    ----------
+    path : str
+        Where; ``~`` stands for the home folder.
+    period : float
+        Time between two writings that nobody asked for [s].
+
+    Raises
+    ------
+    ConfigError
+        If nothing can be written there.
+
+    """
+
+    def __init__(self, path: str, period: float) -> None:
+        self.path = Path(path).expanduser()
+        self._period = period
+        self._saved_ns, self._due = 0, monotonic() + period
+        check_writable(self.path)
+
+    def save(self, identifier: RecursiveIdentifier) -> str:
+        """
+        Write what is known.
+
+        Parameters
+        ----------
+        identifier : RecursiveIdentifier
+            Who knows it.
+
+        Returns
+        -------
+        str
+            What was done.
+
+        Raises
+        ------
+        ConfigError
+            If it cannot be written; what was there before still is.
+        ModelError
+            If nothing is known: what is in the file is worth more.
+
+        """
+        known = sum(one.information is not None for one in identifier.known)
+        if not known:
+            raise ModelError('nothing is known yet that could be saved')
+        self._due = monotonic() + self._period
+        write_whole(self.path, to_text(identifier))
+        self._saved_ns = identifier.stamp_ns
+        return f"saved what is known of {known} submodels in '{self.path}'"
+
+    def is_behind(self, identifier: RecursiveIdentifier) -> bool:
+        """Tell whether something is known that is not in the file."""
+        known = any(one.information is not None for one in identifier.known)
+        return known and identifier.stamp_ns != self._saved_ns
+
+    def is_due(self) -> bool:
+        """Tell whether the last writing, or a try, is long ago."""
+        return monotonic() >= self._due
+
+    def restore(self, identifier: RecursiveIdentifier) -> str:
+        """
+        Read what was known; a file that cannot be used is renamed, so that it stays as it is.
+
+        Parameters
+        ----------
+        identifier : RecursiveIdentifier
+            Is given it; unchanged if the file is refused.
+
+        Returns
+        -------
+        str
+            What was done.
+
+        Raises
+        ------
+        ConfigError
+            If there is no such file, or it cannot be read.
+        ModelError
+            If it is damaged, or of another robot or choice of rows.
+
+        """
+        try:
+            names = from_text(identifier, self.path.read_text(encoding='utf-8'))
+        except (ModelError, UnicodeDecodeError) as error:
+            raise ModelError(f"'{self.path}' is refused: {error}; {self._set_aside()}") from error
+        except OSError as error:
+            raise ConfigError(f"cannot read '{self.path}': {error.strerror}") from error
+        self._saved_ns = identifier.stamp_ns
+        return f"restored what was known of {', '.join(names)} from '{self.path}'"
+
+    def _set_aside(self) -> str:
+        """Rename the file; say its new name."""
+        aside = self.path.with_name(self.path.name + ASIDE)
+        try:
+            self.path.replace(aside)
+        except OSError as error:
+            return f'it cannot be renamed either ({error.strerror}), and will be written over'
+        return f"it is '{aside}' now"
