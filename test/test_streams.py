@@ -75,6 +75,24 @@ def test_the_newest_reading_that_is_not_later_enters():
     np.testing.assert_array_equal(joint_state(assembler, 3).ft_readings[0], np.full(6, 3.0))
 
 
+def test_joint_states_that_are_not_wanted_fill_the_filters_all_the_same():
+    every, some = make(velocity_source='filter'), make(velocity_source='filter')
+    for ms in range(40):
+        for assembler in (every, some):
+            ft(assembler, ms, ms)
+        wanted = joint_state(every, ms, positions=np.full(4, 1e-3 * ms**2))
+        some.wanted_ns = START + 10 * (ms // 10) * MS + 9 * MS
+        found = joint_state(some, ms, positions=np.full(4, 1e-3 * ms**2))
+        assert (found is not None) == (ms % 10 == 9)
+        if found is not None:
+            for one, other in zip(found, wanted):
+                np.testing.assert_array_equal(one, other)
+    assert np.isfinite(found.accelerations).all()
+    # Time that is set back wants everything.
+    some.wanted_ns = START + 1000 * MS
+    assert joint_state(some, 5) is not None
+
+
 def test_the_time_offset_moves_the_stamps_of_one_sensor():
     assembler = make(**{'ft_sensors': ['leg', 'foot'], 'ft.leg.time_offset': -0.002})
     for ms in (0, 1, 2, 3, 4):

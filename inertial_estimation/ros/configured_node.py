@@ -79,10 +79,10 @@ class ConfiguredNode(LifecycleNode):
 
     def __init__(self, name: str, kind: type[EstimatorSettings], make: Callable, **kwargs) -> None:
         super().__init__(name, **kwargs)
+        self.pipeline: Any = None
         self._make = make
         self._declared = Parameters(self, kind)
         self.settings = self._declared.collect()
-        self.pipeline: Any = None
         self._received_urdf = ''
         self.create_service(Trigger, '~/reset', self._on_reset)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -37,8 +37,8 @@ from inertial_estimation.sample import Sample
 
 REPORT_PERIOD = 1.0
 """Period of the diagnostics [s]."""
-QUEUE = 500
-"""Messages that may wait while bodies are refitted."""
+QUEUE = 1000
+"""Messages of a topic that may wait while bodies are refitted: a second at 1 kHz."""
 NO_FILE = "no file is named: give the parameter 'state_file'"
 
 
@@ -190,6 +190,7 @@ class IdentifierPipeline:
         if not self.active:
             return
         stretch = self._stretches.add(sample, self._contacts.at(sample.stamp_ns))
+        self._assembler.wanted_ns = self._stretches.next_ns
         if stretch is None or not self.enabled:
             return
         try:
@@ -249,8 +250,11 @@ class IdentifierPipeline:
             done, said = True, work(self.identifier)
         except InertialEstimationError as error:
             done, said = False, str(error)
-        log = self._node.get_logger()
-        (log.info if done else log.warning)(said)
+        # rclpy takes one severity from one line only.
+        if done:
+            self._node.get_logger().info(said)
+        else:
+            self._node.get_logger().warning(said)
         self._report.note_file(done, said)
         return done, said
 

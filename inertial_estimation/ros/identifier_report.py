@@ -17,7 +17,6 @@ from inertial_estimation.identification.recursion.recursive_identifier import (
     Refit,
 )
 from inertial_estimation.logs.freedom import submodel_of
-from inertial_estimation.ros.cycles import CycleReport, Cycles
 from inertial_estimation.ros.diagnostics import ERROR, OK, WARN, Task, milliseconds, to_message
 from inertial_estimation.ros.estimate_tasks import known_joints_task
 from inertial_estimation.ros.identifier_arrays import GROUPS, errors
@@ -71,8 +70,8 @@ class IdentifierReport:
             DiagnosticArray, '/diagnostics', QoSProfile(depth=1)
         )
         self._reminder = Reminder()
-        self._cycles = Cycles()
         self._sample: Sample | None = None
+        self._samples = self._last_ns = self._gap_ns = 0
         self._rows_time = self._refit_time = float('nan')
         self._stretches = self._refits = self._updates = self._failures = self._refusals = 0
         self._failure = self._refusal = ''
@@ -83,12 +82,15 @@ class IdentifierReport:
     def restart(self) -> None:
         """Count anew how long submodels wait."""
         self._waiting.clear()
-        self._cycles.restart()
+        self._last_ns = 0
 
     def note_sample(self, sample: Sample) -> None:
         """Note what came in."""
         self._sample = sample
-        self._cycles.add(sample.stamp_ns, 0.0)
+        self._samples += 1
+        if self._last_ns:
+            self._gap_ns = max(self._gap_ns, sample.stamp_ns - self._last_ns)
+        self._last_ns = sample.stamp_ns
 
     def note_rows(self, seconds: float) -> None:
         """Note how long a stretch took to be worked in [s]."""
@@ -142,7 +144,7 @@ class IdentifierReport:
 
         """
         tasks = [
-            self._recursion(self._cycles.report(), active, enabled),
+            self._recursion(active, enabled),
             *self._submodels(refit, learning=active and enabled),
             *self._inputs(),
         ]
@@ -156,26 +158,26 @@ class IdentifierReport:
             said = '; '.join(f'{task.name}: {task.message}' for task in due)
             self._node.get_logger().warning(said)
         self._failure, self._sample = '', None
+        self._samples = self._gap_ns = 0
 
     def destroy(self) -> None:
         """Give the publisher back."""
         self._node.destroy_publisher(self._publisher)
 
-    def _recursion(self, cycles: CycleReport, active: bool, enabled: bool) -> Task:
+    def _recursion(self, active: bool, enabled: bool) -> Task:
         """Return the state of the recursion."""
         level, message = OK, 'running' if active else 'inactive'
         if self._failure:
             level, message = ERROR, f'nothing was learned from a stretch: {self._failure}'
         elif self._refusal:
             level, message = ERROR, f'an update was refused, the last one holds: {self._refusal}'
-        elif active and not cycles.count:
+        elif active and not self._samples:
             level, message = ERROR, 'no joint states: nothing is learned'
         elif active and not enabled:
             message = 'paused: ~/enable goes on'
         values = {
-            'samples': cycles.count,
-            'missed samples': cycles.missed,
-            'missed samples, total': self._cycles.total_missed,
+            'samples': self._samples,
+            'longest time between samples [ms]': milliseconds(1e-9 * self._gap_ns),
             'stretches': self._stretches,
             'refits': self._refits,
             'updates': self._updates,

@@ -41,6 +41,11 @@ class Stretches:
     held : iterable of str
         Frames where something acts all the time.
 
+    Attributes
+    ----------
+    next_ns : int
+        Samples before this stamp are left out.
+
     """
 
     def __init__(self, robot: Robot, rate: float, margin: float, held: Iterable[str]) -> None:
@@ -50,12 +55,12 @@ class Stretches:
         self._held = sorted({submodel_of(robot, frame) for frame in held})
         self._samples: deque[Sample] = deque()
         self._touches: dict[int, deque[list[int]]] = {}
-        self._next_ns = self._last_ns = 0
+        self.next_ns = self._last_ns = 0
 
     def reset(self) -> None:
         """Forget everything."""
         self._touches.clear()
-        self._next_ns = self._last_ns = 0
+        self.next_ns = self._last_ns = 0
         self.drop()
 
     def drop(self) -> None:
@@ -85,11 +90,11 @@ class Stretches:
         self._last_ns = stamp
         for contact in touches:
             self._touch(submodel_of(self._robot, contact.frame), stamp)
-        if stamp < self._next_ns:
+        if stamp < self.next_ns:
             return None
         # A rate that does not divide that of the samples is kept on average.
-        behind = stamp - self._next_ns
-        self._next_ns = (stamp if behind > self._period_ns else self._next_ns) + self._period_ns
+        behind = stamp - self.next_ns
+        self.next_ns = (stamp if behind > self._period_ns else self.next_ns) + self._period_ns
         self._samples.append(sample)
         end_ns = self._samples[0].stamp_ns + STRETCH_NS
         return self._stretch(end_ns) if stamp >= end_ns + self._margin_ns else None

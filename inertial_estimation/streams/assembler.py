@@ -57,6 +57,12 @@ class SampleAssembler:
         What each IMU measures, one of `sensors.MEASURES`; the rest of its messages is not looked
         at. Default: both quantities.
 
+    Attributes
+    ----------
+    wanted_ns : int
+        Joint states before this stamp fill the filters and make no sample, which saves most of
+        their time; 0, also after a reset: all of them do. With ``filter_delay`` all of them do.
+
     Raises
     ------
     ConfigError
@@ -87,7 +93,7 @@ class SampleAssembler:
         self._readings = SensorReadings(self._fts, self._imus)
         self._samples = self._resets = self._malformed = 0
         self._lead = self._n_joints
-        self._last_stamp_ns = self._last_instant_ns = 0
+        self._last_stamp_ns = self._last_instant_ns = self.wanted_ns = 0
 
     def push_ft(self, index: int, stamp_ns: int, wrench: Array) -> None:
         """
@@ -190,7 +196,8 @@ class SampleAssembler:
             self._last_stamp_ns = stamp_ns
             if isinstance(part, DelayedJointPart):
                 return self._assemble_past(part)
-            return self._assemble(stamp_ns)
+            if stamp_ns >= self.wanted_ns:
+                return self._assemble(stamp_ns)
         return None
 
     def reset(self) -> None:
@@ -198,7 +205,7 @@ class SampleAssembler:
         for stream in (*self._joints.streams, *self._fts, *self._imus):
             stream.restart()
         self._lead = self._n_joints
-        self._last_stamp_ns = self._last_instant_ns = 0
+        self._last_stamp_ns = self._last_instant_ns = self.wanted_ns = 0
 
     def statistics(self) -> AssemblerStatistics:
         """

@@ -41,10 +41,10 @@ def overrides(parameters):
 
 
 class BenchRobot:
-    """The estimator and a node beside it, spun by hand in one thread."""
+    """A node of the package and one beside it, spun by hand in one thread."""
 
-    def __init__(self, context, parameters=HUMANOID):
-        self.estimator = EstimatorNode(context=context, parameter_overrides=overrides(parameters))
+    def __init__(self, context, parameters=HUMANOID, make=EstimatorNode):
+        self.estimator = make(context=context, parameter_overrides=overrides(parameters))
         self.node = Node('robot', context=context)
         self._executor = SingleThreadedExecutor(context=context)
         self._executor.add_node(self.estimator)
@@ -93,6 +93,11 @@ class BenchRobot:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self._executor.spin_once(timeout_sec=0.01)
+
+    def spin_briefly(self, callbacks):
+        """Let so many callbacks run, as far as something waits for them."""
+        for _ in range(callbacks):
+            self._executor.spin_once(timeout_sec=0.001)
 
     def wait_for_stamp(self, messages, stamp_ns):
         """Return the message of a stamp."""
@@ -150,7 +155,7 @@ class BenchRobot:
             messages.clear()
             self.spin_until(lambda: messages)
             self._report = {status.name: status for status in messages[0].status}
-        return self._report[f'wrench_estimator: {task}']
+        return self._report[f'{self.estimator.get_name()}: {task}']
 
     def next_status(self, task):
         """Return what the report after that says."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from inertial_estimation.identification.information.determined import EXCITED, tellable
 from inertial_estimation.identification.information.elimination import eliminated
 from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.row_space import RowSpace
+from inertial_estimation.identification.information.row_space import DETERMINED, RowSpace
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.recursion.knowledge import Knowledge
 from inertial_estimation.identification.rows.builder import RowBuilder
@@ -96,11 +96,21 @@ class BaseTable:
             base, labels = self._of[name]
             others = [part for j, part in enumerate(said) if j != k]
             rows = _with_offsets(one, names, others)
-            space = RowSpace.of(rows[:, base.independent], EXCITED)
-            deviations = np.linalg.norm(space.directions / space.strengths, axis=1) / space.scales
-            deviations[~space.determined] = np.inf
-            values.append(BaseValues(name, labels, base.of(found[name]), deviations, space.rank))
+            deviations, rank = _told(base.grouping, RowSpace.of(rows, EXCITED))
+            values.append(BaseValues(name, labels, base.of(found[name]), deviations, rank))
         return tuple(values)
+
+
+def _told(grouping: Array, space: RowSpace) -> tuple[Array, int]:
+    """Return the standard deviation of each combination, and how many of all rows tell."""
+    scaled = grouping / space.scales
+    lengths = np.linalg.norm(scaled, axis=1)
+    # Not of the columns that stand for them: what others tell of offsets is of no base parameter.
+    outside = scaled @ space.missing / lengths[:, None]
+    deviations = np.linalg.norm(scaled @ space.directions / space.strengths, axis=1)
+    deviations[np.linalg.norm(outside, axis=1) > DETERMINED] = np.inf
+    lost = np.linalg.matrix_rank(outside, tol=DETERMINED) if outside.size else 0
+    return deviations, len(grouping) - int(lost)
 
 
 def _of_offsets(one: Knowledge, names: Sequence[str]) -> Information:

@@ -34,6 +34,9 @@ FORCES, MOMENTS = COMPONENTS[:3], COMPONENTS[3:]
 MEMORY = 30.0
 """Time with rows after which what they left of old ones counts a third in their noise [s]."""
 
+QUIETEST = 1e-4
+"""No rows are taken to have less noise than this, as those of a simulation may [N, Nm]."""
+
 
 class Knowledge:
     """
@@ -182,7 +185,8 @@ class Knowledge:
             except ModelError:
                 # Too few rows yet to tell noise from unknowns.
                 return
-            stated = {**found.deviations, **stated}
+            seen = {kind: max(level, QUIETEST) for kind, level in found.deviations.items()}
+            stated = {**seen, **stated}
         self.noise = _alike(stated)
         self.information = in_units_of_noise(self._kinds, self.noise)
         self._kinds = None
@@ -213,7 +217,7 @@ class Knowledge:
         """
         share = 1.0 - np.exp(-seconds / MEMORY)
         following = {
-            kind: float(np.sqrt(level**2 + share * (left[kind] ** 2 - level**2)))
+            kind: max(float(np.sqrt(level**2 + share * (left[kind] ** 2 - level**2))), QUIETEST)
             for kind, level in self.noise.items()
             if kind in left and np.isfinite(left[kind]) and kind not in self._settings.noise
         }
