@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Base parameters of a working robot with their standard deviations, and time that jumps or stops.
+Base parameters of a working robot with their deviations; what jumps, stops or has no mass.
 
 The deviations are held against least squares over all submodels at once, in which an offset is
 one unknown, not one of each neighbour.
@@ -179,3 +179,17 @@ def test_readings_without_noise_are_no_trouble(robot):
         links = list(submodel.links)
         mass = robot.parameters[links, 0].sum()
         assert found.parameters[links, 0].sum() == pytest.approx(mass, rel=1e-4)
+
+
+def test_a_link_without_mass_is_a_body_in_what_is_found(robot):
+    bodies = robot.parameters.copy()
+    head = robot.link_names.index('head')
+    bodies[head] = 0.0
+    identifier = make(robot.with_parameters(bodies))
+    for part in equal_parts(log(robot, 6.0), 1.0):
+        identifier.add(part)
+    found = identifier.refit()
+    assert found.refitted
+    assert found.least_margin > 0.0
+    assert 0.0 < found.parameters[head, 0] < 0.01
+    assert 'head' in identifier.widened

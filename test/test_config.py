@@ -16,11 +16,14 @@ from inertial_estimation.config import (
     ContactSettings,
     EstimatorSettings,
     FtSettings,
+    IdentifierSettings,
     ImuSettings,
     LinkSensorSettings,
     settings_of,
 )
+from inertial_estimation.config.files import load_parameters
 from inertial_estimation.config.groups import GROUPS
+from inertial_estimation.config.identifier import IDENTIFIER_NAME
 from inertial_estimation.config.unused import name_unused, split_unused
 from inertial_estimation.errors import ConfigError, NameNotFound
 
@@ -292,6 +295,35 @@ def test_shipped_files_document_every_parameter(name):
     for group in (EstimatorSettings, *GROUPS.values()):
         missing = [item.name for item in settings_of(group) if f'{item.name}:' not in words]
         assert not missing
+
+
+def own_settings():
+    """Return the settings that the identifier has beside those of the estimator."""
+    shared = {item.name for item in settings_of(EstimatorSettings)}
+    return [item for item in settings_of(IdentifierSettings) if item.name not in shared]
+
+
+def test_the_file_of_the_identifier_documents_every_parameter_of_its_own():
+    path = CONFIG / 'identifier.yaml'
+    words = path.read_text().replace('#', ' ').split()
+    assert not [item.name for item in own_settings() if f'{item.name}:' not in words]
+    given = load_parameters(path, IDENTIFIER_NAME)
+    # What the file gives is what holds without it.
+    for item in own_settings():
+        if not item.is_list:
+            assert given[item.name] == item.default, item.name
+    assert IdentifierSettings.from_dict(given) == IdentifierSettings()
+
+
+def test_a_file_of_the_identifier_is_told_from_one_of_the_estimator(tmp_path):
+    with pytest.raises(ConfigError, match=r"sections: /parameter_identifier.*identifier's own"):
+        EstimatorSettings.from_yaml(CONFIG / 'identifier.yaml')
+    both = tmp_path / 'both.yaml'
+    text = (CONFIG / 'panda.yaml').read_text() + (CONFIG / 'identifier.yaml').read_text()
+    both.write_text(text)
+    assert EstimatorSettings.from_yaml(both) == EstimatorSettings.from_yaml(CONFIG / 'panda.yaml')
+    found = IdentifierSettings.from_yaml(both, IDENTIFIER_NAME)
+    assert (found.fixed_link, found.rows_rate) == ('panda_link0', 100.0)
 
 
 def test_groups_that_no_list_names_are_told_apart():

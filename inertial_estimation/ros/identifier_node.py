@@ -8,6 +8,7 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from std_srvs.srv import SetBool, Trigger
 
 from inertial_estimation.config.identifier import IDENTIFIER_NAME, IdentifierSettings
+from inertial_estimation.identification.information.determined import in_words
 from inertial_estimation.ros.configured_node import ConfiguredNode, reported, run_node
 from inertial_estimation.ros.executors import step_back
 from inertial_estimation.ros.identifier_pipeline import IdentifierPipeline
@@ -39,7 +40,7 @@ class IdentifierNode(ConfiguredNode):
     """
 
     def __init__(self, **kwargs) -> None:
-        super().__init__(IDENTIFIER_NAME, IdentifierSettings, IdentifierPipeline, **kwargs)
+        super().__init__(IDENTIFIER_NAME, IdentifierSettings, _make, **kwargs)
         self.create_service(SetBool, '~/enable', self._on_enable)
         self.create_service(Trigger, '~/save', self._on_save)
         self.create_service(Trigger, '~/restore', self._on_restore)
@@ -78,6 +79,17 @@ class IdentifierNode(ConfiguredNode):
         given = self.pipeline.restore() if self.pipeline else (False, UNCONFIGURED)
         response.success, response.message = given
         return response
+
+
+def _make(node: ConfiguredNode, settings: IdentifierSettings, urdf: str) -> IdentifierPipeline:
+    """Return what the node consists of, and say which links it could not take as they are."""
+    pipeline = IdentifierPipeline(node, settings, urdf)
+    if widened := pipeline.identifier.widened:
+        node.get_logger().info(
+            'links that are points, sticks or without mass are published with the moments of a '
+            f'small ball at least: {in_words(widened)}'
+        )
+    return pipeline
 
 
 def main(args: Sequence[str] | None = None) -> int:

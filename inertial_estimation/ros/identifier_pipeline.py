@@ -25,10 +25,10 @@ from inertial_estimation.identification.recursion.recursive_identifier import (
     Refit,
 )
 from inertial_estimation.identification.recursion.watch import Change
+from inertial_estimation.model.usable_parameters import check_usable
 from inertial_estimation.ros.executors import has_events_executor
 from inertial_estimation.ros.identifier_outputs import IdentifierOutputs
 from inertial_estimation.ros.identifier_report import IdentifierReport
-from inertial_estimation.model.usable_parameters import check_usable
 from inertial_estimation.ros.inputs import Inputs
 from inertial_estimation.ros.recursion_choice import recursion_settings
 from inertial_estimation.ros.state_file import StateFile

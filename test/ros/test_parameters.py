@@ -16,12 +16,14 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 from bench_robot import overrides
 from rclpy.parameter import Parameter
 
-from inertial_estimation.config import EstimatorSettings, settings_of
+from inertial_estimation.config import EstimatorSettings, IdentifierSettings, settings_of
 from inertial_estimation.config.checks import LISTS
 from inertial_estimation.config.files import load_parameters
 from inertial_estimation.config.groups import GROUPS
+from inertial_estimation.config.identifier import IDENTIFIER_NAME
 from inertial_estimation.config.settings import NODE_NAME
 from inertial_estimation.ros.estimator_node import EstimatorNode
+from inertial_estimation.ros.identifier_node import IdentifierNode
 from inertial_estimation.ros.parameters import READ_AT_START
 
 CONFIG = Path(__file__).parents[2] / 'config'
@@ -33,9 +35,9 @@ def make_node(context):
     """Return a function that makes an unconfigured node."""
     made = []
 
-    def make(*args, **parameters):
+    def make(*args, kind=EstimatorNode, **parameters):
         made.append(
-            EstimatorNode(
+            kind(
                 context=context,
                 cli_args=list(args),
                 parameter_overrides=overrides(parameters | {'autostart': False}),
@@ -69,6 +71,26 @@ def test_every_setting_is_declared_and_described(make_node):
         assert described.read_only == (name in READ_AT_START and not item.is_list)
 
 
+def test_every_setting_of_the_identifier_is_declared_and_described(make_node):
+    node = make_node(kind=IdentifierNode)
+    for item in settings_of(IdentifierSettings):
+        assert node.describe_parameter(item.name).description == item.description
+
+
+def test_the_files_of_both_nodes_through_ros(make_node):
+    """What the estimator's file says for all holds for the identifier; its own comes on top."""
+    files = [str(CONFIG / name) for name in ('icub.yaml', 'identifier.yaml')]
+    arguments = ['--ros-args', *(word for name in files for word in ('--params-file', name))]
+    identifier = make_node(*arguments, kind=IdentifierNode)
+    shared = EstimatorSettings.from_yaml(files[0]).to_parameters()
+    own = load_parameters(files[1], IDENTIFIER_NAME)
+    expected = IdentifierSettings.from_dict(shared | own | {'autostart': False})
+    assert identifier.settings == expected
+    # The estimator passes over what is not for it.
+    estimator = make_node(*arguments)
+    assert estimator.settings.to_parameters() == shared | {'autostart': False}
+
+
 def test_nothing_else_is_declared(make_node):
     declared = set(make_node(**NAMED).get_parameters_by_prefix(''))
     others = declared - {name for name, _ in all_settings()}
@@ -86,7 +108,9 @@ def test_types_of_empty_lists_are_kept(make_node):
 @pytest.mark.parametrize('name', READ_AT_START)
 def test_what_is_read_at_start_cannot_be_changed(make_node, name):
     values = {'autostart': True, 'executor': 'single', 'fifo_priority': 1, 'cpu_affinity': [0]}
-    (refused,) = make_node().set_parameters([Parameter(name, value=values[name])])
+    values |= {'niceness': 5}
+    node = make_node(kind=IdentifierNode)
+    (refused,) = node.set_parameters([Parameter(name, value=values[name])])
     assert not refused.successful
 
 

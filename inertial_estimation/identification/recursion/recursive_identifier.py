@@ -42,7 +42,7 @@ class Refit:
     offsets: Mapping[str, Array]
     """Of FT sensors, shape (6,) each, [force; torque], to be subtracted [N, Nm]."""
     refitted: tuple[str, ...]
-    """Submodels whose links are what rows tell; those of the others are the description's."""
+    """Submodels whose links are what rows tell; those of the others are the prior."""
     excitation: Mapping[str, Excitation]
     """What the rows of each submodel tell."""
     reasons: Mapping[str, str]
@@ -234,7 +234,8 @@ class RecursiveIdentifier:
 
     def _report(self, found: JointRefit) -> Refit:
         """Return what a refit found; submodels that rows do not tell enough of stay."""
-        parameters = self.robot.parameters.copy()
+        # Who takes them over asks for bodies, which a description need not have everywhere.
+        parameters = self.prior.copy()
         seen, reasons, refitted = {}, self._waiting(), []
         for bodies in found.bodies:
             name = bodies.knowledge.block.submodel.name
