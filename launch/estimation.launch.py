@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Start the wrench estimator on a robot.
+Start the wrench estimator on a robot, and beside it the identifier if it is wanted.
 
 ros2 launch inertial_estimation estimation.launch.py params_file:=my_robot.yaml rviz:=true
 """
@@ -26,6 +26,17 @@ ARGUMENTS = [
         'params_file',
         default_value=str(CONFIG / 'icub.yaml'),
         description='Parameter file of the estimator; substitutions are allowed in it',
+    ),
+    DeclareLaunchArgument(
+        'identify',
+        default_value='false',
+        choices=SWITCH,
+        description='Start the identifier too, which finds what the links weigh',
+    ),
+    DeclareLaunchArgument(
+        'identifier_params_file',
+        default_value=str(CONFIG / 'identifier.yaml'),
+        description='Parameter file of the identifier, read on top of params_file',
     ),
     DeclareLaunchArgument('namespace', default_value='', description='Namespace of the nodes'),
     DeclareLaunchArgument(
@@ -55,13 +66,13 @@ ARGUMENTS = [
         'log_level',
         default_value='info',
         choices=['debug', 'info', 'warn', 'error', 'fatal'],
-        description='Log level of the estimator',
+        description='Log level of the nodes',
     ),
     DeclareLaunchArgument(
         'use_respawn',
         default_value='false',
         choices=SWITCH,
-        description='Start the estimator again if it ends',
+        description='Start a node again if it ends',
     ),
 ]
 
@@ -72,6 +83,7 @@ def generate_launch_description() -> LaunchDescription:
         [
             *ARGUMENTS,
             OpaqueFunction(function=start_estimator),
+            OpaqueFunction(function=start_identifier),
             OpaqueFunction(function=start_viewers),
         ]
     )
@@ -79,28 +91,38 @@ def generate_launch_description() -> LaunchDescription:
 
 def start_estimator(context: LaunchContext) -> list:
     """Return the estimator."""
+    return [own_node(context, 'wrench_estimator', 'params_file')]
+
+
+def start_identifier(context: LaunchContext) -> list:
+    """Return the identifier if it is wanted; it lowers its own priority (niceness)."""
+    if value(context, 'identify') != 'true':
+        return []
+    return [own_node(context, 'parameter_identifier', 'params_file', 'identifier_params_file')]
+
+
+def own_node(context: LaunchContext, name: str, *files: str) -> Node:
+    """Return a node of this package with the parameter files that some arguments name."""
     overrides: dict = {
         'use_sim_time': value(context, 'use_sim_time') == 'true',
         'autostart': value(context, 'autostart') == 'true',
     }
     if value(context, 'robot_description_file'):
         overrides['robot_description_file'] = value(context, 'robot_description_file')
-    return [
-        Node(
-            package=PACKAGE,
-            executable='wrench_estimator',
-            name='wrench_estimator',
-            namespace=value(context, 'namespace'),
-            parameters=[
-                ParameterFile(LaunchConfiguration('params_file'), allow_substs=True),
-                overrides,
-            ],
-            arguments=['--ros-args', '--log-level', LaunchConfiguration('log_level')],
-            respawn=value(context, 'use_respawn') == 'true',
-            respawn_delay=RESPAWN_DELAY,
-            output='screen',
-        )
-    ]
+    return Node(
+        package=PACKAGE,
+        executable=name,
+        name=name,
+        namespace=value(context, 'namespace'),
+        parameters=[
+            *(ParameterFile(LaunchConfiguration(file), allow_substs=True) for file in files),
+            overrides,
+        ],
+        arguments=['--ros-args', '--log-level', LaunchConfiguration('log_level')],
+        respawn=value(context, 'use_respawn') == 'true',
+        respawn_delay=RESPAWN_DELAY,
+        output='screen',
+    )
 
 
 def start_viewers(context: LaunchContext) -> list:

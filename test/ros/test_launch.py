@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 FILES = ('estimation', 'demo', 'replay')
 ARGUMENTS = {
     'params_file', 'namespace', 'use_sim_time', 'autostart', 'robot_description_file', 'rviz',
-    'log_level', 'use_respawn',
+    'log_level', 'use_respawn', 'identify', 'identifier_params_file',
 }  # fmt: skip
 TIMEOUT = 30.0
 NO_LAUNCH = 'launch and launch_ros come with ROS only, no package index has them'
@@ -88,8 +88,9 @@ def test_arguments_are_declared_and_described(name, more):
 
 def test_default_files_exist():
     arguments = {a.name: a for a in description('estimation').get_launch_arguments()}
-    (default,) = arguments['params_file'].default_value
-    assert Path(default.text).is_file()
+    for name in ('params_file', 'identifier_params_file'):
+        (default,) = arguments[name].default_value
+        assert Path(default.text).is_file()
 
 
 @pytest.fixture
@@ -107,6 +108,7 @@ def prefix(tmp_path):
     nodes.mkdir(parents=True)
     for name, module in (
         ('wrench_estimator', 'ros.estimator_node'),
+        ('parameter_identifier', 'ros.identifier_node'),
         ('embedded_robot', 'simulation.node'),
     ):
         write_program(
@@ -278,6 +280,55 @@ def test_viewers_that_are_not_wanted_are_not_started(start, viewers, urdf, param
     )
     wait_for(process, said, '6 joints, 3 FT sensors')
     assert 'rviz2' not in said.read_text() and 'robot_state_publisher' not in said.read_text()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(TIMEOUT) == 0
+
+
+def processes_of(session):
+    """Yield command line and niceness of the processes of a session."""
+    for folder in Path('/proc').iterdir():
+        with suppress(OSError, ValueError):
+            if os.getsid(int(folder.name)) == session:
+                words = (folder / 'cmdline').read_text().split('\0')
+                yield words, os.getpriority(os.PRIO_PROCESS, int(folder.name))
+
+
+def test_the_identifier_starts_beside_the_estimator(start, urdf, tmp_path):
+    shared, own = tmp_path / 'shared.yaml', tmp_path / 'identifier.yaml'
+    state = tmp_path / 'state.json'
+    shared.write_text('/**: {ros__parameters: {fixed_link: root, contacts: [sole]}}')
+    own.write_text(
+        f'/**/parameter_identifier: {{ros__parameters: {{state_file: {state}, niceness: 7}}}}'
+    )
+    process, said = start(
+        'estimation',
+        f'params_file:={shared}',
+        f'robot_description_file:={urdf}',
+        'namespace:=left',
+        'identify:=true',
+        f'identifier_params_file:={own}',
+    )
+    text = wait_for(process, said, '6 joints, 3 FT sensors, 0 IMUs, 4 submodels', times=2)
+    assert 'left.parameter_identifier' in text and 'left.wrench_estimator' in text
+    time.sleep(0.5)
+    niceness = {
+        Path(word).name: nice
+        for words, nice in processes_of(os.getsid(process.pid))
+        for word in words[:2]
+        if Path(word).name in ('wrench_estimator', 'parameter_identifier')
+    }
+    assert niceness['parameter_identifier'] == max(7, niceness['wrench_estimator'])
+    process.send_signal(signal.SIGINT)
+    assert process.wait(TIMEOUT) == 0
+    assert said.read_text().count('process has finished cleanly') == 2
+
+
+def test_by_itself_the_identifier_is_not_started(start, urdf, parameters):
+    process, said = start(
+        'estimation', f'params_file:={parameters}', f'robot_description_file:={urdf}'
+    )
+    wait_for(process, said, '6 joints, 3 FT sensors')
+    assert 'parameter_identifier' not in said.read_text()
     process.send_signal(signal.SIGINT)
     assert process.wait(TIMEOUT) == 0
 
