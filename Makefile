@@ -55,7 +55,7 @@ NODES := .venv/lib/inertial_estimation
 	mkdir -p $(SHARE) $(INDEX) $(NODES)
 	ln -sfn $(addprefix $(CURDIR)/,launch config package.xml) $(SHARE)
 	ln -sf $(CURDIR)/resource/inertial_estimation $(INDEX)
-	ln -sf $(addprefix $(CURDIR)/$(BIN)/,inertial-estimation wrench_estimator embedded_robot) $(NODES)
+	ln -sf $(addprefix $(CURDIR)/$(BIN)/,inertial-estimation wrench_estimator parameter_identifier embedded_robot) $(NODES)
 	touch $@
 
 define RUNS_HERE
