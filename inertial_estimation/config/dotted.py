@@ -50,11 +50,21 @@ def read_parameters(top_class: type, data: Mapping[str, Any]) -> dict[str, Any]:
         elif name in top:
             values[name] = top[name].read(value)
         else:
-            raise NameNotFound('parameter', name, [*top, *(f'{k}.<name>' for k in GROUPS)])
+            known = [*top, *(f'{k}.<name>' for k in GROUPS)]
+            raise NameNotFound('parameter', name, known, remedy=_whose(name))
     for kind, group_class in GROUPS.items():
         check_listed(kind, groups[kind], values.get(LISTS[kind], ()))
         values[kind] = {name: group_class(**given) for name, given in groups[kind].items()}
     return values
+
+
+def _whose(name: str) -> str:
+    """Return what to say of a name that is known elsewhere."""
+    from inertial_estimation.config.identifier import IDENTIFIER_NAME, IdentifierSettings
+
+    if name not in {item.name for item in settings_of(IdentifierSettings)}:
+        return ''
+    return f'it is one of {IDENTIFIER_NAME}, whose file comes on top of that of the estimator'
 
 
 def write_parameters(settings: Any) -> Iterator[tuple[str, Value]]:

@@ -15,13 +15,6 @@ PARAMETERS = 'ros__parameters'
 ROS_OWN = ('use_sim_time', 'qos_overrides', 'start_type_description_service')
 """Parameters that every ROS node has; they say nothing about the estimator."""
 
-IDENTIFIER = 'parameter_identifier'
-OF_IDENTIFIER = (
-    "; these are the identifier's own, which it reads on top of the estimator's file: give that "
-    'one here'
-)
-"""What to say of a file that is for the identifier alone."""
-
 # YAML 1.1, which PyYAML reads, takes 1e-3 for a string; the reader of ROS does not.
 EXPONENT = re.compile(r'^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$')
 
@@ -123,10 +116,9 @@ def load_parameters(path: str | Path, node: str) -> dict[str, Any]:
     found = [dict(flatten(body)) for name, body in sections if _is_for(name, node)]
     if not found:
         others = ', '.join(name for name, _ in sections) or 'none'
-        remedy = OF_IDENTIFIER if others.endswith(f'/{IDENTIFIER}') else ''
         raise ConfigError(
             f"{path}: no section '/**' or '{node}' with '{PARAMETERS}' below it; "
-            f'sections: {others}{remedy}'
+            f'sections: {others}'
         )
     merged = {name: value for body in found for name, value in body.items()}
     return {name: v for name, v in merged.items() if name.split('.')[0] not in ROS_OWN}

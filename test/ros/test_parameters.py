@@ -22,6 +22,7 @@ from inertial_estimation.config.files import load_parameters
 from inertial_estimation.config.groups import GROUPS
 from inertial_estimation.config.identifier import IDENTIFIER_NAME
 from inertial_estimation.config.settings import NODE_NAME
+from inertial_estimation.errors import NameNotFound
 from inertial_estimation.ros.estimator_node import EstimatorNode
 from inertial_estimation.ros.identifier_node import IdentifierNode
 from inertial_estimation.ros.parameters import READ_AT_START
@@ -81,14 +82,15 @@ def test_the_files_of_both_nodes_through_ros(make_node):
     """What the estimator's file says for all holds for the identifier; its own comes on top."""
     files = [str(CONFIG / name) for name in ('icub.yaml', 'identifier.yaml')]
     arguments = ['--ros-args', *(word for name in files for word in ('--params-file', name))]
+    arguments += ['-p', 'rows_rate:=50.0']
     identifier = make_node(*arguments, kind=IdentifierNode)
     shared = EstimatorSettings.from_yaml(files[0]).to_parameters()
     own = load_parameters(files[1], IDENTIFIER_NAME)
-    expected = IdentifierSettings.from_dict(shared | own | {'autostart': False})
+    # The command line has the last word.
+    expected = IdentifierSettings.from_dict(shared | own | {'autostart': False, 'rows_rate': 50.0})
     assert identifier.settings == expected
-    # The estimator passes over what is not for it.
-    estimator = make_node(*arguments)
-    assert estimator.settings.to_parameters() == shared | {'autostart': False}
+    with pytest.raises(NameNotFound, match='it is one of parameter_identifier'):
+        make_node(*arguments)
 
 
 def test_nothing_else_is_declared(make_node):
