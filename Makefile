@@ -37,7 +37,7 @@ demo: .venv/package
 # Threads of linear algebra gain nothing on matrices of this size, and cost much beside other work.
 bench: export OMP_NUM_THREADS := 1
 bench: .venv/package
-	$(BIN)/inertial-estimation bench --cycles $(CYCLES) $(if $(JSON),--json $(JSON)) $(ARGS)
+	$(BIN)/inertial-estimation bench --cycles $(CYCLES) --identifier 30 $(if $(JSON),--json $(JSON)) $(ARGS)
 
 lint: .venv/package
 	$(BIN)/ruff check .

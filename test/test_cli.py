@@ -188,19 +188,27 @@ def test_a_failed_job_leaves_the_json_file_as_it_was(
 
 
 @pytest.mark.parametrize(
-    'option', [('--cycles', '-1'), ('--cycles', 'nan'), ('--rate', '0'), ('--rate', 'inf')]
+    'option',
+    [
+        ('--cycles', '-1'),
+        ('--cycles', 'nan'),
+        ('--rate', '0'),
+        ('--rate', 'inf'),
+        ('--identifier', '-1'),
+    ],
 )
 def test_bench_refuses_numbers_that_make_no_sense(
     option: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert 'both finite' in refusal(capsys, 'bench', *option)
+    assert 'all finite' in refusal(capsys, 'bench', *option)
 
 
 def test_bench_says_at_once_that_cycles_need_ros(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(bench, 'find_spec', lambda name: None)
-    assert '--cycles needs ROS' in refusal(capsys, 'bench', '--cycles', '1')
+    for option in ('--cycles', '--identifier'):
+        assert 'need ROS' in refusal(capsys, 'bench', option, '1')
 
 
 def test_bench_says_how_to_get_what_it_misses(

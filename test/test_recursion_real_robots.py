@@ -50,8 +50,8 @@ def arm(request):
     stretch = Stretch.parse(SHARED / 'data' / log)
     text = (SHARED / 'data' / urdf).read_text()
     reader = open_logs(text, settings, (), stretch, lambda *_: None)
-    raw, _, known = reader.read(stretch)
-    prepared, _ = prepare_with(raw, known, settings.preparation)
+    raw = reader.read(stretch)
+    prepared, _ = prepare_with(raw.samples, raw.external, settings.preparation)
     return reader.robot, prepared.samples, settings.choice(reader.robot)
 
 

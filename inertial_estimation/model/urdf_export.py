@@ -9,6 +9,8 @@ difference. Where no body could be that difference, it takes the whole and the o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
@@ -62,6 +64,7 @@ def export_urdf(robot: Robot, parameters: Array) -> str:
 
     """
     new = robot.with_parameters(parameters).parameters
+    tags = {tag.get('name', ''): tag for tag in urdf_text.parse(robot.urdf).iter('link')}
     wanted: dict[str, Array | None] = {}
     for k, name in enumerate(robot.link_names):
         if np.array_equal(new[k], robot.parameters[k]):
@@ -69,7 +72,7 @@ def export_urdf(robot: Robot, parameters: Array) -> str:
         complaint = inertia_complaint(new[k])
         if complaint:
             raise ModelError(f"'{name}' {complaint}: nothing is exported")
-        wanted |= _of_lump(robot, k, new[k])
+        wanted |= _of_lump(robot, tags, k, new[k])
     return _rewritten(robot.urdf, wanted)
 
 
@@ -108,9 +111,10 @@ def inertial_of(link: Element) -> Array:
 MOMENTS = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
 
 
-def _of_lump(robot: Robot, index: int, new: Array) -> dict[str, Array | None]:
+def _of_lump(
+    robot: Robot, tags: Mapping[str, Element], index: int, new: Array
+) -> dict[str, Array | None]:
     """Return the parameters of the URDF links of one link; None: to be taken away."""
-    tags = {tag.get('name', ''): tag for tag in urdf_text.parse(robot.urdf).iter('link')}
     top = robot.link_names[index]
     others = [name for name in tags if name != top and robot.frames[name][0] == index]
     own = new - (robot.parameters[index] - inertial_of(tags[top]))
@@ -155,8 +159,9 @@ def _tag(parameters: Array) -> str:
     )
 
 
-def _places(data: bytes) -> dict[str, _Place]:
-    """Return where each link and its inertial stand."""
+@lru_cache(maxsize=2)
+def _places(data: bytes) -> Mapping[str, _Place]:
+    """Return where each link and its inertial stand; a running robot exports one text often."""
     parser = expat.ParserCreate('utf-8')
     path: list[str] = []
     found: dict[str, _Place] = {}

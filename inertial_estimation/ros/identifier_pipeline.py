@@ -34,6 +34,7 @@ from inertial_estimation.ros.recursion_choice import recursion_settings
 from inertial_estimation.ros.state_file import StateFile
 from inertial_estimation.ros.stretches import FreeStretch, Stretches
 from inertial_estimation.sample import Sample
+from inertial_estimation.streams.stream import AssemblerStatistics
 
 REPORT_PERIOD = 1.0
 """Period of the diagnostics [s]."""
@@ -65,6 +66,8 @@ class IdentifierPipeline:
         What is known.
     refit : Refit or None
         What was found last.
+    report : IdentifierReport
+        Counts and diagnostics.
     enabled : bool
         While false, samples are thrown away.
 
@@ -97,7 +100,7 @@ class IdentifierPipeline:
         self._contacts = build_contact_stream(settings, self.robot)
         self._outputs = IdentifierOutputs(node, self.robot)
         self._inputs = self._make_inputs()
-        self._report = IdentifierReport(
+        self.report = IdentifierReport(
             node, settings, self.identifier, self._assembler, self._contacts, self._inputs
         )
         if self._state is not None and self._state.path.exists():
@@ -112,7 +115,7 @@ class IdentifierPipeline:
     def start(self) -> None:
         """Publish what was known before, and begin with samples from now on."""
         self._stretches.reset()
-        self._report.restart()
+        self.report.restart()
         if any(one.information is not None for one in self.identifier.known):
             self._refit()
 
@@ -121,7 +124,7 @@ class IdentifierPipeline:
         self._forget()
         self.identifier.reset()
         self.refit = None
-        self._report.restart()
+        self.report.restart()
         return (
             'forgot all messages and all that they told of the robot; what was published, and '
             'the state file, stay until there is something new'
@@ -144,7 +147,7 @@ class IdentifierPipeline:
         """
         self.enabled = enabled
         self._stretches.drop()
-        self._report.restart()
+        self.report.restart()
         return 'learning' if enabled else 'paused: what comes in is not learned from'
 
     def save(self) -> tuple[bool, str]:
@@ -167,6 +170,10 @@ class IdentifierPipeline:
         if self._state is not None and self._state.is_behind(self.identifier):
             self._try(self._state.save)
 
+    def statistics(self) -> AssemblerStatistics:
+        """Return what came in so far."""
+        return self._assembler.statistics()
+
     def destroy(self) -> None:
         """Give everything back that talks."""
         self.keep()
@@ -174,7 +181,7 @@ class IdentifierPipeline:
         self._node.destroy_timer(self._timer)
         self._inputs.destroy()
         self._outputs.destroy()
-        self._report.destroy()
+        self.report.destroy()
 
     def take(self, sample: Sample) -> None:
         """
@@ -186,7 +193,7 @@ class IdentifierPipeline:
             Of this robot.
 
         """
-        self._report.note_sample(sample)
+        self.report.note_sample(sample)
         if not self.active:
             return
         stretch = self._stretches.add(sample, self._contacts.at(sample.stamp_ns))
@@ -196,7 +203,7 @@ class IdentifierPipeline:
         try:
             self._learn(stretch)
         except (InertialEstimationError, np.linalg.LinAlgError) as error:
-            self._report.note_failure(error)
+            self.report.note_failure(error)
 
     def _make_inputs(self) -> Inputs:
         """Create the subscriptions; give the publishers back if one of them is refused."""
@@ -219,7 +226,7 @@ class IdentifierPipeline:
         """Work a stretch in, and refit when it is time."""
         start = perf_counter()
         changes = self.identifier.add(stretch.samples, free=stretch.free)
-        self._report.note_rows(perf_counter() - start)
+        self.report.note_rows(perf_counter() - start)
         for name, change in changes:
             self._node.get_logger().info(_said(name, change))
         due = self.identifier.stamp_ns - self._refitted_ns >= 1e9 * self._settings.refit_period
@@ -242,7 +249,7 @@ class IdentifierPipeline:
                 self._outputs.publish(self.refit, values)
             except ModelError as error:
                 refusal = str(error)
-        self._report.note_refit(perf_counter() - start, self.refit, values, refusal)
+        self.report.note_refit(perf_counter() - start, self.refit, values, refusal)
 
     def _try(self, work: Callable[[RecursiveIdentifier], str]) -> tuple[bool, str]:
         """Read or write the state file; say in log and diagnostics what came of it."""
@@ -255,7 +262,7 @@ class IdentifierPipeline:
             self._node.get_logger().info(said)
         else:
             self._node.get_logger().warning(said)
-        self._report.note_file(done, said)
+        self.report.note_file(done, said)
         return done, said
 
     def _forget(self) -> None:
@@ -273,7 +280,7 @@ class IdentifierPipeline:
 
     def _diagnose(self) -> None:
         """Publish diagnostics."""
-        self._report.publish(self.refit, active=self.active, enabled=self.enabled)
+        self.report.publish(self.refit, active=self.active, enabled=self.enabled)
 
 
 def _said(name: str, change: Change) -> str:

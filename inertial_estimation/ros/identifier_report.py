@@ -49,6 +49,13 @@ class IdentifierReport:
     inputs : Inputs
         Counts what was wrong with them.
 
+    Attributes
+    ----------
+    refits, updates : int
+        So far; an update is a refit that was published.
+    longest_stretch, longest_refit : float
+        Longest time that one took [s].
+
     """
 
     def __init__(
@@ -73,7 +80,9 @@ class IdentifierReport:
         self._sample: Sample | None = None
         self._samples = self._last_ns = self._gap_ns = 0
         self._rows_time = self._refit_time = float('nan')
-        self._stretches = self._refits = self._updates = self._failures = self._refusals = 0
+        self._stretches = self._failures = self._refusals = 0
+        self.refits = self.updates = 0
+        self.longest_stretch = self.longest_refit = 0.0
         self._failure = self._refusal = ''
         self._file: tuple[bool, str] | None = None
         self._base: dict[str, BaseValues] = {}
@@ -95,6 +104,7 @@ class IdentifierReport:
     def note_rows(self, seconds: float) -> None:
         """Note how long a stretch took to be worked in [s]."""
         self._rows_time = seconds
+        self.longest_stretch = max(self.longest_stretch, seconds)
         self._stretches += 1
 
     def note_refit(
@@ -116,11 +126,12 @@ class IdentifierReport:
 
         """
         self._refit_time = seconds
-        self._refits += refit is not None
+        self.longest_refit = max(self.longest_refit, seconds)
+        self.refits += refit is not None
         self._base = {one.submodel: one for one in values}
         self._refusal = refusal
         self._refusals += bool(refusal)
-        self._updates += refit is not None and bool(refit.refitted) and not refusal
+        self.updates += refit is not None and bool(refit.refitted) and not refusal
 
     def note_failure(self, error: Exception) -> None:
         """Note why a stretch was not learned from."""
@@ -179,8 +190,8 @@ class IdentifierReport:
             'samples': self._samples,
             'longest time between samples [ms]': milliseconds(1e-9 * self._gap_ns),
             'stretches': self._stretches,
-            'refits': self._refits,
-            'updates': self._updates,
+            'refits': self.refits,
+            'updates': self.updates,
             'refused updates': self._refusals,
             'failures, total': self._failures,
             'time for a stretch [ms]': milliseconds(self._rows_time),

@@ -24,6 +24,10 @@ CYCLE_COLUMNS = (
     'rate [Hz]', 'cycle time p50 [us]', 'p99 [us]', 'max [us]', 'standard deviations sent',
     'time each [us]', 'added to cycle time',
 )  # fmt: skip
+IDENTIFIER_COLUMNS = (
+    'joint states sent', 'received', 'samples', 'refits', 'published', 'share of a core',
+    'longest stretch [ms]', 'longest refit [ms]',
+)  # fmt: skip
 
 NEEDED = ('icub_models', 'idyntree', 'clarabel', 'cvxpy')
 NEEDED_PUBLISHED = ('icub_models', 'clarabel', 'osqp')
@@ -54,6 +58,11 @@ def add(verbs: Any) -> None:
     verb.add_argument(
         '--rate', type=float, default=500.0, metavar='HZ',
         help='of the cycles [Hz] (default: %(default)g)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--identifier', type=float, metavar='S', default=0.0,
+        help='also run the identifier beside the simulated robot for so long, at half the rate of '
+        'the cycles [s] (default: %(default)g, not at all)',
     )  # fmt: skip
     verb.add_argument(
         '--sensors', metavar='URDF',
@@ -123,10 +132,12 @@ def _measure(chosen: argparse.Namespace) -> None:
     from inertial_estimation.benchmark import derivatives, neglect, reduction, refit
     from inertial_estimation.benchmark.run import COLUMNS, GOAL_COLUMNS, run
 
-    if not (0 <= chosen.cycles < inf and 0 < chosen.rate < inf):
-        raise ConfigError('--cycles must be 0 or more, --rate more than 0, both finite')
-    if chosen.cycles and find_spec('rclpy') is None:
-        raise ConfigError('--cycles needs ROS: source it, or leave the option out')
+    if not (0 <= chosen.cycles < inf and 0 < chosen.rate < inf and 0 <= chosen.identifier < inf):
+        raise ConfigError(
+            '--cycles and --identifier must be 0 or more, --rate more than 0, all finite'
+        )
+    if (chosen.cycles or chosen.identifier) and find_spec('rclpy') is None:
+        raise ConfigError('--cycles and --identifier need ROS: source it, or leave them out')
     files.check_writable(chosen.json)
     _require(NEEDED)
     costs = neglect.measure(files.load_urdf(chosen.sensors) if chosen.sensors else neglect.urdf())
@@ -154,6 +165,10 @@ def _measure(chosen: argparse.Namespace) -> None:
         runs = _cycles(chosen.cycles, chosen.rate)
         figures['cycles'], figures['cycles_with_deviations'] = runs
         show(table('Cycles of the node', CYCLE_COLUMNS, list(map(_cycle_row, runs))))
+    if chosen.identifier > 0:
+        load = _identifier(chosen.identifier, chosen.rate / 2)
+        figures['identifier'] = load
+        show(table('Identifier', IDENTIFIER_COLUMNS, [_identifier_row(load)]))
     files.write_json(chosen.json, figures)
 
 
@@ -187,8 +202,29 @@ def _cycles(duration: float, rate: float) -> list[dict[str, Any]]:
         'rate': rate,
         'duration': duration,
     }
+    done = _in_ros('bench', job)
+    return list(done)
+
+
+def _identifier(duration: float, rate: float) -> dict[str, Any]:
+    """Measure what the identifier costs."""
+    from inertial_estimation.simulation.description import icub_urdf
+
+    parameters = {'fixed_link': 'root_link', 'velocity_source': 'filter'}
+    job = {'urdf': icub_urdf(), 'parameters': parameters, 'rate': rate, 'duration': duration}
+    return dict(_in_ros('bench_identifier', job))
+
+
+def _identifier_row(load: dict[str, Any]) -> list[str]:
+    """Return what the identifier costs as text."""
+    *counts, share, stretch, refit = load.values()
+    return [*map(str, counts), f'{share:.1%}', f'{1e3 * stretch:.0f}', f'{1e3 * refit:.0f}']
+
+
+def _in_ros(module: str, job: dict[str, Any]) -> Any:
+    """Return what a process with ROS says to a job."""
     done = subprocess.run(
-        [sys.executable, '-c', 'from inertial_estimation.ros.bench import main; exit(main())'],
+        [sys.executable, '-c', f'from inertial_estimation.ros.{module} import main; exit(main())'],
         input=json.dumps(job),
         stdout=subprocess.PIPE,
         text=True,
@@ -197,5 +233,5 @@ def _cycles(duration: float, rate: float) -> list[dict[str, Any]]:
     if done.returncode == INTERRUPTED:
         raise KeyboardInterrupt
     if done.returncode:
-        raise ConfigError('missed cycles could not be compared, see above; this needs ROS')
-    return list(json.loads(done.stdout))
+        raise ConfigError('the nodes could not be measured, see above; this needs ROS')
+    return json.loads(done.stdout)

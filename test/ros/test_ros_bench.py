@@ -16,6 +16,7 @@ from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.ros.bench import _compare, measure_cycle_loss
 from inertial_estimation.ros.bench_processes import topics_of
 from inertial_estimation.simulation.description import icub_urdf
+from inertial_estimation.verbs.bench import IDENTIFIER_COLUMNS, _identifier_row, _in_ros
 
 RATE, DURATION = 100.0, 2.0
 
@@ -70,3 +71,15 @@ def test_what_the_standard_deviations_take_is_told():
     assert loss.as_dict()['deviations_time_us'] == pytest.approx(1e6 * loss.deviations_time)
     # All cycles, also those that nobody counted at the start.
     assert busy > loss.duration_p50 * (loss.sent - loss.node_missed) / 2
+
+
+def test_the_identifier_is_measured_beside_the_simulated_robot():
+    pytest.importorskip('mujoco', reason='needs the simulator')
+    pytest.importorskip('icub_models', reason='the benchmark runs on the iCub of icub-models')
+    parameters = {'fixed_link': 'root_link', 'velocity_source': 'filter'}
+    job = {'urdf': icub_urdf(), 'parameters': parameters, 'rate': RATE, 'duration': 4.0}
+    load = _in_ros('bench_identifier', job)
+    assert load['sent'] == 400
+    assert 0 < load['samples'] <= load['received'] <= load['sent']
+    assert load['processor_share'] > 0.0
+    assert len(_identifier_row(load)) == len(IDENTIFIER_COLUMNS) == len(load)

@@ -1,0 +1,160 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What the identifier costs beside the simulated robot, and whether it misses joint states.
+
+Two processes: the embedded robot, and this one with the node in it. The processor time is that of
+all threads of this process, those of the middleware included.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from inertial_estimation.errors import InertialEstimationError
+
+LAST_DOMAIN = 101
+START_TIMEOUT = 60.0
+"""For the simulator to load its robot [s]."""
+ROBOT = 'import sys; from inertial_estimation.simulation.node import main; sys.exit(main())'
+
+
+class IdentifierLoad(NamedTuple):
+    """A run of the identifier."""
+
+    sent: int
+    """Joint states of the robot."""
+    received: int
+    """Of these by the identifier."""
+    samples: int
+    """That rows could be built of."""
+    refits: int
+    updates: int
+    """Of the refits that were published."""
+    processor_share: float
+    """Of one core, by all threads of the process."""
+    stretch_time: float
+    """Longest time that the rows of a second took [s]."""
+    refit_time: float
+    """Longest time that a refit took, with its publication [s]."""
+
+
+def measure_identifier_load(
+    urdf: str, parameters: Mapping[str, Any], *, rate: float = 250.0, duration: float = 30.0
+) -> IdentifierLoad:
+    """
+    Run the identifier beside the simulated robot.
+
+    Parameters
+    ----------
+    urdf : str
+        Robot description.
+    parameters : mapping
+        Of the node.
+    rate : float, optional
+        Of all topics of the robot [Hz].
+    duration : float, optional
+        How long the robot runs [s].
+
+    Returns
+    -------
+    IdentifierLoad
+
+    Raises
+    ------
+    InertialEstimationError
+        If the robot does not start, or nothing arrives from it.
+
+    """
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    os.environ['ROS_DOMAIN_ID'] = str(1 + os.getpid() % LAST_DOMAIN)
+    import rclpy
+    from rclpy.parameter import Parameter
+
+    from inertial_estimation.ros.identifier_node import IdentifierNode
+
+    rclpy.init(args=[])
+    given = {**parameters, 'robot_description': urdf}
+    node = IdentifierNode(parameter_overrides=[Parameter(n, value=v) for n, v in given.items()])
+    node.take_priority()
+    arguments = {'scene': 'pole', 'rate': rate, 'duration': duration, 'audience': 1}
+    words = [word for name, value in arguments.items() for word in ('-p', f'{name}:={value}')]
+    robot = subprocess.Popen([sys.executable, '-c', ROBOT, '--ros-args', *words])
+    try:
+        share = _watched(node, robot)
+        return _figures(node.pipeline, round(rate * duration), share)
+    finally:
+        robot.kill()
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
+def _watched(node, robot: subprocess.Popen) -> float:
+    """Spin the node until the robot ends; return its share of a core since the first sample."""
+    deadline = time.monotonic() + START_TIMEOUT
+    _spin_until(node, lambda: _received(node.pipeline) or time.monotonic() > deadline)
+    if not _received(node.pipeline):
+        raise InertialEstimationError('the simulated robot has sent no joint states, see above')
+    busy, start = time.process_time(), time.monotonic()
+    _spin_until(node, lambda: robot.poll() is not None)
+    return (time.process_time() - busy) / (time.monotonic() - start)
+
+
+def _received(pipeline) -> int:
+    """Return how many joint states have come."""
+    return sum(part.received for part in pipeline.statistics().joints.values())
+
+
+def _figures(pipeline, sent: int, share: float) -> IdentifierLoad:
+    """Return what became of a run."""
+    report = pipeline.report
+    return IdentifierLoad(
+        sent, _received(pipeline), pipeline.statistics().samples, report.refits, report.updates,
+        share, report.longest_stretch, report.longest_refit,
+    )  # fmt: skip
+
+
+def _spin_until(node, is_over: Callable[[], bool]) -> None:
+    """Spin a node until something is over, which is looked at five times a second."""
+    from rclpy.task import Future
+
+    from inertial_estimation.ros.executors import LONG, make_executor
+
+    done = Future()
+    timer = node.create_timer(
+        0.2, lambda: done.set_result(None) if is_over() and not done.done() else None
+    )
+    executor = make_executor(node.settings.executor)
+    executor.add_node(node)
+    executor.spin_until_future_complete(done, timeout_sec=LONG)
+    executor.remove_node(node)
+    executor.shutdown()
+    node.destroy_timer(timer)
+
+
+def main() -> int:
+    """
+    Measure, for callers without ROS: JSON in on standard input, JSON out on standard output.
+
+    In: ``urdf``, ``parameters`` of the node, ``rate`` [Hz], ``duration`` [s]. Out: the fields of
+    `IdentifierLoad`.
+
+    Returns
+    -------
+    int
+        Exit code: 1 if there is nothing to measure, 130 after ctrl-c.
+
+    """
+    try:
+        load = measure_identifier_load(**json.load(sys.stdin))
+    except InertialEstimationError as error:
+        sys.stderr.write(f'{error}\n')
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    sys.stdout.write(json.dumps(load._asdict()) + '\n')
+    return 0
