@@ -116,11 +116,7 @@ def test_what_is_not_moved_has_no_deviation(robot):
     assert len(values) == 3
     for one in values:
         # At rest in one pose, a weight and an offset are the same thing.
-        kept = [name.split()[0] for name in one.names]
-        finite = [name for name, size in zip(kept, one.deviations) if np.isfinite(size)]
-        assert not [name for name in finite if name.endswith(('.m', '.force_x', '.force_z'))], (
-            finite
-        )
+        assert np.isinf(one.deviations).all()
         assert 0 < one.rank < len(one.names)
 
 
