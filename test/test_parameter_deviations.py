@@ -53,7 +53,7 @@ def by_brute_force(robot, contacts, sample, roots):
     """Return the deviations of each kind from estimates with other parameters."""
     estimator = WrenchEstimator(robot, contacts)
     usual = estimator.update(sample)
-    squares = {kind: 0.0 for kind in KINDS}
+    squares = dict.fromkeys(KINDS, 0.0)
     for error in columns_of(robot, roots):
         estimator.set_parameters(robot.parameters + error)
         moved = estimator.update(sample)

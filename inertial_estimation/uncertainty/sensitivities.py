@@ -4,9 +4,10 @@
 What every source of noise does to every result, to first order.
 
 Forces of the readings go through linear maps. Noise of the motion changes the net wrenches
-(`motion_noise`), and so do errors of the inertial parameters (`parameter_noise`); noise of
-positions moves, besides, the frames in which wrenches are measured, expressed and summed. A joint with axis J (six numbers about the root link's origin) moves a
-wrench that is attached beyond it by ``J x* wrench`` and a covector by ``J x covector``.
+(`motion_noise`), and so do errors of the inertial parameters (`parameter_noise`). Noise of
+positions moves, besides, the frames in which wrenches are measured, expressed and summed. A joint
+with axis J (six numbers about the root link's origin) moves a wrench that is attached beyond it
+by ``J x* wrench`` and a covector by ``J x covector``.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ def _compressed(root: Array) -> Array:
     """Return a root of the same covariance with no more columns than rows."""
     if root.shape[1] <= len(root):
         return root
-    return np.asarray(np.linalg.qr(root.T, mode='r').T)
+    return np.asarray(np.linalg.qr(root.T, mode='r')).T
 
 
 def _solved(triangle: Array, right: Array) -> Array:
