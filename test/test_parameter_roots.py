@@ -181,3 +181,15 @@ def test_draws_scatter_as_is_said_where_rows_tell_and_less_where_the_prior_holds
     # The mass of each submodel. A prior of weight one draws it, by as far as that is off.
     assert told == pytest.approx(1.0, abs=SPREAD)
     assert held == pytest.approx(OFF, abs=0.1)
+
+
+def test_too_few_rows_keep_the_noise_that_they_came_with(robot, prior):
+    known = known_of(robot, prior)[-1:]
+    whole = known[0].information
+    found = []
+    for energy in (whole.energy, 100.0 * whole.energy):
+        # As many as are left of rows that have faded: fewer than the answer uses up.
+        known[0].information = replace(whole, count=5.0, energy=energy)
+        found += parameter_roots(joint_refit(known, WEIGHT), WEIGHT).values()
+    assert np.isfinite(found[0]).all() and found[0].any()
+    np.testing.assert_allclose(found[1], found[0], rtol=DENSE, atol=DENSE)
