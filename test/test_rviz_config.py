@@ -86,6 +86,11 @@ def test_the_description_is_latched(displays):
     assert model['Description Topic']['Depth'] == 1
 
 
+def test_the_bodies_of_links_are_latched(displays):
+    (bodies,) = (d for d in displays if d.get('Topic', {}).get('Value', '').endswith('ia_markers'))
+    assert bodies['Topic']['Durability Policy'] == 'Transient Local'
+
+
 def test_arrows_of_small_forces_are_longer_than_wide(displays):
     wrenches = [d for d in displays if kind(d) == 'Wrench']
     assert wrenches
@@ -105,7 +110,8 @@ def test_one_wrench_for_each_contact_of_the_icub(displays):
 def test_all_kinds_of_results_have_a_display(displays):
     topics = {d['Topic']['Value'].split('/')[1] for d in displays if 'Topic' in d}
     wrenches = {'external_wrench', 'residual', 'internal_wrench', 'net_wrench'}
-    assert topics == wrenches | {'joint_torques', 'external_joint_torques', 'markers'}
+    markers = {'markers', 'inertia_markers'}
+    assert topics == wrenches | markers | {'joint_torques', 'external_joint_torques'}
 
 
 def test_the_frame_of_the_world_view_is_a_link(rviz):

@@ -324,3 +324,34 @@ def test_who_goes_back_holds_updates(rng, source):
     model.offer(second)
     assert model.release()
     assert model.goal is second
+
+
+def test_how_sure_updates_are_goes_with_them(rng):
+    robot = make('humanoid')
+    model = ModelInUse(WrenchEstimator(robot), 0.5)
+    first, second, third = (others(robot, rng) for _ in range(3))
+    sure = [np.full((len(robot.links), 10, 1), k) for k in range(3)]
+    model.offer_roots(sure[0])
+    assert model.roots is None
+    model.offer(first)
+    # From the start of the change on.
+    assert model.progress < 1.0
+    assert model.roots is sure[0]
+    model.hold()
+    model.offer(second)
+    model.offer_roots(sure[1])
+    assert model.roots is sure[0]
+    model.release()
+    assert model.roots is sure[1]
+    model.hold()
+    model.release()
+    assert model.roots is sure[1]
+    model.revert()
+    assert model.roots is None
+    model.offer_roots(sure[2])
+    assert model.roots is None
+    model.offer(third)
+    model.release()
+    assert model.roots is sure[2]
+    model.restore(first)
+    assert model.roots is None

@@ -92,6 +92,9 @@ class ModelInUse:
         Whether updates are kept aside instead of taken over.
     waiting : ndarray or None
         The newest update that was kept aside.
+    roots : ndarray, shape (n_links, 10, r), or None
+        How sure the set in use is; while a change is going on the one that it leads to. None:
+        nothing is said of it, as of the URDF and of a file.
 
     """
 
@@ -108,11 +111,34 @@ class ModelInUse:
         self.held = False
         self.waiting: Array | None = None
         self._blend: Blend | None = None
+        self._roots: Array | None = None
+        self._waiting_roots: Array | None = None
 
     @property
     def progress(self) -> float:
         """Part of the last change that is done; 1: all of it."""
         return 1.0 if self._blend is None else self._blend.progress
+
+    @property
+    def roots(self) -> Array | None:
+        """How sure the set in use is."""
+        return self._roots if self.source == UPDATE else None
+
+    def offer_roots(self, roots: Array | None) -> None:
+        """
+        Hear how sure the newest update is, which may come before it or after it.
+
+        Parameters
+        ----------
+        roots : ndarray, shape (n_links, 10, r), or None
+            As `Uncertainty.set_parameter_roots` takes them. While updates are held they are kept
+            aside as well.
+
+        """
+        if self.held:
+            self._waiting_roots = roots
+        else:
+            self._roots = roots
 
     def offer(self, parameters: Array) -> bool:
         """
@@ -137,6 +163,8 @@ class ModelInUse:
 
     def hold(self) -> None:
         """Keep updates aside from now on; a change that has begun is finished."""
+        if not self.held:
+            self._waiting_roots = self._roots
         self.held = True
 
     def release(self) -> bool:
@@ -150,6 +178,7 @@ class ModelInUse:
 
         """
         parameters, self.waiting, self.held = self.waiting, None, False
+        self._roots = self._waiting_roots
         return parameters is not None and self.offer(parameters)
 
     def revert(self) -> None:
@@ -199,6 +228,7 @@ class ModelInUse:
     def _pin(self, parameters: Array, source: str) -> None:
         """Go on with parameters whatever updates say."""
         self.held, self.waiting = True, None
+        self._roots = self._waiting_roots = None
         self._begin(parameters, source)
 
     def _begin(self, parameters: Array, source: str) -> None:

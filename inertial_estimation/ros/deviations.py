@@ -7,6 +7,7 @@ Who watches the markers, which show them, counts as a listener. However long one
 all in all they take no more than a share of the cycles' time.
 """
 
+from collections.abc import Callable
 from time import perf_counter
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from inertial_estimation.messages import JointEffortEncoder, WrenchesEncoder
 from inertial_estimation.ros.budget import Budget
 from inertial_estimation.ros.conversions import NANOSECONDS
 from inertial_estimation.ros.markers import MarkerOutput
-from inertial_estimation.sample import Sample
+from inertial_estimation.sample import Array, Sample
 from inertial_estimation.streams.assembler import SampleAssembler
 from inertial_estimation.uncertainty.deviations import Deviations
 from inertial_estimation.uncertainty.live import LiveUncertainty
@@ -66,6 +67,8 @@ class DeviationsOutput:
         Knows the rates of the streams.
     markers : MarkerOutput
         Shows them too: while somebody watches it they are computed as well.
+    roots : callable
+        Returns how sure the inertial parameters are, as for `Uncertainty.set_parameter_roots`.
 
     Attributes
     ----------
@@ -85,9 +88,11 @@ class DeviationsOutput:
         settings: EstimatorSettings,
         assembler: SampleAssembler,
         markers: MarkerOutput,
+        roots: Callable[[], Array | None],
     ) -> None:
         rate = settings.deviations_rate
         self._node, self._assembler, self._markers = node, assembler, markers
+        self._roots = roots
         self._uncertainty = LiveUncertainty(estimator, settings)
         self._unknown = NEVER if _adapts(settings) else NOT_YET
         self._period_ns = round(NANOSECONDS / rate) if rate else 0
@@ -133,6 +138,7 @@ class DeviationsOutput:
             return
         start = perf_counter()
         try:
+            self._uncertainty.set_parameter_roots(self._roots())
             found = self._uncertainty.of(sample, contacts, self._assembler.rates)
         except (InertialEstimationError, LinAlgError) as error:
             self._lack, found = str(error), None

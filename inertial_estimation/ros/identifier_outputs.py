@@ -20,7 +20,13 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.ros.conversions import ns_to_stamp, wrench_to_message
 from inertial_estimation.ros.identifier_arrays import base_message, progress_message
-from inertial_estimation.ros.inertial_parameters import LATCHED, TOPIC, to_message
+from inertial_estimation.ros.inertial_parameters import (
+    LATCHED,
+    TOPIC,
+    UNCERTAINTY_TOPIC,
+    roots_to_message,
+    to_message,
+)
 
 
 class IdentifierOutputs:
@@ -40,6 +46,7 @@ class IdentifierOutputs:
         self._node, self._robot = node, robot
         self._publishers: list = []
         self._parameters = self._publisher(Float64MultiArray, TOPIC)
+        self._uncertainty = self._publisher(Float64MultiArray, UNCERTAINTY_TOPIC)
         self._description = self._publisher(String, '~/robot_description')
         self._base = self._publisher(Float64MultiArray, '~/base_parameters')
         self._progress = self._publisher(Float64MultiArray, '~/progress')
@@ -63,6 +70,7 @@ class IdentifierOutputs:
             What rows tell of base parameters.
 
         """
+        self._uncertainty.publish(roots_to_message(self._robot, refit.parameter_roots))
         self._parameters.publish(to_message(self._robot, refit.parameters))
         self._description.publish(String(data=export_urdf(self._robot, refit.parameters)))
         for link, row in zip(self._robot.link_names, refit.parameters):

@@ -1,6 +1,12 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Inertial parameters of all links as one message, and the strict reading of one."""
+"""
+Inertial parameters of all links as one message, and the strict reading of one.
+
+How sure they are is a message of its own.
+"""
+
+from array import array
 
 import numpy as np
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -13,9 +19,12 @@ from inertial_estimation.model.usable_parameters import check_usable
 from inertial_estimation.sample import Array
 
 TOPIC = 'inertial_parameters'
+UNCERTAINTY_TOPIC = 'inertial_parameters_uncertainty'
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PARAMETERS = ' '.join(INERTIAL)
 """Label of the columns."""
+DEVIATIONS = 'deviations'
+"""Label of the columns of a root of a covariance."""
 
 
 def to_message(robot: Robot, parameters: Array) -> Float64MultiArray:
@@ -74,13 +83,88 @@ def from_message(robot: Robot, message: Float64MultiArray) -> Array:
         )
     if len(message.data) != 10 * n or dims[0].size != n or dims[1].size != 10:
         raise ModelError(f'{len(message.data)} numbers for {n} links, expected {10 * n}')
-    names = dims[0].label.split(' ')
+    _check_names(robot, dims[0].label)
+    parameters = np.array(message.data, dtype=float).reshape(n, 10)
+    check_usable(robot.link_names, parameters)
+    return parameters
+
+
+def roots_to_message(robot: Robot, roots: Array) -> Float64MultiArray:
+    """
+    Return how sure parameters are as a message.
+
+    Parameters
+    ----------
+    robot : Robot
+        Names of the links.
+    roots : ndarray, shape (n_links, 10, r)
+        As for `Uncertainty.set_parameter_roots`, about each link's origin in its axes.
+
+    Returns
+    -------
+    Float64MultiArray
+        As from `to_message`, with r numbers in place of each parameter.
+
+    """
+    n, _, r = roots.shape
+    message = Float64MultiArray()
+    message.layout.dim = [
+        MultiArrayDimension(label=' '.join(robot.link_names), size=n, stride=10 * n * r),
+        MultiArrayDimension(label=PARAMETERS, size=10, stride=10 * r),
+        MultiArrayDimension(label=DEVIATIONS, size=r, stride=r),
+    ]
+    # A list would take a hundred times as long: a humanoid has 20 000 numbers.
+    message.data = array('d', np.ascontiguousarray(roots, dtype=float).tobytes())
+    return message
+
+
+def roots_from_message(robot: Robot, message: Float64MultiArray) -> Array:
+    """
+    Return how sure parameters are.
+
+    Parameters
+    ----------
+    robot : Robot
+        Whose links they must be of, in its order.
+    message : Float64MultiArray
+        As `roots_to_message` makes one.
+
+    Returns
+    -------
+    ndarray, shape (n_links, 10, r)
+
+    Raises
+    ------
+    ModelError
+        If names or shape do not fit, or a number is not finite.
+
+    """
+    n, dims = len(robot.links), message.layout.dim
+    labels = [dim.label for dim in dims[1:]]
+    if labels != [PARAMETERS, DEVIATIONS] or message.layout.data_offset:
+        raise ModelError(
+            f"the layout is not that of links, '{PARAMETERS}' and '{DEVIATIONS}': send the rows "
+            'of a root of the covariance, with the names of the links in the first label'
+        )
+    r = dims[2].size
+    if len(message.data) != 10 * n * r or dims[0].size != n or dims[1].size != 10:
+        raise ModelError(
+            f'{len(message.data)} numbers for {n} links and {r} columns, expected {10 * n * r}'
+        )
+    _check_names(robot, dims[0].label)
+    roots = np.array(message.data, dtype=float).reshape(n, 10, r)
+    if not np.isfinite(roots).all():
+        link = np.flatnonzero(~np.isfinite(roots).all(axis=(1, 2)))[0]
+        raise ModelError(f"'{robot.link_names[link]}' has deviations that are not finite")
+    return roots
+
+
+def _check_names(robot: Robot, label: str) -> None:
+    """Raise unless a label names the links of a robot in its order."""
+    names = label.split(' ')
     if tuple(names) != robot.link_names:
         wrong = next((a for a, b in zip(names, robot.link_names) if a != b), 'too few names')
         raise ModelError(
             f"they are of other links, or in another order (first: '{wrong}'): use the same robot "
             'description, joints and FT sensors on both sides'
         )
-    parameters = np.array(message.data, dtype=float).reshape(n, 10)
-    check_usable(robot.link_names, parameters)
-    return parameters

@@ -21,6 +21,9 @@ ORANGE = ColorRGBA(r=1.0, g=0.5, b=0.0, a=0.8)
 RED = ColorRGBA(r=0.9, g=0.1, b=0.1, a=0.9)
 GREY = ColorRGBA(r=0.5, g=0.5, b=0.5, a=0.9)
 
+USED_BODY = ColorRGBA(r=0.1, g=0.7, b=0.8, a=0.5)
+DESCRIBED_BODY = ColorRGBA(r=0.6, g=0.6, b=0.6, a=0.3)
+
 IN_PART = (SensorState.PARTIAL, SensorState.WARMING)
 
 

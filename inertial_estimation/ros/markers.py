@@ -1,11 +1,11 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The publisher of markers for rviz.
+The publishers of markers for rviz.
 
 Each kind has a namespace, which rviz can switch off: ``force``, ``moment`` and ``force_deviation``
 at the contacts, ``health`` of the links, ``sensors`` that are lost or used in part, ``uninformed``
-joints, and what the ``momentum`` check says.
+joints, and what the ``momentum`` check says. Bodies of the links are on a topic of their own.
 """
 
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.conversions import NANOSECONDS, ns_to_stamp
+from inertial_estimation.ros.inertia_markers import InertiaMarkerOutput
 from inertial_estimation.ros.state_markers import (
     health_balls,
     health_markers,
@@ -65,6 +66,7 @@ class MarkerOutput:
             MarkerArray, '~/markers', QoSProfile(depth=1)
         )
         self._period_ns = round(NANOSECONDS / rate) if rate else 0
+        self._inertias = InertiaMarkerOutput(node, robot) if rate else None
         self._wrenches = WrenchMarkers()
         self._balls = health_balls(robot)
         self._parameters = self._weighed = robot.parameters
@@ -92,6 +94,8 @@ class MarkerOutput:
 
         """
         stamp_ns = sample.stamp_ns
+        if self._inertias is not None:
+            self._inertias.publish(stamp_ns, self._parameters)
         # Time may have been set back since.
         if not self._period_ns or 0 <= stamp_ns - self._shown_ns < self._period_ns:
             return
@@ -120,8 +124,10 @@ class MarkerOutput:
         self._parameters = parameters
 
     def destroy(self) -> None:
-        """Give the publisher back."""
+        """Give the publishers back."""
         self._node.destroy_lifecycle_publisher(self._publisher)
+        if self._inertias is not None:
+            self._inertias.destroy()
 
     def _state(self, sample: Sample, estimate: WrenchEstimate) -> list[Marker]:
         """Return what changes seldom."""

@@ -16,7 +16,13 @@ from inertial_estimation.identification.parameter_file import from_text, to_text
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.output import write_whole
 from inertial_estimation.ros.diagnostics import OK, WARN, Task
-from inertial_estimation.ros.inertial_parameters import LATCHED, TOPIC, from_message
+from inertial_estimation.ros.inertial_parameters import (
+    LATCHED,
+    TOPIC,
+    UNCERTAINTY_TOPIC,
+    from_message,
+    roots_from_message,
+)
 
 HELD = 'updates are held until ~/hold_model is called with false'
 NOT_TAKEN = "'take_inertial_parameters' is false: no update is taken over anyway"
@@ -25,7 +31,7 @@ NO_FILE = "'model_file' is empty: name a file there, then configure the node ane
 
 class ModelUpdates:
     """
-    The subscription and the services that change the inertial parameters of an estimator.
+    The subscriptions and the services that change the inertial parameters of an estimator.
 
     Parameters
     ----------
@@ -65,11 +71,12 @@ class ModelUpdates:
                 (Trigger, 'restore_model', self._on_restore),
             )
         ]
-        self._subscription = None
-        if settings.take_inertial_parameters:
-            self._subscription = node.create_subscription(
-                Float64MultiArray, TOPIC, self._on_update, LATCHED
-            )
+        self._doubt = ''
+        topics = {UNCERTAINTY_TOPIC: self._on_uncertainty, TOPIC: self._on_update}
+        self._subscriptions = [
+            node.create_subscription(Float64MultiArray, topic, callback, LATCHED)
+            for topic, callback in (topics.items() if settings.take_inertial_parameters else ())
+        ]
 
     def task(self) -> Task:
         """Return which inertial parameters are in use."""
@@ -84,6 +91,7 @@ class ModelUpdates:
             'taken over at [s]': self._taken_at or 'the start',
             'change done [%]': f'{100 * model.progress:.0f}',
             'total mass [kg]': f'{model.goal[:, 0].sum():.4f}',
+            'uncertainty': self._doubt or ('none' if model.roots is None else 'in deviations'),
             'held': model.held,
             'update kept aside': model.waiting is not None,
             'updates taken over': self._taken,
@@ -96,13 +104,13 @@ class ModelUpdates:
         return Task('model', OK, message, values)
 
     def destroy(self) -> None:
-        """Give the services and the subscription back."""
+        """Give the services and the subscriptions back."""
         for service in self._services:
             self._node.destroy_service(service)
         self._services.clear()
-        if self._subscription is not None:
-            self._node.destroy_subscription(self._subscription)
-            self._subscription = None
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+        self._subscriptions.clear()
 
     def _on_update(self, message: Float64MultiArray) -> None:
         """Take an update over, keep it aside, or refuse it."""
@@ -120,10 +128,22 @@ class ModelUpdates:
             self._taken += 1
             self._note_change()
 
+    def _on_uncertainty(self, message: Float64MultiArray) -> None:
+        """Hear how sure the newest update is."""
+        try:
+            roots, self._doubt = roots_from_message(self._robot, message), ''
+        except InertialEstimationError as error:
+            # What was said before is of another update.
+            roots, self._doubt = None, f'refused: {error}'
+            self._node.get_logger().warning(
+                f'the uncertainty of inertial parameters is refused, it counts as none: {error}'
+            )
+        self._model.offer_roots(roots)
+
     def _on_hold(self, request: SetBool.Request, response: SetBool.Response):
         """Keep updates aside, or take them over again."""
         model = self._model
-        if self._subscription is None:
+        if not self._subscriptions:
             return _answer(response, NOT_TAKEN, success=False)
         if request.data:
             before = 'were held already' if model.held else 'are held now'
@@ -189,7 +209,7 @@ class ModelUpdates:
 
     def _held(self) -> str:
         """Say that updates are held, unless there are none."""
-        return '' if self._subscription is None else f'; {HELD}'
+        return f'; {HELD}' if self._subscriptions else ''
 
 
 def _answer(response, message: str, *, success: bool = True):

@@ -163,7 +163,12 @@ class Pipeline:
             lambda: self._watches.momentum.warning,
         )
         self.deviations = DeviationsOutput(
-            node, estimator, settings, self._assembler, self._markers
+            node,
+            estimator,
+            settings,
+            self._assembler,
+            self._markers,
+            lambda: self._model.roots,
         )
 
     def _make_inputs(self) -> Inputs:

@@ -4,7 +4,8 @@
 How sure an estimate is: standard deviations of its results from the noise of the sensors.
 
 To first order: the results are smooth functions of the readings, and noise is small beside what
-bends them. Errors of the model, of offsets and of filters that lag are not in it.
+bends them. Errors of the inertial parameters are in it where their covariance is given; results
+are linear in these. Other errors of the model, of offsets and of filters that lag are not.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 from inertial_estimation.uncertainty.body_noise import BodyNoise
+from inertial_estimation.uncertainty.parameter_noise import (
+    ParameterNoise,
+    Parts,
+    independent_parts,
+)
 from inertial_estimation.uncertainty.sensitivities import Disturbances, Roots, Sensitivities
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
 
@@ -66,6 +72,8 @@ class Uncertainty:
         Whose results they are.
     noise : NoiseModel
         Noise of the readings of its robot.
+    parameter_roots : ndarray, shape (n_links, 10, r), optional
+        How sure its inertial parameters are, as for `set_parameter_roots`. Default: exact.
 
     Raises
     ------
@@ -75,7 +83,12 @@ class Uncertainty:
 
     """
 
-    def __init__(self, estimator: WrenchEstimator, noise: NoiseModel) -> None:
+    def __init__(
+        self,
+        estimator: WrenchEstimator,
+        noise: NoiseModel,
+        parameter_roots: Array | None = None,
+    ) -> None:
         robot = estimator.robot
         _check_rows(robot, noise)
         self._estimator = estimator
@@ -87,6 +100,31 @@ class Uncertainty:
         self._kept: WeakKeyDictionary[Plan, Sensitivities] = WeakKeyDictionary()
         self._checked: WeakKeyDictionary[Plan, Array] = WeakKeyDictionary()
         self._bodies: WeakKeyDictionary[MotionPlan, dict[bool, BodyNoise]] = WeakKeyDictionary()
+        self.set_parameter_roots(parameter_roots)
+
+    def set_parameter_roots(self, roots: Array | None) -> None:
+        """
+        Say how sure the inertial parameters are, which are independent of the sensors' noise.
+
+        Parameters
+        ----------
+        roots : ndarray, shape (n_links, 10, r), or None
+            The rows of the links of a submodel are a root F of the covariance F F' of their
+            parameters [kg, kg m, kg m^2], such as `Refit.parameter_roots`; different submodels
+            are independent. Zeros, and None: exact.
+
+        Raises
+        ------
+        ShapeError
+            If the shape is another.
+        ModelError
+            If a number is not finite; what was known before stays.
+
+        """
+        self._parts: Parts = (
+            () if roots is None else independent_parts(self._estimator.robot, roots)
+        )
+        self._parameters: WeakKeyDictionary[Plan, ParameterNoise] = WeakKeyDictionary()
 
     def of(
         self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
@@ -177,10 +215,18 @@ class Uncertainty:
         if plan.motion is not None:
             bodies = self._body_noise(plan.motion, combined)
             changes = bodies.changes(sample, serving, joints)
-        roots = Roots(joints, self._imus[serving], self._fts, changes)
+        parameter_changes = self._parameter_changes(plan) if self._parts else None
+        roots = Roots(joints, self._imus[serving], self._fts, changes, parameter_changes)
         readings = self._estimator.calibration.apply(sample.ft_readings)
         sensitivities = self._sensitivities(plan)
         return solver, sensitivities.evaluate(plan.dynamics, solver.columns, readings, roots)
+
+    def _parameter_changes(self, plan: Plan) -> Array:
+        """Return what errors of the inertial parameters do to the generalised forces."""
+        found = self._parameters.get(plan)
+        if found is None:
+            found = self._parameters[plan] = ParameterNoise(plan.dynamics, self._parts)
+        return found.changes(plan.dynamics)
 
     def _joint_roots(self, sample: Sample) -> Array:
         """Return the roots of the joints' covariances; assumed positions err by themselves."""

@@ -51,6 +51,23 @@ class LiveUncertainty:
         self._rates = StreamRates(*(np.full(size, np.nan) for size in sizes))
         self._found: tuple[StreamNoise, Uncertainty] | None = None
         self._looked_ns = 0
+        self._roots: Array | None = None
+
+    def set_parameter_roots(self, roots: Array | None) -> None:
+        """
+        Say how sure the inertial parameters are.
+
+        Parameters
+        ----------
+        roots : ndarray, shape (n_links, 10, r), or None
+            As for `Uncertainty.set_parameter_roots`; the same array as before costs nothing.
+
+        """
+        if roots is self._roots:
+            return
+        self._roots = roots
+        if self._found is not None:
+            self._found[1].set_parameter_roots(roots)
 
     def of(
         self,
@@ -102,7 +119,7 @@ class LiveUncertainty:
             if self._filters.learn_next(robot, usable):
                 return None
             noise = stream_noise(self._settings, robot, usable, self._filters)
-            self._found = noise, Uncertainty(self._estimator, noise.model)
+            self._found = noise, Uncertainty(self._estimator, noise.model, self._roots)
             self._rates = usable
         self._looked_ns = sample.stamp_ns
         return self._found

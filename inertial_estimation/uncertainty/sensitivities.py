@@ -4,9 +4,10 @@
 What every source of noise does to every result, to first order.
 
 Forces of the readings go through linear maps. Noise of the motion changes the net wrenches
-(`motion_noise`); noise of positions moves, besides, the frames in which wrenches are measured,
-expressed and summed. A joint with axis J (six numbers about the root link's origin) moves a
-wrench that is attached beyond it by ``J x* wrench`` and a covector by ``J x covector``.
+(`motion_noise`), and so do errors of the inertial parameters (`parameter_noise`). Noise of
+positions moves, besides, the frames in which wrenches are measured, expressed and summed. A joint
+with axis J (six numbers about the root link's origin) moves a wrench that is attached beyond it
+by ``J x* wrench`` and a covector by ``J x covector``.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class Roots(NamedTuple):
     """What the readings' noise does to the wrenches child on parent, shape (n_fts, 6, 6)."""
     body_changes: BodyChanges | None = None
     """Where a body does not have just one whole IMU."""
+    parameter_changes: Array | None = None
+    """From `ParameterNoise.changes`; None: the inertial parameters are exact."""
 
 
 class Disturbances(NamedTuple):
@@ -61,6 +64,8 @@ class Disturbances(NamedTuple):
     """Of six for each FT sensor, shape (n_rows, n_fts, 6) [N, Nm]."""
     undetermined: Mask
     """Rows that hold something the sensors do not tell, shape (n_rows,)."""
+    parameters: Array
+    """Of the errors of the inertial parameters, shape (n_rows, n_errors) [N, Nm]."""
 
     @property
     def deviations(self) -> Array:
@@ -68,6 +73,7 @@ class Disturbances(NamedTuple):
         motion = self.motion.reshape(len(self.undetermined), -1)
         variances = np.einsum('ij,ij->i', motion, motion)
         variances += np.einsum('ijk,ijk->i', self.fts, self.fts)
+        variances += np.einsum('ij,ij->i', self.parameters, self.parameters)
         deviations: Array = np.sqrt(variances)
         deviations[self.undetermined] = np.inf
         return deviations
@@ -137,7 +143,11 @@ class Sensitivities:
         shifts = self._shifts(placed, shares, terms, dterms)
         values[:, : shifts.shape[1], 0] += shifts * roots.joints[:, 0, 0]
         by_reading = by_term[self._frames.sensors :].transpose(2, 0, 1)
-        return Disturbances(values, by_reading, self._undetermined(covectors, shares))
+        parameters = np.zeros((len(values), 0))
+        if roots.parameter_changes is not None:
+            parameters = self._through(by_term, roots.parameter_changes)
+        undetermined = self._undetermined(covectors, shares)
+        return Disturbances(values, by_reading, undetermined, parameters)
 
     def _place(self, dynamics: Dynamics, readings: Array) -> tuple[Array, Placed]:
         """Return the measured terms about the root link's origin, and where everything is."""
@@ -179,12 +189,16 @@ class Sensitivities:
 
     def _motion_part(self, by_term: Array, motion: Array) -> Array:
         """Return what noise of the motion does by way of net wrenches."""
+        values = self._through(by_term, motion.reshape(-1, motion.shape[2]).T)
+        return values.reshape(len(values), len(motion), 3)
+
+    def _through(self, by_term: Array, changes: Array) -> Array:
+        """Return what changes of generalised forces do to the results, (n_rows, n_changes)."""
         n_tops, n_rows = self._frames.sensors, by_term.shape[2]
         by_top = by_term[:n_tops].reshape(6 * n_tops, n_rows).T
-        columns = motion.reshape(-1, motion.shape[2]).T
-        values = product(by_top, columns[: 6 * n_tops])
-        values[self._torque_rows] += columns[6 * n_tops :]
-        return values.reshape(n_rows, len(motion), 3)
+        values = product(by_top, changes[: 6 * n_tops])
+        values[self._torque_rows] += changes[6 * n_tops :]
+        return values
 
     def _shifts(self, placed: Placed, shares: Shares | None, terms: Array, dterms: Array) -> Array:
         """Return what a position does by moving the frames, shape (n_rows, n_joints)."""

@@ -25,6 +25,7 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros import budget
 from inertial_estimation.ros.conversions import point_to_message, stamp_to_ns
+from inertial_estimation.ros.inertia_markers import inertia_markers
 from inertial_estimation.ros.marker_colours import (
     FORCE,
     GLASS_FORCE,
@@ -196,11 +197,11 @@ def test_the_momentum_is_named_only_when_it_fails(robot):
 def test_every_kind_is_in_the_rviz_file_and_can_be_switched_off(robot, estimate, rng):
     yaml = pytest.importorskip('yaml', reason='needs PyYAML')
     rviz = yaml.safe_load((CONFIG / 'wrench_estimator.rviz').read_text())
-    (listed,) = (
-        display['Namespaces']
+    listed = [
+        name
         for display in rviz['Visualization Manager']['Displays']
-        if 'Namespaces' in display
-    )
+        for name in display.get('Namespaces', ())
+    ]
     lost = random_sample(robot, rng)._replace(imu_states=np.array([SensorState.STALE]))
     markers = [
         *WrenchMarkers().of(estimate, deviations_of(estimate, np.ones((3, 6)))),
@@ -208,8 +209,9 @@ def test_every_kind_is_in_the_rviz_file_and_can_be_switched_off(robot, estimate,
         *uninformed_markers(robot, ['neck']),
         *momentum_markers(robot, 'wrong'),
         *health_markers(health_balls(robot), estimate),
+        *inertia_markers(robot, 1.1 * robot.parameters),
     ]
-    assert set(by_kind(markers)) == set(listed)
+    assert sorted(by_kind(markers)) == sorted(listed)
 
 
 @pytest.fixture

@@ -96,13 +96,28 @@ def wandered(information: Information, columns: Columns, deviations: Array) -> I
 
 def _below(stacked: Array, k: int, information: Information) -> Information:
     """Return what rows [R rho] say of the others, whatever the first k columns are."""
-    rest = _across(stacked[:, :k], stacked[:, k:])
+    rest = across(stacked[:, :k], stacked[:, k:])
     found = Information.empty(rest.shape[1] - 1).add(rest[:, :-1], rest[:, -1])
     return replace(found, energy=information.energy + found.energy, count=information.count)
 
 
-def _across(columns: Array, rest: Array) -> Array:
-    """Return combinations of rows in which columns do not appear."""
+def across(columns: Array, rest: Array) -> Array:
+    """
+    Return combinations of rows in which some of their columns do not appear.
+
+    Parameters
+    ----------
+    columns : ndarray, shape (m, k)
+        Those that are to go; they may depend on each other.
+    rest : ndarray, shape (m, n)
+        The other columns.
+
+    Returns
+    -------
+    ndarray, shape (m - rank, n)
+        Orthonormal combinations of the rows of these.
+
+    """
     from scipy.linalg.lapack import dgeqp3, dormqr
 
     if not columns.shape[1]:

@@ -15,6 +15,7 @@ from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.excitation import Excitation, excitation
 from inertial_estimation.identification.recursion.joint_refit import JointRefit, joint_refit
 from inertial_estimation.identification.recursion.knowledge import Knowledge, in_units_of_noise
+from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
 from inertial_estimation.identification.recursion.payload import Payload, PayloadFit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.watch import Change, Stretch, Verdict, Watch
@@ -56,6 +57,11 @@ class Refit:
     """The same of what had been found then."""
     least_margin: float
     """Smallest eigenvalue of a link's pseudo-inertia."""
+    parameter_roots: Array
+    """
+    How sure the parameters are, shape (n_links, 10, r): the rows of the links of a submodel are a
+    root F of the covariance F F' of their parameters. Zero for submodels that were not refitted.
+    """
 
 
 class RecursiveIdentifier:
@@ -259,7 +265,20 @@ class RecursiveIdentifier:
             {name: before for name, (before, _) in self._errors.items()},
             {name: after for name, (_, after) in self._errors.items()},
             float(margins.min()),
+            self._roots(found, refitted),
         )
+
+    def _roots(self, found: JointRefit, refitted: Sequence[str]) -> Array:
+        """Return how sure the parameters of all links are, shape (n_links, 10, r)."""
+        roots = parameter_roots(found, self.settings.weight)
+        size = max((roots[name].shape[1] for name in refitted), default=0)
+        placed = np.zeros((len(self.robot.links), 10, size))
+        for submodel in self.robot.submodels:
+            if submodel.name in refitted:
+                root = roots[submodel.name]
+                own = root.reshape(-1, 10, root.shape[1])
+                placed[list(submodel.links), :, : root.shape[1]] = own
+        return placed
 
     def _waiting(self) -> dict[str, str]:
         """Return why submodels have no rows in units of their noise."""

@@ -1,0 +1,160 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+How sure the bodies of a refit are: a root of the covariance of each submodel's parameters.
+
+With A the rows of all submodels below those of the prior near the answer, an error e of the rows
+moves the answer by ``A^+ e``. Two kinds of error are in it, as in `curvature.deviations`:
+
+    rows       each errs by the usual residual of its submodel at the answer
+    prior      the truth is as far from it as where the prior's divergence is about one; a prior
+               of weight w among n rows has n w of them, which all err together: n w in variance
+
+so the covariance is ``A^+ diag(s^2, n w) A^+'``. What rows tell is as sure as their number makes
+it, and what only the prior holds is as uncertain as the prior says, however many rows there are.
+
+Submodels share offsets of FT sensors. These are eliminated last: what the other submodels tell of
+them enters with its own errors. Friction and offsets have no rows in the roots. Rows that fade
+are taken for fewer ones of the same noise, which is more noise than they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.identification.information.elimination import across
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.row_space import RowSpace
+from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.identification.recursion.joint_refit import Bodies, JointRefit
+from inertial_estimation.identification.recursion.prior_model import prior_model
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class _Triangle:
+    """
+    The rows of a submodel, whatever its friction is: ``[U V; 0 T] [bodies; offsets] = E e``.
+
+    The errors e are independent and of variance one.
+    """
+
+    own: Indices
+    """Its offsets among those of all submodels, shape (k,)."""
+    U: Array
+    """Shape (n_inertial, n_inertial)."""
+    V: Array
+    """Shape (n_inertial, k)."""
+    T: Array
+    """Shape (k, k)."""
+    errors: Array
+    """E, shape (n_inertial + k, n_errors)."""
+
+    @property
+    def of_bodies(self) -> Array:
+        """Errors of the upper rows, shape (n_inertial, n_errors)."""
+        return self.errors[: len(self.U)]
+
+    @property
+    def of_offsets(self) -> Array:
+        """Errors of the lower rows, shape (k, n_errors)."""
+        return self.errors[len(self.U) :]
+
+
+@one_thread()
+def parameter_roots(found: JointRefit, weight: float) -> dict[str, Array]:
+    """
+    Return a root of the covariance of the inertial parameters of each submodel.
+
+    Parameters
+    ----------
+    found : JointRefit
+        The answer.
+    weight : float
+        Of the prior, as it was found with.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (10 n_links, 10 n_links)
+        F by the name of the submodel: F F' is the covariance of the parameters of its links about
+        their origins [kg, kg m, kg m^2].
+
+    """
+    names = tuple(found.offsets)
+    triangles = [_triangle(bodies, names, weight) for bodies in found.bodies]
+    by_submodel = _offset_errors(triangles, len(names))
+    roots = {}
+    for bodies, own, errors in zip(found.bodies, triangles, by_submodel, strict=True):
+        others = [one[own.own] for one in by_submodel if one is not errors]
+        shared = _compressed(np.hstack([np.zeros((len(own.own), 0)), *others]))
+        right = np.hstack([own.of_bodies - own.V @ errors[own.own], -own.V @ shared])
+        root = _compressed(_solved(own.U, right))
+        roots[bodies.knowledge.block.submodel.name] = root
+    return roots
+
+
+def _triangle(bodies: Bodies, names: Sequence[str], weight: float) -> _Triangle:
+    """Reduce the rows and the prior of one submodel."""
+    one, information = bodies.knowledge, bodies.knowledge.information
+    assert information is not None
+    drawn = weight * information.count
+    prior = prior_model(one.block.unknowns, one.prior, bodies.parameters, one.scales, drawn)
+    rows = np.vstack([information.R, prior.R])
+    variance = _variance(information, bodies.x, rows)
+    sizes = np.sqrt(np.repeat([variance, drawn], [information.n, prior.n]))
+    kept = np.concatenate([np.arange(one.block.unknowns.n_inertial), one.offsets])
+    rest = np.setdiff1d(np.arange(information.n), kept)
+    left = across(rows[:, rest], np.hstack([rows[:, kept], np.diag(sizes)]))
+    turn, triangle = np.linalg.qr(left[:, : len(kept)])
+    n = one.block.unknowns.n_inertial
+    return _Triangle(
+        np.array([names.index(name) for name in one.offset_names], dtype=np.intp),
+        triangle[:n, :n],
+        triangle[:n, n:],
+        triangle[n:, n:],
+        turn.T @ left[:, len(kept) :],
+    )
+
+
+def _variance(information: Information, x: Array, rows: Array) -> float:
+    """Return that of a row: of what is left, by the rows that the answer does not use up."""
+    space = RowSpace.of(rows)
+    freedom = information.count - float(np.sum(space.left[: information.n] ** 2))
+    # Fewer rows than that tell nothing of their noise: it is the unit that they came in.
+    return information.squared_residual(x) / freedom if freedom >= 1.0 else 1.0
+
+
+def _offset_errors(triangles: Sequence[_Triangle], n: int) -> list[Array]:
+    """Return what the errors of each submodel do to all offsets, shape (n, n_errors) each."""
+    placed = []
+    for one in triangles:
+        lower = np.zeros((len(one.own), n))
+        lower[:, one.own] = one.T
+        placed.append(lower)
+    space = RowSpace.of(np.vstack([np.zeros((0, n)), *placed]))
+    # Offsets that nobody tells stay where they are: bodies do not depend on them, as all of a
+    # body is held by its prior.
+    inverse = space.directions / space.strengths @ space.left.T / space.scales[:, None]
+    edges = np.cumsum([len(one.own) for one in triangles])[:-1]
+    parts = np.split(inverse, edges, axis=1)
+    return [part @ one.of_offsets for part, one in zip(parts, triangles, strict=True)]
+
+
+def _compressed(root: Array) -> Array:
+    """Return a root of the same covariance with no more columns than rows."""
+    if root.shape[1] <= len(root):
+        return root
+    return np.asarray(np.linalg.qr(root.T, mode='r')).T
+
+
+def _solved(triangle: Array, right: Array) -> Array:
+    """Return the inverse of an upper triangle times columns."""
+    from scipy.linalg import solve_triangular
+
+    return np.asarray(solve_triangular(triangle, right))

@@ -1,0 +1,195 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+How sure refitted parameters are: against one dense inverse of all submodels, and against draws.
+
+Not covered: what it makes of wrenches and torques (test_parameter_deviations.py); rows whose
+errors have much in common, as those of a sensor with a wrong matrix.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from free_air import smooth_motion, with_readings
+from test_recursion import NOISE, log, settings
+from test_recursion import prior as prior
+from test_recursion import robot as robot
+
+from inertial_estimation.identification.priors import widened
+from inertial_estimation.identification.recursion.joint_refit import joint_refit
+from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
+from inertial_estimation.identification.recursion.prior_model import prior_model
+from inertial_estimation.identification.recursion.recursive_identifier import RecursiveIdentifier
+from inertial_estimation.identification.recursion.settings import RecursionSettings
+from inertial_estimation.identification.rows.friction import JointModel
+from inertial_estimation.identification.solvers.divergence import whitening
+from inertial_estimation.identification.unknowns import Term
+
+# Covariances over the product of their deviations: round-off times the condition of the inverse.
+DENSE = 1e-8
+# Of the longest column: round-off in those of what has no effect.
+NOTHING = 1e-12
+# Of the largest singular value: efforts of a submodel that is held tell only sums of offsets.
+DEPENDENT = 1e-10
+WEIGHT = 1e-2
+DRAWS = 16
+# Of the root mean square of 6 x 16 draws of variance one; four of its deviations of 0.07.
+SPREAD = 0.3
+OFF = 0.2
+"""How far descriptions are off, where the prior would let them be off by one."""
+
+
+def known_of(robot, prior, chosen=None, seconds=4.0, efforts=False):
+    """Return what is known of the submodels after some seconds of motion."""
+    samples, _ = log(robot, seconds)
+    if efforts:
+        rng = np.random.default_rng(2)
+        measured = 0.3 * samples.velocities + 0.1 * rng.normal(size=samples.velocities.shape)
+        samples = replace(samples, efforts=measured)
+    identifier = RecursiveIdentifier(robot.with_parameters(prior), chosen or settings(robot))
+    identifier.add(samples)
+    return [one for one in identifier.known if one.information is not None]
+
+
+def dense(found, weight):
+    """Return a root of the covariance of all unknowns, and where each submodel's are in it."""
+    names = list(found.offsets)
+    size = len(names) + sum(bodies.knowledge.information.n for bodies in found.bodies)
+    first, places, blocks, variances = len(names), [], [], []
+    for bodies in found.bodies:
+        one, information = bodies.knowledge, bodies.knowledge.information
+        drawn = weight * information.count
+        of_prior = prior_model(one.block.unknowns, one.prior, bodies.parameters, one.scales, drawn)
+        own = np.vstack([information.R, of_prior.R])
+        used = np.trace((own @ pseudo_inverse(own))[: information.n, : information.n])
+        variance = information.squared_residual(bodies.x) / (information.count - used)
+        variances.append(np.repeat([variance, drawn], information.n))
+        at = first + np.arange(information.n)
+        at[one.offsets] = [names.index(name) for name in one.offset_names]
+        blocks.append(np.zeros((len(own), size)))
+        blocks[-1][:, at] = own
+        places.append(at)
+        first += information.n
+    return pseudo_inverse(np.vstack(blocks)) * np.sqrt(np.concatenate(variances)), places
+
+
+def pseudo_inverse(rows):
+    """Return what solves rows whose columns differ in their units; some may tell nothing."""
+    lengths = np.linalg.norm(rows, axis=0)
+    scale = np.where(lengths > NOTHING * lengths.max(), lengths, lengths.max())
+    return np.linalg.pinv(rows / scale, rcond=DEPENDENT) / scale[:, None]
+
+
+def check_against_dense(known):
+    found = joint_refit(known, WEIGHT)
+    roots = parameter_roots(found, WEIGHT)
+    everything, places = dense(found, WEIGHT)
+    for bodies, at in zip(found.bodies, places, strict=True):
+        root = roots[bodies.knowledge.block.submodel.name]
+        own = at[: bodies.knowledge.block.unknowns.n_inertial]
+        wanted = everything[own] @ everything[own].T
+        sizes = np.sqrt(np.diag(wanted))
+        assert root.shape == (len(own), len(own))
+        error = (root @ root.T - wanted) / sizes / sizes[:, None]
+        assert np.abs(error).max() < DENSE
+
+
+def test_roots_are_those_of_one_dense_inverse(robot, prior):
+    known = known_of(robot, prior)
+    assert sum(len(one.offsets) for one in known) > len({n for o in known for n in o.offset_names})
+    check_against_dense(known)
+
+
+def test_a_submodel_alone_and_without_offsets(robot, prior):
+    known = known_of(robot, prior)
+    check_against_dense(known[-1:])
+    check_against_dense(known_of(robot, prior, RecursionSettings()))
+
+
+def test_friction_is_eliminated(robot, prior):
+    joints = tuple(name for name in robot.joint_names if name.startswith('l_'))
+    friction = JointModel(terms=(Term.VISCOUS,))
+    rows = replace(settings(robot).rows, efforts=joints, joint=friction)
+    known = known_of(robot, prior, replace(settings(robot), rows=rows), efforts=True)
+    assert any(len(one.block.unknowns.extras) > len(one.offsets) for one in known)
+    check_against_dense(known)
+
+
+def test_what_only_the_prior_holds_is_as_uncertain_as_it_says(robot, prior):
+    known = known_of(robot, prior)
+    deviations = []
+    for times in (1.0, 100.0):
+        # The same rows again and again: more of them, and nothing new in them.
+        for one in known:
+            size = np.sqrt(times)
+            one.information = one.information.scaled(size)
+            one.information = replace(one.information, count=times * one.information.count)
+        found = joint_refit(known, WEIGHT)
+        roots = parameter_roots(found, WEIGHT)
+        whitened = []
+        for bodies in found.bodies:
+            root = roots[bodies.knowledge.block.submodel.name]
+            maps = np.linalg.inv(whitening(bodies.parameters))
+            z = np.einsum('lij,ljr->lir', maps, root.reshape(len(maps), 10, -1))
+            whitened.append(np.linalg.svd(z.reshape(len(root), -1), compute_uv=False))
+        deviations.append(np.concatenate(whitened))
+    few, many = deviations
+    # In coordinates in which the divergence is half a square, about bodies near the prior.
+    assert few.max() == pytest.approx(1.0, rel=0.2)
+    assert many.max() == pytest.approx(few.max(), rel=0.02)
+    # What rows tell gets surer, down to the pull of the prior.
+    assert many.min() < 0.5 * few.min()
+
+
+def test_submodels_that_tell_nothing_have_zeros(robot, prior):
+    samples, _ = log(robot, 4.0)
+    arm = next(s for s in robot.submodels if s.name == 'l_upper_arm')
+    free = np.ones((len(samples), len(robot.submodels)), dtype=bool)
+    free[:, [s.name for s in robot.submodels].index(arm.name)] = False
+    identifier = RecursiveIdentifier(robot.with_parameters(prior), settings(robot, weight=1e-4))
+    identifier.add(samples, free=free)
+    found = identifier.refit()
+    for submodel in robot.submodels:
+        rows = found.parameter_roots[list(submodel.links)]
+        assert rows.any() == (submodel.name in found.refitted)
+    assert arm.name not in found.refitted and found.refitted
+
+
+def test_draws_scatter_as_is_said_where_rows_tell_and_less_where_the_prior_holds(robot):
+    rng = np.random.default_rng(3)
+    truth, _ = widened(robot.link_names, robot.parameters)
+    clean = with_readings(robot, smooth_motion(robot, 4.0), truth)
+    maps = whitening(truth)
+    ratios = {1e-4: [], 1.0: []}
+    for _ in range(DRAWS):
+        off = OFF * rng.normal(size=(len(truth), 10))
+        given = robot.with_parameters(truth + np.einsum('lij,lj->li', maps, off))
+        offsets = rng.normal(size=(len(robot.ft_sensors), 6))
+        noise = NOISE * rng.normal(size=clean.ft_readings.shape)
+        samples = replace(clean, ft_readings=clean.ft_readings + offsets + noise)
+        for weight, found in ratios.items():
+            identifier = RecursiveIdentifier(given, settings(robot, weight=weight, excited=0))
+            identifier.add(samples)
+            refit = identifier.refit()
+            for submodel in robot.submodels[1:]:
+                links = list(submodel.links)
+                error = (refit.parameters - truth)[links, 0].sum()
+                spread = refit.parameter_roots[links, 0].sum(axis=0)
+                found.append(error / np.linalg.norm(spread))
+    told, held = (np.sqrt(np.mean(np.square(ratios[weight]))) for weight in (1e-4, 1.0))
+    # The mass of each submodel. A prior of weight one draws it, by as far as that is off.
+    assert told == pytest.approx(1.0, abs=SPREAD)
+    assert held == pytest.approx(OFF, abs=0.1)
+
+
+def test_too_few_rows_keep_the_noise_that_they_came_with(robot, prior):
+    known = known_of(robot, prior)[-1:]
+    whole = known[0].information
+    found = []
+    for energy in (whole.energy, 100.0 * whole.energy):
+        # As many as are left of rows that have faded: fewer than the answer uses up.
+        known[0].information = replace(whole, count=5.0, energy=energy)
+        found += parameter_roots(joint_refit(known, WEIGHT), WEIGHT).values()
+    assert np.isfinite(found[0]).all() and found[0].any()
+    np.testing.assert_allclose(found[1], found[0], rtol=DENSE, atol=DENSE)
