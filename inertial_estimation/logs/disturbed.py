@@ -131,7 +131,7 @@ def refitted(
         return before
     count = sum(part.count for part in evidence.kinds.values())
     with one_thread():
-        prior = _prior(robot, evidence, WEIGHT * count)
+        prior = _prior(robot, evidence, WEIGHT * count, count)
         fitted = noise_levels(evidence.kinds, prior=prior).information.merge(prior)
         x = RowSpace.of(fitted.R).solve(fitted.rho)
     noise = {kind: float(spread(some)) for kind, some in left.items()}
@@ -183,18 +183,18 @@ def _cleanest(
     if not kinds:
         return None
     half = sum(len(one.system) for one in kinds.values()) / 2
-    prior, stiff = (_prior(robot, evidence, weight * half) for weight in (WEIGHT, STIFF))
+    count = sum(evidence.rows.values())
+    prior, stiff = (_prior(robot, evidence, w * half, count) for w in (WEIGHT, STIFF))
     found = least_trimmed(kinds, n_windows, prior, stiff)
     return Presumed(found.x, found.noise)
 
 
-def _prior(robot: Robot, evidence: Evidence, weight: float) -> Information:
+def _prior(robot: Robot, evidence: Evidence, weight: float, count: float) -> Information:
     """Return rows of the prior: of bodies with a weight, of friction as weak as in a fit."""
     unknowns, links = evidence.block.unknowns, list(evidence.block.submodel.links)
     bodies, _ = widened(robot.link_names, robot.parameters)
     known = prior_rows(unknowns, bodies[links], weight)
     rows = np.zeros((len(unknowns.extras), len(unknowns)))
-    count = sum(part.count for part in evidence.kinds.values())
     rows[:, unknowns.n_inertial :] = np.diag(np.sqrt(WEIGHT * count) / friction_scales(evidence))
     return known.add(rows, np.zeros(len(rows)))
 

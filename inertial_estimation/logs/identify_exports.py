@@ -116,6 +116,8 @@ def _block_dict(block: BlockFit, told: Determined, validation: Evidence | None) 
         'left_out': dict(block.evidence.left_out),
         'rows': {
             kind: {
+                'count': block.evidence.rows[kind],
+                'independent': block.evidence.kinds[kind].count,
                 'signal': signal,
                 'before': before,
                 'fit': fitted,
