@@ -164,7 +164,7 @@ def identify(
     found = fit(robot, seen.evidence, method, options, bounds, own)
     by_name = dict(zip([block.submodel.name for block in builder.blocks], bases, strict=True))
     told = {
-        block.name: determined(block.evidence.block, by_name[block.name], block.noise.information)
+        block.name: determined(block.evidence.block, by_name[block.name], block.information)
         for block in found.blocks
     }
     warnings += [*points.notes, *rowless_warnings(*assumptions, told), *seen.warnings]
