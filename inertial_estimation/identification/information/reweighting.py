@@ -123,8 +123,8 @@ class _UsedUpError(ModelError):
 
     def __init__(self, kind: str, count: float, used: float) -> None:
         super().__init__(
-            f'the noise of {kind} rows cannot be told: as many as {count:.3g} independent rows, '
-            f'of which the fit uses up {used:.4g}; record more, or state the noise'
+            f'the noise of {kind} rows cannot be told: as good as {count:.3g} rows of independent '
+            f'noise, of which the fit uses up {used:.4g}; record more, or state the noise'
         )
         self.kind = kind
 
