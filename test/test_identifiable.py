@@ -202,3 +202,15 @@ def test_what_a_force_plate_tells_of_a_base_at_rest(arm_with_wrist_sensor):
 def test_subspaces_of_other_dimension_are_far_apart():
     assert subspace_distance(np.eye(3)[:, :1], np.eye(3)[:, :2]) == 1.0
     assert subspace_distance(np.zeros((3, 0)), np.zeros((3, 0))) == 0.0
+
+
+@pytest.mark.parametrize('rows', Rows)
+def test_short_levers_are_levers(rows):
+    """A joint a thousandth of a millimetre off another one: no round-off of structure."""
+    spaces = []
+    for lever in (0.3, 1e-6):
+        urdf = arm_with_wrist_sensor_urdf().replace('xyz="0.3 0 0"', f'xyz="{lever} 0 0"')
+        urdf = urdf.replace('xyz="0.2 0 0"', f'xyz="{lever} 0 0"')
+        arm = Robot.from_urdf(urdf, fixed_link='base', ft_sensors=[])
+        spaces.append(structural_null_space(arm, arm.submodels[0], rows).shape)
+    assert spaces[0] == spaces[1]

@@ -16,12 +16,18 @@ from robots import nested_humanoid_urdf, random_sample
 from inertial_estimation.identification.fit import AGREED, fit
 from inertial_estimation.identification.information.evidence import gather
 from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.prior_models import prior_of_method
 from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
 from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
-from inertial_estimation.identification.shared_offsets import disagreement
+from inertial_estimation.identification.shared_offsets import (
+    Submodel,
+    disagreement,
+    told_by_others,
+)
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
-from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.identification.unknowns import FT_OFFSET
+from inertial_estimation.identification.solvers.methods import SOLVERS, Distance
+from inertial_estimation.identification.solvers.semidefinite import PriorTerm
+from inertial_estimation.identification.unknowns import FT_OFFSET, Extra, Term, Unknowns
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -175,3 +181,44 @@ def test_the_entropic_answer_is_the_joint_minimum(scene, rng):
             by = 1e-3 * np.abs(x[: own.n_inertial]) * rng.normal(size=own.n_inertial)
             moved.append(x + np.r_[by, [step[str(extra)] for extra in own.extras]])
         assert objective(moved) >= least * (1.0 - LEAST)
+
+
+def test_offsets_are_told_in_the_order_of_each_submodel(rng):
+    """Of three in a row; the one in the middle names its sensors the other way round."""
+    extras = {name: Extra(name, FT_OFFSET[0]) for name in 'abc'}
+    rows = [
+        (Unknowns(('one',), (extras['a'],)), 11),
+        (Unknowns(('two',), (extras['b'], extras['a'])), 12),
+        (Unknowns(('three',), (extras['c'], extras['b'])), 12),
+    ]
+    truth = {'a': 1.0, 'b': -2.0, 'c': 5.0}
+    submodels = []
+    for unknowns, n in rows:
+        x = np.r_[rng.normal(size=10), [truth[extra.of] for extra in unknowns.extras]]
+        Y = rng.normal(size=(40, n))
+        submodels.append(Submodel(unknowns, Information.of(Y, Y @ x), None))
+    for one, said in zip(submodels, told_by_others(submodels), strict=True):
+        offsets = [truth[extra.of] for extra in one.unknowns.extras]
+        x = np.r_[np.zeros(10), offsets]
+        assert said.count == 0.0
+        assert said.squared_residual(x) < JOINT
+        known = [extra.of != 'c' for extra in one.unknowns.extras]
+        told = np.linalg.norm(said.R[:, 10:], axis=0) > JOINT
+        np.testing.assert_array_equal(told, known)
+
+
+def test_other_unknowns_have_the_prior_of_the_fit():
+    unknowns = Unknowns(('one',), (Extra('j', Term.VISCOUS), Extra('s', FT_OFFSET[0])))
+    body = np.array([[1.0, 0, 0, 0, 0.1, 0, 0.1, 0, 0, 0.1]])
+    scales = np.array([0.5, np.inf])
+    found = prior_of_method(Distance.PULLBACK, {}, unknowns, body, body, scales, 9.0)
+    x = np.r_[body[0], 2.0, 7.0]
+    assert found.squared_residual(x) == pytest.approx(9.0 * (2.0 / 0.5) ** 2)
+    for term in ('none', PriorTerm.NONE):
+        options = {'prior': term}
+        assert (
+            prior_of_method(Distance.PULLBACK, options, unknowns, body, body, scales, 9.0) is None
+        )
+    options = {'prior': 'euclidean', 'scales': np.full((1, 10), 0.1)}
+    found = prior_of_method(Distance.PULLBACK, options, unknowns, body, body, None, 1.0)
+    assert found.squared_residual(x + 0.2 * np.eye(12)[3]) == pytest.approx(4.0)

@@ -66,6 +66,9 @@ def test_links_of_a_light_lump_keep_an_equal_share():
     tags = {tag.get('name'): tag for tag in parse(text).iter('link')}
     bodies = np.array([inertial_of(tags[name]) for name in ('tool', 'tip')])
     assert (consistency_margin(bodies) > 0).all()
+    # Half way to where there is none: no less than half of what the whole has.
+    whole = parameters[robot.link_names.index('tool')]
+    assert consistency_margin(bodies[0]) > 0.49 * consistency_margin(whole)
     before = inertial_of({t.get('name'): t for t in parse(robot.urdf).iter('link')}['tip'])
     np.testing.assert_allclose(bodies[1] / bodies[1][0], before / before[0], rtol=0, atol=1e-12)
 
@@ -131,8 +134,8 @@ def test_signs_within_quotes_end_no_tag(quote):
 
 def test_a_text_that_declares_another_encoding_is_cut_where_its_tags_are():
     text = '<?xml version="1.0" encoding="latin-1"?><!-- äöü -->' + arm_with_wrist_sensor_urdf()
-    robot = Robot.from_urdf(text)
-    parameters = heavier(robot, ['upper'])
+    robot = Robot.from_urdf(text.replace('"upper"', '"übër"'))
+    parameters = heavier(robot, ['übër'])
     again = export_urdf(robot, parameters)
     assert 'äöü' in again
     np.testing.assert_allclose(
@@ -141,7 +144,13 @@ def test_a_text_that_declares_another_encoding_is_cut_where_its_tags_are():
 
 
 @pytest.mark.parametrize(
-    'link', ['<link name="b"/>', "<link name='b' ></link>", '<link name="b"><inertial/></link>']
+    'link',
+    [
+        '<link name="b"/>',
+        '<link note="> />" name="b"/>',
+        "<link name='b' ></link>",
+        '<link name="b"><inertial/></link>',
+    ],
 )
 def test_a_link_without_inertial_gets_one(link):
     text = (

@@ -201,24 +201,27 @@ class _Asked:
 
     def fit(self, noise: NoiseLevels, others: Information | None) -> BlockFit:
         """Return what fits best, with what other submodels say."""
-        rows = noise.information if others is None else noise.information.merge(others)
-        problem = Problem.of(
-            self.unknowns, rows, self.prior, bounds=self.bounds, extra_scales=self.scales
-        )
+        information = noise.information if others is None else noise.information.merge(others)
+        own, rows = self._problem(noise.information), self._problem(information)
         try:
-            answer = SOLVERS[self.method](problem, **self.options)
+            answer = SOLVERS[self.method](rows, **self.options)
         except np.linalg.LinAlgError as error:
             raise _trouble(self.evidence, str(error)) from error
-        before = fitted_extras(problem)
+        before, left = fitted_extras(own), own.mean_square(answer.x)
         # Bounds and shapes may keep an answer away from a prior that fits better.
         limited = self.bounds is not NO_BOUNDS or 'grids' in self.options
-        most = WORSE * max(1.0, problem.mean_square(before))
-        if not limited and not answer.mean_square < most:
+        if not limited and not left < WORSE * max(1.0, own.mean_square(before)):
             raise _trouble(
                 self.evidence, 'the answer fits the rows much worse than the prior does'
             )
-        notes = (*noise.notes, *answer.notes)
-        return BlockFit(self.evidence, noise, rows, replace(answer, notes=notes), before)
+        answer = replace(answer, mean_square=left, notes=(*noise.notes, *answer.notes))
+        return BlockFit(self.evidence, noise, information, answer, before)
+
+    def _problem(self, rows: Information) -> Problem:
+        """Return what is to be solved."""
+        return Problem.of(
+            self.unknowns, rows, self.prior, bounds=self.bounds, extra_scales=self.scales
+        )
 
     def submodel(self, found: BlockFit) -> Submodel:
         """Return its rows and its prior, near what was found."""

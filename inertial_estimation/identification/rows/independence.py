@@ -8,10 +8,10 @@ it is that at low frequencies, which a low pass leaves as it is. Residuals show 
 the low pass takes all that is fast: n rows tell as much as n times the share of the two would if
 their noise were independent. With white noise in what was recorded the share is
 
-    every * mean |H|^4 / sum_k |H(k rate / every)|^4
+    every * mean |H|^4
 
-with H the filter, which runs forwards and backwards: about 1.8 cutoff period every. Noise that is
-not white, as of what the model lacks, is not counted by that.
+with H the filter, which runs forwards and backwards: about 1.8 cutoff period every, at most one.
+Noise that is not white, as of what the model lacks, is not counted by that.
 """
 
 from __future__ import annotations
@@ -47,6 +47,4 @@ def independent_share(how: Preparation, step: float) -> float:
 
     sections = butter(how.order, how.cutoff, fs=1 / step, output='sos')
     _, response = sosfreqz(sections, FREQUENCIES, whole=True)
-    _, folded = sosfreqz(sections, 2 * np.pi * np.arange(how.every) / how.every)
-    left, slow = np.mean(np.abs(response) ** 4), np.sum(np.abs(folded) ** 4)
-    return min(1.0, float(how.every * left / slow))
+    return min(1.0, float(how.every * np.mean(np.abs(response) ** 4)))
