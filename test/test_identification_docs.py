@@ -41,7 +41,7 @@ def test_settings_exist():
     }
     for name in names:
         group, _, setting = name.partition('.')
-        assert group in {*GROUPS, 'log'}
+        assert group in {*GROUPS, 'log', 'payloads'}
         assert not setting or setting in known[group], name
     for group, settings in (('rows', ROWS), ('shapes', SHAPES)):
         said = {name[len(group) + 1 :] for name in names if name.startswith(f'{group}.')}
@@ -58,8 +58,8 @@ def test_settings_that_are_shipped_can_be_read(path):
     settings = IdentifySettings.from_yaml(path)
     assert (settings.layout is None) == (settings.parameters is not None)
     assert settings.reject == 0.0
-    assert set(yaml.safe_load(path.read_text())) <= {*GROUPS, 'log', 'parameters'}
+    assert set(yaml.safe_load(path.read_text())) <= {*GROUPS, 'log', 'parameters', 'payloads'}
 
 
-def test_there_are_settings_of_four_arms_and_a_humanoid():
-    assert len(CONFIGS) == 5
+def test_there_are_settings_of_four_arms_a_payload_and_a_humanoid():
+    assert len(CONFIGS) == 6

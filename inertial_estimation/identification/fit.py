@@ -18,8 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError, ModelError, NameNotFound
+from inertial_estimation.identification.drive_gains import (
+    geared,
+    linearised,
+    require_scale,
+    settled,
+    shifted,
+)
 from inertial_estimation.identification.information.evidence import Evidence
-from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.information import Information, weighted_sum
 from inertial_estimation.identification.information.reweighting import NoiseLevels, noise_levels
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.prior_models import prior_of_method
@@ -35,7 +42,7 @@ from inertial_estimation.identification.shared_offsets import (
 from inertial_estimation.identification.solvers.coordinates import require_weight
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.quadratic_priors import prior_rows
-from inertial_estimation.identification.unknowns import Unknowns
+from inertial_estimation.identification.unknowns import Unknowns, gain_columns
 from inertial_estimation.model.robot import Robot
 
 Array = NDArray[np.float64]
@@ -96,6 +103,18 @@ class RobotFit:
         return found
 
     @property
+    def payloads(self) -> dict[str, Array]:
+        """Parameters of each payload about the origin of its frame, (10,), by name."""
+        found = {}
+        for block in self.blocks:
+            extras = block.answer.extras
+            for payload in block.evidence.block.payloads:
+                values = payload.known()
+                values[np.isnan(values)] = [extras[str(extra)] for extra in payload.extras()]
+                found[payload.name] = values
+        return found
+
+    @property
     def consistent(self) -> bool:
         """Whether all answers are bodies that could exist."""
         return all(block.answer.consistent for block in self.blocks)
@@ -136,7 +155,7 @@ def fit(
     NameNotFound
         If there is no such method.
     LogError
-        If no submodel has a row.
+        If no submodel has a row, or nothing tells unknown gains.
     ModelError
         If the prior of a link is impossible, or an answer is much worse than it.
 
@@ -151,13 +170,45 @@ def fit(
         name = one.block.submodel.name
         limits = (bounds or {}).get(name, NO_BOUNDS)
         chosen = {**(options or {}), **(own_options or {}).get(name, {})}
-        asked.append(_Asked(one, prior[list(one.block.submodel.links)], limits, method, chosen))
+        links = list(one.block.submodel.links)
+        asked.append(_Asked(one, prior[links], limits, method, chosen))
     if not asked:
         raise LogError('the logs give no row: see what was left out, and why')
     with one_thread():
-        blocks = [one.fit(one.noise(), None) for one in asked]
-        blocks = _agreed(asked, blocks)
+        blocks = _agreed(asked, [_fit_block(one) for one in asked])
     return RobotFit(robot, prior, changed, tuple(blocks))
+
+
+def _fit_block(asked: _Asked) -> BlockFit:
+    """Identify one submodel."""
+    evidence = asked.evidence
+    require_scale(evidence.kinds, asked.unknowns)
+    solve = _with_gains if len(gain_columns(asked.unknowns)) else _without_gains
+    try:
+        noise, answer, before = solve(asked)
+    except np.linalg.LinAlgError as error:
+        raise _trouble(evidence, str(error)) from error
+    # Bounds and shapes may keep an answer away from a prior that fits better.
+    limited = asked.bounds is not NO_BOUNDS or 'grids' in asked.options
+    if not limited and not answer.mean_square < WORSE * max(
+        1.0, _mean_square(evidence, before, noise)
+    ):
+        raise _trouble(evidence, 'the answer fits the rows much worse than the prior does')
+    return BlockFit(evidence, noise, asked.together(noise), answer, before)
+
+
+def _agreed(asked: Sequence[_Asked], found: list[BlockFit]) -> list[BlockFit]:
+    """Return fits of submodels that agree on the offsets that they share."""
+    for _ in range(ROUNDS):
+        left = disagreement([(one.answer.unknowns, one.answer.x) for one in found])
+        if left <= AGREED:
+            break
+        told = told_by_others([one.submodel(fit) for one, fit in zip(asked, found, strict=True)])
+        found = [
+            fit if others is None else _fit_block(replace(one, others=others))
+            for one, fit, others in zip(asked, found, told, strict=True)
+        ]
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +221,8 @@ class _Asked:
     bounds: Bounds
     method: str
     options: Mapping[str, Any]
+    others: Information | None = None
+    """What other submodels say of its offsets."""
 
     @property
     def unknowns(self) -> Unknowns:
@@ -186,66 +239,109 @@ class _Asked:
             require_weight(weight)
         return weight
 
-    @property
-    def scales(self) -> Array | None:
-        """How far unknowns beside those of links may well be from zero, where that is used."""
-        return friction_scales(self.evidence) if SOLVERS[self.method].weighted else None
+    def scales(self, x: Array | None) -> Array | None:
+        """Return how far other unknowns may well be from zero, where that is used."""
+        return friction_scales(self.evidence, x) if SOLVERS[self.method].weighted else None
 
-    def noise(self) -> NoiseLevels:
-        """Return the noise of each kind of row."""
-        rows = None
+    def together(self, noise: NoiseLevels) -> Information:
+        """Return its rows in units of their noise, and what other submodels say."""
+        own = noise.information
+        return own if self.others is None else own.merge(self.others)
+
+    def solved(
+        self, kinds: Mapping[str, Information], x: Array | None = None
+    ) -> tuple[NoiseLevels, Identification]:
+        """Return the noise of rows, and what fits best; `x`: a guess with gains, if any."""
+        prior = None
         if self.weight is not None:
-            count = sum(part.count for part in self.evidence.kinds.values())
-            rows = prior_rows(self.unknowns, self.prior, min(self.weight * count, NOISE_PRIOR))
-        return noise_levels(self.evidence.kinds, prior=rows)
-
-    def fit(self, noise: NoiseLevels, others: Information | None) -> BlockFit:
-        """Return what fits best, with what other submodels say."""
-        information = noise.information if others is None else noise.information.merge(others)
-        own, rows = self._problem(noise.information), self._problem(information)
-        try:
-            answer = SOLVERS[self.method](rows, **self.options)
-        except np.linalg.LinAlgError as error:
-            raise _trouble(self.evidence, str(error)) from error
-        before, left = fitted_extras(own), own.mean_square(answer.x)
-        # Bounds and shapes may keep an answer away from a prior that fits better.
-        limited = self.bounds is not NO_BOUNDS or 'grids' in self.options
-        if not limited and not left < WORSE * max(1.0, own.mean_square(before)):
-            raise _trouble(
-                self.evidence, 'the answer fits the rows much worse than the prior does'
-            )
-        answer = replace(answer, mean_square=left, notes=(*noise.notes, *answer.notes))
-        return BlockFit(self.evidence, noise, information, answer, before)
-
-    def _problem(self, rows: Information) -> Problem:
-        """Return what is to be solved."""
-        return Problem.of(
-            self.unknowns, rows, self.prior, bounds=self.bounds, extra_scales=self.scales
+            count = sum(part.count for part in kinds.values())
+            prior = prior_rows(self.unknowns, self.prior, min(self.weight * count, NOISE_PRIOR))
+        noise = noise_levels(kinds, prior=prior)
+        problem = Problem.of(
+            self.unknowns,
+            self.together(noise),
+            self.prior,
+            bounds=self.bounds if x is None else shifted(self.bounds, self.unknowns, x),
+            extra_scales=self.scales(x),
         )
+        answer = SOLVERS[self.method](problem, **self.options)
+        own = noise.information
+        left = own.squared_residual(answer.x) / own.count
+        return noise, replace(answer, mean_square=left, notes=(*noise.notes, *answer.notes))
 
     def submodel(self, found: BlockFit) -> Submodel:
         """Return its rows and its prior, near what was found."""
         rows, model = found.noise.information, None
         if self.weight is not None:
+            guess = found.answer.x if len(gain_columns(self.unknowns)) else None
             model = prior_of_method(
                 SOLVERS[self.method].distance, self.options, self.unknowns, self.prior,
-                found.answer.parameters, self.scales, self.weight * rows.count,
+                found.answer.parameters, self.scales(guess), self.weight * rows.count,
             )  # fmt: skip
         return Submodel(self.unknowns, rows, model)
 
 
-def _agreed(asked: Sequence[_Asked], found: list[BlockFit]) -> list[BlockFit]:
-    """Return fits of submodels that agree on the offsets that they share."""
-    for _ in range(ROUNDS):
-        left = disagreement([(one.answer.unknowns, one.answer.x) for one in found])
-        if left <= AGREED:
-            break
-        told = told_by_others([one.submodel(fit) for one, fit in zip(asked, found, strict=True)])
-        found = [
-            fit if others is None else one.fit(fit.noise, others)
-            for one, fit, others in zip(asked, found, told, strict=True)
-        ]
-    return found
+def _without_gains(asked: _Asked) -> tuple[NoiseLevels, Identification, Array]:
+    """Return noise, answer, and the unknowns with the prior's bodies."""
+    noise, answer = asked.solved(asked.evidence.kinds)
+    own = Problem.of(asked.unknowns, noise.information, asked.prior)
+    return noise, answer, fitted_extras(own)
+
+
+def _with_gains(asked: _Asked) -> tuple[NoiseLevels, Identification, Array]:
+    """Return the same where gains are unknown."""
+    kinds, unknowns = asked.evidence.kinds, asked.evidence.block.unknowns
+    gains = gain_columns(unknowns)
+    found: list[tuple[NoiseLevels, Identification]] = []
+
+    def all_fitted(x: Array) -> Array:
+        found[:] = [asked.solved(linearised(kinds, x, unknowns), x)]
+        return found[0][1].x
+
+    before = bodies_stay(asked.evidence, asked.prior)
+    x, moving = settled(all_fitted, before, gains)
+    noise, answer = found[0]
+    notes = answer.notes
+    if moving.any():
+        joints = ', '.join(np.array(geared(unknowns))[moving])
+        notes = (*notes, f'the search for the gains did not end: {joints}')
+    return noise, replace(answer, x=x, notes=notes), before
+
+
+def bodies_stay(evidence: Evidence, prior: Array) -> Array:
+    """
+    Return the unknowns that fit best while the bodies are the prior's, where gains are unknown.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Rows of a submodel.
+    prior : ndarray, shape (n_links, 10)
+        Of its links.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    """
+    kinds, unknowns = evidence.kinds, evidence.block.unknowns
+
+    def best(rows: Mapping[str, Information]) -> Array:
+        together = weighted_sum(rows.values(), [1.0] * len(rows))
+        return fitted_extras(Problem.of(unknowns, together, prior))
+
+    return settled(
+        lambda x: best(linearised(kinds, x, unknowns)), best(kinds), gain_columns(unknowns)
+    )[0]
+
+
+def _mean_square(evidence: Evidence, x: Array, noise: NoiseLevels) -> float:
+    """Return the mean squared residual of all rows in units of their noise."""
+    squares = [
+        evidence.kinds[kind].squared_residual(x) / deviation**2
+        for kind, deviation in noise.deviations.items()
+    ]
+    return sum(squares) / sum(evidence.kinds[kind].count for kind in noise.deviations)
 
 
 def _trouble(evidence: Evidence, why: str) -> ModelError:

@@ -42,9 +42,24 @@ class Term(str, Enum):
     """Offset of an FT sensor, in its frame [Nm]; likewise below."""
     MOMENT_Y = 'moment_y'
     MOMENT_Z = 'moment_z'
+    MASS = 'm'
+    """Mass of a payload [kg]."""
+    MC_X = 'mc_x'
+    """First moment of a payload, about the origin of its frame [kg m]; likewise below."""
+    MC_Y = 'mc_y'
+    MC_Z = 'mc_z'
+    IXX = 'Ixx'
+    """Inertia of a payload about the origin of its frame [kg m^2]; likewise below."""
+    IXY = 'Ixy'
+    IYY = 'Iyy'
+    IXZ = 'Ixz'
+    IYZ = 'Iyz'
+    IZZ = 'Izz'
 
 
-FT_OFFSET = tuple(Term)[-6:]
+FT_OFFSET = tuple(Term)[5:11]
+OF_A_BODY = tuple(Term)[11:]
+"""Parameters of a body, in the order of `INERTIAL`."""
 
 
 @dataclass(frozen=True)
@@ -179,3 +194,22 @@ class Unknowns:
                 raise NameNotFound('unknown', name, self.names)
             found.append(index[name])
         return np.array(found, dtype=np.intp)
+
+
+def gain_columns(unknowns: Unknowns) -> NDArray[np.intp]:
+    """
+    Return the columns of the gains of drives.
+
+    Parameters
+    ----------
+    unknowns : Unknowns
+        Of a block.
+
+    Returns
+    -------
+    ndarray of int
+
+    """
+    n = unknowns.n_inertial
+    found = [n + k for k, one in enumerate(unknowns.extras) if one.term is Term.DRIVE_GAIN]
+    return np.array(found, dtype=np.intp)

@@ -7,15 +7,27 @@ A first fit comes from the cleanest half of the windows of time, `least_trimmed`
 cannot spoil as long as they are fewer. Rows that do not agree with it are left out, the rest are
 fitted anew, and all are compared with that fit, until nothing changes: half of the windows are too
 few to tell well what the links weigh.
+
+Where gains of drives are unknown, rows are linearised about gains that all of them tell, see
+`drive_gains`: as they are, the cleanest half would be logs without a payload, of which gains and
+bodies of zero leave nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.identification.drive_gains import (
+    linearised,
+    linearised_rows,
+    settled,
+    stepped,
+)
+from inertial_estimation.identification.fit import bodies_stay
 from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.least_trimmed import (
@@ -36,6 +48,7 @@ from inertial_estimation.identification.rows.suspects import (
     regimes,
 )
 from inertial_estimation.identification.solvers.quadratic_priors import prior_rows
+from inertial_estimation.identification.unknowns import gain_columns
 from inertial_estimation.model.robot import Robot
 
 Array = NDArray[np.float64]
@@ -82,25 +95,28 @@ def cleanest(
     """
     widths = sum(len(block.kinds) * (len(block.unknowns) + 1) for block in builder.blocks)
     most = max(2, NUMBERS // (widths * IN_A_WINDOW * n_logs))
+    with one_thread():
+        guesses = [_guess(builder.robot, one) for one in evidence]
     rows: list[dict[str, list[WindowRows]]] = [{} for _ in builder.blocks]
     n_windows = 0
     for log in logs:
         chosen, window = _windows(log.samples.stamp_ns, most)
-        some, external, free = log.take(chosen)
-        blocks = builder.sparse(some, external=external, free=free)
-        for found, (block, kinds) in zip(rows, blocks, strict=True):
+        some, external, free, carried = log.take(chosen)
+        blocks = builder.sparse(some, external=external, free=free, carried=carried)
+        for found, guess, (block, kinds) in zip(rows, guesses, blocks, strict=True):
             n, zero = len(block.unknowns), np.zeros(len(block.unknowns))
+            gains = gain_columns(block.unknowns)
             for kind, sparse in kinds:
                 good = np.isfinite(sparse.residuals(zero))
-                system, _ = sparse.system(np.arange(n), n)
+                system = linearised_rows(sparse.system(np.arange(n), n)[0], guess, gains)
                 for name, here in regimes(builder.robot, some, kind):
                     part = WindowRows(system[here[good]], window[good & here] + n_windows)
                     found.setdefault(name, []).append(part)
         n_windows += most
     with one_thread():
         return [
-            _cleanest(builder.robot, one, found, n_windows)
-            for one, found in zip(evidence, rows, strict=True)
+            _cleanest(builder.robot, one, guess, found, n_windows)
+            for one, guess, found in zip(evidence, guesses, rows, strict=True)
         ]
 
 
@@ -129,11 +145,8 @@ def refitted(
     """
     if before is None or not any(part.count for part in evidence.kinds.values()):
         return before
-    count = sum(part.count for part in evidence.kinds.values())
     with one_thread():
-        prior = _prior(robot, evidence, WEIGHT * count, count)
-        fitted = noise_levels(evidence.kinds, prior=prior).information.merge(prior)
-        x = RowSpace.of(fitted.R).solve(fitted.rho)
+        x = _fitted(robot, evidence, WEIGHT, before.x)
     noise = {kind: float(spread(some)) for kind, some in left.items()}
     return Presumed(x, {kind: level for kind, level in noise.items() if level > 0})
 
@@ -168,8 +181,45 @@ def disturbed_warnings(before: Sequence[Evidence], after: Sequence[Evidence]) ->
     return said
 
 
+def _guess(robot: Robot, evidence: Evidence) -> Array:
+    """Return unknowns about which rows may be linearised; zeros where no gain is unknown."""
+    unknowns = evidence.block.unknowns
+    x = np.zeros(len(unknowns))
+    if not len(gain_columns(unknowns)) or not _count(evidence):
+        return x
+    bodies, _ = widened(robot.link_names, robot.parameters)
+    x = bodies_stay(evidence, bodies[list(evidence.block.submodel.links)])
+    return _fitted(robot, evidence, WEIGHT, x)
+
+
+def _fitted(robot: Robot, evidence: Evidence, weight: float, x: Array) -> Array:
+    """Return what rows say with a prior, gains from a guess on."""
+    gains = gain_columns(evidence.block.unknowns)
+    if not len(gains):
+        return _step(robot, evidence, weight, x)
+    return settled(partial(_step, robot, evidence, weight), x, gains)[0]
+
+
+def _step(robot: Robot, evidence: Evidence, weight: float, x: Array) -> Array:
+    """Return what rows say that are linearised about a guess, of gains the changes."""
+    kinds = linearised(evidence.kinds, x, evidence.block.unknowns)
+    count = _count(evidence)
+    prior = _prior(robot, evidence, weight * count, count, x)
+    fitted = noise_levels(kinds, prior=prior).information.merge(prior)
+    return np.asarray(RowSpace.of(fitted.R).solve(fitted.rho))
+
+
+def _count(evidence: Evidence) -> float:
+    """Return how many rows there are."""
+    return sum(part.count for part in evidence.kinds.values())
+
+
 def _cleanest(
-    robot: Robot, evidence: Evidence, rows: dict[str, list[WindowRows]], n_windows: int
+    robot: Robot,
+    evidence: Evidence,
+    guess: Array,
+    rows: dict[str, list[WindowRows]],
+    n_windows: int,
 ) -> Presumed | None:
     """Return what the cleanest half of the windows says of one submodel."""
     kinds = {
@@ -184,18 +234,21 @@ def _cleanest(
         return None
     half = sum(len(one.system) for one in kinds.values()) / 2
     count = sum(evidence.rows.values())
-    prior, stiff = (_prior(robot, evidence, w * half, count) for w in (WEIGHT, STIFF))
+    prior, stiff = (_prior(robot, evidence, w * half, count, guess) for w in (WEIGHT, STIFF))
     found = least_trimmed(kinds, n_windows, prior, stiff)
+    gains = gain_columns(evidence.block.unknowns)
+    found.x[gains] = stepped(guess[gains], found.x[gains])
     return Presumed(found.x, found.noise)
 
 
-def _prior(robot: Robot, evidence: Evidence, weight: float, count: float) -> Information:
+def _prior(robot: Robot, evidence: Evidence, weight: float, count: float, x: Array) -> Information:
     """Return rows of the prior: of bodies with a weight, of friction as weak as in a fit."""
     unknowns, links = evidence.block.unknowns, list(evidence.block.submodel.links)
     bodies, _ = widened(robot.link_names, robot.parameters)
     known = prior_rows(unknowns, bodies[links], weight)
     rows = np.zeros((len(unknowns.extras), len(unknowns)))
-    rows[:, unknowns.n_inertial :] = np.diag(np.sqrt(WEIGHT * count) / friction_scales(evidence))
+    scales = friction_scales(evidence, x)
+    rows[:, unknowns.n_inertial :] = np.diag(np.sqrt(WEIGHT * count) / scales)
     return known.add(rows, np.zeros(len(rows)))
 
 

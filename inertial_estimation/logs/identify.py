@@ -31,8 +31,10 @@ from inertial_estimation.logs.disturbed import cleanest, disturbed_warnings, ref
 from inertial_estimation.logs.excitation_check import Reach, excitation_warnings, require_motion
 from inertial_estimation.logs.freedom import free_submodels
 from inertial_estimation.logs.identify_bounds import read_bounds
+from inertial_estimation.logs.identify_payloads import LoggedPayload, carried, require_logs
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.identify_shapes import link_points, solver_options
+from inertial_estimation.logs.identify_warnings import load_warnings
 from inertial_estimation.logs.known_wrenches import missing, prepare_with
 from inertial_estimation.logs.left_out import (
     frozen_warnings,
@@ -66,6 +68,8 @@ class LogPart:
     """Parts between gaps."""
     discarded: int
     """Instants at edges and in parts that were too short."""
+    payloads: tuple[str, ...] = ()
+    """What the robot carried."""
 
 
 class Reduced(NamedTuple):
@@ -148,6 +152,7 @@ def identify(
     """
     fitted, tested = (tuple(map(Stretch.parse, paths)) for paths in (logs, validate))
     warnings = _overlaps(fitted, tested)
+    require_logs(settings.payloads, (*fitted, *tested))
     reader = open_logs(urdf, settings, lock, fitted[0], progress)
     robot = reader.robot
     builder = RowBuilder(robot, settings.choice(robot), reader.calibration)
@@ -180,6 +185,7 @@ def identify(
         bad = np.array(block.answer.unknowns.links)[~(block.answer.margins > 0)]
         if len(bad):
             warnings.append(f'{block.name}: no body could be like {", ".join(bad)}')
+    warnings += load_warnings(found)
     if bounds and not SOLVERS[method].bounded:
         warnings.append(f'{method} does not keep the bounds: choose entropic or semidefinite')
     predicted: tuple[LogPart, ...] = ()
@@ -304,13 +310,13 @@ def _reduce_one(
     """Reduce one log."""
     how = settings.preparation
     raw, prepared, observed, unknown = _read_one(log, reader, settings)
-    samples, external, free = observed
+    samples, external, free, there = observed
     left: list[dict[str, Array]] = []
     if presumed:
         found = suspects(builder, observed, presumed, settings.reject, how.edges)
         free, left = free & ~found.at, found.left
     share = independent_share(how, prepared.period)
-    evidence = gather(builder, samples, external=external, free=free, share=share)
+    evidence = gather(builder, samples, external=external, free=free, carried=there, share=share)
     folded = folded_back(how, prepared.period)
     said = [
         *([folded] if folded else []),
@@ -318,7 +324,7 @@ def _reduce_one(
         *missing_warnings(builder, samples, reader.assumed),
     ]
     return Reduced(
-        (_part(log, raw, prepared),),
+        (_part(log, raw, prepared, settings.payloads),),
         evidence,
         Reach.of(prepared.samples),
         [f'{log}: {text}' for text in said],
@@ -346,7 +352,8 @@ def _read_one(log: Stretch, reader: LogReader, settings: IdentifySettings) -> _R
         reader.robot, samples.stamp_ns, settings.contacts, raw, touches, how.edges, external
     )
     unknown = [*missing(known), *frozen_warnings(reader.robot, frozen)]
-    return _Read(raw, prepared, Observed(samples, external, free), unknown)
+    observed = Observed(samples, external, free, carried(settings.payloads, log, len(samples)))
+    return _Read(raw, prepared, observed, unknown)
 
 
 def _joined(logs: Sequence[list[dict[str, Array]]]) -> list[dict[str, Array]]:
@@ -368,8 +375,15 @@ def _naming(log: Stretch) -> Iterator[None]:
         raise LogError(f'{log}: {error}') from error
 
 
-def _part(log: Stretch, raw: SampleBatch, prepared: Prepared) -> LogPart:
+def _part(
+    log: Stretch, raw: SampleBatch, prepared: Prepared, payloads: Sequence[LoggedPayload]
+) -> LogPart:
     """Return what was left of a log."""
     return LogPart(
-        str(log), len(raw), len(prepared.samples), prepared.stretches, prepared.discarded
+        str(log),
+        len(raw),
+        len(prepared.samples),
+        prepared.stretches,
+        prepared.discarded,
+        tuple(one.payload.name for one in payloads if one.is_in(log)),
     )

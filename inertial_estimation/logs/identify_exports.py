@@ -52,6 +52,10 @@ def identify_dict(report: IdentifyReport) -> dict[str, Any]:
             name: dict(zip(INERTIAL, row.tolist(), strict=True))
             for name, row in zip(report.fit.robot.link_names, report.fit.parameters, strict=True)
         },
+        'payloads': {
+            name: dict(zip(INERTIAL, row.tolist(), strict=True))
+            for name, row in report.fit.payloads.items()
+        },
     }
     if report.points:
         found['points'] = {

@@ -83,10 +83,10 @@ def residuals(
 
     """
     evidence = block.evidence
-    signals = evidence.signals()
+    signals = evidence.signals(block.answer.x)
     before, after = evidence.residuals(block.before), evidence.residuals(block.answer.x)
     other = {} if validation is None else validation.residuals(block.answer.x)
-    unseen = {} if validation is None else validation.signals()
+    unseen = {} if validation is None else validation.signals(block.answer.x)
     for kind in evidence.kinds:
         yield (
             kind, signals[kind], before[kind], after[kind], unseen.get(kind, np.nan),

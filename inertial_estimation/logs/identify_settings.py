@@ -10,6 +10,7 @@ The file that says how logs become rows.
     rows: {efforts: all, friction: [viscous, coulomb], external: {tip: [0, 0, 0, 0, 0, 0]}}
     bounds: {mass: {hand: [0.2, 0.5]}}   # see `identify_bounds`
     shapes: {mesh_folders: [meshes]}     # of mass_points, see `identify_shapes`
+    payloads: {plate: {frame: tool0, mass: 2.8, logs: [run2.npz]}}   # see `identify_payloads`
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from inertial_estimation.identification.rows.preparation import Preparation
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.logs.columns import Layout
 from inertial_estimation.logs.identify_bounds import BOUNDS
+from inertial_estimation.logs.identify_payloads import LoggedPayload, read_payloads
 from inertial_estimation.logs.identify_shapes import SHAPES, ShapeSettings
 from inertial_estimation.logs.known_wrenches import (
     Known,
@@ -72,6 +74,8 @@ class IdentifySettings:
     """What stands under ``bounds``, as `identify_bounds.read_bounds` takes it."""
     shapes: ShapeSettings | None = None
     """What stands under ``shapes``; None: nothing does."""
+    payloads: tuple[LoggedPayload, ...] = ()
+    """Bodies that are there in some of the logs."""
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> IdentifySettings:
@@ -105,7 +109,7 @@ class IdentifySettings:
     @classmethod
     def _of(cls, said: Mapping[str, Any], folder: Path) -> IdentifySettings:
         """Return the settings of a mapping."""
-        _check(said, ('log', 'parameters', *GROUPS), 'the file')
+        _check(said, ('log', 'parameters', 'payloads', *GROUPS), 'the file')
         if ('log' in said) == ('parameters' in said):
             raise ConfigError(
                 "name either 'log', the columns of tables of numbers, or 'parameters', the "
@@ -124,6 +128,7 @@ class IdentifySettings:
             rows=groups['rows'],
             bounds=groups['bounds'],
             shapes=ShapeSettings.read(groups['shapes'], folder) if said.get('shapes') else None,
+            payloads=read_payloads(said.get('payloads') or {}),
         )
 
     @property
@@ -206,6 +211,7 @@ class IdentifySettings:
             couplings=tuple(map(_coupling, _items(said.get('couplings', ()), 'rows.couplings'))),
             gains=_list(said.get('gains', ()), 'rows.gains', robot.joint_names),
             offsets=_list(said.get('offsets', ()), 'rows.offsets', sensors),
+            payloads=tuple(one.payload for one in self.payloads),
         )
 
 

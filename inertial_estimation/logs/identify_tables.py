@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.logs.identify import IdentifyReport, LogPart
 from inertial_estimation.logs.identify_figures import extra_values, residuals, unseen_evidence
 from inertial_estimation.table import Table
@@ -36,6 +37,9 @@ def identify_tables(report: IdentifyReport) -> Iterator[Table]:
     yield _links(report)
     if report.points:
         yield _points(report)
+    payloads = _payloads(report)
+    if payloads.rows:
+        yield payloads
     extras = _extras(report)
     if extras.rows:
         yield extras
@@ -46,12 +50,14 @@ def _logs(report: IdentifyReport) -> Table:
 
     def row(part: LogPart, use: str) -> tuple[str, ...]:
         numbers = (part.recorded, part.discarded, part.stretches, part.used)
-        return (part.path, use, *map(str, numbers))
+        return (part.path, use, *map(str, numbers), ', '.join(part.payloads))
 
     rows = [row(part, 'fitted') for part in report.logs]
     rows += [row(part, 'predicted') for part in report.validation_logs]
-    columns = ('log', 'use', 'instants', 'discarded', 'stretches', 'used')
-    return Table('Logs', columns, tuple(rows))
+    columns = ('log', 'use', 'instants', 'discarded', 'stretches', 'used', 'payload')
+    loaded = any(part.payloads for part in (*report.logs, *report.validation_logs))
+    shown = len(columns) if loaded else -1
+    return Table('Logs', columns[:shown], tuple(row[:shown] for row in rows))
 
 
 def _submodels(report: IdentifyReport) -> Table:
@@ -146,6 +152,22 @@ def _center(parameters: Array) -> str:
     if not parameters[0]:
         return ''
     return ' '.join(f'{value:.3f}' for value in parameters[1:4] / parameters[0])
+
+
+def _payloads(report: IdentifyReport) -> Table:
+    """Return mass and centre of mass of what was carried."""
+    rows = []
+    for block in report.fit.blocks:
+        spread = dict(zip(block.answer.unknowns.names, block.answer.deviations, strict=True))
+        for payload in block.evidence.block.payloads:
+            found = report.fit.payloads[payload.name]
+            sure = [spread.get(f'{payload.name}.{name}', 0.0) for name in INERTIAL[:4]]
+            # That of the mass has next to no part in where its centre is.
+            center = ' '.join(f'{value / abs(found[0]):.2g}' for value in sure[1:])
+            mass = (f'{found[0]:.4g}', f'{sure[0]:.2g}')
+            rows.append((payload.name, payload.frame, *mass, _center(found), center))
+    columns = ('payload', 'frame', 'mass [kg]', 'deviation', 'centre of mass [m]', 'deviation')
+    return Table('Payloads', columns, tuple(rows))
 
 
 def _extras(report: IdentifyReport) -> Table:

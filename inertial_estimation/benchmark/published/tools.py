@@ -35,6 +35,8 @@ Array = NDArray[np.float64]
 NAME = 'Nadeau et al. 2023: six simulated workshop tools at an FT sensor'
 EXACT = 1e-9
 """Relative error without noise that is round-off; of the centre of mass, in metres."""
+DRAWN = 1e-6
+"""The same with a prior, where rows count as if they had a millionth of the signal as noise."""
 SURE = 3.0
 """A mean difference beyond so many of its standard errors is none of chance."""
 QUANTITIES = (('mass [%]', 100.0), ('centre of mass [mm]', 1000.0), ('inertia [%]', 100.0))
@@ -146,7 +148,7 @@ def expectations(scores: Scores) -> tuple[Expectation, ...]:
         Expectation(
             f'without noise {WEIGHTED} and {DEFAULT} return the truth: off by '
             f'{off[WEIGHTED]:.1g} and {off[DEFAULT]:.1g} at most',
-            max(off.values()) <= EXACT,
+            off[WEIGHTED] <= EXACT and off[DEFAULT] <= DRAWN,
         ),
         Expectation(
             f'all answers of the methods that promise so are consistent: {good} of {n}; of '

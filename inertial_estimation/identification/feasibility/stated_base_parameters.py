@@ -154,7 +154,9 @@ def _extras(combinations: Sequence[str], robot: Robot) -> tuple[Extra, ...]:
             if term in INERTIAL:
                 raise NameNotFound('link', owner, robot.link_names, f"'{name}' is stated")
             if term not in terms:
-                raise NameNotFound('parameter', term, [*INERTIAL, *terms], f"'{name}' is stated")
+                raise NameNotFound(
+                    'parameter', term, [*INERTIAL, *(terms - {*INERTIAL})], f"'{name}' is stated"
+                )
             if owner not in owners:
                 raise NameNotFound('joint', owner, owners, f"'{name}' is stated")
             found[Extra(owner, Term(term))] = None

@@ -75,9 +75,9 @@ def tellable(builder: RowBuilder, seed: int = 0) -> list[BaseParameters]:
     """
     # Of the rows as they are: what is reduced has round-off in columns that say nothing.
     found = []
-    for block, rows in zip(
-        builder.blocks, builder.rows(builder.random_samples(seed)), strict=True
-    ):
+    samples = builder.random_samples(seed)
+    systems = builder.rows(samples, carried=builder.in_turn(samples))
+    for block, rows in zip(builder.blocks, systems, strict=True):
         information = Information.empty(len(block.unknowns))
         for Y, y, _ in rows.values():
             information = information.add(Y, y)

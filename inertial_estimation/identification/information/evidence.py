@@ -20,6 +20,7 @@ from inertial_estimation.identification.information.triangle import absorb
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.rows.builder import Block, RowBuilder
 from inertial_estimation.identification.rows.sparse_rows import SparseRows
+from inertial_estimation.identification.unknowns import gain_columns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.sample import SampleBatch
 
@@ -83,9 +84,15 @@ class Evidence:
             for kind, part in self.kinds.items()
         }
 
-    def signals(self) -> dict[str, float]:
+    def signals(self, x: Array | None = None) -> dict[str, float]:
         """
-        Return the root mean square of the right-hand side of each kind of row.
+        Return the root mean square of what was measured of each kind of row.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n_unknowns,), optional
+            Unknowns, of which the gains turn currents into efforts. Default: gains of zero,
+            which leave nothing of them.
 
         Returns
         -------
@@ -93,7 +100,11 @@ class Evidence:
             In the unit of the row [N, Nm]; NaN where there are no rows.
 
         """
-        return self.residuals(np.zeros(len(self.block.unknowns)))
+        measured = np.zeros(len(self.block.unknowns))
+        if x is not None:
+            gains = gain_columns(self.block.unknowns)
+            measured[gains] = x[gains]
+        return self.residuals(measured)
 
 
 def gather(
@@ -102,6 +113,7 @@ def gather(
     *,
     external: Mapping[str, Array] | None = None,
     free: Mask | None = None,
+    carried: Array | None = None,
     share: float = 1.0,
 ) -> list[Evidence]:
     """
@@ -113,7 +125,7 @@ def gather(
         Builds them.
     samples : SampleBatch
         Of any number.
-    external, free : optional
+    external, free, carried : optional
         As for `RowBuilder.rows`.
     share : float
         As for `Gathering.add`.
@@ -125,7 +137,7 @@ def gather(
 
     """
     gathering = Gathering(builder)
-    gathering.add(samples, external=external, free=free, share=share)
+    gathering.add(samples, external=external, free=free, carried=carried, share=share)
     return gathering.evidence()
 
 
@@ -153,6 +165,7 @@ class Gathering:
         *,
         external: Mapping[str, Array] | None = None,
         free: Mask | None = None,
+        carried: Array | None = None,
         share: float = 1.0,
     ) -> None:
         """
@@ -162,7 +175,7 @@ class Gathering:
         ----------
         samples : SampleBatch
             Of any number.
-        external, free : optional
+        external, free, carried : optional
             As for `RowBuilder.rows`.
         share : float
             As how many rows of independent noise each of these counts: its square is multiplied
@@ -181,7 +194,10 @@ class Gathering:
             part = slice(start, start + INSTANTS_AT_ONCE)
             pushes = {name: wrench[part] for name, wrench in (external or {}).items()}
             blocks = self._builder.sparse(
-                samples.take(part), external=pushes, free=None if free is None else free[part]
+                samples.take(part),
+                external=pushes,
+                free=None if free is None else free[part],
+                carried=None if carried is None else carried[part],
             )
             with one_thread():
                 for reductions, (_, kinds) in zip(self._blocks, blocks, strict=True):

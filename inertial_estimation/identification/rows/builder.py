@@ -35,6 +35,7 @@ from inertial_estimation.identification.rows.outer_wrenches import (
     pushed_component,
     sensor_pushes,
 )
+from inertial_estimation.identification.rows.payloads import Load, Payload, Payloads
 from inertial_estimation.identification.rows.sparse_rows import Part, SparseRows
 from inertial_estimation.identification.rows.wrench_columns import wrench_columns
 from inertial_estimation.identification.unknowns import FT_OFFSET, Extra, Term, Unknowns
@@ -84,6 +85,8 @@ class Block:
     unknowns: Unknowns
     kinds: tuple[str, ...]
     """Kinds of its rows: components of a wrench, then ``effort <joint>``."""
+    payloads: tuple[Payload, ...] = ()
+    """What its links carry at times."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,8 @@ class RowChoice:
     """Joints among them whose efforts are a current, to be multiplied by an unknown gain."""
     offsets: tuple[str, ...] = ()
     """FT sensors whose offset is unknown."""
+    payloads: tuple[Payload, ...] = ()
+    """Bodies that are there at times only."""
 
     def model_of(self, joint: str) -> JointModel:
         """
@@ -149,9 +154,9 @@ class RowBuilder:
     Raises
     ------
     NameNotFound
-        If a joint or sensor does not exist.
+        If a joint, a sensor or the frame of a payload does not exist.
     ConfigError
-        If the choice leaves no rows.
+        If the choice leaves no rows, or the name of a payload is taken.
 
     """
 
@@ -173,6 +178,7 @@ class RowBuilder:
             name: choice.model_of(name) for name in choice.efforts
         }
         """Friction and dead zone by joint."""
+        self._payloads = Payloads(robot, choice.payloads)
         self._ground = robot.frame(robot.fixed_frame)[0] if robot.fixed_frame else -1
         self._sides = {
             submodel.root: free_sides(robot, submodel, self._ground)
@@ -192,6 +198,7 @@ class RowBuilder:
         *,
         external: Mapping[str, Array] | None = None,
         free: Mask | None = None,
+        carried: Array | None = None,
     ) -> list[dict[str, Rows]]:
         """
         Build the rows of some samples.
@@ -206,6 +213,8 @@ class RowBuilder:
         free : ndarray of bool, shape (n, n_submodels), optional
             Where no other wrench acts on a submodel. Default: nowhere does any, but at the fixed
             link.
+        carried : ndarray, shape (n, n_payloads), optional
+            One where a payload of the choice is there, zero where it is not. Default: none is.
 
         Returns
         -------
@@ -221,7 +230,7 @@ class RowBuilder:
 
         """
         found = []
-        for block, kinds in self.sparse(samples, external=external, free=free):
+        for block, kinds in self.sparse(samples, external=external, free=free, carried=carried):
             n = len(block.unknowns)
             of_block = {}
             for kind, rows in kinds:
@@ -236,13 +245,14 @@ class RowBuilder:
         *,
         external: Mapping[str, Array] | None = None,
         free: Mask | None = None,
+        carried: Array | None = None,
     ) -> Iterator[tuple[Block, Iterator[tuple[str, SparseRows]]]]:
         """
         Yield the rows of some samples block by block and kind by kind: less to hold at a time.
 
         Parameters
         ----------
-        samples, external, free
+        samples, external, free, carried
             As for `rows`.
 
         Yields
@@ -259,6 +269,10 @@ class RowBuilder:
         n = len(samples)
         if free is not None and free.shape != (n, len(self.blocks)):
             raise ShapeError('free', (n, len(self.blocks)), free.shape)
+        if carried is None:
+            carried = np.zeros((n, len(self.choice.payloads)))
+        if carried.shape != (n, len(self.choice.payloads)):
+            raise ShapeError('carried', (n, len(self.choice.payloads)), carried.shape)
         poses = poses_in_parents(self.robot, samples.positions)
         motions = link_motions(self.robot, samples, poses)
         known = self._external(external or {}, n)
@@ -273,7 +287,8 @@ class RowBuilder:
                 *contact_pushes(submodel, known, placed),
             ]
             usable = np.ones(n, dtype=bool) if free is None else np.asarray(free[:, k], dtype=bool)
-            yield block, self._of_block(block, placed, motions, samples, pushes, usable)
+            loads = self._payloads.loads(placed, motions, carried)
+            yield block, self._of_block(block, placed, motions, samples, pushes, loads, usable)
 
     def random_samples(self, seed: int = 0) -> SampleBatch:
         """
@@ -292,14 +307,33 @@ class RowBuilder:
         unknowns = max(len(block.unknowns) for block in self.blocks)
         slowest = max([model.dead_zone for model in self.models.values()], default=0.0)
         fastest = min(1.0 + 10.0 * slowest, FASTEST)
-        return random_samples(self.robot, unknowns + SPARE, fastest, seed)
+        situations = 1 + len(self.choice.payloads)
+        return random_samples(self.robot, situations * (unknowns + SPARE), fastest, seed)
+
+    def in_turn(self, samples: SampleBatch) -> Array:
+        """
+        Return that none, then each of the payloads is carried, over and over.
+
+        Parameters
+        ----------
+        samples : SampleBatch
+            Say of `random_samples`.
+
+        Returns
+        -------
+        ndarray, shape (n, n_payloads)
+            For `rows` and `sparse`.
+
+        """
+        return self._payloads.in_turn(len(samples))
 
     @cached_property
     def bases(self) -> tuple[dict[str, BaseParameters], ...]:
         """What rows of each kind can tell of a block's unknowns, for each block."""
         found = []
         with one_thread():
-            for block, kinds in self.sparse(self.random_samples()):
+            samples = self.random_samples()
+            for block, kinds in self.sparse(samples, carried=self.in_turn(samples)):
                 order = conditioning_order(len(block.unknowns.links), len(block.unknowns.extras))
                 found.append({kind: rows.base(order) for kind, rows in kinds})
         return tuple(found)
@@ -324,8 +358,10 @@ class RowBuilder:
                 if name in choice.offsets
                 for term in FT_OFFSET
             ]
+        payloads = self._payloads.on(submodel.links) if kinds else ()
+        extras += [extra for payload in payloads for extra in payload.extras()]
         names = tuple(robot.link_names[k] for k in submodel.links)
-        return Block(submodel, Unknowns(names, tuple(extras)), kinds)
+        return Block(submodel, Unknowns(names, tuple(extras)), kinds, payloads)
 
     def _has_wrenches(self, submodel: Submodel) -> bool:
         """Tell whether the sum of a submodel's wrenches is to give rows."""
@@ -357,6 +393,7 @@ class RowBuilder:
         motions: Sequence[Motion],
         samples: SampleBatch,
         pushes: Sequence[Push],
+        loads: Sequence[Load],
         usable: Mask,
     ) -> Iterator[tuple[str, SparseRows]]:
         """Yield the rows of one block by kind."""
@@ -368,6 +405,7 @@ class RowBuilder:
             columns = np.arange(block.unknowns.n_inertial)
             for c, kind in enumerate(COMPONENTS):
                 parts, y = pushed_component(block.unknowns, pushes, c, len(samples))
+                _load(parts, y, [load.component(block.unknowns, c) for load in loads])
                 yield kind, SparseRows((Part(columns, wrench[c]), *parts), y, usable)
         for side in self._sides[block.submodel.root]:
             name = self.robot.joint_names[side.joint]
@@ -378,6 +416,8 @@ class RowBuilder:
             parts, y = pushed(
                 block.unknowns, [push for push in pushes if push.link in side.links], axis
             )
+            beyond = [load for load in loads if load.link in side.links]
+            _load(parts, y, [load.along(block.unknowns, axis) for load in beyond])
             of_effort, effort, moving = self._effort(block, samples, side.joint)
             inertial = _along(axis, wrench, [links.index(k) for k in side.links])
             yield (
@@ -421,6 +461,13 @@ def _along(axis: Array, wrench: Array, links: Sequence[int]) -> Part:
     values = np.stack([np.einsum('in,ikn->kn', transposed, chosen[:, k]) for k in links])
     columns = (10 * np.array(links)[:, None] + np.arange(10)).reshape(-1)
     return Part(columns.astype(np.intp), values.reshape(-1, n))
+
+
+def _load(parts: list[Part], y: Array, loads: Iterable[tuple[Part, Array]]) -> None:
+    """Add what payloads say to some rows."""
+    for part, known in loads:
+        parts.append(part)
+        y -= known
 
 
 def _check_names(kind: str, names: Iterable[str], known: Collection[str]) -> None:

@@ -20,7 +20,7 @@ from inertial_estimation.identification.unknowns import Extra
 Array = NDArray[np.float64]
 
 
-def friction_scales(evidence: Evidence) -> Array:
+def friction_scales(evidence: Evidence, x: Array | None = None) -> Array:
     """
     Return for each unknown beside inertial parameters how far from zero it may well be.
 
@@ -28,18 +28,27 @@ def friction_scales(evidence: Evidence) -> Array:
     ----------
     evidence : Evidence
         Rows of a submodel.
+    x : ndarray, shape (n_unknowns,), optional
+        Unknowns, of which the gains turn currents into efforts. Default: those have no efforts.
 
     Returns
     -------
     ndarray, shape (n_extras,)
         For `Problem.extra_scales`: of terms of joints and couplings the root mean square of the
-        joints' efforts, per 1 rad/s or 1 rad/s^2 (m/s, m/s^2); infinite for gains, for offsets of
+        joints' efforts, per 1 rad/s or 1 rad/s^2 (m/s, m/s^2); of payloads their mass times the
+        power of a long lever; infinite for gains, for offsets of
         sensors, and for joints that have no efforts.
 
     """
-    efforts = evidence.signals()
+    efforts = evidence.signals(x)
     extras = evidence.block.unknowns.extras
-    return np.array([_scale(extra, efforts) for extra in extras], dtype=np.float64)
+    of_payloads = {
+        extra: payload.scale(extra)
+        for payload in evidence.block.payloads
+        for extra in payload.extras()
+    }
+    scales = [of_payloads.get(extra, _scale(extra, efforts)) for extra in extras]
+    return np.array(scales, dtype=np.float64)
 
 
 def _scale(extra: Extra, efforts: dict[str, float]) -> float:

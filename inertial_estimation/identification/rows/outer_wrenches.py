@@ -105,7 +105,7 @@ def sensor_pushes(
         else:
             link = sensor.parent
             root_H_child = _after(placed[link], poses[sensor.child])
-        root_H_sensor = _fixed_at(root_H_child, sensor.child_H_sensor)
+        root_H_sensor = fixed_at(root_H_child, sensor.child_H_sensor)
         slopes = None
         if sensor.name in offsets:
             eye = np.broadcast_to(np.eye(6), (len(readings), 6, 6))
@@ -136,7 +136,7 @@ def contact_pushes(
 
     """
     return [
-        Push(link, wrench_to_root(_fixed_at(placed[link], L_H_C), wrench), None)
+        Push(link, wrench_to_root(fixed_at(placed[link], L_H_C), wrench), None)
         for link, L_H_C, wrench in contacts
         if link in submodel.links
     ]
@@ -208,8 +208,22 @@ def pushed_component(
     return parts, y
 
 
-def _fixed_at(pose: Poses, L_H_F: Array) -> Poses:
-    """Return where a frame fixed to a link is, from where the link is."""
+def fixed_at(pose: Poses, L_H_F: Array) -> Poses:
+    """
+    Return where a frame fixed to a link is.
+
+    Parameters
+    ----------
+    pose : Poses
+        Where the link is.
+    L_H_F : ndarray, shape (4, 4)
+        Pose of the frame in the link [m].
+
+    Returns
+    -------
+    Poses
+
+    """
     return Poses(
         pose.rotations @ L_H_F[:3, :3],
         pose.origins + to_axes(pose.rotations, np.broadcast_to(L_H_F[:3, 3], pose.origins.shape)),

@@ -52,7 +52,7 @@ class Presumed(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """Samples of a log, and what is known of wrenches on the robot at them."""
+    """Samples of a log, and what is known of wrenches on the robot and of payloads at them."""
 
     samples: SampleBatch
     """In the order of stamps, n of them."""
@@ -60,6 +60,8 @@ class Observed(NamedTuple):
     """As for `RowBuilder.rows`, each of shape (n, 6) [N, Nm]."""
     free: Mask
     """Where nothing unknown is known to act, shape (n, n_blocks)."""
+    carried: Array
+    """One where a payload is there, zero where it is not, shape (n, n_payloads)."""
 
     def take(self, some: slice | NDArray[np.intp]) -> Observed:
         """
@@ -76,7 +78,7 @@ class Observed(NamedTuple):
 
         """
         external = {frame: wrench[some] for frame, wrench in self.external.items()}
-        return Observed(self.samples.take(some), external, self.free[some])
+        return Observed(self.samples.take(some), external, self.free[some], self.carried[some])
 
 
 class Suspects(NamedTuple):
@@ -110,8 +112,8 @@ def residuals_of(
 
     """
     found = []
-    samples, external, free = observed
-    blocks = builder.sparse(samples, external=external, free=free)
+    samples, external, free, carried = observed
+    blocks = builder.sparse(samples, external=external, free=free, carried=carried)
     for x, (_, kinds) in zip(unknowns, blocks, strict=True):
         of_block: dict[str, Array] = {}
         if x is not None:

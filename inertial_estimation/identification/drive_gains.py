@@ -1,0 +1,237 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Gains of drives whose efforts are currents: ``K i = Y pi + friction``, with K unknown.
+
+The noise is in the current. Least squares with the current as a column would take it for exact,
+and shrink gains and bodies together: smaller torques leave smaller residuals. What is minimised
+is the residual of the current, ``i - (Y pi + friction) / K``, in units of its noise. It is
+linear in all but K, so it is linearised about a guess K0 and solved until K stays:
+
+    Y pi + friction - (K - K0) i0  =  K0 i,     i0 = (Y pi0 + friction0) / K0
+
+The column of a gain is the current that the model predicts, which has next to no noise. All that
+is needed of the rows is in their triangle. A known payload, or a measured wrench, stands on the
+right-hand side; where nothing does, all gains and bodies could be twice as large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import LogError
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.problem import Bounds
+from inertial_estimation.identification.unknowns import Unknowns, gain_columns
+
+Array = NDArray[np.float64]
+
+NOTHING = 1e-12
+"""Right-hand sides of less than this share of the rows are round-off."""
+SETTLED = 1e-9
+"""Relative change of every gain at which the search ends."""
+ROUNDS = 100
+"""Linearisations at most."""
+STRIDE = 2.0
+"""A gain changes by no more than this factor at a time."""
+
+
+def require_scale(kinds: Mapping[str, Information], unknowns: Unknowns) -> None:
+    """
+    Refuse unknown gains where nothing says how large a torque is.
+
+    Parameters
+    ----------
+    kinds : mapping of str to Information
+        Rows of each kind, as they were measured.
+    unknowns : Unknowns
+        Of these rows.
+
+    Raises
+    ------
+    LogError
+        With the joints, and what would help.
+
+    """
+    if not len(gain_columns(unknowns)):
+        return
+    for part in kinds.values():
+        size = np.hypot(np.linalg.norm(part.rho), np.sqrt(part.energy))
+        if size > NOTHING * np.linalg.norm(part.R):
+            return
+    joints = ', '.join(geared(unknowns))
+    raise LogError(
+        f'the gains of {joints} cannot be told: with all gains and all bodies twice as large '
+        'these logs would be the same; add a log with a payload of known mass and name it under '
+        "'payloads', or an FT sensor, or a joint whose torque is known"
+    )
+
+
+def geared(unknowns: Unknowns) -> list[str]:
+    """
+    Return the joints whose gains are unknown.
+
+    Parameters
+    ----------
+    unknowns : Unknowns
+        Of a block.
+
+    Returns
+    -------
+    list of str
+        In the order of their columns.
+
+    """
+    return [unknowns.extras[k - unknowns.n_inertial].of for k in gain_columns(unknowns)]
+
+
+def linearised(
+    kinds: Mapping[str, Information], x: Array, unknowns: Unknowns
+) -> dict[str, Information]:
+    """
+    Return rows whose noise is that of the currents, linearised about a guess.
+
+    Parameters
+    ----------
+    kinds : mapping of str to Information
+        Rows of each kind, as they were measured.
+    x : ndarray, shape (n,)
+        Guess of all unknowns; no gain is zero.
+    unknowns : Unknowns
+        Of these rows.
+
+    Returns
+    -------
+    dict of str to Information
+        With the change of each gain from its guess in its column.
+
+    """
+    gains = gain_columns(unknowns)
+    return {kind: _linearised(part, x, gains) for kind, part in kinds.items()}
+
+
+def _linearised(part: Information, x: Array, gains: NDArray[np.intp]) -> Information:
+    """Return the rows of one kind, which hold one gain or none."""
+    if not part.R[:, gains].any():
+        return part
+    # With the corner as a last row, all inner products of the rows are there.
+    system = np.column_stack(
+        [np.vstack([part.R, np.zeros(part.n)]), np.append(part.rho, np.sqrt(part.energy))]
+    )
+    system = linearised_rows(system, x, gains)
+    return replace(Information.of(system[:, :-1], system[:, -1]), count=part.count)
+
+
+def linearised_rows(system: Array, x: Array, gains: NDArray[np.intp]) -> Array:
+    """
+    Return rows of one kind likewise.
+
+    Parameters
+    ----------
+    system : ndarray, shape (m, n + 1)
+        [Y y], as they were measured.
+    x : ndarray, shape (n,)
+        Guess of all unknowns; no gain is zero.
+    gains : ndarray of int
+        Columns of the gains, of which these rows hold one or none.
+
+    Returns
+    -------
+    ndarray, shape (m, n + 1)
+        With the change of the gain from its guess in its column.
+
+    """
+    found = system.copy()
+    others = np.append(x, -1.0)
+    others[gains] = 0.0
+    for k in gains:
+        if system[:, k].any():
+            found[:, k] = -(system @ others) / x[k]
+            found[:, -1] -= system[:, k] * x[k]
+    return found
+
+
+def settled(
+    solve: Callable[[Array], Array], x: Array, gains: NDArray[np.intp]
+) -> tuple[Array, NDArray[np.bool_]]:
+    """
+    Linearise and solve until the gains stay.
+
+    Parameters
+    ----------
+    solve : callable
+        From a guess of all unknowns to what the rows say that are linearised about it; in the
+        columns of gains, the changes.
+    x : ndarray, shape (n,)
+        First guess.
+    gains : ndarray of int, shape (k,)
+        Columns of the gains. None of these may be zero: zeros start from one.
+
+    Returns
+    -------
+    x : ndarray, shape (n,)
+        All unknowns.
+    moving : ndarray of bool, shape (k,)
+        Gains that do not stay.
+
+    """
+    x = x.copy()
+    x[gains] = np.where(np.abs(x[gains]) > 0.0, x[gains], 1.0)
+    moving = np.ones(len(gains), dtype=bool)
+    for _ in range(ROUNDS):
+        guess, x = x[gains], solve(x).copy()
+        share = x[gains] / guess
+        x[gains] = stepped(guess, x[gains])
+        moving = ~(np.abs(share) <= SETTLED)
+        if not moving.any():
+            break
+    return x, moving
+
+
+def stepped(guess: Array, change: Array) -> Array:
+    """
+    Return gains after a step that is not too long.
+
+    Parameters
+    ----------
+    guess : ndarray, shape (k,)
+        Gains before it; none is zero.
+    change : ndarray, shape (k,)
+        What linearised rows say of them.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+
+    """
+    return np.asarray(guess * np.clip(1.0 + change / guess, 1.0 / STRIDE, STRIDE))
+
+
+def shifted(bounds: Bounds, unknowns: Unknowns, x: Array) -> Bounds:
+    """
+    Return bounds of changes of gains.
+
+    Parameters
+    ----------
+    bounds : Bounds
+        Of gains.
+    unknowns : Unknowns
+        Of a block.
+    x : ndarray, shape (n,)
+        Unknowns, of which the gains are the guess.
+
+    Returns
+    -------
+    Bounds
+
+    """
+    if bounds.extras is None:
+        return bounds
+    of_gains = gain_columns(unknowns)
+    extras = bounds.extras.copy()
+    extras[of_gains - unknowns.n_inertial] -= x[of_gains, None]
+    return replace(bounds, extras=extras)

@@ -1,0 +1,52 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What to know of gains and payloads that were found before they are believed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from inertial_estimation.identification.fit import BlockFit, RobotFit
+from inertial_estimation.identification.unknowns import gain_columns
+from inertial_estimation.model.inertia import consistency_margin
+
+UNSURE = 0.3
+"""Deviation of a gain over its value from which it is hardly told."""
+
+
+def load_warnings(found: RobotFit) -> list[str]:
+    """
+    Return what is wrong with gains and payloads, in words.
+
+    Parameters
+    ----------
+    found : RobotFit
+        All that was fitted.
+
+    Returns
+    -------
+    list of str
+
+    """
+    said = [text for block in found.blocks for text in _gains(block)]
+    for name, parameters in found.payloads.items():
+        if not consistency_margin(parameters[None])[0] >= 0.0:
+            said.append(
+                f'no body could be like payload {name} as it was found: its inertia is not told, '
+                'state it, or effects that are no rigid body hide in it'
+            )
+    return said
+
+
+def _gains(block: BlockFit) -> Iterator[str]:
+    """Yield the gains of one submodel that are hardly told."""
+    unknowns = block.answer.unknowns
+    for k in gain_columns(unknowns):
+        value, deviation = block.answer.x[k], block.answer.deviations[k]
+        # A deviation that the method does not state says nothing.
+        if value <= 0.0 or deviation > UNSURE * value:
+            yield (
+                f'{block.name}: {unknowns.names[k]} is hardly told, {value:.3g} +- '
+                f'{deviation:.2g}: the payload does not load that joint enough; move it further '
+                "away, or take the joint out of 'gains' and state its gain as 'scale'"
+            )

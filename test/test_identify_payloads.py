@@ -1,0 +1,206 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Payloads in the file of ``identify``, and the command with logs with and without one.
+
+Not covered: what rows and gains become of it, which `test_drive_gains` does.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from robots import arm_with_wrist_sensor_urdf
+from shared_data import SHARED
+
+from inertial_estimation.cli import main
+from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
+from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.identification.rows.payloads import Payload
+from inertial_estimation.logs.identify_payloads import read_payloads, require_logs
+from inertial_estimation.logs.stretch import Stretch
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+
+RATE = 500.0
+INSTANTS = 2000  # of which rows are asked, in both logs
+GAINS = np.array([12.0, 0.5, 3.0])
+DISC = {'frame': 'tip', 'mass': 2.0, 'logs': ['*_disc.npz']}
+# The low pass at 20 Hz and central differences change motions below 2 Hz by up to this share.
+FILTERED = 1e-2
+# Of torques [Nm].
+NOISE = 0.3
+# Of each drive, as a contact causes them [A].
+PUSH = np.array([1.0, 20.0, 4.0])
+# It draws the gains further than filters do.
+DISTURBED = 3e-2
+# It is there for a tenth of the time; filters and windows take some more.
+LOST = 0.2
+
+SETTINGS = """
+robot: {fixed_link: base, ft_sensors: []}
+log:
+  time: t
+  joints: [shoulder, elbow, lift]
+  positions: {columns: q}
+  efforts: {columns: current}
+preparation: {cutoff: 20.0, every: 4}
+rows: {efforts: all, gains: all}
+payloads:
+  disc: {frame: tip, mass: 2.0, logs: ['*_disc.npz']}
+"""
+
+
+def write_log(path, payloads, rng):
+    """Write the currents of an arm that moves with some payloads."""
+    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base', ft_sensors=[])
+    t = np.arange(4000) / RATE
+    q, v, a = np.zeros((3, len(t), 3))
+    for f in (0.3, 0.7, 1.1, 1.7):
+        size, phase, w = rng.uniform(0.05, 0.3, 3), rng.uniform(0, 6, 3), 2 * np.pi * f
+        q += size * np.sin(w * t[:, None] + phase)
+        v += w * size * np.cos(w * t[:, None] + phase)
+        a -= w**2 * size * np.sin(w * t[:, None] + phase)
+    empty = np.zeros((len(t), 0, 3))
+    samples = SampleBatch(
+        np.round(t * 1e9).astype(np.int64), q, v, a, empty, empty, empty,
+        np.zeros((len(t), 0, 6)), efforts=np.zeros_like(q),
+    )  # fmt: skip
+    builder = RowBuilder(robot, RowChoice(efforts=robot.joint_names, payloads=payloads))
+    rows = builder.rows(samples, carried=np.ones((len(t), len(payloads))))[0]
+    links = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
+    torques = [rows[f'effort {name}'].Y @ links - rows[f'effort {name}'].y
+               for name in robot.joint_names]  # fmt: skip
+    np.savez(path, t=t, q=q, current=np.transpose(torques) / GAINS)
+
+
+@pytest.fixture
+def folder(tmp_path, rng):
+    (tmp_path / 'arm.urdf').write_text(arm_with_wrist_sensor_urdf())
+    (tmp_path / 'logs.yaml').write_text(SETTINGS)
+    disc = Payload('disc', 'tip', 2.0, (0.05, -0.03, 0.1), (0.02, 0.0, 0.03, 0.0, 0.0, 0.025))
+    write_log(tmp_path / 'run.npz', (), rng)
+    write_log(tmp_path / 'run_disc.npz', (disc,), rng)
+    return tmp_path
+
+
+def run(folder, *logs):
+    return main(
+        ['identify', *(str(folder / log) for log in logs), '--robot', str(folder / 'arm.urdf'),
+         '--config', str(folder / 'logs.yaml'), '--weight', '1e-6', '--json',
+         str(folder / 'out.json')]
+    )  # fmt: skip
+
+
+def gains_of(submodel):
+    """Return the gains that were found."""
+    extras = submodel['extras']
+    return np.array([extras[f'{joint}.drive_gain'] for joint in ('shoulder', 'elbow', 'lift')])
+
+
+def test_gains_come_from_a_log_without_and_one_with_a_payload(folder, capsys):
+    assert run(folder, 'run.npz', 'run_disc.npz') == 0
+    shown = capsys.readouterr().out
+    assert 'Payloads' in shown and 'drive_gain' in shown
+    found = json.loads((folder / 'out.json').read_text())
+    assert [log['payloads'] for log in found['logs']] == [[], ['disc']]
+    np.testing.assert_allclose(gains_of(found['submodels'][0]), GAINS, rtol=FILTERED)
+    assert found['payloads']['disc']['m'] == 2.0
+    assert found['payloads']['disc']['mc_x'] == pytest.approx(0.1, abs=0.01)
+
+
+def test_contacts_that_nobody_noted_are_found_beside_unknown_gains(folder, rng):
+    """Logs without a payload must not pass for the only clean ones."""
+    for name, push in (('run.npz', 0.0), ('run_disc.npz', PUSH)):
+        log = dict(np.load(folder / name))
+        log['current'] += rng.normal(0.0, NOISE / GAINS, log['current'].shape)
+        log['current'][1000:1800] += push
+        np.savez(folder / name, **log)
+    found = {}
+    for reject in (0, 4):
+        settings = SETTINGS.replace('gains: all', f'gains: all, reject: {reject}')
+        (folder / 'logs.yaml').write_text(settings)
+        assert run(folder, 'run.npz', 'run_disc.npz') == 0
+        found[reject] = json.loads((folder / 'out.json').read_text())['submodels'][0]
+    off = {reject: np.abs(gains_of(one) / GAINS - 1.0).max() for reject, one in found.items()}
+    assert off[4] < FILTERED < DISTURBED < off[0]
+    assert found[4]['left_out']['effort elbow'] < LOST * INSTANTS
+
+
+def test_the_log_with_the_payload_must_be_there(folder, capsys):
+    assert run(folder, 'run.npz') != 0
+    assert "payload 'disc' is in none of the logs (run.npz)" in capsys.readouterr().err
+    settings = (folder / 'logs.yaml').read_text()
+    (folder / 'logs.yaml').write_text(settings[: settings.index('payloads')])
+    assert run(folder, 'run.npz') != 0
+    assert 'payload of known mass' in capsys.readouterr().err
+    assert not (folder / 'out.json').exists()
+
+
+def test_names_of_logs_may_hold_wildcards():
+    (one,) = read_payloads({'disc': DISC})
+    assert one.is_in(Stretch.parse('/logs/a_disc.npz@2:5'))
+    assert not one.is_in(Stretch.parse('/x_disc.npz/run.npz'))
+    require_logs([one], map(Stretch.parse, ('run.npz', 'run_disc.npz')))
+
+
+@pytest.mark.parametrize(
+    ('said', 'message'),
+    [
+        ([], 'names and what they stand for'),
+        ({'disc': 2.0}, 'frame, logs and what is known'),
+        ({'disc': {**DISC, 'weight': 1.0}}, 'weight'),
+        ({'disc': {'frame': 'tip', 'mass': 2.0}}, "no 'logs'"),
+        ({'disc': {**DISC, 'logs': 'run.npz'}}, 'list of names'),
+        ({'disc': {**DISC, 'mass': '2'}}, "'2', expected a number"),
+        ({'disc': {**DISC, 'mass': -1.0}}, 'more than zero'),
+        ({'disc': {**DISC, 'center_of_mass': [0, 1]}}, '3 numbers'),
+        ({'disc': {**DISC, 'mass': None, 'center_of_mass': [0, 0, 1]}}, 'mass is unknown'),
+        ({'disc': {**DISC, 'inertia': {'ixx': 1, 'iyy': 1, 'izz': 1}}}, 'state center_of_mass'),
+        (
+            {'disc': {**DISC, 'center_of_mass': [0, 0, 0], 'inertia': {'ixx': 1, 'iyy': 1}}},
+            "no 'izz'",
+        ),
+        (
+            {
+                'disc': {
+                    **DISC,
+                    'center_of_mass': [0, 0, 0],
+                    'inertia': {'ixx': 3, 'iyy': 1, 'izz': 1},
+                }
+            },
+            'triangle inequality',
+        ),
+    ],
+)
+def test_impossible_payloads_are_refused(said, message):
+    with pytest.raises((ConfigError, NameNotFound), match=message):
+        read_payloads(said)
+
+
+@pytest.mark.parametrize(
+    ('body', 'message'),
+    [(Payload('lift', 'tip', 1.0), 'name of a joint'), (Payload('disc', 'tipp', 1.0), 'tipp')],
+)
+def test_payloads_must_fit_to_the_robot(body, message):
+    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
+    with pytest.raises(InertialEstimationError, match=message):
+        RowBuilder(robot, RowChoice(payloads=(body,)))
+
+
+def test_gains_of_a_real_arm(tmp_path):
+    """Two published sets differ by up to 49 %; what is found must be of that size."""
+    folder = SHARED / 'data' / 'ur10e'
+    if not folder.is_dir():
+        pytest.skip(f'{folder} is not there')
+    config = Path(__file__).resolve().parents[1] / 'config' / 'identify_ur10e_payload.yaml'
+    logs = [str(folder / f'fourier_50s_14h{name}.npz') for name in ('', '_payload')]
+    out = tmp_path / 'out.json'
+    assert main(['identify', *logs, '--robot', str(folder / 'ur10e.urdf'), '--config',
+                 str(config), '--json', str(out)]) == 0  # fmt: skip
+    block = json.loads(out.read_text())['submodels'][0]
+    for name, value in block['extras'].items():
+        if name.endswith('drive_gain'):
+            assert 9.0 < value < 14.0, name
+            assert 0.003 < block['deviations'][name] / value < 0.1, name
