@@ -35,7 +35,11 @@ def pushed(rng):
     (rows,) = builder.rows(samples)
     # Right-hand sides without the weight that holds the arm.
     samples.efforts[:, 0] += rows['effort elbow'].Y @ robot.parameters.ravel()
-    return builder, Observed(samples, {}, np.ones((n, 1), dtype=bool)), robot
+    return (
+        builder,
+        Observed(samples, {}, np.ones((n, 1), dtype=bool), np.zeros((n, 0), dtype=bool)),
+        robot,
+    )
 
 
 @pytest.mark.parametrize('reach', [0.0, 0.3])
