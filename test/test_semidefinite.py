@@ -17,16 +17,13 @@ from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.solvers.body_program import BodyProgram
 from inertial_estimation.identification.solvers.cones import Consistency, matrix, vector
 from inertial_estimation.identification.solvers.quadratic_priors import (
     solve_euclidean,
     solve_pullback,
 )
-from inertial_estimation.identification.solvers.semidefinite import (
-    PriorTerm,
-    _Program,
-    solve_semidefinite,
-)
+from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.identifiable import excitable, random_states
 from inertial_estimation.model.inertia import pseudo_inertia
@@ -282,7 +279,7 @@ def test_a_spent_budget_is_said(problem):
 
 
 def test_the_objective_of_the_program_is_the_stated_one(problem, rng):
-    program = _Program.of(problem, 0.3, PriorTerm.PULLBACK, None)
+    program = BodyProgram.of(problem, 0.3, PriorTerm.PULLBACK, None)
     z = rng.normal(size=program.n)
     x = problem.prior_point() + program.to_x @ z
     stated = objective(problem, x, 0.3, PriorTerm.PULLBACK)

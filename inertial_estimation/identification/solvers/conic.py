@@ -130,7 +130,8 @@ def minimise(
         multipliers=tuple(np.split(np.array(found.z), ends)),
         value=float(found.obj_val),
         dual_value=float(found.obj_val_dual),
-        feasible='PrimalInfeasible' not in status,
+        # Almost proven is not proven: such multipliers may be off by more than they tell.
+        feasible=status != 'PrimalInfeasible',
         grade=_GRADES.get(status, Grade.INACCURATE),
         iterations=int(found.iterations),
         solve_time=seconds,

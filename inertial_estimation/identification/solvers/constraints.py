@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 
 ROUND_OFF = 1e-13
 """Smaller factors of whitened bodies are none."""
+MISSED = 1e-7
+"""Bounds that are missed by less, with factors of at most one, are kept."""
 TAKES_PART = 1e-4
 """Bounds whose multiplier is a smaller share of the largest are left out of a contradiction."""
 
@@ -130,6 +132,54 @@ def inside(block: Block, x: Array) -> bool:
     if block.kind is Kind.SEMIDEFINITE:
         rows = np.linalg.eigvalsh(matrix(rows.reshape(len(block.labels), -1)))
     return bool((rows > 0.0).all())
+
+
+def drawn_inside(bodies: Block, x: Array) -> Array:
+    """
+    Return variables whose bodies are in their cones, by moving those that are not to the prior.
+
+    Parameters
+    ----------
+    bodies : Block
+        Of `body_block`, ten variables a link, all zero at the prior.
+    x : ndarray, shape (n,)
+        Variables.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        The same where all bodies are inside.
+
+    """
+    n_links = len(bodies.labels)
+    changes = matrix((bodies.G @ x).reshape(n_links, -1))
+    least = np.linalg.eigvalsh(changes)[:, 0]
+    room = matrix(bodies.h.reshape(n_links, -1))[:, 0, 0]
+    shares = np.where(least < -room, room / np.maximum(-least, room), 1.0)
+    drawn = x.copy()
+    drawn[: 10 * n_links] *= np.repeat(shares, 10)
+    return drawn
+
+
+def missed(bounds: Block, x: Array) -> list[str]:
+    """
+    Return which bounds are not kept.
+
+    Parameters
+    ----------
+    bounds : Block
+        Of `bound_blocks`.
+    x : ndarray, shape (n,)
+        Variables.
+
+    Returns
+    -------
+    list of str
+        Labels.
+
+    """
+    slack = bounds.G @ x + bounds.h
+    return [name for name, one in zip(bounds.labels, slack, strict=True) if one < -MISSED]
 
 
 def contradiction(bodies: Sequence[Block], bounds: Block, solution: ConicSolution) -> list[str]:
