@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 ROUND_OFF = 1e-13
 """Smaller factors of whitened bodies are none."""
 MISSED = 1e-7
-"""Bounds that are missed by less, with factors of at most one, are kept."""
+"""Bounds that are missed by a smaller share of the largest variable or of one are kept."""
 TAKES_PART = 1e-4
 """Bounds whose multiplier is a smaller share of the largest are left out of a contradiction."""
 
@@ -161,7 +161,7 @@ def drawn_inside(bodies: Block, x: Array) -> Array:
     return drawn
 
 
-def missed(bounds: Block, x: Array) -> list[str]:
+def missed(bounds: Block, x: Array, share: float = MISSED) -> list[str]:
     """
     Return which bounds are not kept.
 
@@ -171,6 +171,8 @@ def missed(bounds: Block, x: Array) -> list[str]:
         Of `bound_blocks`.
     x : ndarray, shape (n,)
         Variables.
+    share : float
+        Of the largest variable, or of one, by which a bound that is kept may be missed.
 
     Returns
     -------
@@ -179,7 +181,8 @@ def missed(bounds: Block, x: Array) -> list[str]:
 
     """
     slack = bounds.G @ x + bounds.h
-    return [name for name, one in zip(bounds.labels, slack, strict=True) if one < -MISSED]
+    least = -share * float(np.abs(x).max(initial=1.0))
+    return [name for name, one in zip(bounds.labels, slack, strict=True) if one < least]
 
 
 def contradiction(bodies: Sequence[Block], bounds: Block, solution: ConicSolution) -> list[str]:
@@ -198,14 +201,17 @@ def contradiction(bodies: Sequence[Block], bounds: Block, solution: ConicSolutio
     Returns
     -------
     list of str
-        Labels.
+        Labels; none if that they contradict each other is not proven.
 
     """
     shares = solution.multipliers[-1]
     order = np.argsort(shares)
-    kept = [int(k) for k in order if shares[k] > TAKES_PART * shares.max()]
-    if not _contradict(bodies, bounds, kept):
-        kept = [int(k) for k in order]
+    some = [int(k) for k in order if shares[k] > TAKES_PART * shares.max()]
+    for kept in (some, [int(k) for k in order]):
+        if _contradict(bodies, bounds, kept):
+            break
+    else:
+        return []
     for k in list(kept):
         fewer = [other for other in kept if other != k]
         if _contradict(bodies, bounds, fewer):
@@ -215,8 +221,10 @@ def contradiction(bodies: Sequence[Block], bounds: Block, solution: ConicSolutio
 
 def _contradict(bodies: Sequence[Block], bounds: Block, chosen: list[int]) -> bool:
     """Return whether some of the bounds are infeasible together."""
-    from scipy.sparse import csc_array
+    from scipy.sparse import csc_array, eye_array
 
     n = bounds.G.shape[1]
     some = bounds._replace(G=csc_array(bounds.G)[chosen], h=bounds.h[chosen])
-    return not minimise(csc_array((n, n)), np.zeros(n), [*bodies, some]).feasible
+    # With nothing to minimise, variables may run away long before anything is proven.
+    near = eye_array(n, format='csc')
+    return not minimise(near, np.zeros(n), [*bodies, some]).feasible

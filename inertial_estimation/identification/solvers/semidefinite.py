@@ -183,7 +183,9 @@ def _expanded(
     solution = program.solve(blocks, about, time_limit)
     if not solution.feasible and bounds:
         bad = contradiction([bodies], bounds[-1], solution)
-        raise ModelError(f'no bodies meet these bounds together: {", ".join(bad)}; widen them')
+        if bad:
+            names = ', '.join(bad)
+            raise ModelError(f'no bodies meet these bounds together: {names}; widen them')
     # Where the solver fails its numbers may be none; the prior is consistent.
     z = about + solution.x if np.isfinite(solution.x).all() else np.zeros(program.n)
     size = program.size(about)
