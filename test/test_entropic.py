@@ -19,6 +19,8 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.solvers.coordinates import Coordinates
+from inertial_estimation.identification.solvers.curvature import Curvature
 from inertial_estimation.identification.solvers.discrepancy import solve_within
 from inertial_estimation.identification.solvers.divergence import (
     components,
@@ -305,3 +307,16 @@ def test_a_residual_that_the_prior_has_is_refused(noisy):
 def test_a_residual_that_nothing_has_is_refused(noisy):
     with pytest.raises(ModelError, match='no answer has a mean square of 1;'):
         solve_within(noisy, 1.0, solve_entropic)
+
+
+def test_the_curvature_comes_from_rows_where_their_product_is_too_inexact(case, monkeypatch):
+    from scipy.linalg import lapack
+
+    coordinates = Coordinates.of(case.problem())
+    gram = coordinates.factor.T @ coordinates.factor
+    shapes = symmetric(0.1 * np.ones((len(case.prior), 10)))
+    usual = Curvature.of(coordinates, gram, shapes, 1e-2).root
+    monkeypatch.setattr(lapack, 'dpotrf', lambda H, **options: (H, 1))
+    other = Curvature.of(coordinates, gram, shapes, 1e-2).root
+    H = usual.T @ usual
+    np.testing.assert_allclose(other.T @ other, H, atol=1e-10 * np.abs(H).max())

@@ -434,3 +434,14 @@ def test_extras_without_rows_stay_at_their_prior(case):
     result = solve_mass_points(problem)
     assert result.x[-1] == pytest.approx(0.7)
     assert result.x[-2] == pytest.approx(case.truth[-2], rel=PULL)
+
+
+def test_the_prior_leaves_alone_only_what_rows_tell_whatever_the_extras(case):
+    """A row that an unknown offset takes up tells of no link."""
+    n = case.unknowns.n_inertial
+    rows = np.zeros((1, len(case.unknowns)))
+    rows[0, [0, n]] = 1.0
+    problem = Problem.of(case.unknowns, Information.of(rows, np.array([100.0])), case.prior)
+    result = solve_mass_points(problem, weight=1e3)
+    np.testing.assert_allclose(result.parameters, case.prior, rtol=PULL, atol=PULL)
+    assert rows[0] @ result.x == pytest.approx(100.0, rel=PULL)

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csc_array
 from shared_data import SHARED
 
 from inertial_estimation.errors import InertialEstimationError, ModelError
@@ -19,11 +20,17 @@ from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.solvers.body_program import BodyProgram
 from inertial_estimation.identification.solvers.cones import Consistency, matrix, vector
+from inertial_estimation.identification.solvers.conic import Block, Kind, minimise
+from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.quadratic_priors import (
     solve_euclidean,
     solve_pullback,
 )
-from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
+from inertial_estimation.identification.solvers.semidefinite import (
+    MARGIN,
+    PriorTerm,
+    solve_semidefinite,
+)
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.identifiable import excitable, random_states
 from inertial_estimation.model.inertia import pseudo_inertia
@@ -333,3 +340,103 @@ def test_the_euclidean_solution_of_lee_wensing_park(human):
         margin=1e-9,
     )
     assert cost(without.parameters) < 0.99 * cost(theirs)
+
+
+@pytest.fixture
+def light_last(rng):
+    """Return a problem of links from ten kilogrammes to a few grammes, with much noise."""
+    masses = np.geomspace(10.0, 0.005, 4)
+    prior = np.zeros((4, 10))
+    prior[:, 0] = masses
+    length = 0.3 * (masses / 10.0) ** (1 / 3)
+    prior[:, [4, 6, 9]] = (0.1 * masses * length**2)[:, None]
+    rows = rng.normal(size=(60, 40))
+    y = rows @ (1.3 * prior).reshape(-1)
+    noise = 0.02 * np.std(y)
+    unknowns = Unknowns(tuple(f'link_{k}' for k in range(4)))
+    information = Information.of(rows / noise, y / noise + rng.normal(size=60))
+    return Problem.of(unknowns, information, prior)
+
+
+@pytest.mark.parametrize('term', PriorTerm)
+def test_light_links_keep_their_margin_too(light_last, term):
+    found = solve_semidefinite(light_last, prior=term)
+    root = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(light_last.prior)))
+    seen = root @ pseudo_inertia(found.parameters) @ np.swapaxes(root, -1, -2)
+    assert found.consistent
+    assert np.linalg.eigvalsh(seen).min() > 0.99 * MARGIN
+
+
+def test_a_prior_that_misses_by_far_does_not_spoil_the_grade(unknowns, rows, truth, prior, rng):
+    noise = 1e-4 * np.std(rows @ truth)
+    y = (rows @ truth) / noise + rng.normal(size=len(rows))
+    problem = Problem.of(unknowns, Information.of(rows / noise, y), prior)
+    low = np.tile([0.0, np.inf], (len(prior), 1))
+    low[0] = 1.001 * truth[0], np.inf
+    found = solve_semidefinite(replace(problem, bounds=Bounds(mass=low)))
+    assert found.grade is Grade.OPTIMAL and found.notes == ()
+
+
+def program_of(problem):
+    """Return a program with rows only, and bounds of its variables below by -1."""
+    program = BodyProgram.of(problem, 0.3, PriorTerm.PULLBACK, None)
+    G = csc_array(np.eye(program.n))
+    return program, Block(('each',) * program.n, Kind.NONNEGATIVE, G, np.ones(program.n))
+
+
+def test_the_gap_counts_what_is_left_of_the_gradient(problem):
+    program, block = program_of(problem)
+    least = program.unconstrained()
+    z = 1.01 * least
+    above = program.above(z, [block], [np.zeros(program.n)])
+    assert above >= program.objective(z) - program.objective(least) > 0.0
+
+
+def test_the_gap_counts_multipliers_of_what_is_not_at_its_bound(problem):
+    program, _ = program_of(problem)
+    z = 1.01 * program.unconstrained()
+    gradient = program.gradient(z)
+    # Multipliers that make up the whole gradient, at bounds that are far away.
+    signs = np.where(gradient >= 0.0, 1.0, -1.0)
+    h = np.abs(z) + 1e-2
+    block = Block(('each',) * program.n, Kind.NONNEGATIVE, csc_array(np.diag(signs)), h)
+    above = program.above(z, [block], [np.abs(gradient)])
+    assert above >= program.objective(z) - program.objective(program.unconstrained()) > 0.0
+    far = replace(problem, energy=problem.energy + 1e12)
+    program = BodyProgram.of(far, 0.3, PriorTerm.PULLBACK, None)
+    expected = float(np.abs(gradient) @ (signs * z + h))
+    assert program.above(z, [block], [np.abs(gradient)]) == pytest.approx(expected, rel=1e-3)
+
+
+def test_huge_links_are_told(problem):
+    heavy = replace(problem, target=1e3 * problem.target)
+    notes = solve_semidefinite(heavy, prior=PriorTerm.NONE).notes
+    assert any(note.startswith('each as heavy as') for note in notes)
+
+
+def test_almost_proven_is_not_proven():
+    # The second bound gives way only where the second variable is 1e5.
+    for far, feasible in ((0.0, False), (1e-5, True)):
+        G = csc_array(np.array([[1.0, 0.0], [-1.0, far]]))
+        block = Block(('least', 'greatest'), Kind.NONNEGATIVE, G, np.array([-2.0, 1.0]))
+        for curvature in (csc_array((2, 2)), csc_array(np.eye(2))):
+            assert minimise(curvature, np.zeros(2), [block]).feasible is feasible
+
+
+def test_the_order_of_bounds_of_the_total_mass_is_checked(problem):
+    with pytest.raises(ModelError, match='total mass .5 to 4.'):
+        solve_semidefinite(bounded(problem, total_mass=np.array([5.0, 4.0])))
+
+
+def test_ellipsoids_with_some_nan_are_refused(problem):
+    Q = np.full((len(problem.prior), 4, 4), np.nan)
+    Q[1, 0, 0] = 1.0
+    with pytest.raises(ModelError, match=f'ellipsoids.*{problem.unknowns.links[1]}'):
+        bounded(problem, ellipsoids=Q)
+
+
+@pytest.mark.parametrize('name', sorted(SOLVERS))
+def test_no_rows_at_all_are_a_problem_too(unknowns, prior, name):
+    none = Problem(unknowns, np.zeros((0, len(unknowns))), np.zeros(0), 0.0, 1.0, prior)
+    found = SOLVERS[name](none)
+    np.testing.assert_allclose(found.parameters, prior, atol=1e-2)
