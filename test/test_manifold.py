@@ -287,3 +287,12 @@ def test_the_prior_of_other_unknowns_draws(rng):
     drawn = replace(case.problem(), extra_scales=np.array([1e-6, np.inf]))
     result = solve_manifold(drawn, weight=1.0)
     assert abs(result.x[-2]) < 1e-3 < abs(solve_manifold(case.problem(), weight=1.0).x[-2])
+
+
+def test_an_answer_that_is_nearly_there_is_not_optimal(rng):
+    case = humanoid_case(rng)
+    problem = case.problem(NOISE * rng.normal(size=len(case.y)))
+    found = [solve_manifold(problem, max_iterations=budget) for budget in range(30)]
+    assert any(1e-7 < one.optimality < 1e-3 for one in found)
+    for one in found:
+        assert (one.grade is Grade.OPTIMAL) == (one.optimality <= 1e-7)

@@ -20,7 +20,13 @@ from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.solvers.body_program import BodyProgram
 from inertial_estimation.identification.solvers.cones import Consistency, matrix, vector
-from inertial_estimation.identification.solvers.conic import Block, Kind, minimise
+from inertial_estimation.identification.solvers.conic import (
+    Block,
+    Kind,
+    _contradict,
+    minimise,
+)
+from inertial_estimation.identification.solvers.constraints import body_block, drawn_inside
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.quadratic_priors import (
     solve_euclidean,
@@ -282,7 +288,7 @@ def test_without_the_solver_the_error_says_what_to_install(problem, monkeypatch)
 
 
 def test_a_spent_budget_is_said(problem):
-    assert solve_semidefinite(problem, time_limit=0.0).grade is not Grade.OPTIMAL
+    assert solve_semidefinite(problem, time_limit=0.0).grade is Grade.STOPPED
 
 
 def test_the_objective_of_the_program_is_the_stated_one(problem, rng):
@@ -440,3 +446,29 @@ def test_no_rows_at_all_are_a_problem_too(unknowns, prior, name):
     none = Problem(unknowns, np.zeros((0, len(unknowns))), np.zeros(0), 0.0, 1.0, prior)
     found = SOLVERS[name](none)
     np.testing.assert_allclose(found.parameters, prior, atol=1e-2)
+
+
+def test_what_is_outside_is_drawn_to_the_edge_and_nothing_else(problem, rng):
+    program = BodyProgram.of(problem, 0.3, PriorTerm.PULLBACK, None)
+    bodies = body_block(
+        problem.unknowns, problem.prior, program.maps, program.n, Consistency.FULL, MARGIN
+    )
+    z = np.zeros(program.n)
+    z[10:20] = 3.0 * rng.normal(size=10)
+    z[20:30] = 0.01 * rng.normal(size=10)
+    drawn = drawn_inside(bodies, z)
+    np.testing.assert_array_equal(np.delete(drawn, slice(10, 20)), np.delete(z, slice(10, 20)))
+    link = problem.prior[1] + program.maps[1] @ drawn[10:20]
+    root = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(problem.prior[1])))
+    seen = np.linalg.eigvalsh(root @ pseudo_inertia(link) @ root.T)
+    assert seen.min() == pytest.approx(MARGIN, rel=1e-3)
+    np.testing.assert_allclose(drawn[10:20] * z[10], z[10:20] * drawn[10])
+
+
+def test_multipliers_that_leave_too_much_prove_nothing():
+    G = csc_array(np.array([[1.0], [-1.0]]))
+    block = Block(('least', 'greatest'), Kind.NONNEGATIVE, G, np.array([-2.0, 1.0]))
+    assert _contradict([block], [np.array([1.0, 1.0])])
+    assert not _contradict([block], [np.array([1.0, 1.0 + 1e-5])])
+    # Multipliers outside of the dual cone count as what they are inside.
+    assert not _contradict([block], [np.array([1.0, -1.0])])
