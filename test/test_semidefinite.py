@@ -472,3 +472,22 @@ def test_multipliers_that_leave_too_much_prove_nothing():
     assert not _contradict([block], [np.array([1.0, 1.0 + 1e-5])])
     # Multipliers outside of the dual cone count as what they are inside.
     assert not _contradict([block], [np.array([1.0, -1.0])])
+
+
+def test_what_the_solver_leaves_outside_does_not_stay_there():
+    """A draw where its last digits put the lighter of two links beyond its margin."""
+    rng = np.random.default_rng(34)
+    masses = np.array([10.0, 0.02])
+    prior = np.zeros((2, 10))
+    prior[:, 0] = masses
+    prior[:, [4, 6, 9]] = (0.1 * masses * (0.3 * (masses / 10.0) ** (1 / 3)) ** 2)[:, None]
+    rows = rng.normal(size=(12, 20))
+    y = rows @ (1.3 * prior).reshape(-1)
+    noise = 0.02 * np.std(y)
+    information = Information.of(rows / noise, y / noise + rng.normal(size=12))
+    problem = Problem.of(Unknowns(('heavy', 'light')), information, prior)
+    found = solve_semidefinite(problem, prior=PriorTerm.NONE)
+    assert found.grade is Grade.OPTIMAL and found.consistent
+    root = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(prior)))
+    seen = root @ pseudo_inertia(found.parameters) @ np.swapaxes(root, -1, -2)
+    assert np.linalg.eigvalsh(seen).min() > 0.9 * MARGIN
