@@ -95,6 +95,11 @@ class Sample(NamedTuple):
     """`SensorState` of each FT sensor, shape (n_fts,), for reports only; None: as above."""
     efforts: Array | None = None
     """Joint torques that the robot itself reports, shape (n_joints,) [Nm or N], if any."""
+    directions: Array | None = None
+    """
+    Direction of each joint's motion from -1 to 1 as a filter leaves it that `efforts` went
+    through too, shape (n_joints,); None: the sign of the velocity.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,7 @@ class SampleBatch:
     imu_states: NDArray[np.uint8] | None = None
     ft_states: NDArray[np.uint8] | None = None
     efforts: Array | None = None
+    directions: Array | None = None
 
     @classmethod
     def stack(cls, samples: Sequence[Sample]) -> SampleBatch:

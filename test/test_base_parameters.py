@@ -156,6 +156,8 @@ def test_combinations_as_papers_write_them():
         'm_4': 0.3,
         'a': -0.3,
     }
+    # The factor of a parenthesis ends with it.
+    assert parse_combination('a + 2 (b + c) - d') == {'a': 1.0, 'b': 2.0, 'c': 2.0, 'd': -1.0}
     assert parse_combination('- a - (b - 2 c)') == {'a': -1.0, 'b': -1.0, 'c': 2.0}
 
 
@@ -193,3 +195,22 @@ def test_a_combination_that_barely_holds_a_column_is_not_solved_for_it():
     assert np.abs(base.grouping).max() < 3.0
     alone = BaseParameters.of_null_space(np.array([[0.0], [1e-6], [1e-7]]), [0, 1, 2])
     assert alone.rank == 2
+
+
+def test_columns_that_barely_differ_are_two(rng):
+    """Of lengths one, 1e-5 apart; round-off is 1e-16."""
+    Y = rng.normal(size=(60, 10))
+    Y[:, 6] = Y[:, 4] + 1e-5 * rng.normal(size=60)
+    assert BaseParameters.of_regressor(Y).rank == 10
+    Y[:, 6] = Y[:, 4]
+    assert BaseParameters.of_regressor(Y).rank == 9
+
+
+def test_a_small_share_in_a_combination_is_one(rng):
+    """A column that vanishes with 1e-5 of another one is a combination of it."""
+    Y = rng.normal(size=(60, 10))
+    Y[:, 6] = 1e-5 * Y[:, 4]
+    found = BaseParameters.of_regressor(Y)
+    x = rng.normal(size=10)
+    np.testing.assert_allclose(Y[:, found.independent] @ found.of(x), Y @ x, rtol=0, atol=1e-9)
+    assert found.rank == 9

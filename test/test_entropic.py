@@ -19,6 +19,8 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.solvers.coordinates import Coordinates
+from inertial_estimation.identification.solvers.curvature import Curvature, deviations
 from inertial_estimation.identification.solvers.discrepancy import solve_within
 from inertial_estimation.identification.solvers.divergence import (
     components,
@@ -305,3 +307,39 @@ def test_a_residual_that_the_prior_has_is_refused(noisy):
 def test_a_residual_that_nothing_has_is_refused(noisy):
     with pytest.raises(ModelError, match='no answer has a mean square of 1;'):
         solve_within(noisy, 1.0, solve_entropic)
+
+
+def test_the_curvature_comes_from_rows_where_their_product_is_too_inexact(case, monkeypatch):
+    from scipy.linalg import lapack
+
+    coordinates = Coordinates.of(case.problem())
+    gram = coordinates.factor.T @ coordinates.factor
+    shapes = symmetric(0.1 * np.ones((len(case.prior), 10)))
+    usual = Curvature.of(coordinates, gram, shapes, 1e-2).root
+    monkeypatch.setattr(lapack, 'dpotrf', lambda H, **options: (H, 1))
+    other = Curvature.of(coordinates, gram, shapes, 1e-2).root
+    H = usual.T @ usual
+    np.testing.assert_allclose(other.T @ other, H, atol=1e-10 * np.abs(H).max())
+
+
+def test_the_gap_of_a_budget_is_no_smaller_than_it_is(noisy):
+    weight = 1e-4
+    least = objective(noisy, solve_entropic(noisy, weight=weight).x, weight)
+    for budget in range(8):
+        found = solve_entropic(noisy, weight=weight, max_iterations=budget)
+        value = objective(noisy, found.x, weight)
+        assert found.optimality * (value + weight) >= (value - least) * (1.0 - 1e-6)
+
+
+def test_a_prior_that_holds_the_answer_leaves_rows_to_tell_the_noise(case):
+    coordinates = Coordinates.of(case.problem())
+    gram = coordinates.factor.T @ coordinates.factor
+    count, large = len(case.y), 1e12
+    heavy = Curvature.of(coordinates, gram, symmetric(np.zeros((len(case.prior), 10))), 1e9)
+    stated, known = (
+        deviations(coordinates, heavy, large, count, noise) for noise in (None, np.sqrt(large))
+    )
+    # Only the offsets, which have no prior, use up rows.
+    free = coordinates.drawn.size - np.count_nonzero(coordinates.drawn)
+    expected = np.sqrt(count / (count - free))
+    np.testing.assert_allclose((stated / known)[-free:], expected, rtol=1e-4)

@@ -18,6 +18,7 @@ from inertial_estimation.identification.information.row_space import RowSpace
 from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
 from inertial_estimation.identification.rows.friction import Coupling, JointModel
 from inertial_estimation.identification.rows.wrench_columns import wrench_columns
+from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.regressor import submodel_regressors
 from inertial_estimation.model.robot import Robot
@@ -132,3 +133,63 @@ def test_columns_are_those_of_the_regressor():
         found = wrench_columns(submodel.links, rows.root_poses, motions)
         expected = np.moveaxis(rows.wrench, 0, -1)
         np.testing.assert_allclose(found, expected, atol=ROUND_OFF * np.abs(expected).max())
+
+
+def test_what_logs_left_out_adds_up(builder):
+    samples = random_samples(builder.robot, 60, seed=4)
+    other = random_samples(builder.robot, 50, seed=5)
+    samples.positions[3, 0] = np.nan
+    other.positions[[7, 8], 0] = np.nan
+    lost = 0
+    for one, two in zip(gather(builder, samples), gather(builder, other), strict=True):
+        both = one.merge(two)
+        lost += sum(two.left_out.values())
+        for kind in both.kinds:
+            assert both.left_out[kind] == one.left_out[kind] + two.left_out[kind]
+            assert both.rows[kind] == one.rows[kind] + two.rows[kind]
+            assert both.rows[kind] + both.left_out[kind] == 110
+    assert lost > 0
+
+
+def test_a_wide_dead_zone_leaves_states_to_tell_columns_by():
+    arm = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
+    slow, wide = (
+        RowBuilder(arm, RowChoice(efforts=arm.joint_names, joint=JointModel(dead_zone=zone)))
+        for zone in (0.0, 1.5)
+    )
+    for one, other in zip(slow.bases, wide.bases, strict=True):
+        assert {kind: base.rank for kind, base in one.items()} == {
+            kind: base.rank for kind, base in other.items()
+        }
+
+
+def test_what_is_kept_of_a_kind_comes_in_the_order_of_all_columns(builder):
+    for block, kinds in builder.sparse(builder.random_samples()):
+        n = len(block.unknowns)
+        order = conditioning_order(len(block.unknowns.links), len(block.unknowns.extras))
+        for _, rows in kinds:
+            system, _ = rows.system(np.arange(n), n)
+            whole = BaseParameters.of_regressor(system[:, :-1], order)
+            assert rows.base(order).independent.tolist() == whole.independent.tolist()
+
+
+def test_small_factors_of_a_grouping_are_kept():
+    """A link a tenth of a millimetre off: its mass counts 1e-8 m^2 in the inertia of the other."""
+    urdf = arm_with_wrist_sensor_urdf().replace(
+        '<origin xyz="0.3 0 0" rpy="0.3 -0.2 0.5"/>', '<origin xyz="0.0001 0 0" rpy="0 0 0"/>'
+    )
+    arm = Robot.from_urdf(urdf, fixed_link='base')
+    builder = RowBuilder(arm, RowChoice(efforts=arm.joint_names))
+    samples = builder.random_samples(seed=3)
+    for one, rows in zip(gather(builder, samples), builder.rows(samples), strict=True):
+        for kind, (Y, _, _) in rows.items():
+            R = one.kinds[kind].R
+            size = np.linalg.norm(Y, axis=0)
+            touched = size > 1e-12 * size.max()
+            scale = np.outer(size[touched], size[touched])
+            np.testing.assert_allclose(
+                (R.T @ R)[np.ix_(touched, touched)] / scale,
+                (Y.T @ Y)[np.ix_(touched, touched)] / scale,
+                rtol=0,
+                atol=1e-8,
+            )

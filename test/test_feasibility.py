@@ -6,18 +6,22 @@ Which base parameters bodies can have: Table 1 of S, certificates, corrections.
 Not covered: Table 6 of S, see `test_wam7`.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from shared_data import SHARED
 
 from inertial_estimation.benchmark.published.published_tables import TABLE_1, ThreeLinks
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
+from inertial_estimation.identification.feasibility import feasibility
 from inertial_estimation.identification.feasibility.feasibility import (
     MARGIN,
     Verdict,
     check_base_parameters,
 )
 from inertial_estimation.identification.problem import Bounds
+from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.solvers.cones import Consistency
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
@@ -218,3 +222,84 @@ def test_bad_input_is_named(table1):
         )
     with pytest.raises(NameNotFound):
         BaseParameters.parse(['m_9'], ['m_1'])
+
+
+def fingers(size):
+    """Return unknowns, bodies and base parameters of three links like balls about a point."""
+    unknowns = Unknowns(('near', 'middle', 'far'))
+    ball = np.zeros(10)
+    ball[0], ball[1], ball[[4, 6, 9]] = 1.0, 0.5, 0.01
+    ball[[6, 9]] += 0.25
+    factors = np.array([1.0, *[size] * 3, *[size**2] * 6])
+    bodies_ = 2.0 * size**3 * np.tile(ball * factors, (3, 1))
+    rows = np.eye(30)[[0, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 29, 25]]
+    return unknowns, bodies_, BaseParameters.of_regressor(rows)
+
+
+@pytest.mark.parametrize('size', [1.0, 0.1, 0.01])
+def test_the_verdict_does_not_depend_on_the_size_of_bodies(size):
+    unknowns, scale, base = fingers(size)
+    values = base.of(scale.reshape(-1))
+    found = check_base_parameters(base, values, unknowns, scale=scale)
+    assert found.verdict is Verdict.FEASIBLE and found.distance == 0.0
+    # As S prints them they are not exact, and the correction stays where they are.
+    rounded = check_base_parameters(
+        base, values, unknowns, scale=scale, rounding=np.full(len(values), 1e-12)
+    )
+    assert rounded.verdict is Verdict.FEASIBLE
+    assert rounded.distance < SOLVER * np.abs(values).max()
+    spoilt = scale.copy()
+    spoilt[-1, [4, 6, 9]] = [1.0, 0.2, 0.2] * spoilt[-1, 6:7]
+    spoilt[-1, 4] *= 3.0
+    worse = check_base_parameters(base, base.of(spoilt.reshape(-1)), unknowns, scale=scale)
+    assert worse.verdict is Verdict.INFEASIBLE and worse.certificate is not None
+
+
+def test_a_certificate_that_is_off_by_more_than_it_tells_proves_nothing(table1, monkeypatch):
+    values = table1.columns['beta_t2']
+    sure = check_base_parameters(table1.base, values, table1.unknowns)
+    assert sure.verdict is Verdict.INFEASIBLE
+    exact = feasibility._certificate
+
+    def spoilt(*given):
+        return replace(exact(*given), mismatch=1.0)
+
+    monkeypatch.setattr(feasibility, '_certificate', spoilt)
+    found = check_base_parameters(table1.base, values, table1.unknowns)
+    assert found.verdict is Verdict.UNDECIDED and found.certificate is None
+
+
+def test_a_solver_that_stopped_short_proves_no_feasibility(table1, rng, monkeypatch):
+    values = table1.base.of(bodies(rng, 1)[0])
+    minimise = feasibility.minimise
+
+    def poor(*given, **options):
+        return replace(minimise(*given, **options), grade=Grade.INACCURATE)
+
+    monkeypatch.setattr(feasibility, 'minimise', poor)
+    found = check_base_parameters(table1.base, values, table1.unknowns)
+    assert found.verdict is Verdict.UNDECIDED
+
+
+def test_certificates_hold_for_what_is_within_bounds(arm, nested_humanoid):
+    null, unknowns = arm
+    base = BaseParameters.of_null_space(null)
+    true = nested_humanoid.parameters[list(nested_humanoid.submodels[0].links)].reshape(-1)
+    total = true[::10].sum()
+    bounds = Bounds(total_mass=np.array([0.0, total - 0.1]))
+    found = check_base_parameters(base, base.of(true), unknowns, bounds=bounds)
+    proof = found.certificate
+    # Lighter bodies are within the bounds, and their base parameters in the half-space.
+    for share in (0.1, 0.5, 0.9 * (total - 0.1) / total):
+        assert holds(proof, base, base.of(share * true)) < SOLVER
+    assert holds(proof, base, base.of(true)) > 0.0
+
+
+def test_nearest_ones_keep_the_margin_that_is_asked_for(table1, rng):
+    x = bodies(rng, 1)[0]
+    values = table1.base.of(x)
+    free = check_base_parameters(table1.base, values, table1.unknowns)
+    asked = 1.5 * free.margin
+    found = check_base_parameters(table1.base, values, table1.unknowns, margin=asked)
+    assert found.distance > 0.0
+    assert FULL.margins(table1.unknowns.split(found.x)[0]).min() > 0.99 * asked

@@ -9,6 +9,7 @@ Not covered: formats of meshes beyond STL, which the mesh library reads.
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from inertial_estimation.errors import ModelError
@@ -168,3 +169,21 @@ def test_boxes_go_there_and_back(rng):
     points = rng.normal(size=(5, 3))
     np.testing.assert_allclose(box.to_unit(box.from_unit(points)), points, atol=ROUND_OFF)
     np.testing.assert_allclose(box.corners.mean(axis=0), pose[:3, 3], atol=ROUND_OFF)
+
+
+def test_angles_of_an_origin_turn_about_fixed_axes():
+    """Roll, then pitch, then yaw, about the axes of the link: of x, y, z the last turns last."""
+    text = tag('collision', '<box size="2 4 6"/>', 'xyz="0 0 0" rpy="0.3 -0.4 0.5"')
+    box = read(urdf('', text)).by_link['forearm'].box
+    turns = [pin.utils.rotate(axis, angle) for axis, angle in zip('xyz', (0.3, -0.4, 0.5))]
+    np.testing.assert_allclose(
+        box.L_H_S[:3, :3], turns[2] @ turns[1] @ turns[0], rtol=0, atol=ROUND_OFF
+    )
+
+
+def test_mirrored_meshes_are_mirrored(tmp_path):
+    (tmp_path / 'some_robot').mkdir()
+    write_cube(tmp_path / 'some_robot' / 'cube.stl', 1.0)
+    mesh = '<mesh filename="package://some_robot/cube.stl" scale="1 -1 1"/>'
+    box = read(urdf('', tag('collision', mesh)), mesh_folders=[tmp_path]).by_link['forearm'].box
+    np.testing.assert_allclose(box.L_H_S[:3, 3], [0.5, -0.5, 0.5], atol=MESH)

@@ -30,11 +30,35 @@ from inertial_estimation.model.submodels import decompose
 
 # Sines of angles: round-off of a few hundred columns, and of their condition.
 ROUND_OFF = 1e-10
+RIGHT = np.pi / 2
 
 
 def icub(name):
     models = pytest.importorskip('icub_models')
     return Robot.from_urdf(Path(models.get_model_file(name)))
+
+
+def held_chain_urdf():
+    """Return five joints in a row whose torques a square of sine and cosine at once tells."""
+    joints = (
+        ('revolute', '0.3 -0.2 0.3', f'0 {RIGHT} -{RIGHT}', '1 0 0'),
+        ('continuous', '0 0.3 0', f'{RIGHT} 0 {RIGHT}', '0 1 0'),
+        ('revolute', '0 -0.2 0', '0 0 0', '0 0.6 0.8'),
+        ('revolute', '0 -0.2 -0.2', f'0 {RIGHT} 0', '0 0 1'),
+        ('prismatic', '0 -0.2 -0.2', '0 0 0', '1 0 0'),
+    )
+    links = ''.join(
+        f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
+        'ixz="0" iyz="0"/></inertial></link>'
+        for k in range(6)
+    )
+    tags = ''.join(
+        f'<joint name="j{k}" type="{kind}"><parent link="l{k}"/><child link="l{k + 1}"/>'
+        f'<origin xyz="{xyz}" rpy="{rpy}"/><axis xyz="{axis}"/>'
+        '<limit lower="-3" upper="3" effort="1" velocity="1"/></joint>'
+        for k, (kind, xyz, rpy, axis) in enumerate(joints)
+    )
+    return f'<robot name="chain">{links}{tags}</robot>'
 
 
 FLOATING = {
@@ -52,6 +76,9 @@ FIXED = {
     'fixed arm': lambda: Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base'),
     'arm held at its middle': lambda: Robot.from_urdf(
         arm_with_wrist_sensor_urdf(), fixed_link='lower'
+    ),
+    'chain held inside, without gravity': lambda: Robot.from_urdf(
+        held_chain_urdf(), fixed_link='l2', gravity=(0.0, 0.0, 0.0)
     ),
     'humanoid on its sole': lambda: Robot.from_urdf(nested_humanoid_urdf(), fixed_link='sole'),
 }
@@ -175,3 +202,15 @@ def test_what_a_force_plate_tells_of_a_base_at_rest(arm_with_wrist_sensor):
 def test_subspaces_of_other_dimension_are_far_apart():
     assert subspace_distance(np.eye(3)[:, :1], np.eye(3)[:, :2]) == 1.0
     assert subspace_distance(np.zeros((3, 0)), np.zeros((3, 0))) == 0.0
+
+
+@pytest.mark.parametrize('rows', Rows)
+def test_short_levers_are_levers(rows):
+    """A joint a thousandth of a millimetre off another one: no round-off of structure."""
+    spaces = []
+    for lever in (0.3, 1e-6):
+        urdf = arm_with_wrist_sensor_urdf().replace('xyz="0.3 0 0"', f'xyz="{lever} 0 0"')
+        urdf = urdf.replace('xyz="0.2 0 0"', f'xyz="{lever} 0 0"')
+        arm = Robot.from_urdf(urdf, fixed_link='base', ft_sensors=[])
+        spaces.append(structural_null_space(arm, arm.submodels[0], rows).shape)
+    assert spaces[0] == spaces[1]

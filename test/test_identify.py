@@ -18,10 +18,13 @@ from robots import arm_with_wrist_sensor_urdf
 
 from inertial_estimation.cli import main
 from inertial_estimation.identification import fit
+from inertial_estimation.identification.information.determined import determined
 from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
 from inertial_estimation.identification.rows.friction import JointModel
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.methods import SOLVERS
+from inertial_estimation.logs.identify import identify
+from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.regressor import net_wrench_regressor
 from inertial_estimation.model.robot import Robot
@@ -34,6 +37,8 @@ CONFIG = Path(__file__).resolve().parents[1] / 'config'
 # The low pass at 20 Hz and central differences change motions below 2 Hz by this share.
 FILTERED = 5e-3
 VISCOUS, COULOMB = 0.7, 0.4
+# Of two values of an offset, where submodels have to agree to 1e-7 of the largest.
+AGREED = 1e-6
 CONDITIONED = [4, 5, 7, 6, 8, 9, 1, 2, 3, 0]
 """Order in which the parameters of a link become base parameters."""
 
@@ -203,17 +208,20 @@ def test_friction_is_written_for_other_programs(files):
     assert 0 < found['elbow']['viscous']['deviation'] < 0.1 * VISCOUS
 
 
-def test_an_offset_that_two_submodels_know_is_the_surer_one(files):
+def test_an_offset_between_two_submodels_has_one_value(files, capsys):
     folder, _ = files
     (folder / 'logs.yaml').write_text(SETTINGS.replace('rows: {', 'rows: {offsets: all, '))
     assert run(folder, '--out-yaml', folder / 'o.yaml', '--json', folder / 'o.json') == 0
+    assert 'base, tool' in capsys.readouterr().out
     found = yaml.safe_load((folder / 'o.yaml').read_text())['wrist_sensor']
     both = json.loads((folder / 'o.json').read_text())['submodels']
+    assert len(found) == 6
     for term, one in found.items():
         name = f'wrist_sensor.{term}'
         sure = min(block['deviations'][name] or np.inf for block in both)
         assert (one['deviation'] or np.inf) == sure
-        assert one['value'] in [block['extras'][name] for block in both]
+        for block in both:
+            assert block['extras'][name] == pytest.approx(one['value'], abs=AGREED)
 
 
 def test_bounds_are_kept_by_methods_that_do(files, capsys):
@@ -499,3 +507,53 @@ def test_every_method_finds_the_masses_that_are_determined(files, method):
     found = json.loads(out.read_text())
     mass = truth.parameters[truth.link_names.index('tool'), 0]
     assert found['links']['tool']['m'] == pytest.approx(mass, rel=0.02)
+
+
+def test_percents_of_what_is_predicted_are_of_its_own_signal(files, capsys):
+    folder, _ = files
+    with np.load(folder / 'other.npz') as log:
+        np.savez(folder / 'odd.npz', **dict(log) | {'e1': 3.0 * log['e1']})
+    assert run(folder, '--validate', folder / 'odd.npz', '--json', folder / 'o.json') == 0
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if 'effort shoulder' in line]
+    found = json.loads((folder / 'o.json').read_text())['submodels'][0]['rows']
+    one = found['effort shoulder']
+    share = 100 * one['validation'] / one['validation_signal']
+    # Two thirds, of a signal that holds what lies beyond the wrist as well.
+    assert share == pytest.approx(200 / 3, rel=0.2)
+    assert f' {share:.2f} ' in row
+    assert f' {one["count"]} ' in row and f' {one["independent"]:.0f} ' in row
+    # A low pass at 20 Hz of 500 Hz, one instant in four.
+    assert one['independent'] == pytest.approx(1.8 * 20 / RATE * 4 * one['count'], rel=0.01)
+
+
+def test_what_nothing_tells_has_no_deviation_in_the_file(files):
+    folder, _ = files
+    with np.load(folder / 'one.npz') as log:
+        still = dict(log) | {'q3': np.zeros_like(log['q3'])}
+    for name in ('one', 'two'):
+        np.savez(folder / f'{name}.npz', **still)
+    more = ('--method', 'least_squares', '--out-yaml', folder / 'o.yaml')
+    assert run(folder, *more) == 0
+    text = (folder / 'o.yaml').read_text()
+    found = yaml.safe_load(text)
+    assert found['lift']['viscous']['deviation'] is None
+    assert found['elbow']['viscous']['deviation'] > 0
+    assert 'inf' not in text
+
+
+def test_what_is_determined_holds_what_other_submodels_say(files):
+    folder, _ = files
+    (folder / 'logs.yaml').write_text(SETTINGS.replace('rows: {', 'rows: {offsets: all, '))
+    settings = IdentifySettings.from_yaml(folder / 'logs.yaml')
+    logs = [folder / 'one.npz', folder / 'two.npz']
+    report = identify(logs, (folder / 'arm.urdf').read_text(), settings)
+    surer = False
+    for block in report.fit.blocks:
+        told = report.determined[block.name]
+        whole, own = (
+            determined(block.evidence.block, told.base, rows).deviations
+            for rows in (block.information, block.noise.information)
+        )
+        np.testing.assert_array_equal(told.deviations, whole)
+        surer |= len(whole) != len(own) or bool((whole < 0.9 * own).any())
+    assert surer

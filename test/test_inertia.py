@@ -65,6 +65,8 @@ def test_sound_parameters_bring_no_complaint(nested_humanoid):
         ({}, 'has no mass and no inertia'),
         ({0: np.nan}, 'holds NaN or infinity'),
         ({0: 1.0, 5: np.inf}, 'holds NaN or infinity'),
+        # A point, on the boundary.
+        ({0: 1.0}, 'not fully physically consistent'),
         ({0: -1.0, 4: 1.0, 6: 1.0, 9: 1.0}, 'has a mass of -1 kg'),
         ({4: 1.0, 6: 1.0, 9: 1.0}, 'has a mass of 0 kg'),
         # A positive definite inertia that breaks the triangle inequality.

@@ -241,3 +241,58 @@ def _point(problem: Problem, result):
         bodies=PrincipalBodies.of(result.parameters),
         extras=problem.unknowns.split(result.x)[1],
     )
+
+
+def test_bounds_that_exclude_each_other_are_refused(rng):
+    problem = humanoid_case(rng).problem()
+    crossed, none = np.tile([5.0, 1.0], (5, 1)), np.tile([-1.0, 0.0], (5, 1))
+    with pytest.raises(ModelError, match='mass of root .5 to 1.'):
+        solve_manifold(replace(problem, bounds=Bounds(mass=crossed)))
+    with pytest.raises(ModelError, match='greatest mass must be positive: root'):
+        solve_manifold(replace(problem, bounds=Bounds(mass=none)))
+
+
+def test_a_mass_far_below_the_prior_is_kept(rng):
+    case = humanoid_case(rng)
+    mass = np.tile([0.0, np.inf], (5, 1))
+    mass[1, 1] = 1e-4 * case.prior[1, 0]
+    problem = replace(case.problem(), bounds=Bounds(mass=mass))
+    landscape = Landscape.of(problem, 1e-2)
+    assert landscape.low[1, 0] <= landscape.high[1, 0] == mass[1, 1]
+    assert solve_manifold(problem, max_iterations=30).parameters[1, 0] == mass[1, 1]
+
+
+def test_starts_and_steps_stay_within_bounds(rng):
+    case = humanoid_case(rng)
+    center = case.prior[:, 1:4] / case.prior[:, :1]
+    box = np.stack([center + 0.01, center + 0.02], axis=1)
+    extras = np.array([[0.1, 0.2], [-np.inf, np.inf]])
+    problem = replace(case.problem(), bounds=Bounds(center_of_mass=box, extras=extras))
+    landscape = Landscape.of(problem, 1e-2)
+    start = landscape.start()
+    assert start.extras[0] == 0.1
+    bent = np.zeros(5, dtype=bool)
+    # A large step either way, one link after the other and all other unknowns.
+    for sign in (-1.0, 1.0):
+        step = np.full(len(problem.unknowns), 0.5 * sign)
+        there = landscape.moved(start, step, bent)
+        assert (there.bodies.center >= box[:, 0]).all() and (
+            there.bodies.center <= box[:, 1]
+        ).all()
+        assert there.extras[0] in (0.1, 0.2)
+
+
+def test_the_prior_of_other_unknowns_draws(rng):
+    case = humanoid_case(rng)
+    drawn = replace(case.problem(), extra_scales=np.array([1e-6, np.inf]))
+    result = solve_manifold(drawn, weight=1.0)
+    assert abs(result.x[-2]) < 1e-3 < abs(solve_manifold(case.problem(), weight=1.0).x[-2])
+
+
+def test_an_answer_that_is_nearly_there_is_not_optimal(rng):
+    case = humanoid_case(rng)
+    problem = case.problem(NOISE * rng.normal(size=len(case.y)))
+    found = [solve_manifold(problem, max_iterations=budget) for budget in range(30)]
+    assert any(1e-7 < one.optimality < 1e-3 for one in found)
+    for one in found:
+        assert (one.grade is Grade.OPTIMAL) == (one.optimality <= 1e-7)

@@ -434,3 +434,36 @@ def test_extras_without_rows_stay_at_their_prior(case):
     result = solve_mass_points(problem)
     assert result.x[-1] == pytest.approx(0.7)
     assert result.x[-2] == pytest.approx(case.truth[-2], rel=PULL)
+
+
+def test_the_prior_leaves_alone_only_what_rows_tell_whatever_the_extras(case):
+    """A row that an unknown offset takes up tells of no link."""
+    n = case.unknowns.n_inertial
+    rows = np.zeros((1, len(case.unknowns)))
+    rows[0, [0, n]] = 1.0
+    problem = Problem.of(case.unknowns, Information.of(rows, np.array([100.0])), case.prior)
+    result = solve_mass_points(problem, weight=1e3)
+    np.testing.assert_allclose(result.parameters, case.prior, rtol=PULL, atol=PULL)
+    assert rows[0] @ result.x == pytest.approx(100.0, rel=PULL)
+
+
+def test_violation_counts_rows_that_are_missed_and_multipliers_that_pull():
+    bounds = LinearBounds(np.array([[1.0, 0.0]]), np.array([0.5]), ('first',))
+    two = np.eye(2)
+    problem = BoundedProblem(
+        two, np.zeros(2), two, np.full(2, 1e-3), np.array([1.0, 1.0]), np.full(2, -9.0), bounds
+    )
+    least = np.zeros(2) + 1e-3 / (1.0 + 1e-3)
+    # The least without the row misses it.
+    assert problem.violation(least, np.zeros(1)) > 0.4
+    v = np.array([0.5, least[1]])
+    pull = float(problem.gradient(v)[0])
+    assert problem.violation(v, np.array([pull])) < 1e-9
+    free = BoundedProblem(
+        two, np.array([0.0, 0.0]), two, np.full(2, 1e-3), np.ones(2), np.full(2, -9.0),
+        LinearBounds(np.array([[1.0, 0.0]]), np.array([-0.5]), ('first',)),
+    )  # fmt: skip
+    v = np.array([-0.5, least[1]])
+    negative = float(free.gradient(v)[0])
+    assert negative < 0.0
+    assert free.violation(v, np.array([negative])) > 0.4

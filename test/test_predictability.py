@@ -10,6 +10,7 @@ import pytest
 
 from inertial_estimation.errors import FrameNotFound, NameNotFound
 from inertial_estimation.model.predictability import predictability
+from inertial_estimation.model.robot import Robot
 
 
 def test_ft_sensors_of_a_floating_robot_tell_all(nested_humanoid):
@@ -81,3 +82,16 @@ def test_unknown_names_are_named(nested_humanoid):
         predictability(nested_humanoid, ft_sensors=['arm_sensr'])
     with pytest.raises(NameNotFound, match='knee'):
         predictability(nested_humanoid, efforts=['kne'])
+
+
+def test_short_levers_hide_nothing(arm_with_wrist_sensor):
+    """The elbow a tenth of a millimetre off the shoulder: small effects are no round-off."""
+    urdf = arm_with_wrist_sensor.urdf
+    long, short = (
+        predictability(
+            Robot.from_urdf(urdf.replace('xyz="0.3 0 0"', f'xyz="{x} 0 0"'), fixed_link='base'),
+            efforts=['elbow'],
+        )
+        for x in (0.3, 1e-4)
+    )
+    assert short == long

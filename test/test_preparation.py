@@ -12,12 +12,17 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.identification.rows.differences import derivative
 from inertial_estimation.identification.rows.preparation import Preparation, folded_back, prepare
 from inertial_estimation.sample import SampleBatch
 
 RATE = 500.0
-# Central differences at 500 Hz of 1 Hz: (2 pi / 500)^2 / 6 of the value, and the low pass as much.
+# What jittering stamps leave of 1 Hz, between which straight lines are drawn.
 SMALL = 1e-3
+# Share of a velocity or an acceleration by which differences may be off at 4 Hz and 100 Hz.
+NEXT_TO_NOTHING = 2e-4
+# Of slopes of straight lines: stamps are whole nanoseconds.
+STAMPS = 1e-6
 
 
 def log(t, n_joints=2, n_imus=1, n_fts=1):
@@ -128,3 +133,77 @@ def test_logs_that_cannot_be_filtered_are_refused():
     for bad in ({'cutoff': -1.0}, {'every': 0}, {'largest_gap': 0.0}, {'edges': np.nan}):
         with pytest.raises(ConfigError, match=next(iter(bad))):
             Preparation(**bad)
+
+
+def joint_log(t, positions, efforts=None):
+    """Return a log of one joint."""
+    n = len(t)
+    empty = np.zeros((n, 0, 3))
+    nothing = np.full((n, 1), np.nan)
+    return SampleBatch(
+        np.round(t * 1e9).astype(np.int64), positions[:, None], nothing, nothing, empty, empty,
+        empty, np.zeros((n, 0, 6)), efforts=None if efforts is None else efforts[:, None],
+    )  # fmt: skip
+
+
+def share_of(found, true):
+    """Return by which share of the true signal another is off."""
+    return found @ true / (true @ true) - 1.0
+
+
+def test_derivatives_are_no_lower_than_efforts():
+    t, w = np.arange(1000) / 100.0, 2 * np.pi * 4.0
+    found = prepare(joint_log(t, np.sin(w * t), -np.sin(w * t)), Preparation()).samples
+    # The low pass takes the same of all of them.
+    kept = share_of(found.efforts[:, 0], -np.sin(w * found.stamp_ns * 1e-9)) + 1.0
+    times = found.stamp_ns * 1e-9
+    for ours, true in (
+        (found.velocities, w * np.cos(w * times)),
+        (found.accelerations, -(w**2) * np.sin(w * times)),
+    ):
+        assert abs(share_of(ours[:, 0], kept * true)) < NEXT_TO_NOTHING
+
+
+def test_the_step_is_that_of_the_grid():
+    """Stamps of whole milliseconds at 120 Hz: the usual step is 8 ms, the mean 8.33 ms."""
+    t = np.round(np.arange(150) / 120.0 * 1e3) / 1e3 + np.r_[np.zeros(149), 3e-3]
+    found = prepare(joint_log(t, 2.0 * t), Preparation(cutoff=0.0)).samples
+    np.testing.assert_allclose(found.velocities, 2.0, rtol=STAMPS)
+    np.testing.assert_allclose(
+        np.diff(found.stamp_ns), found.stamp_ns[1] - found.stamp_ns[0], atol=2
+    )
+
+
+def test_measured_velocities_are_used_when_asked():
+    t = np.arange(1000) / RATE
+    raw = replace(joint_log(t, np.sin(t)), velocities=np.full((1000, 1), 7.0))
+    for asked, expected in ((True, 7.0), (False, 1.0)):
+        found = prepare(raw, Preparation(measured_velocities=asked)).samples
+        assert found.velocities.max() == pytest.approx(expected, rel=0.05)
+
+
+def test_coulomb_friction_turns_as_slowly_as_filtered_efforts_do():
+    t, w = np.arange(8000) / 1000.0, 2 * np.pi * 1.1
+    friction = np.sign(np.cos(w * t))
+    found = prepare(joint_log(t, np.sin(w * t), friction), Preparation()).samples
+    assert found.directions is not None
+    # A turn falls between two instants: 1 ms at 40 per second, the slope of the low pass.
+    np.testing.assert_allclose(found.directions, found.efforts, rtol=0, atol=0.05)
+    assert np.abs(found.directions - np.sign(found.velocities)).max() > 0.9
+
+
+@pytest.mark.parametrize('at', range(7))
+def test_derivatives_are_exact_to_the_sixth_degree(at):
+    t = np.arange(9) * 0.5
+    found = derivative((t - 1.0)[:, None] ** at, 0.5)
+    true = at * (t - 1.0) ** max(at - 1, 0)
+    np.testing.assert_allclose(found[:, 0], true, rtol=0, atol=1e-10 * max(true.max(), 1.0))
+
+
+@pytest.mark.parametrize('cutoff', [1.0, 10.0, 100.0])
+def test_what_stands_still_has_no_velocity(cutoff):
+    t = np.arange(2000) * 0.001234567
+    found = prepare(joint_log(t, np.full(2000, 2.345)), Preparation(cutoff=cutoff)).samples
+    assert not found.velocities.any()
+    assert not found.accelerations.any()
+    assert not found.directions.any()

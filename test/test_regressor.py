@@ -6,6 +6,8 @@ Motions of links and regressors, against the estimator's net wrenches and Pinocc
 Not covered: the speed of the two; `make bench` prints it.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -126,3 +128,22 @@ def test_a_robot_that_nobody_sees_moving_is_refused(rng):
     samples = SampleBatch.stack([random_sample(robot, rng)])
     with pytest.raises(ModelError, match='imus'):
         submodel_regressors(robot, samples)
+
+
+def test_motions_are_the_same_from_either_side_of_a_sliding_joint(rng):
+    """What a link beyond it feels tells how the base moves, the turning slide included."""
+    outer = Robot.from_urdf(arm_with_wrist_sensor_urdf(), imus=['base'])
+    samples = SampleBatch.stack([random_sample(outer, rng) for _ in range(N)])
+    poses = poses_in_parents(outer, samples.positions)
+    motions = link_motions(outer, samples, poses)
+    slider = motions[outer.link_names.index('slider')]
+    inner = Robot.from_urdf(arm_with_wrist_sensor_urdf(), imus=['slider'])
+    felt = replace(
+        samples,
+        angular_velocities=slider.angular_velocity[:, None],
+        angular_accelerations=slider.angular_acceleration[:, None],
+        proper_accelerations=slider.proper_acceleration[:, None],
+    )
+    for one, other in zip(link_motions(inner, felt, poses), motions, strict=True):
+        for ours, true in zip(one, other, strict=True):
+            np.testing.assert_allclose(ours, true, rtol=0, atol=1e-10)

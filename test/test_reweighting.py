@@ -220,3 +220,55 @@ def test_rows_of_a_prior_are_its_pullback_distance(rng):
     distance = pullback_distance(case.parameters, case.prior).sum()
     assert 0.5 * rows.squared_residual(case.truth) == pytest.approx(3.0 * distance, rel=1e-9)
     assert rows.count == 0.0
+
+
+def test_tukey_falls_with_the_square_of_a_square():
+    half = Loss.TUKEY.value / np.sqrt(2.0)
+    assert robust_weights(np.array([half]), np.array(1.0), Loss.TUKEY)[0] == pytest.approx(0.25)
+
+
+def test_missing_rows_of_a_sample_are_no_small_ones():
+    whole = robust_weights(np.array([[3.0, 3.0, 3.0]]), np.ones(3))
+    part = robust_weights(np.array([[3.0, np.nan, np.nan]]), np.ones(3))
+    assert part[0] == pytest.approx(whole[0])
+
+
+def test_right_hand_sides_of_zero_have_a_size(rng):
+    found = noise_levels({'zero': Information.of(rng.normal(size=(30, 4)), np.zeros(30))})
+    assert found.deviations['zero'] == EXACT
+
+
+def test_a_small_noise_is_told(rng):
+    Y, x = rng.normal(size=(400, 4)), rng.normal(size=4)
+    noise = 1e-4 * np.linalg.norm(Y @ x) / 20.0
+    found = noise_levels({'fine': Information.of(Y, Y @ x + noise * rng.normal(size=400))})
+    assert found.deviations['fine'] == pytest.approx(noise, rel=0.2)
+
+
+def test_a_kind_of_few_rows_stops_nothing(kinds):
+    wide = {
+        kind: Information(
+            np.pad(part.R, (0, 2)), np.pad(part.rho, (0, 2)), part.energy, part.count
+        )
+        for kind, part in kinds.items()
+    }
+    few = Information.of(np.eye(10)[8:], np.ones(2))
+    found, without = noise_levels(wide | {'wrist': few}), noise_levels(wide)
+    assert found.deviations == pytest.approx(without.deviations)
+    assert found.information.count == without.information.count
+    (note,) = found.notes
+    assert note.startswith('the noise of wrist rows cannot be told')
+    assert note.endswith('these rows are left out')
+    assert without.notes == ()
+
+
+def test_few_rows_are_used_where_a_prior_leaves_some(rng, kinds):
+    few = Information.of(rng.normal(size=(3, 8)), rng.normal(size=3))
+    prior = Information.of(1e3 * np.eye(8), np.zeros(8))
+    found = noise_levels(kinds | {'wrist': few}, prior=prior)
+    assert 'wrist' in found.deviations
+    assert found.notes == ()
+
+
+def test_a_search_that_does_not_end_is_told(kinds):
+    assert 'did not settle in 1 iterations' in noise_levels(kinds, max_iterations=1).notes[0]

@@ -7,8 +7,10 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.errors import ModelError
+from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.urdf_export import export_urdf
+from inertial_estimation.model.urdf import parse
+from inertial_estimation.model.urdf_export import export_urdf, inertial_of
 
 # Moving an inertia to the centre of mass and back.
 ROUND_OFF = 1e-14
@@ -54,18 +56,101 @@ def test_lumped_links_keep_theirs_as_long_as_the_rest_is_a_body():
     np.testing.assert_allclose(again.parameters, heavier(robot, ['foot']), rtol=0, atol=ROUND_OFF)
 
 
-def test_a_light_lump_goes_to_the_topmost_link():
+def test_links_of_a_light_lump_keep_an_equal_share():
     robot = Robot.from_urdf(arm_with_wrist_sensor_urdf())
     parameters = heavier(robot, ['tool'], by=0.1)  # 0.06 kg; its tip alone has 0.1
     text = export_urdf(robot, parameters)
-    assert text.count('<inertial>') == robot.urdf.count('<inertial>') - 1
+    assert text.count('<inertial>') == robot.urdf.count('<inertial>')
+    again = Robot.from_urdf(text)
+    np.testing.assert_allclose(again.parameters, parameters, rtol=0, atol=ROUND_OFF)
+    tags = {tag.get('name'): tag for tag in parse(text).iter('link')}
+    bodies = np.array([inertial_of(tags[name]) for name in ('tool', 'tip')])
+    assert (consistency_margin(bodies) > 0).all()
+    # Half way to where there is none: no less than half of what the whole has.
+    whole = parameters[robot.link_names.index('tool')]
+    assert consistency_margin(bodies[0]) > 0.49 * consistency_margin(whole)
+    before = inertial_of({t.get('name'): t for t in parse(robot.urdf).iter('link')}['tip'])
+    np.testing.assert_allclose(bodies[1] / bodies[1][0], before / before[0], rtol=0, atol=1e-12)
+
+
+def test_links_beyond_locked_joints_keep_a_mass(rng):
+    """They move in other programs, which refuse what moves without mass."""
+    free = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
+    locked = Robot.from_urdf(
+        arm_with_wrist_sensor_urdf(),
+        fixed_link='base',
+        joints=['lift'],
+        locked_positions={'shoulder': 0.4, 'elbow': -0.7},
+    )
+    # A third of the whole, which no body can be that has all but the topmost link.
+    parameters = locked.parameters / 3.0
+    text = export_urdf(locked, parameters)
+    again = Robot.from_urdf(
+        text,
+        fixed_link='base',
+        joints=['lift'],
+        locked_positions={'shoulder': 0.4, 'elbow': -0.7},
+    )
+    np.testing.assert_allclose(again.parameters, parameters, rtol=0, atol=ROUND_OFF)
+    moving = Robot.from_urdf(text, fixed_link='base')
+    heavy = free.parameters[:, 0] > 0
+    assert (moving.parameters[heavy, 0] > 0).all()
+    assert (consistency_margin(moving.parameters[heavy]) > 0).all()
+
+
+def test_a_massless_inertial_of_a_light_lump_stays_massless():
+    text = arm_with_wrist_sensor_urdf()
+    start = text.index('<mass', text.index('<link name="tip">'))
+    text = text[:start] + '<mass value="0"/>' + text[text.index('/>', start) + 2 :]
+    robot = Robot.from_urdf(text)
+    parameters = heavier(robot, ['tool'], by=1e-3)
+    again = Robot.from_urdf(export_urdf(robot, parameters))
+    np.testing.assert_allclose(again.parameters, parameters, rtol=0, atol=ROUND_OFF)
+
+
+def test_small_changes_are_written():
+    robot = Robot.from_urdf(nested_humanoid_urdf())
+    parameters = heavier(robot, ['foot'], by=1.0 + 1e-9)
+    text = export_urdf(robot, parameters)
+    assert text != robot.urdf
     np.testing.assert_allclose(
-        Robot.from_urdf(text).parameters, parameters, rtol=0, atol=ROUND_OFF
+        Robot.from_urdf(text).parameters, parameters, rtol=1e-12, atol=1e-14
+    )
+
+
+@pytest.mark.parametrize('quote', ['"', "'"])
+def test_signs_within_quotes_end_no_tag(quote):
+    text = arm_with_wrist_sensor_urdf()
+    for tag in ('link', 'inertial'):
+        text = text.replace(f'<{tag}', f'<{tag} note={quote}a > b{quote}')
+    robot = Robot.from_urdf(text)
+    parameters = heavier(robot, ['upper'])
+    again = export_urdf(robot, parameters)
+    assert again.count('a > b') == text.count('a > b') - 1  # the new inertial has no note
+    np.testing.assert_allclose(
+        Robot.from_urdf(again).parameters, parameters, rtol=0, atol=ROUND_OFF
+    )
+
+
+def test_a_text_that_declares_another_encoding_is_cut_where_its_tags_are():
+    text = '<?xml version="1.0" encoding="latin-1"?><!-- äöü -->' + arm_with_wrist_sensor_urdf()
+    robot = Robot.from_urdf(text.replace('"upper"', '"übër"'))
+    parameters = heavier(robot, ['übër'])
+    again = export_urdf(robot, parameters)
+    assert 'äöü' in again
+    np.testing.assert_allclose(
+        Robot.from_urdf(again).parameters, parameters, rtol=0, atol=ROUND_OFF
     )
 
 
 @pytest.mark.parametrize(
-    'link', ['<link name="b"/>', "<link name='b' ></link>", '<link name="b"><inertial/></link>']
+    'link',
+    [
+        '<link name="b"/>',
+        '<link note="> />" name="b"/>',
+        "<link name='b' ></link>",
+        '<link name="b"><inertial/></link>',
+    ],
 )
 def test_a_link_without_inertial_gets_one(link):
     text = (

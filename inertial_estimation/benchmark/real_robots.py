@@ -145,7 +145,7 @@ class Comparison:
 
     robot: RealRobot
     rank: int
-    rows: float
+    rows: int
     signals: dict[str, float]
     """Root mean square of the predicted efforts of each joint [N, Nm]."""
     scores: tuple[Scored, ...]
@@ -342,7 +342,7 @@ def _table(found: Comparison) -> Table:
             )
         )
     title = (
-        f'{robot.name}: {found.rows:.0f} rows, {found.rank} combinations determined; '
+        f'{robot.name}: {found.rows} rows, {found.rank} combinations determined; '
         f'{", ".join(robot.fitted)} fitted, {", ".join(robot.predicted)} predicted; '
         'joints 1 to n: predicted rms [N, Nm]'
     )
@@ -399,7 +399,7 @@ def compare(
         missing = str(error)
     short = {seconds: _short(arm, seconds, noise.deviations, unseen) for seconds in robot.short}
     rank = max(score.rank for score in scores)
-    rows = sum(part.count for part in seen.kinds.values())
+    rows = sum(seen.rows.values())
     return Comparison(robot, rank, rows, unseen.signals(), tuple(scores), short, missing)
 
 

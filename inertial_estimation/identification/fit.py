@@ -3,8 +3,9 @@
 """
 A whole robot from its evidence: block by block, rows weighted by their noise.
 
-Each submodel is a problem of its own. Its kinds of rows have noise of their own, which is found
-first; then the chosen method solves. Links of submodels without rows stay as they were.
+Each submodel is a problem of its own, but for the offsets of the sensors between two of them: on
+these they have to agree. Its kinds of rows have noise of their own, which is found first; then the
+chosen method solves. Links of submodels without rows stay as they were.
 """
 
 from __future__ import annotations
@@ -28,14 +29,20 @@ from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.information.information import Information, weighted_sum
 from inertial_estimation.identification.information.reweighting import NoiseLevels, noise_levels
 from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.identification.prior_models import prior_of_method
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Identification
 from inertial_estimation.identification.rows.friction_scales import friction_scales
+from inertial_estimation.identification.shared_offsets import (
+    Submodel,
+    disagreement,
+    told_by_others,
+)
 from inertial_estimation.identification.solvers.coordinates import require_weight
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.quadratic_priors import prior_rows
-from inertial_estimation.identification.unknowns import gain_columns
+from inertial_estimation.identification.unknowns import Unknowns, gain_columns
 from inertial_estimation.model.robot import Robot
 
 Array = NDArray[np.float64]
@@ -48,6 +55,10 @@ NOISE_PRIOR = 1.0
 Most that the prior weighs where the noise is told, times the rows: bodies are then of the size of
 the prior's. With all its weight a wrong prior would pass for noise of a long log.
 """
+ROUNDS = 6
+"""Of fits at most, until submodels agree on the offsets of the sensors between them."""
+AGREED = 1e-7
+"""Difference of two values of an offset, over the largest one, below which they are one."""
 WORSE = 100.0
 """Mean square over that of the prior's bodies which no method can mean."""
 
@@ -59,6 +70,8 @@ class BlockFit:
     evidence: Evidence
     noise: NoiseLevels
     """Of each kind of row, from what no unknowns explain."""
+    information: Information
+    """Its rows in units of their noise, and what other submodels say of offsets."""
     answer: Identification
     before: Array
     """Unknowns with the prior's bodies and all else fitted, shape (n_unknowns,)."""
@@ -149,41 +162,53 @@ def fit(
     """
     if method not in SOLVERS:
         raise NameNotFound('method', method, SOLVERS)
-    solver = SOLVERS[method]
     prior, changed = widened(robot.link_names, robot.parameters)
-    blocks = []
+    asked = []
     for one in evidence:
         if not any(part.count for part in one.kinds.values()):
             continue
-        links = list(one.block.submodel.links)
         name = one.block.submodel.name
         limits = (bounds or {}).get(name, NO_BOUNDS)
         chosen = {**(options or {}), **(own_options or {}).get(name, {})}
-        with one_thread():
-            blocks.append(_fit_block(one, prior[links], limits, solver, chosen))
-    if not blocks:
+        links = list(one.block.submodel.links)
+        asked.append(_Asked(one, prior[links], limits, method, chosen))
+    if not asked:
         raise LogError('the logs give no row: see what was left out, and why')
+    with one_thread():
+        blocks = _agreed(asked, [_fit_block(one) for one in asked])
     return RobotFit(robot, prior, changed, tuple(blocks))
 
 
-def _fit_block(
-    evidence: Evidence, prior: Array, bounds: Bounds, solver: Any, options: Mapping[str, Any]
-) -> BlockFit:
+def _fit_block(asked: _Asked) -> BlockFit:
     """Identify one submodel."""
-    require_scale(evidence.kinds, evidence.block.unknowns)
-    asked = _Asked(evidence, prior, bounds, solver, options)
-    solve = _with_gains if len(gain_columns(evidence.block.unknowns)) else _without_gains
+    evidence = asked.evidence
+    require_scale(evidence.kinds, asked.unknowns)
+    solve = _with_gains if len(gain_columns(asked.unknowns)) else _without_gains
     try:
         noise, answer, before = solve(asked)
     except np.linalg.LinAlgError as error:
         raise _trouble(evidence, str(error)) from error
     # Bounds and shapes may keep an answer away from a prior that fits better.
-    limited = bounds is not NO_BOUNDS or 'grids' in options
+    limited = asked.bounds is not NO_BOUNDS or 'grids' in asked.options
     if not limited and not answer.mean_square < WORSE * max(
         1.0, _mean_square(evidence, before, noise)
     ):
         raise _trouble(evidence, 'the answer fits the rows much worse than the prior does')
-    return BlockFit(evidence, noise, answer, before)
+    return BlockFit(evidence, noise, asked.together(noise), answer, before)
+
+
+def _agreed(asked: Sequence[_Asked], found: list[BlockFit]) -> list[BlockFit]:
+    """Return fits of submodels that agree on the offsets that they share."""
+    for _ in range(ROUNDS):
+        left = disagreement([(one.answer.unknowns, one.answer.x) for one in found])
+        if left <= AGREED:
+            break
+        told = told_by_others([one.submodel(fit) for one, fit in zip(asked, found, strict=True)])
+        found = [
+            fit if others is None else _fit_block(replace(one, others=others))
+            for one, fit, others in zip(asked, found, told, strict=True)
+        ]
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,35 +217,75 @@ class _Asked:
 
     evidence: Evidence
     prior: Array
+    """Of its links, shape (n_links, 10)."""
     bounds: Bounds
-    solver: Any
+    method: str
     options: Mapping[str, Any]
+    others: Information | None = None
+    """What other submodels say of its offsets."""
 
-    def problem(
-        self, kinds: Mapping[str, Information], x: Array | None = None
-    ) -> tuple[NoiseLevels, Problem]:
-        """Return the noise of rows, and the problem; `x`: a guess with gains, if there are any."""
-        unknowns = self.evidence.block.unknowns
-        rows = None
-        scales = None
-        if self.solver.weighted:
-            weight = self.options.get('weight', WEIGHT)
+    @property
+    def unknowns(self) -> Unknowns:
+        """Of the submodel."""
+        return self.evidence.block.unknowns
+
+    @property
+    def weight(self) -> float | None:
+        """Of the prior against the mean of the rows; None: it has none."""
+        if not SOLVERS[self.method].weighted:
+            return None
+        weight: float | None = self.options.get('weight', WEIGHT)
+        if weight is not None:
             require_weight(weight)
+        return weight
+
+    def scales(self, x: Array | None) -> Array | None:
+        """Return how far other unknowns may well be from zero, where that is used."""
+        return friction_scales(self.evidence, x) if SOLVERS[self.method].weighted else None
+
+    def together(self, noise: NoiseLevels) -> Information:
+        """Return its rows in units of their noise, and what other submodels say."""
+        own = noise.information
+        return own if self.others is None else own.merge(self.others)
+
+    def solved(
+        self, kinds: Mapping[str, Information], x: Array | None = None
+    ) -> tuple[NoiseLevels, Identification]:
+        """Return the noise of rows, and what fits best; `x`: a guess with gains, if any."""
+        prior = None
+        if self.weight is not None:
             count = sum(part.count for part in kinds.values())
-            rows = prior_rows(unknowns, self.prior, min(weight * count, NOISE_PRIOR))
-            scales = friction_scales(self.evidence, x)
-        noise = noise_levels(kinds, prior=rows)
-        bounds = self.bounds if x is None else shifted(self.bounds, unknowns, x)
+            prior = prior_rows(self.unknowns, self.prior, min(self.weight * count, NOISE_PRIOR))
+        noise = noise_levels(kinds, prior=prior)
         problem = Problem.of(
-            unknowns, noise.information, self.prior, bounds=bounds, extra_scales=scales
+            self.unknowns,
+            self.together(noise),
+            self.prior,
+            bounds=self.bounds if x is None else shifted(self.bounds, self.unknowns, x),
+            extra_scales=self.scales(x),
         )
-        return noise, problem
+        answer = SOLVERS[self.method](problem, **self.options)
+        own = noise.information
+        left = own.squared_residual(answer.x) / own.count
+        return noise, replace(answer, mean_square=left, notes=(*noise.notes, *answer.notes))
+
+    def submodel(self, found: BlockFit) -> Submodel:
+        """Return its rows and its prior, near what was found."""
+        rows, model = found.noise.information, None
+        if self.weight is not None:
+            guess = found.answer.x if len(gain_columns(self.unknowns)) else None
+            model = prior_of_method(
+                SOLVERS[self.method].distance, self.options, self.unknowns, self.prior,
+                found.answer.parameters, self.scales(guess), self.weight * rows.count,
+            )  # fmt: skip
+        return Submodel(self.unknowns, rows, model)
 
 
 def _without_gains(asked: _Asked) -> tuple[NoiseLevels, Identification, Array]:
     """Return noise, answer, and the unknowns with the prior's bodies."""
-    noise, problem = asked.problem(asked.evidence.kinds)
-    return noise, asked.solver(problem, **asked.options), fitted_extras(problem)
+    noise, answer = asked.solved(asked.evidence.kinds)
+    own = Problem.of(asked.unknowns, noise.information, asked.prior)
+    return noise, answer, fitted_extras(own)
 
 
 def _with_gains(asked: _Asked) -> tuple[NoiseLevels, Identification, Array]:
@@ -230,8 +295,7 @@ def _with_gains(asked: _Asked) -> tuple[NoiseLevels, Identification, Array]:
     found: list[tuple[NoiseLevels, Identification]] = []
 
     def all_fitted(x: Array) -> Array:
-        noise, problem = asked.problem(linearised(kinds, x, unknowns), x)
-        found[:] = [(noise, asked.solver(problem, **asked.options))]
+        found[:] = [asked.solved(linearised(kinds, x, unknowns), x)]
         return found[0][1].x
 
     before = bodies_stay(asked.evidence, asked.prior)
@@ -277,7 +341,7 @@ def _mean_square(evidence: Evidence, x: Array, noise: NoiseLevels) -> float:
         evidence.kinds[kind].squared_residual(x) / deviation**2
         for kind, deviation in noise.deviations.items()
     ]
-    return sum(squares) / sum(part.count for part in evidence.kinds.values())
+    return sum(squares) / sum(evidence.kinds[kind].count for kind in noise.deviations)
 
 
 def _trouble(evidence: Evidence, why: str) -> ModelError:

@@ -124,6 +124,15 @@ class Problem:
             limits = getattr(self.bounds, name)
             if limits is not None and np.isnan(limits).any():
                 raise ModelError(f"'bounds.{name}' hold NaN: infinite is what stands for none")
+        shapes = self.bounds.ellipsoids
+        if shapes is not None:
+            numbers = np.isfinite(shapes).sum(axis=(1, 2))
+            links = np.array(self.unknowns.links)[(numbers > 0) & (numbers < 16)]
+            if len(links):
+                raise ModelError(
+                    f'ellipsoids hold some NaN or infinity: {", ".join(links)}; all of them stand '
+                    'for none'
+                )
 
     @classmethod
     def of(

@@ -203,7 +203,8 @@ def _fitted(robot: Robot, evidence: Evidence, weight: float, x: Array) -> Array:
 def _step(robot: Robot, evidence: Evidence, weight: float, x: Array) -> Array:
     """Return what rows say that are linearised about a guess, of gains the changes."""
     kinds = linearised(evidence.kinds, x, evidence.block.unknowns)
-    prior = _prior(robot, evidence, weight * _count(evidence), x)
+    count = _count(evidence)
+    prior = _prior(robot, evidence, weight * count, count, x)
     fitted = noise_levels(kinds, prior=prior).information.merge(prior)
     return np.asarray(RowSpace.of(fitted.R).solve(fitted.rho))
 
@@ -232,21 +233,22 @@ def _cleanest(
     if not kinds:
         return None
     half = sum(len(one.system) for one in kinds.values()) / 2
-    prior, stiff = (_prior(robot, evidence, weight * half, guess) for weight in (WEIGHT, STIFF))
+    count = sum(evidence.rows.values())
+    prior, stiff = (_prior(robot, evidence, w * half, count, guess) for w in (WEIGHT, STIFF))
     found = least_trimmed(kinds, n_windows, prior, stiff)
     gains = gain_columns(evidence.block.unknowns)
     found.x[gains] = stepped(guess[gains], found.x[gains])
     return Presumed(found.x, found.noise)
 
 
-def _prior(robot: Robot, evidence: Evidence, weight: float, x: Array) -> Information:
+def _prior(robot: Robot, evidence: Evidence, weight: float, count: float, x: Array) -> Information:
     """Return rows of the prior: of bodies with a weight, of friction as weak as in a fit."""
     unknowns, links = evidence.block.unknowns, list(evidence.block.submodel.links)
     bodies, _ = widened(robot.link_names, robot.parameters)
     known = prior_rows(unknowns, bodies[links], weight)
     rows = np.zeros((len(unknowns.extras), len(unknowns)))
     scales = friction_scales(evidence, x)
-    rows[:, unknowns.n_inertial :] = np.diag(np.sqrt(WEIGHT * _count(evidence)) / scales)
+    rows[:, unknowns.n_inertial :] = np.diag(np.sqrt(WEIGHT * count) / scales)
     return known.add(rows, np.zeros(len(rows)))
 
 

@@ -22,6 +22,7 @@ from inertial_estimation.identification.information.determined import (
 )
 from inertial_estimation.identification.information.evidence import Evidence, gather
 from inertial_estimation.identification.rows.builder import RowBuilder
+from inertial_estimation.identification.rows.independence import independent_share
 from inertial_estimation.identification.rows.preparation import Prepared, folded_back
 from inertial_estimation.identification.rows.suspects import Observed, Presumed, suspects
 from inertial_estimation.identification.solvers.methods import SOLVERS
@@ -168,7 +169,7 @@ def identify(
     found = fit(robot, seen.evidence, method, options, bounds, own)
     by_name = dict(zip([block.submodel.name for block in builder.blocks], bases, strict=True))
     told = {
-        block.name: determined(block.evidence.block, by_name[block.name], block.noise.information)
+        block.name: determined(block.evidence.block, by_name[block.name], block.information)
         for block in found.blocks
     }
     warnings += [*points.notes, *rowless_warnings(*assumptions, told), *seen.warnings]
@@ -314,7 +315,8 @@ def _reduce_one(
     if presumed:
         found = suspects(builder, observed, presumed, settings.reject, how.edges)
         free, left = free & ~found.at, found.left
-    evidence = gather(builder, samples, external=external, free=free, carried=there)
+    share = independent_share(how, prepared.period)
+    evidence = gather(builder, samples, external=external, free=free, carried=there, share=share)
     folded = folded_back(how, prepared.period)
     said = [
         *([folded] if folded else []),

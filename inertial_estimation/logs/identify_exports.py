@@ -83,20 +83,16 @@ def extras_yaml(report: IdentifyReport) -> str:
     -------
     str
         By joint or sensor and term: value and standard deviation, in SI; null where rows do not
-        determine it. Of an FT sensor between two submodels, what the surer one says. A comment
-        says that offsets of FT sensors come on top of those that the readings had already.
+        determine it, and by methods that state none. A comment says that offsets of FT sensors
+        come on top of those that the readings had already.
 
     """
     import yaml
 
     found: dict[str, dict[str, Any]] = {}
     for _, extra, value, deviation in extra_values(report):
-        terms = found.setdefault(extra.of, {})
         spread = deviation if np.isfinite(deviation) else None
-        other = terms.get(extra.term.value)
-        # An FT sensor is at the border of two submodels; the surer one is believed.
-        if other is None or _spread(spread) < _spread(other['deviation']):
-            terms[extra.term.value] = {'value': value, 'deviation': spread}
+        found.setdefault(extra.of, {})[extra.term.value] = {'value': value, 'deviation': spread}
     offsets = any(term.value in terms for terms in found.values() for term in FT_OFFSET)
     return (ON_TOP if offsets else '') + str(yaml.safe_dump(found, sort_keys=False))
 
@@ -120,6 +116,8 @@ def _block_dict(block: BlockFit, told: Determined, validation: Evidence | None) 
         'left_out': dict(block.evidence.left_out),
         'rows': {
             kind: {
+                'count': block.evidence.rows[kind],
+                'independent': block.evidence.kinds[kind].count,
                 'signal': signal,
                 'before': before,
                 'fit': fitted,
@@ -152,8 +150,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _spread(deviation: float | None) -> float:
-    """Return a standard deviation that is infinite where there is none."""
-    return np.inf if deviation is None else deviation

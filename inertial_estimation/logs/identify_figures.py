@@ -16,7 +16,7 @@ from inertial_estimation.logs.identify import IdentifyReport
 
 def extra_values(report: IdentifyReport) -> Iterator[tuple[str, Extra, float, float]]:
     """
-    Yield friction and the like.
+    Yield friction and the like, each once.
 
     Parameters
     ----------
@@ -26,15 +26,22 @@ def extra_values(report: IdentifyReport) -> Iterator[tuple[str, Extra, float, fl
     Yields
     ------
     tuple of str, Extra, float and float
-        Submodel, unknown, value and standard deviation.
+        Submodel, unknown, value and standard deviation. Of the offset of an FT sensor between two
+        submodels both are named, and the surer one's value is told: they agree, but by methods
+        whose bodies bounds or constraints hold not to every digit.
 
     """
+    found: dict[Extra, list[tuple[str, float, float]]] = {}
     for block in report.fit.blocks:
         unknowns = block.answer.unknowns
         n = unknowns.n_inertial
         values, spread = block.answer.x[n:].tolist(), block.answer.deviations[n:].tolist()
         for extra, value, deviation in zip(unknowns.extras, values, spread, strict=True):
-            yield block.name, extra, value, deviation
+            found.setdefault(extra, []).append((block.name, value, deviation))
+    for extra, told in found.items():
+        names = ', '.join(name for name, _, _ in told)
+        _, value, deviation = min(told, key=lambda one: (np.isnan(one[2]), one[2]))
+        yield names, extra, value, deviation
 
 
 def unseen_evidence(report: IdentifyReport) -> dict[str, Evidence]:

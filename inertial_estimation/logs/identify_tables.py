@@ -88,6 +88,7 @@ def _fit(report: IdentifyReport) -> Table:
         (
             block.name,
             kind,
+            str(block.evidence.rows[kind]),
             f'{block.evidence.kinds[kind].count:.0f}',
             str(block.evidence.left_out[kind]),
             f'{signal:.3g}',
@@ -103,8 +104,8 @@ def _fit(report: IdentifyReport) -> Table:
         )
         if not np.isnan(signal)
     )
-    columns = ('submodel', 'row', 'rows', 'left out', 'signal', 'with prior', 'fit', 'fit [%]',
-               'validation', 'validation [%]')  # fmt: skip
+    columns = ('submodel', 'row', 'rows', 'independent', 'left out', 'signal', 'with prior', 'fit',
+               'fit [%]', 'validation', 'validation [%]')  # fmt: skip
     return Table('Root mean squares [N, Nm]', columns, rows)
 
 

@@ -28,6 +28,7 @@ from inertial_estimation.logs.number_table import load_table
 from inertial_estimation.logs.recording import Progress, read_samples
 from inertial_estimation.logs.stretch import Stretch
 from inertial_estimation.logs.touches import Touches
+from inertial_estimation.logs.unwrapping import unwrapped
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch
@@ -178,7 +179,7 @@ def _tables(
 
     def read(path: str | Path) -> Log:
         table = load_table(path)
-        samples = layout.of_table(table, whole)
+        samples = unwrapped(layout.of_table(table, whole), whole)
         measured = layout.wrenches(table, whole, samples)
         return Log(samples, None, measured | constants(known, whole, samples))
 
@@ -212,7 +213,7 @@ def _bags(
             recording = read_samples(path, whole, settings, progress)
         except NameNotFound as error:
             raise LogError(f"'{path}': {error}") from error
-        samples = recording.without_frozen(fts)
+        samples = unwrapped(recording.without_frozen(fts), whole)
         external = read_wrenches(path, known, whole, samples) | constants(known, whole, samples)
         return Log(samples, recording.touches, external, recording.frozen(fts))
 

@@ -3,8 +3,9 @@
 """
 A robot description with other inertial parameters, every other byte as it was.
 
-A link of the robot may be several of the URDF, lumped at fixed joints. The topmost one takes the
-difference. Where no body could be that difference, it takes the whole and the others lose theirs.
+A link of the robot may be several of the URDF, lumped at fixed or locked joints. The topmost one
+takes the difference. Where no body could be that difference, the others are made lighter, all by
+the same factor: each keeps its shape, and what moves in other programs keeps a mass.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def export_urdf(robot: Robot, parameters: Array) -> str:
     """
     new = robot.with_parameters(parameters).parameters
     tags = {tag.get('name', ''): tag for tag in urdf_text.parse(robot.urdf).iter('link')}
-    wanted: dict[str, Array | None] = {}
+    wanted: dict[str, Array] = {}
     for k, name in enumerate(robot.link_names):
         if np.array_equal(new[k], robot.parameters[k]):
             continue
@@ -111,28 +112,43 @@ def inertial_of(link: Element) -> Array:
 MOMENTS = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
 
 
+HALVINGS = 50
+"""Of the range in which the greatest share lies that leaves a body."""
+
+
 def _of_lump(
     robot: Robot, tags: Mapping[str, Element], index: int, new: Array
-) -> dict[str, Array | None]:
-    """Return the parameters of the URDF links of one link; None: to be taken away."""
+) -> dict[str, Array]:
+    """Return the parameters of those URDF links of one link that get others."""
     top = robot.link_names[index]
+    rest = robot.parameters[index] - inertial_of(tags[top])
+    if consistency_margin(new - rest) > 0:
+        return {top: new - rest}
+    # Half of the most: the topmost link is then as far inside what a body can be.
+    share = _most(new, rest) / 2
     others = [name for name in tags if name != top and robot.frames[name][0] == index]
-    own = new - (robot.parameters[index] - inertial_of(tags[top]))
-    if consistency_margin(own) > 0:
-        return {top: own}
-    return {top: new} | dict.fromkeys(
-        (name for name in others if tags[name].find('inertial') is not None), None
-    )
+    lighter = {name: share * inertial_of(tags[name]) for name in others}
+    return {top: new - share * rest} | {name: own for name, own in lighter.items() if own.any()}
 
 
-def _rewritten(text: str, wanted: dict[str, Array | None]) -> str:
+def _most(whole: Array, part: Array) -> float:
+    """Return the greatest share of a part, below one, that a body can be without."""
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        inside = consistency_margin(whole - middle * part) > 0
+        low, high = (middle, high) if inside else (low, middle)
+    return low
+
+
+def _rewritten(text: str, wanted: dict[str, Array]) -> str:
     """Return a text with some inertials replaced."""
     data = text.encode()
     places = _places(data)
     edits: list[tuple[int, int, bytes]] = []
     for name, parameters in wanted.items():
         opening, inertial = places[name]
-        tag = b'' if parameters is None else _tag(parameters).encode()
+        tag = _tag(parameters).encode()
         if inertial is not None:
             edits.append((*inertial, tag))
         elif data[opening[1] - 2 : opening[1]] == b'/>':
@@ -147,7 +163,8 @@ def _rewritten(text: str, wanted: dict[str, Array | None]) -> str:
 def _tag(parameters: Array) -> str:
     """Return an inertial about the centre of mass in the axes of the link, to every digit."""
     center = np.eye(4)
-    center[:3, 3] = -parameters[1:4] / parameters[0]
+    if parameters[0]:
+        center[:3, 3] = -parameters[1:4] / parameters[0]
     central = parameters_of(inertia_seen_from(spatial_inertia(parameters), center))
     xyz = ' '.join(repr(float(-value)) for value in center[:3, 3])
     moments = ' '.join(

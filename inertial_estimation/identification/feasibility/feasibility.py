@@ -13,6 +13,7 @@ parameters are feasible does not. It is a test, no estimator.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -31,11 +32,21 @@ from inertial_estimation.model.base_parameters import BaseParameters
 Array = NDArray[np.float64]
 
 MARGIN = 1e-6
-"""Eigenvalue by which a correction is inside the cone, in SI units [S 21]."""
-RESOLUTION = 1e-8
-"""A margin of this size, as a share of the largest base parameter, is neither sign for sure."""
-GREATEST_MARGIN = 1.0
-"""Larger margins are not looked for: links that nothing is known of have any."""
+"""
+Eigenvalue by which a correction is inside the cone, in SI units [S 21], where bodies are like
+balls of one kilogramme; in proportion to the least eigenvalue of others.
+"""
+BALL = 5e-3
+"""Least eigenvalue of the pseudo-inertia of such a ball."""
+RESOLUTION = 2e-6
+"""
+A margin of this share of the least eigenvalue of bodies of the scale, times the largest base
+parameter over their mass where that is more than one, is neither sign for sure.
+"""
+GREATEST_MARGIN = 200.0
+"""Larger shares of it are not looked for: links that nothing is known of have any margin."""
+LARGER = 10.0
+"""Certificates are to hold for bodies so many times as large as the nearest."""
 
 
 class Verdict(str, Enum):
@@ -95,7 +106,7 @@ def check_base_parameters(
     bounds: Bounds | None = None,
     rounding: Array | None = None,
     scale: Array | None = None,
-    margin: float = MARGIN,
+    margin: float | None = None,
 ) -> BaseParameterCheck:
     """
     Return whether bodies have given base parameters, and the nearest that some have.
@@ -115,10 +126,11 @@ def check_base_parameters(
     rounding : ndarray, shape (n_base,), optional
         By how much each of the values may be off, as printed numbers are. Default: exact.
     scale : ndarray, shape (n_links, 10), optional
-        Bodies of about the right size, for the numbers of the solver only. Default: balls of
+        Bodies of about the right size: what is large and small to the solver. Default: balls of
         one kilogramme.
-    margin : float
-        Eigenvalue by which the nearest ones are inside the cone, in SI units.
+    margin : float, optional
+        Eigenvalue by which the nearest ones are inside the cone, in SI units. Default: `MARGIN`
+        for the default scale, and in proportion to the least eigenvalue of others.
 
     Returns
     -------
@@ -135,11 +147,16 @@ def check_base_parameters(
     _require_fit(base, values, unknowns)
     cone = _Cone(unknowns, consistency, bounds or Bounds(), _checked_scale(unknowns, scale))
     wanted = _Wanted(base, values, np.zeros(base.rank) if rounding is None else rounding)
+    if margin is None:
+        margin = MARGIN * cone.unit / BALL
     widest, solution = _widest(cone, wanted)
-    verdict = _verdict(widest, solution, values)
+    verdict = _verdict(cone, widest, solution, values)
     certificate = None
     if verdict is Verdict.INFEASIBLE:
         certificate = _certificate(cone, wanted, solution)
+        near = cone.sizes * _nearest(cone, wanted, margin).x[:-1]
+        if not _proves(certificate, wanted, near):
+            verdict, certificate = Verdict.UNDECIDED, None
     if rounding is None and verdict is Verdict.FEASIBLE and widest >= margin:
         x, nearest = cone.sizes * solution.x[:-1], values
     else:
@@ -167,7 +184,8 @@ class _Wanted:
 
         K = np.hstack([self.base.grouping * sizes, np.zeros((self.base.rank, 1))])
         exact = self.off == 0.0
-        values, off = self.values, self.off
+        largest = self._largest(sizes)
+        K, values, off = K / largest[:, None], self.values / largest, self.off / largest
         blocks = [
             Block(('exact',), Kind.ZERO, csc_array(K[exact]), -values[exact]),
             Block(('least',), Kind.NONNEGATIVE, csc_array(K[~exact]), (off - values)[~exact]),
@@ -175,20 +193,22 @@ class _Wanted:
         ]
         return [block for block in blocks if len(block.h)]
 
-    def normal(self, solution: ConicSolution, labels: list[str]) -> tuple[Array, float]:
-        """Return what multipliers of these rows say, and what missing the values costs them."""
-        normal, missed = np.zeros(self.base.rank), 0.0
+    def _largest(self, sizes: Array) -> Array:
+        """Return by what the rows of scaled unknowns are divided, shape (n_base,)."""
+        return np.asarray(np.abs(self.base.grouping * sizes).max(axis=1))
+
+    def normal(self, multipliers: Sequence[Array], labels: list[str], sizes: Array) -> Array:
+        """Return what multipliers of these rows say of base parameters."""
+        normal = np.zeros(self.base.rank)
         exact = self.off == 0.0
-        for label, z in zip(labels, solution.multipliers, strict=True):
+        for label, z in zip(labels, multipliers, strict=True):
             if label == 'exact':
                 normal[exact] -= z
             elif label == 'least':
                 normal[~exact] -= z
-                missed += float(z @ self.off[~exact])
             elif label == 'greatest':
                 normal[~exact] += z
-                missed += float(z @ self.off[~exact])
-        return normal, missed
+        return normal / self._largest(sizes)
 
 
 class _Cone:
@@ -204,10 +224,16 @@ class _Cone:
         self.bounds = LinearBounds.of(
             Problem(unknowns, none, np.zeros(0), 0.0, 1.0, scale, bounds=bounds)
         )
+        self.unit = float(Consistency.FULL.margins(scale).min())
+        self.mass = float(scale[:, 0].max())
         self.roots = [np.diag(1 / np.sqrt(np.diag(M))) for M in consistency.matrix(scale)]
 
     def blocks(self, margin: float | None) -> list[Block]:
-        """Return blocks of the scaled unknowns and one more variable, the margin if not given."""
+        """
+        Return blocks of the scaled unknowns and one more variable.
+
+        If no margin is given that variable is it, in units of the scale.
+        """
         from scipy.sparse import csc_array
 
         n = len(self.sizes)
@@ -217,7 +243,7 @@ class _Cone:
             G = np.zeros((len(unit), n + 1))
             of_link = slice(10 * k, 10 * k + 10)
             G[:, of_link] = self.consistency.rows(root) * self.sizes[of_link]
-            G[:, -1] = -unit if margin is None else 0.0
+            G[:, -1] = -unit * self.unit if margin is None else 0.0
             h = -(margin or 0.0) * unit
             blocks.append(Block((link,), Kind.SEMIDEFINITE, csc_array(G), h))
         if self.bounds.names:
@@ -242,7 +268,7 @@ def _widest(cone: _Cone, wanted: _Wanted) -> tuple[float, ConicSolution]:
         Block(('cap',), Kind.NONNEGATIVE, csc_array(margin_only), np.array([GREATEST_MARGIN])),
     ]
     solution = minimise(csc_array((n, n)), margin_only[0], blocks)
-    return (float(solution.x[-1]) if solution.feasible else -np.inf), solution
+    return (cone.unit * float(solution.x[-1]) if solution.feasible else -np.inf), solution
 
 
 def _nearest(cone: _Cone, wanted: _Wanted, margin: float) -> ConicSolution:
@@ -252,10 +278,11 @@ def _nearest(cone: _Cone, wanted: _Wanted, margin: float) -> ConicSolution:
     n = len(cone.sizes) + 1
     distance = np.zeros((1, n))
     distance[0, -1] = 1.0
-    K = np.hstack([wanted.base.grouping * cone.sizes, np.zeros((wanted.base.rank, 1))])
+    size = min(1.0, float(np.abs(wanted.values).max(initial=0.0))) or 1.0
+    K = np.hstack([wanted.base.grouping * cone.sizes / size, np.zeros((wanted.base.rank, 1))])
     # The distance itself: its square would be lost in round-off long before it is zero.
     lengths = csc_array(np.vstack([distance, K]))
-    missed = np.concatenate([[0.0], -wanted.values])
+    missed = np.concatenate([[0.0], -wanted.values / size])
     reached = Block(('distance',), Kind.SECOND_ORDER, lengths, missed)
     solution = minimise(csc_array((n, n)), distance[0], [*cone.blocks(margin), reached])
     if not solution.feasible:
@@ -266,9 +293,10 @@ def _nearest(cone: _Cone, wanted: _Wanted, margin: float) -> ConicSolution:
     return solution
 
 
-def _verdict(widest: float, solution: ConicSolution, values: Array) -> Verdict:
+def _verdict(cone: _Cone, widest: float, solution: ConicSolution, values: Array) -> Verdict:
     """Return what the largest margin says."""
-    resolution = RESOLUTION * max(1.0, float(np.abs(values).max(initial=0.0)))
+    size = max(1.0, float(np.abs(values).max(initial=0.0)) / cone.mass)
+    resolution = RESOLUTION * cone.unit * size
     if not solution.feasible or widest < -resolution:
         return Verdict.INFEASIBLE
     if widest > resolution and solution.grade is Grade.OPTIMAL:
@@ -276,14 +304,23 @@ def _verdict(widest: float, solution: ConicSolution, values: Array) -> Verdict:
     return Verdict.UNDECIDED
 
 
+def _proves(certificate: Certificate, wanted: _Wanted, near: Array) -> bool:
+    """Return whether base parameters are outside by more than the certificate may be off by."""
+    beyond = certificate.offset - certificate.normal @ wanted.values
+    beyond -= np.abs(certificate.normal) @ wanted.off
+    return bool(beyond > LARGER * certificate.mismatch * np.abs(near).sum())
+
+
 def _certificate(cone: _Cone, wanted: _Wanted, solution: ConicSolution) -> Certificate:
     """Return the half-space that multipliers tell of."""
     blocks = [*cone.blocks(None), *wanted.blocks(cone.sizes)]
     labels = [block.labels[0] for block in blocks]
-    normal, _ = wanted.normal(solution, [*labels, 'cap'])
+    # The margin counts in units of the scale.
+    shares = [cone.unit * z for z in solution.multipliers]
+    normal = wanted.normal(shares, [*labels, 'cap'], cone.sizes)
     seen = np.zeros(len(cone.sizes))
     offset, multipliers = 0.0, list[Array]()
-    for block, z in zip(blocks, solution.multipliers, strict=False):
+    for block, z in zip(blocks, shares, strict=False):
         if block.kind is Kind.SEMIDEFINITE:
             root = cone.roots[len(multipliers)]
             multipliers.append(root @ matrix(z) @ root)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.triangle import absorb
 from inertial_estimation.identification.one_thread import one_thread
@@ -39,6 +40,8 @@ class Evidence:
     """Rows of each kind, as they were measured: not weighted."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Instants of each kind that gave no row."""
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """Instants of each kind that gave one; correlated ones count less in `kinds`."""
 
     def merge(self, other: Evidence) -> Evidence:
         """
@@ -58,6 +61,7 @@ class Evidence:
             self.block,
             {kind: self.kinds[kind].merge(other.kinds[kind]) for kind in self.kinds},
             {kind: self.left_out[kind] + other.left_out[kind] for kind in self.kinds},
+            {kind: self.rows[kind] + other.rows[kind] for kind in self.kinds},
         )
 
     def residuals(self, x: Array) -> dict[str, float]:
@@ -110,6 +114,7 @@ def gather(
     external: Mapping[str, Array] | None = None,
     free: Mask | None = None,
     carried: Array | None = None,
+    share: float = 1.0,
 ) -> list[Evidence]:
     """
     Reduce the rows of a log.
@@ -122,6 +127,8 @@ def gather(
         Of any number.
     external, free, carried : optional
         As for `RowBuilder.rows`.
+    share : float
+        As for `Gathering.add`.
 
     Returns
     -------
@@ -130,7 +137,7 @@ def gather(
 
     """
     gathering = Gathering(builder)
-    gathering.add(samples, external=external, free=free, carried=carried)
+    gathering.add(samples, external=external, free=free, carried=carried, share=share)
     return gathering.evidence()
 
 
@@ -159,6 +166,7 @@ class Gathering:
         external: Mapping[str, Array] | None = None,
         free: Mask | None = None,
         carried: Array | None = None,
+        share: float = 1.0,
     ) -> None:
         """
         Work the rows of some samples in.
@@ -169,8 +177,19 @@ class Gathering:
             Of any number.
         external, free, carried : optional
             As for `RowBuilder.rows`.
+        share : float
+            As how many rows of independent noise each of these counts: its square is multiplied
+            by it and so is the number of rows, and what is the mean of rows stays what it is.
+            Of a log that went through a low pass that of `independence.independent_share`.
+
+        Raises
+        ------
+        InertialEstimationError
+            If the share is not above 0 and at most 1.
 
         """
+        if not 0.0 < share <= 1.0:
+            raise InertialEstimationError(f'share is {share!r}, expected above 0 and at most 1')
         for start in range(0, len(samples), INSTANTS_AT_ONCE):
             part = slice(start, start + INSTANTS_AT_ONCE)
             pushes = {name: wrench[part] for name, wrench in (external or {}).items()}
@@ -183,7 +202,7 @@ class Gathering:
             with one_thread():
                 for reductions, (_, kinds) in zip(self._blocks, blocks, strict=True):
                     for kind, rows in kinds:
-                        reductions[kind].add(rows)
+                        reductions[kind].add(rows, share)
 
     def evidence(self) -> list[Evidence]:
         """
@@ -205,6 +224,7 @@ class Gathering:
                 block,
                 {kind: one.information() for kind, one in reductions.items()},
                 {kind: one.left_out for kind, one in reductions.items()},
+                {kind: one.rows for kind, one in reductions.items()},
             )
             for block, reductions in zip(self._builder.blocks, self._blocks, strict=True)
         ]
@@ -222,7 +242,8 @@ class _Reduction:
     base: BaseParameters
     triangle: Array
     """Of [Y y], shape (n_base + 1, n_base + 1), in the order of LAPACK."""
-    count: int = 0
+    count: float = 0.0
+    rows: int = 0
     left_out: int = 0
 
     @classmethod
@@ -230,11 +251,14 @@ class _Reduction:
         """Return what is known before the first row."""
         return cls(base, np.zeros((base.rank + 1, base.rank + 1), order='F'))
 
-    def add(self, rows: SparseRows) -> None:
-        """Work rows into the triangle."""
+    def add(self, rows: SparseRows, share: float) -> None:
+        """Work rows into the triangle, each as a share of one."""
         system, left_out = rows.system(self.base.independent, self.base.grouping.shape[1])
         self.left_out += left_out
-        self.count += len(system)
+        self.rows += len(system)
+        self.count += share * len(system)
+        if share < 1.0:
+            system *= np.sqrt(share)
         self.triangle = absorb(self.triangle, system)
 
     def information(self) -> Information:
@@ -242,4 +266,4 @@ class _Reduction:
         energy = float(self.triangle[-1, -1]) ** 2
         R = np.triu(self.triangle[:-1, :-1]) @ self.base.grouping
         found = Information.of(R, self.triangle[:-1, -1])
-        return replace(found, energy=found.energy + energy, count=float(self.count))
+        return replace(found, energy=found.energy + energy, count=self.count)

@@ -12,7 +12,7 @@ noise: both are found together by least squares that are weighted anew until not
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
@@ -49,6 +49,16 @@ class NoiseLevels:
     iterations: int
     settled: bool
     """Whether the last iteration changed next to nothing."""
+    untold: Mapping[str, str] = field(default_factory=dict)
+    """Kinds whose rows are not used as nothing is left to tell their noise, and why."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know of them before they are believed."""
+        notes = [f'{why}; these rows are left out' for why in self.untold.values()]
+        if not self.settled:
+            notes.append(f'the noise of the rows did not settle in {self.iterations} iterations')
+        return tuple(notes)
 
 
 def noise_levels(
@@ -85,11 +95,13 @@ def noise_levels(
     Returns
     -------
     NoiseLevels
+        Without kinds whose rows the fit uses up: nothing tells their noise. The others tell what
+        they can without them.
 
     Raises
     ------
     ModelError
-        If no kind has rows, or one has no more of them than the fit uses up.
+        If no kind has rows, or none has more of them than the fit uses up.
 
     """
     parts = {name: part for name, part in kinds.items() if part.count > 0}
@@ -97,13 +109,24 @@ def noise_levels(
         raise ModelError('there are no rows to fit: no sample was usable')
     search = _Search(parts, {name: _size(part) for name, part in parts.items()})
     if prior is None:
-        return search.run(search.sizes, None, max_iterations, settled)
+        return search.told(search.sizes, None, max_iterations, settled)
     try:
-        start = search.run(search.sizes, None, max_iterations, settled).deviations
+        start = search.told(search.sizes, None, max_iterations, settled).deviations
     except ModelError:
         # Few rows are all used up where no prior holds the fit.
-        start = search.sizes
-    return search.run(start, prior, max_iterations, settled)
+        start = {}
+    return search.told(search.sizes | start, prior, max_iterations, settled)
+
+
+class _UsedUpError(ModelError):
+    """Nothing is left of a kind of row to tell its noise."""
+
+    def __init__(self, kind: str, count: float, used: float) -> None:
+        super().__init__(
+            f'the noise of {kind} rows cannot be told: as good as {count:.3g} rows of independent '
+            f'noise, of which the fit uses up {used:.4g}; record more, or state the noise'
+        )
+        self.kind = kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +137,27 @@ class _Search:
     """Kinds that have rows."""
     sizes: dict[str, float]
     """Of their right-hand sides."""
+
+    def told(
+        self,
+        start: Mapping[str, float],
+        prior: Information | None,
+        max_iterations: int,
+        settled: float,
+    ) -> NoiseLevels:
+        """Return where noise levels lead to, of the kinds that tell theirs."""
+        parts, untold = dict(self.parts), {}
+        while True:
+            try:
+                some = {name: start[name] for name in parts}
+                found = _Search(parts, self.sizes).run(some, prior, max_iterations, settled)
+            except _UsedUpError as error:
+                if len(parts) == 1:
+                    raise
+                untold[error.kind] = str(error)
+                del parts[error.kind]
+            else:
+                return replace(found, untold=untold)
 
     def run(
         self,
@@ -154,16 +198,17 @@ def _levels(
     space = RowSpace.of(merged.R)
     x = space.solve(merged.rho)
     whitening = space.directions / space.scales[:, None] / space.strengths
-    levels, freedom = {}, {}
+    used = {
+        name: float(np.sum((part.R @ whitening / found[name]) ** 2))
+        for name, part in parts.items()
+    }
+    freedom = {name: part.count - used[name] for name, part in parts.items()}
+    least = min(freedom, key=lambda name: freedom[name])
+    # Less than half a row is round-off of a fit that uses up all of them.
+    if freedom[least] < 0.5:
+        raise _UsedUpError(least, parts[least].count, used[least])
+    levels = {}
     for name, part in parts.items():
-        used = float(np.sum((part.R @ whitening / found[name]) ** 2))
-        freedom[name] = part.count - used
-        # Less than half a row is round-off of a fit that uses up all of them.
-        if freedom[name] < 0.5:
-            raise ModelError(
-                f'the noise of {name} rows cannot be told: {part.count:g} rows, of which the fit '
-                f'uses up {used:.4g}; record more, or state the noise'
-            )
         level = np.sqrt(part.squared_residual(x) / freedom[name])
         levels[name] = max(float(level), EXACT * sizes[name])
     return levels, freedom

@@ -435,12 +435,9 @@ class RowBuilder:
             efforts = samples.efforts[:, joint]
         velocities, accelerations = samples.velocities, samples.accelerations
         model = self.models[name]
-        parts = [
-            Part(
-                block.unknowns.columns(map(str, model.extras(name))),
-                model.columns(velocities[:, joint], accelerations[:, joint]).T,
-            )
-        ]
+        directions = None if samples.directions is None else samples.directions[:, joint]
+        own = model.columns(velocities[:, joint], accelerations[:, joint], directions)
+        parts = [Part(block.unknowns.columns(map(str, model.extras(name))), own.T)]
         for coupling in self.choice.couplings:
             if name in coupling.joints:
                 other = self.robot.joint_names.index(coupling.other(name))

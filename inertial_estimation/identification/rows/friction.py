@@ -69,7 +69,9 @@ class JointModel:
         """
         return tuple(Extra(joint, term) for term in self.terms)
 
-    def columns(self, velocities: Array, accelerations: Array) -> Array:
+    def columns(
+        self, velocities: Array, accelerations: Array, directions: Array | None = None
+    ) -> Array:
         """
         Return what each unknown of a joint adds to its effort.
 
@@ -77,15 +79,19 @@ class JointModel:
         ----------
         velocities, accelerations : ndarray, shape (n,)
             Of the joint [rad/s or m/s; rad/s^2 or m/s^2].
+        directions : ndarray, shape (n,), optional
+            Of its motion, as in `Sample.directions`, in place of the sign of the velocities; not
+            in place of a smooth one.
 
         Returns
         -------
         ndarray, shape (n, n_terms)
 
         """
+        filtered = directions is not None and not self.sign_width
         each = {
             Term.VISCOUS: velocities,
-            Term.COULOMB: self.sign(velocities),
+            Term.COULOMB: directions if filtered else self.sign(velocities),
             Term.OFFSET: np.ones_like(velocities),
             Term.DRIVE_INERTIA: accelerations,
         }

@@ -4,7 +4,7 @@
 From a recorded log to samples that rows are made of: filtered without delay, differentiated.
 
 A log need not be causal: all signals go through the same zero-phase low pass, so that what meets
-in an equation was filtered alike, and derivatives are central differences of what it leaves. Such
+in an equation was filtered alike, and derivatives are differences of what it leaves. Such
 a filter swings at the edges of what it sees, so they are cut off at each gap of the log.
 """
 
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.identification.rows.differences import derivative
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -29,6 +30,12 @@ JITTER = 0.01
 """Share of a period by which stamps may be off a grid before signals are moved onto it."""
 SAFE = 0.4
 """Share of the rate that is kept up to which a cutoff leaves next to nothing beyond its half."""
+
+ROUND_OFF = 1e-12
+"""
+What a low pass leaves of a constant, as a share of it: columns of rows are scaled to one length,
+so that such a joint would seem to move.
+"""
 
 
 @dataclass(frozen=True)
@@ -128,8 +135,8 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
     found = []
     for start, stop in pairwise(bounds):
         if t[stop - 1] - t[start] > 2 * how.edges + _least(period, how):
-            part = _evenly(samples.take(slice(start, stop)), period)
-            found.append(_filtered(part, period, how))
+            part, step = _evenly(samples.take(slice(start, stop)), period)
+            found.append(_filtered(part, step, how))
     if not found:
         raise LogError(
             f'no part of the log between gaps of more than {how.largest_gap:g} s is longer than '
@@ -175,13 +182,14 @@ def _least(period: float, how: Preparation) -> float:
     return period * (6 * how.order + 4)
 
 
-def _evenly(part: SampleBatch, period: float) -> SampleBatch:
-    """Return a part of a log with stamps that are evenly spaced."""
-    t = np.asarray(part.stamp_ns * NANOSECONDS, dtype=np.float64)
-    n = round((t[-1] - t[0]) / period) + 1
-    grid: Array = t[0] + (t[-1] - t[0]) / (n - 1) * np.arange(n)
+def _evenly(part: SampleBatch, period: float) -> tuple[SampleBatch, float]:
+    """Return a part of a log with stamps that are evenly spaced, and their step."""
+    t = np.asarray((part.stamp_ns - part.stamp_ns[0]) * NANOSECONDS, dtype=np.float64)
+    n = round(t[-1] / period) + 1
+    step = float(t[-1]) / (n - 1)
+    grid: Array = step * np.arange(n)
     if n == len(t) and np.abs(grid - t).max() < JITTER * period:
-        return part
+        return part, step
 
     def moved(values: Array | None) -> Array | None:
         return None if values is None else _interpolate(grid, t, values)
@@ -189,12 +197,13 @@ def _evenly(part: SampleBatch, period: float) -> SampleBatch:
     fields = {name: moved(getattr(part, name)) for name in SIGNALS}
     empty = np.full((n, *part.accelerations.shape[1:]), np.nan)
     turning = np.full((n, *part.angular_accelerations.shape[1:]), np.nan)
-    return SampleBatch(
-        stamp_ns=np.round(grid / NANOSECONDS).astype(np.int64),
+    moved_to = SampleBatch(
+        stamp_ns=part.stamp_ns[0] + np.round(grid / NANOSECONDS).astype(np.int64),
         accelerations=empty,
         angular_accelerations=turning,
         **fields,  # type: ignore[arg-type]
     )
+    return moved_to, step
 
 
 SIGNALS = (
@@ -218,42 +227,47 @@ def _interpolate(grid: Array, t: Array, values: Array) -> Array:
     )
 
 
-def _filtered(part: SampleBatch, period: float, how: Preparation) -> SampleBatch:
+def _filtered(part: SampleBatch, step: float, how: Preparation) -> SampleBatch:
     """Return one part, filtered, without its edges."""
-    smooth = {name: _low_pass(getattr(part, name), period, how) for name in SIGNALS}
+    smooth = {name: _low_pass(getattr(part, name), step, how) for name in SIGNALS}
     assert smooth['positions'] is not None and smooth['angular_velocities'] is not None
     velocities = smooth['velocities']
     if not how.measured_velocities or velocities is None:
-        velocities = _rate(smooth['positions'], period)
+        velocities = _rate(smooth['positions'], step)
     whole = replace(
         part,
         **smooth | {'velocities': velocities},  # type: ignore[arg-type]
-        accelerations=_rate(velocities, period),
-        angular_accelerations=_rate(smooth['angular_velocities'], period),
+        accelerations=_rate(velocities, step),
+        # Friction turns at once, and is filtered like the efforts that hold it.
+        directions=_low_pass(np.sign(velocities), step, how),
+        angular_accelerations=_rate(smooth['angular_velocities'], step),
     )
-    edge = max(1, round(how.edges / period))
+    edge = max(1, round(how.edges / step))
     return whole.take(slice(edge, len(whole) - edge, how.every))
 
 
-def _rate(values: Array, period: float) -> Array:
-    """Return central differences."""
+def _rate(values: Array, step: float) -> Array:
+    """Return derivatives, zero where a signal changes by no more than round-off."""
     if not values.size:
         return values
-    return np.asarray(np.gradient(values, period, axis=0))
+    found = derivative(values, step)
+    largest = np.max(np.abs(values), axis=0, where=np.isfinite(values), initial=0.0)
+    found[np.abs(found) <= ROUND_OFF * largest / step] = 0.0
+    return found
 
 
-def _low_pass(values: Array | None, period: float, how: Preparation) -> Array | None:
+def _low_pass(values: Array | None, step: float, how: Preparation) -> Array | None:
     """Return values without what is fast; near missing ones there are none."""
     if values is None or not values.size or not how.cutoff:
         return values
     from scipy.signal import butter, sosfiltfilt
 
-    sections = butter(how.order, how.cutoff, fs=1 / period, output='sos')
+    sections = butter(how.order, how.cutoff, fs=1 / step, output='sos')
     columns = values.reshape(len(values), -1)
     missing = ~np.isfinite(columns)
     filled = _filled(columns, missing)
     smooth = np.asarray(sosfiltfilt(sections, filled, axis=0))
-    smooth[_near(missing, max(1, round(how.edges / period)))] = np.nan
+    smooth[_near(missing, max(1, round(how.edges / step)))] = np.nan
     return smooth.reshape(values.shape)
 
 
@@ -279,7 +293,7 @@ def _near(missing: Mask, reach: int) -> Mask:
 def _joined(parts: Sequence[SampleBatch]) -> SampleBatch:
     """Return parts one behind the other."""
     columns: dict[str, Any] = {}
-    for name in ('stamp_ns', 'accelerations', 'angular_accelerations', *SIGNALS):
+    for name in ('stamp_ns', 'accelerations', 'angular_accelerations', 'directions', *SIGNALS):
         values = [getattr(part, name) for part in parts]
         columns[name] = None if any(v is None for v in values) else np.concatenate(values)
     return SampleBatch(**columns)

@@ -10,14 +10,17 @@ The bodies ``Z = 1 + S`` and the slacks of the bounds have multipliers: at the s
 ``Z Y = weight`` and ``s y = 0``. Newton's method on these products, symmetrised as by [Helmberg,
 Rendl, Vanderbei, Wolkowicz 1996], stays fast where it is slow on the logarithms themselves: with
 a weak prior, next to bodies that cannot exist. While steps are short the products are aimed at
-a larger value than in the end [Mehrotra 1992]. Where the prior rules, the first step and the last
-ones are Newton's on the objective, which over the weight is self-concordant: there its decrement
-tells how far the minimum is [Nesterov, Nemirovskii 1994]. Every iterate is strictly consistent.
+a larger value than in the end [Mehrotra 1992], and what bounds are missed by is left for later:
+made up at once, it would push bodies to the edge of their cones, where steps stay short. Where
+the prior rules, the first step and the last ones are Newton's on the objective, which over the
+weight is self-concordant: there its decrement tells how far the minimum is [Nesterov, Nemirovskii
+1994]. Every iterate is strictly consistent.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +59,8 @@ AIM = 0.02
 """Share of their mean that products are aimed at when steps are long."""
 REACH = 0.5
 """Share of the first step that is to be inside; products start larger until it is."""
-AGAINST = 1e-3
-"""Share of the largest multiplier from which a bound takes part in a contradiction."""
+CENTERED = 0.1
+"""Aims above this share of the products are at their centre before they are at the bounds."""
 ROOM = 0.1
 """Least slack that a bound starts with, as a share of the size of the prior."""
 VIOLATED = 1e-7
@@ -74,7 +77,7 @@ class Minimum:
     grade: Grade
     iterations: int
     missed: NDArray[np.intp]
-    """Indices of bounds that are not kept and of those that stand against them."""
+    """Indices of bounds that are not kept."""
     curvature: Curvature
     """Without the bounds."""
 
@@ -87,6 +90,17 @@ class _State:
     Y: Array
     s: Array
     y: Array
+
+
+class _Aims(NamedTuple):
+    """Where a step heads for."""
+
+    bodies: float
+    """Their products."""
+    slacks: float
+    """Theirs."""
+    reached: float
+    """Share of what slacks are off the coordinates by that the step makes up for."""
 
 
 class ConeNewton:
@@ -115,7 +129,7 @@ class ConeNewton:
         self._links = np.arange(self.size).reshape(-1, 10)
         self._others = np.arange(self.size, len(self.gram))
 
-    def minimise(self, first: Array, max_iterations: int) -> Minimum:
+    def minimise(self, first: Array, max_iterations: int, room: float = ROOM) -> Minimum:
         """
         Return the minimum.
 
@@ -125,6 +139,8 @@ class ConeNewton:
             Strictly consistent.
         max_iterations : int
             Steps after which the answer is given as it is.
+        room : float
+            Least slack that a bound starts with.
 
         Returns
         -------
@@ -132,7 +148,7 @@ class ConeNewton:
 
         """
         value, gradient = self.gradient(first)
-        state, root = self._start(first, gradient)
+        state, root = self._start(first, gradient, room)
         step, last, steps = 0.0, False, 0
         while not last:
             if steps:
@@ -142,7 +158,9 @@ class ConeNewton:
             gap = (0.5 * squared + float(state.s @ state.y)) / (value + self.weight)
             aims = self._aims(state, step, value)
             end = OPTIMAL if len(self.b) else RESOLUTION
-            final = aims[0] == self.weight and self._missing(state).max(initial=0.0) <= VIOLATED
+            final = (
+                aims.bodies == self.weight and self._missing(state).max(initial=0.0) <= VIOLATED
+            )
             if (final and gap <= end) or steps >= max_iterations:
                 break
             following, step = self._step(state, gradient, root, aims)
@@ -207,11 +225,11 @@ class ConeNewton:
         """Return by how much slacks are not those of the coordinates."""
         return np.asarray(np.abs(self.A @ state.u - self.b - state.s))
 
-    def _start(self, u: Array, gradient: Array) -> tuple[_State, Array]:
+    def _start(self, u: Array, gradient: Array, room: float) -> tuple[_State, Array]:
         """Return first iterates with a step that goes somewhere, and the root of their H."""
         bodies: Array = IDENTITY + self._shapes(u)
         inverse: Array = np.asarray(np.linalg.inv(bodies), dtype=np.float64)
-        slack = np.maximum(self.A @ u - self.b, ROOM)
+        slack = np.maximum(self.A @ u - self.b, room)
         product = self.weight
         while True:
             state = _State(u, product * inverse, slack, product / slack)
@@ -221,15 +239,16 @@ class ConeNewton:
                 return state, root
             product *= max(3.0, 1.0 / reach)
 
-    def _aims(self, state: _State, step: float, value: float) -> tuple[float, float]:
-        """Return what products of bodies and of slacks are aimed at next."""
+    def _aims(self, state: _State, step: float, value: float) -> _Aims:
+        """Return what is aimed at next."""
         share = max(AIM, (1.0 - step) ** 2)
         mean = float(np.sum((IDENTITY + self._shapes(state.u)) * state.Y)) / (4 * len(state.Y))
         bodies = max(self.weight, share * mean)
         if not len(self.b):
-            return bodies, 0.0
+            return _Aims(bodies, 0.0, 1.0)
         least = 0.1 * OPTIMAL * (value + self.weight) / len(self.b)
-        return bodies, max(least, share * float(state.s @ state.y) / len(self.b))
+        slacks = max(least, share * float(state.s @ state.y) / len(self.b))
+        return _Aims(bodies, slacks, 1.0 - share if share > CENTERED else 1.0)
 
     def _root(self, state: _State) -> Array:
         """Return the upper triangle U with U'U the matrix of the step."""
@@ -250,21 +269,21 @@ class ConeNewton:
         return np.asarray(root)
 
     def _step(
-        self, state: _State, gradient: Array, root: Array, aims: tuple[float, float]
+        self, state: _State, gradient: Array, root: Array, aims: _Aims
     ) -> tuple[_State, float]:
         """Return the next iterates and the shorter of both steps."""
         bodies = IDENTITY + self._shapes(state.u)
         inverse = np.asarray(np.linalg.inv(bodies), dtype=np.float64)
-        missing = self.A @ state.u - self.b - state.s
+        missing = aims.reached * (self.A @ state.u - self.b - state.s)
         force = gradient.copy()
-        force[: self.size] -= (aims[0] - self.weight) * components(inverse).reshape(-1)
-        force -= (aims[1] / state.s - state.y / state.s * missing) @ self.A
+        force[: self.size] -= (aims.bodies - self.weight) * components(inverse).reshape(-1)
+        force -= (aims.slacks / state.s - state.y / state.s * missing) @ self.A
         du = -solve_root(root, force)
         change = self._shapes(du)
         product = inverse @ change @ state.Y
-        dY = aims[0] * inverse - state.Y - (product + np.swapaxes(product, -1, -2)) / 2
+        dY = aims.bodies * inverse - state.Y - (product + np.swapaxes(product, -1, -2)) / 2
         ds = self.A @ du + missing
-        dy = aims[1] / state.s - state.y - state.y / state.s * ds
+        dy = aims.slacks / state.s - state.y - state.y / state.s * ds
         primal = min(1.0, INSIDE * edge(bodies, change), INSIDE * edge_of_line(state.s, ds))
         dual = min(1.0, INSIDE * edge(state.Y, dY), INSIDE * edge_of_line(state.y, dy))
         following = _State(
@@ -286,9 +305,6 @@ class ConeNewton:
             gap += float(np.sum((IDENTITY + shapes) * state.Y))
         gap /= value + self.weight
         missed = self.A @ state.u - self.b < -VIOLATED
-        if missed.any():
-            # Multipliers of bounds that contradict each other grow together [Farkas].
-            missed |= state.y > AGAINST * state.y.max()
         grade = Grade.STOPPED if exhausted else Grade.INACCURATE
         if gap <= OPTIMAL and not missed.any():
             grade = Grade.OPTIMAL

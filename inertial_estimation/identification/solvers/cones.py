@@ -88,6 +88,9 @@ def spatial(parameters: Array) -> Array:
     """
     Return the spatial inertia of links, [angular; linear] [S 17].
 
+    In the kinetic energy the blocks off the diagonal have the other sign; definiteness is the
+    same.
+
     Parameters
     ----------
     parameters : ndarray, shape (..., 10)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.solvers.cones import matrix, vector
 
 if TYPE_CHECKING:
     from scipy.sparse import sparray
@@ -32,7 +33,11 @@ the solver's own, and the last ones are more exact.
 """
 REFINED = 1e-9
 """What refinements of solutions of the linear equations may leave, of the right-hand sides."""
+INFEASIBLE = 1e-10
+"""Of multipliers that prove that there is no solution: looser, they end programs too soon."""
 MAX_ITERATIONS = 200
+HUGE = 1e6
+"""No variables are so far from zero; those of all programs are about one."""
 
 
 class Kind(Enum):
@@ -124,17 +129,45 @@ def minimise(
     seconds = perf_counter() - started
     ends = np.cumsum([len(block.h) for block in blocks])[:-1]
     status = str(found.status)
+    multipliers = tuple(np.split(np.array(found.z), ends))
     return ConicSolution(
         x=np.array(found.x),
         slacks=tuple(np.split(np.array(found.s), ends)),
-        multipliers=tuple(np.split(np.array(found.z), ends)),
+        multipliers=multipliers,
         value=float(found.obj_val),
         dual_value=float(found.obj_val_dual),
-        feasible='PrimalInfeasible' not in status,
+        # By its own tolerances what is far away may seem infeasible too.
+        feasible='PrimalInfeasible' not in status or not _contradict(blocks, multipliers),
         grade=_GRADES.get(status, Grade.INACCURATE),
         iterations=int(found.iterations),
         solve_time=seconds,
     )
+
+
+def _contradict(blocks: Sequence[Block], multipliers: Sequence[Array]) -> bool:
+    """
+    Return whether multipliers prove that no variables but huge ones are in all cones [Farkas].
+
+    In the cones ``y' (G x + h)`` is not negative, whatever y in their dual cones.
+    """
+    inside = [_dual(block, y) for block, y in zip(blocks, multipliers, strict=True)]
+    pairs = list(zip(blocks, inside, strict=True))
+    most = sum(float(y @ block.h) for block, y in pairs)
+    left = np.sum([block.G.T @ y for block, y in pairs], axis=0)
+    return most + HUGE * float(np.abs(left).sum()) < 0.0
+
+
+def _dual(block: Block, y: Array) -> Array:
+    """Return the nearest multipliers in the dual cone of a block, or some not far from them."""
+    if block.kind is Kind.NONNEGATIVE:
+        return np.maximum(y, 0.0)
+    if block.kind is Kind.SECOND_ORDER:
+        return np.append(max(y[0], float(np.linalg.norm(y[1:]))), y[1:])
+    if block.kind is Kind.SEMIDEFINITE:
+        values, axes = np.linalg.eigh(matrix(y.reshape(len(block.labels), -1)))
+        kept = axes * np.maximum(values, 0.0)[:, None] @ np.swapaxes(axes, -1, -2)
+        return vector(kept).reshape(-1)
+    return y
 
 
 _GRADES = {
@@ -163,6 +196,7 @@ def _settings(clarabel: ModuleType, tolerance: float, time_limit: float, curved:
     settings.max_threads = 1
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
     if curved:
+        settings.tol_infeas_abs = settings.tol_infeas_rel = INFEASIBLE
         settings.static_regularization_constant = REGULARIZATION
         settings.iterative_refinement_reltol = settings.iterative_refinement_abstol = REFINED
     # Presolve drops rows, and with them multipliers.

@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 
 ROUND_OFF = 1e-13
 """Smaller factors of whitened bodies are none."""
+MISSED = 1e-7
+"""Bounds that are missed by a smaller share of the largest variable or of one are kept."""
 TAKES_PART = 1e-4
 """Bounds whose multiplier is a smaller share of the largest are left out of a contradiction."""
 
@@ -132,6 +134,57 @@ def inside(block: Block, x: Array) -> bool:
     return bool((rows > 0.0).all())
 
 
+def drawn_inside(bodies: Block, x: Array) -> Array:
+    """
+    Return variables whose bodies are in their cones, by moving those that are not to the prior.
+
+    Parameters
+    ----------
+    bodies : Block
+        Of `body_block`, ten variables a link, all zero at the prior.
+    x : ndarray, shape (n,)
+        Variables.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        The same where all bodies are inside.
+
+    """
+    n_links = len(bodies.labels)
+    changes = matrix((bodies.G @ x).reshape(n_links, -1))
+    least = np.linalg.eigvalsh(changes)[:, 0]
+    room = matrix(bodies.h.reshape(n_links, -1))[:, 0, 0]
+    shares = np.where(least < -room, room / np.maximum(-least, room), 1.0)
+    drawn = x.copy()
+    drawn[: 10 * n_links] *= np.repeat(shares, 10)
+    return drawn
+
+
+def missed(bounds: Block, x: Array, share: float = MISSED) -> list[str]:
+    """
+    Return which bounds are not kept.
+
+    Parameters
+    ----------
+    bounds : Block
+        Of `bound_blocks`.
+    x : ndarray, shape (n,)
+        Variables.
+    share : float
+        Of the largest variable, or of one, by which a bound that is kept may be missed.
+
+    Returns
+    -------
+    list of str
+        Labels.
+
+    """
+    slack = bounds.G @ x + bounds.h
+    least = -share * float(np.abs(x).max(initial=1.0))
+    return [name for name, one in zip(bounds.labels, slack, strict=True) if one < least]
+
+
 def contradiction(bodies: Sequence[Block], bounds: Block, solution: ConicSolution) -> list[str]:
     """
     Return bounds that contradict each other, of which none can be left out.
@@ -148,14 +201,17 @@ def contradiction(bodies: Sequence[Block], bounds: Block, solution: ConicSolutio
     Returns
     -------
     list of str
-        Labels.
+        Labels; none if that they contradict each other is not proven.
 
     """
     shares = solution.multipliers[-1]
     order = np.argsort(shares)
-    kept = [int(k) for k in order if shares[k] > TAKES_PART * shares.max()]
-    if not _contradict(bodies, bounds, kept):
-        kept = [int(k) for k in order]
+    some = [int(k) for k in order if shares[k] > TAKES_PART * shares.max()]
+    for kept in (some, [int(k) for k in order]):
+        if _contradict(bodies, bounds, kept):
+            break
+    else:
+        return []
     for k in list(kept):
         fewer = [other for other in kept if other != k]
         if _contradict(bodies, bounds, fewer):
@@ -165,8 +221,10 @@ def contradiction(bodies: Sequence[Block], bounds: Block, solution: ConicSolutio
 
 def _contradict(bodies: Sequence[Block], bounds: Block, chosen: list[int]) -> bool:
     """Return whether some of the bounds are infeasible together."""
-    from scipy.sparse import csc_array
+    from scipy.sparse import csc_array, eye_array
 
     n = bounds.G.shape[1]
     some = bounds._replace(G=csc_array(bounds.G)[chosen], h=bounds.h[chosen])
-    return not minimise(csc_array((n, n)), np.zeros(n), [*bodies, some]).feasible
+    # With nothing to minimise, variables may run away long before anything is proven.
+    near = eye_array(n, format='csc')
+    return not minimise(near, np.zeros(n), [*bodies, some]).feasible

@@ -164,7 +164,7 @@ class Coordinates:
 def _times_maps(rows: Array, links: Array, extras: Array) -> Array:
     """Return rows on unknowns times the maps of their coordinates."""
     inertial = 10 * len(links)
-    by_link = np.swapaxes(rows[:, :inertial].reshape(len(rows), -1, 10), 0, 1)
+    by_link = np.swapaxes(rows[:, :inertial].reshape(len(rows), len(links), 10), 0, 1)
     moved = np.empty((len(rows), inertial + extras.shape[1]))
     moved[:, :inertial] = np.swapaxes(by_link @ links, 0, 1).reshape(len(rows), inertial)
     moved[:, inertial:] = rows[:, inertial:] @ extras

@@ -27,14 +27,18 @@ from inertial_estimation.identification.arguments import (
 from inertial_estimation.identification.information.row_space import numerical_rank
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.result import Identification
+from inertial_estimation.identification.result import Grade, Identification
 from inertial_estimation.identification.solvers.cone_newton import ConeNewton, Minimum
 from inertial_estimation.identification.solvers.coordinates import Coordinates, require_weight
 from inertial_estimation.identification.solvers.curvature import deviations
+from inertial_estimation.identification.solvers.interior import within_bounds
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.model.inertia import consistency_margin
 
 Array = NDArray[np.float64]
+
+WITHIN = 1e-2
+"""Least slack to start with from bodies that keep the bounds."""
 
 
 @one_thread()
@@ -66,19 +70,21 @@ def solve_entropic(
     with_deviations : bool
         Whether to say how sure the answer is, at the cost of about one iteration.
     max_iterations : int
-        Newton steps after which the answer is given as it is.
+        Newton steps of one descent, after which it ends as it is. There are up to three: without
+        bounds; if it misses some, with them; if that fails, from bodies that keep them.
 
     Returns
     -------
     Identification
         Its optimality residual is half the squared Newton decrement, which is the gap to the
-        least objective, over the objective plus the weight.
+        least objective, over the objective plus the weight. Bounds that it misses, because steps
+        ran out, are in its notes.
 
     Raises
     ------
     ModelError
-        If the prior or the start is no body that could exist, with the links' names; or bounds
-        cannot be kept, with their names.
+        If the prior or the start is no body that could exist, with the links' names; or if it is
+        proven that no bodies keep all bounds, with the names of those that contradict.
 
     """
     began = perf_counter()
@@ -90,7 +96,8 @@ def solve_entropic(
     if start is not None:
         _require_consistent(problem, start)
         first = coordinates.coordinates(start)
-    answer, method = _minimise(problem, coordinates, weight, first, max_iterations)
+    descents = _Descents(problem, coordinates, weight, max_iterations)
+    answer = descents.run(first)
     x = coordinates.unknowns(answer.u)
     mean_square = problem.mean_square(x)
     stated = np.full(len(x), np.nan)
@@ -101,37 +108,69 @@ def solve_entropic(
         unknowns=problem.unknowns,
         x=x,
         deviations=stated,
-        rank=numerical_rank(method.gram),
+        rank=numerical_rank(descents.method.gram),
         mean_square=mean_square,
         optimality=answer.gap,
         grade=answer.grade,
         iterations=answer.iterations,
         solve_time=perf_counter() - began,
+        notes=tuple(descents.missed(answer)),
     )
 
 
-def _minimise(
-    problem: Problem, coordinates: Coordinates, weight: float, first: Array, max_iterations: int
-) -> tuple[Minimum, ConeNewton]:
-    """Return the minimum within the bounds."""
-    bounds = LinearBounds.of(problem)
-    none = np.zeros((0, len(first)))
-    method = ConeNewton(coordinates, weight, none, np.zeros(0))
-    answer = method.minimise(first, max_iterations)
-    if (bounds.slack(coordinates.unknowns(answer.u)) >= 0.0).all():
-        return answer, method
-    A = coordinates.gradients(bounds.rows)
-    lengths = np.linalg.norm(A, axis=1)
-    lengths[lengths == 0.0] = 1.0
-    limits = -bounds.slack(coordinates.origin) / lengths
-    bounded = ConeNewton(coordinates, weight, A / lengths[:, None], limits)
-    within = bounded.minimise(np.zeros_like(first), max_iterations)
-    if len(within.missed):
-        names = ', '.join(bounds.names[k] for k in within.missed)
-        raise ModelError(
-            f'no bodies were found that keep all bounds; these are against each other: {names}'
-        )
-    return replace(within, iterations=answer.iterations + within.iterations), bounded
+class _Descents:
+    """Attempts at the minimum within the bounds."""
+
+    def __init__(
+        self, problem: Problem, coordinates: Coordinates, weight: float, max_iterations: int
+    ) -> None:
+        self.problem, self.coordinates = problem, coordinates
+        self.weight, self.max_iterations = weight, max_iterations
+        self.bounds = LinearBounds.of(problem)
+        none = np.zeros((0, len(coordinates.drawn)))
+        self.method = ConeNewton(coordinates, weight, none, np.zeros(0))
+
+    def run(self, first: Array) -> Minimum:
+        """Return the minimum, or the best that was found."""
+        answer = self.method.minimise(first, self.max_iterations)
+        if (self.bounds.slack(self.coordinates.unknowns(answer.u)) >= 0.0).all():
+            return answer
+        self.method = self._bounded()
+        tried = [self.method.minimise(np.zeros_like(first), self.max_iterations)]
+        if tried[0].grade is not Grade.OPTIMAL:
+            tried += self._from_inside()
+        best = min(tried, key=_worse)
+        return replace(best, iterations=answer.iterations + sum(one.iterations for one in tried))
+
+    def missed(self, answer: Minimum) -> list[str]:
+        """Return what is to be said of bounds that the answer does not keep."""
+        names = ', '.join(self.bounds.names[k] for k in answer.missed)
+        return [f'iterations ended before these bounds were kept: {names}'] if names else []
+
+    def _bounded(self) -> ConeNewton:
+        """Return the method with the bounds, in coordinates and with rows of length one."""
+        coordinates = self.coordinates
+        A = coordinates.gradients(self.bounds.rows)
+        lengths = np.linalg.norm(A, axis=1)
+        lengths[lengths == 0.0] = 1.0
+        limits = -self.bounds.slack(coordinates.origin) / lengths
+        return ConeNewton(coordinates, self.weight, A / lengths[:, None], limits)
+
+    def _from_inside(self) -> list[Minimum]:
+        """Return what starts within the bounds lead to: the start itself and the way from it."""
+        x = within_bounds(self.problem)
+        if x is None:
+            return []
+        u = self.coordinates.coordinates(x)
+        if not self.method.inside(u):
+            return []
+        budgets = (0, self.max_iterations)
+        return [self.method.minimise(u, most, room=WITHIN) for most in budgets]
+
+
+def _worse(answer: Minimum) -> tuple[bool, float]:
+    """Return by what answers are compared: bounds first."""
+    return len(answer.missed) > 0, answer.gap
 
 
 def _require_consistent(problem: Problem, start: Array) -> None:

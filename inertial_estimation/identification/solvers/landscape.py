@@ -121,6 +121,8 @@ class Landscape:
         if bounds.mass is not None:
             low[:, 0] = np.maximum(low[:, 0], bounds.mass[:, 0])
             high[:, 0] = bounds.mass[:, 1]
+            # A known mass may be less than what the prior would keep.
+            low[:, 0] = np.minimum(low[:, 0], high[:, 0])
         if bounds.center_of_mass is not None:
             low[:, 1:4], high[:, 1:4] = np.moveaxis(bounds.center_of_mass, 1, 0)
         lengths = np.linalg.norm(problem.factor[:, 10 * n_links :], axis=0)
@@ -302,7 +304,7 @@ class Landscape:
     def _rows(self, T: Array) -> Array:
         """Return the rows in scaled coordinates."""
         factor, size = self.problem.factor, self.scales.size
-        by_link = factor[:, :size].reshape(len(factor), -1, 10)
+        by_link = factor[:, :size].reshape(len(factor), len(T), 10)
         moved = np.swapaxes(np.swapaxes(by_link, 0, 1) @ T, 0, 1).reshape(len(factor), size)
         return np.hstack([moved, factor[:, size:] * self.extra_scales])
 

@@ -60,7 +60,7 @@ def solve_least_squares(
     fill : Fill
         Which answer is taken in directions that rows do not determine.
     noise : float, optional
-        Standard deviation of the rows. Default: estimated from the residual [S 81]; then no
+        Standard deviation of the rows. Default: estimated from the residual [S 82]; then no
         deviations are stated if there are no more rows than determined unknowns.
     rank_tolerance : float
         As in `row_space.RowSpace`.

@@ -54,7 +54,7 @@ class LinearBounds:
             If a least value is above the greatest, with the bounds' names.
 
         """
-        _require_order(problem)
+        require_order(problem)
         found = [*_masses(problem), *_centers(problem), *_ellipsoids(problem)]
         found += [*_total(problem), *_extras(problem)]
         n = len(problem.unknowns)
@@ -148,8 +148,21 @@ def _extras(problem: Problem) -> Iterator[Row]:
         yield _row(problem, first + k, sign), limit, f'{side} {problem.unknowns.extras[k]}'
 
 
-def _require_order(problem: Problem) -> None:
-    """Raise if a least value is above the greatest."""
+def require_order(problem: Problem) -> None:
+    """
+    Raise if a least value is above the greatest.
+
+    Parameters
+    ----------
+    problem : Problem
+        With bounds.
+
+    Raises
+    ------
+    ModelError
+        With the names of these bounds.
+
+    """
     bounds, links = problem.bounds, problem.unknowns.links
     pairs: list[tuple[str, float, float]] = []
     if bounds.mass is not None:

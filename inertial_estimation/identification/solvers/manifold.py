@@ -35,6 +35,7 @@ from inertial_estimation.identification.result import Grade, Identification
 from inertial_estimation.identification.solvers.coordinates import require_weight
 from inertial_estimation.identification.solvers.divergence import symmetric, whitening
 from inertial_estimation.identification.solvers.landscape import Landscape, Point, Slope
+from inertial_estimation.identification.solvers.linear_bounds import require_order
 from inertial_estimation.identification.solvers.linear_deviations import by_prior, by_rows
 from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 
@@ -103,8 +104,8 @@ def solve_manifold(
     Raises
     ------
     ModelError
-        If the weight is out of range, the prior is no body, or there are bounds of total mass or
-        ellipsoids, which are not bounds of single coordinates.
+        If the weight is out of range, the prior is no body, bounds exclude each other, or there
+        are bounds of total mass or ellipsoids, which are not bounds of single coordinates.
 
     """
     start = perf_counter()
@@ -164,6 +165,11 @@ def _check(problem: Problem, weight: float | None) -> None:
             'bounds of the total mass and ellipsoids are not bounds of a coordinate of the '
             'manifold: leave them out, or use a method with linear constraints'
         )
+    require_order(problem)
+    greatest = problem.bounds.mass
+    if greatest is not None and not (greatest[:, 1] > 0.0).all():
+        names = np.array(problem.unknowns.links)[~(greatest[:, 1] > 0.0)]
+        raise ModelError(f'the greatest mass must be positive: {", ".join(names)}')
     problem.require_consistent_prior()
 
 

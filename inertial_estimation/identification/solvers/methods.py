@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
@@ -22,6 +23,16 @@ from inertial_estimation.identification.solvers.quadratic_priors import (
 from inertial_estimation.identification.solvers.semidefinite import solve_semidefinite
 
 
+class Distance(Enum):
+    """How far bodies are from the prior, as a method has it."""
+
+    NONE = 'none'
+    """Rows alone decide what they can."""
+    EUCLIDEAN = 'euclidean'
+    PULLBACK = 'pullback'
+    ENTROPIC = 'entropic'
+
+
 @dataclass(frozen=True)
 class Method:
     """A solver with its promises; calling it solves."""
@@ -36,6 +47,8 @@ class Method:
     """Whether another frame of a link, rotated or moved, only rotates and moves its answer."""
     weighted: bool
     """Whether ``weight`` says how much the prior weighs."""
+    distance: Distance
+    """To the prior, against the rows."""
     bounded: bool
     """Whether bounds are kept."""
     exactness: float
@@ -71,6 +84,7 @@ SOLVERS: Mapping[str, Method] = MappingProxyType(
             consistent=False,
             invariant=False,
             weighted=False,
+            distance=Distance.NONE,
             bounded=False,
             exactness=1e-9,
         ),
@@ -80,6 +94,7 @@ SOLVERS: Mapping[str, Method] = MappingProxyType(
             consistent=False,
             invariant=False,
             weighted=True,
+            distance=Distance.EUCLIDEAN,
             bounded=False,
             exactness=1e-9,
         ),
@@ -89,6 +104,7 @@ SOLVERS: Mapping[str, Method] = MappingProxyType(
             consistent=False,
             invariant=True,
             weighted=True,
+            distance=Distance.PULLBACK,
             bounded=False,
             exactness=1e-9,
         ),
@@ -98,6 +114,7 @@ SOLVERS: Mapping[str, Method] = MappingProxyType(
             consistent=True,
             invariant=True,
             weighted=True,
+            distance=Distance.ENTROPIC,
             bounded=True,
             exactness=1e-9,
         ),
@@ -107,6 +124,7 @@ SOLVERS: Mapping[str, Method] = MappingProxyType(
             consistent=True,
             invariant=False,
             weighted=False,
+            distance=Distance.NONE,
             bounded=True,
             exactness=1e-4,
         ),
@@ -116,6 +134,7 @@ SOLVERS: Mapping[str, Method] = MappingProxyType(
             consistent=True,
             invariant=True,
             weighted=True,
+            distance=Distance.ENTROPIC,
             bounded=True,
             exactness=1e-8,
         ),
@@ -125,6 +144,7 @@ SOLVERS: Mapping[str, Method] = MappingProxyType(
             consistent=True,
             invariant=True,
             weighted=True,
+            distance=Distance.PULLBACK,
             bounded=True,
             exactness=1e-8,
         ),

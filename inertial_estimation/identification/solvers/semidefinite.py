@@ -12,10 +12,9 @@ pseudo-inertia seen from that of the prior, so that the program does not depend 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,26 +27,25 @@ from inertial_estimation.identification.arguments import (
     require_noise,
     require_number,
 )
-from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.row_space import RowSpace, numerical_rank
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
+from inertial_estimation.identification.solvers.body_program import BodyProgram
+from inertial_estimation.identification.solvers.body_program import PriorTerm as PriorTerm
 from inertial_estimation.identification.solvers.cones import Consistency
-from inertial_estimation.identification.solvers.conic import Block, ConicSolution, minimise
+from inertial_estimation.identification.solvers.conic import Block
 from inertial_estimation.identification.solvers.constraints import (
     body_block,
     bound_blocks,
     contradiction,
+    drawn_inside,
     inside,
+    missed,
 )
 from inertial_estimation.identification.solvers.coordinates import require_weight
-from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.linear_deviations import by_prior, by_rows
-
-if TYPE_CHECKING:
-    from scipy.sparse import sparray
 
 Array = NDArray[np.float64]
 
@@ -59,23 +57,6 @@ EDGE = 1e-4
 """A link this near to the margin, as a share of the prior, is held by it."""
 GAP = 1e-5
 """Optimality residual below which an answer is optimal."""
-TOLERANCE = 1e-9
-"""Of the program: tighter ones end in round-off, looser ones leave bodies less sure."""
-SINGULAR = 1e-13
-"""Least diagonal of a triangle over its largest, below which it has no inverse."""
-FLOOR = 1e-9
-"""A smaller share of the objective at the prior is none: rows may fit to round-off."""
-
-
-class PriorTerm(str, Enum):
-    """D, how the distance to the prior is measured; each value names it."""
-
-    NONE = 'none'
-    """Not at all. What rows do not determine is then arbitrary, and may be huge."""
-    EUCLIDEAN = 'euclidean'
-    """``1/2 sum ((x - prior) / scale)^2`` over the inertial parameters, in SI units."""
-    PULLBACK = 'pullback'
-    """``1/2 |L^-1 (J - J_0) L^-T|^2`` of each link, J_0 = L L' of the prior: without units."""
 
 
 @one_thread()
@@ -139,22 +120,13 @@ def solve_semidefinite(
     if prior is not PriorTerm.NONE:
         require_weight(weight)
     _require_sense(problem, margin, scales)
-    program = _Program.of(problem, 0.0 if prior is PriorTerm.NONE else weight, prior, scales)
+    program = BodyProgram.of(problem, 0.0 if prior is PriorTerm.NONE else weight, prior, scales)
     bodies = body_block(
         problem.unknowns, problem.prior, program.maps, program.n, consistency, margin
     )
     bounds = bound_blocks(LinearBounds.of(problem), problem.prior_point(), program.to_x)
-    free = program.unconstrained()
-    if free is not None and all(inside(block, free) for block in (bodies, *bounds)):
-        z, gap, grade, iterations = free, program.free_gap(free), Grade.OPTIMAL, 1
-    else:
-        solution = program.solve([bodies, *bounds], time_limit)
-        if not solution.feasible:
-            bad = contradiction([bodies], bounds[-1], solution)
-            raise ModelError(f'no bodies meet these bounds together: {", ".join(bad)}; widen them')
-        z, gap = solution.x, program.gap([bodies, *bounds], solution)
-        grade, iterations = _grade(solution, gap), solution.iterations
-    x = problem.prior_point() + program.to_x @ z
+    found = _least(program, bodies, bounds, time_limit)
+    x = problem.prior_point() + program.to_x @ found.z
     stated = np.full(len(x), np.nan)
     if with_deviations:
         stated = _deviations(problem, x, weight, prior, scales, noise)
@@ -165,110 +137,67 @@ def solve_semidefinite(
         deviations=stated,
         rank=numerical_rank(problem.factor.T @ problem.factor),
         mean_square=problem.mean_square(x),
-        optimality=gap,
-        grade=grade,
-        iterations=iterations,
+        optimality=found.gap,
+        grade=found.grade,
+        iterations=found.iterations,
         solve_time=perf_counter() - began,
-        notes=_notes(problem, x, consistency, margin),
+        notes=(*_notes(problem, x, consistency, margin), *_not_kept(found, bounds)),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Program:
-    """Variables, and rows of all that is squared in the objective."""
+class _Found(NamedTuple):
+    """Where the program ended."""
 
-    maps: Array
-    """Inertial parameters of each link from its ten variables, shape (n_links, 10, 10)."""
-    to_x: sparray
-    """All unknowns from all variables, beyond the prior, shape (n, n)."""
-    rows: Information
-    """Of the variables; half the squared residual is the objective."""
-    floor: float
-    """Objective that is next to nothing."""
-
-    @classmethod
-    def of(
-        cls, problem: Problem, weight: float, prior: PriorTerm, scales: Array | None
-    ) -> _Program:
-        """Return the program without what bounds it."""
-        from scipy.sparse import block_diag, csc_array
-
-        # Nothing draws bodies to the size of their priors unless their distance is so measured.
-        alike = prior is not PriorTerm.PULLBACK
-        maps = whitening(_common(problem.prior) if alike else problem.prior)
-        extras = _extra_scales(problem)
-        to_x = csc_array(block_diag([*maps, np.diag(extras)], format='csc'))
-        root = np.sqrt(problem.count)
-        factor = np.asarray(to_x.T @ problem.factor.T).T / root
-        target = (problem.target - problem.factor @ problem.prior_point()) / root
-        pull = np.sqrt(weight) * _prior_rows(problem, prior, maps, scales)
-        rows = Information.of(np.vstack([factor, pull]), np.append(target, np.zeros(len(pull))))
-        energy = rows.energy + problem.energy / problem.count
-        rows = Information(rows.R, rows.rho, energy, rows.count)
-        start = 0.5 * (float(target @ target) + problem.energy / problem.count)
-        return cls(maps, to_x, rows, FLOOR * start)
-
-    @property
-    def n(self) -> int:
-        """Number of variables."""
-        return self.rows.n
-
-    def solve(self, blocks: list[Block], time_limit: float) -> ConicSolution:
-        """Return the solution in the variables; the objective is scaled to about one."""
-        from scipy.sparse import csc_array
-
-        size = max(self.rows.squared_residual(np.zeros(self.n)), np.finfo(float).tiny)
-        gram = np.triu(self.rows.R.T @ self.rows.R) / size
-        linear = -(self.rows.R.T @ self.rows.rho) / size
-        return minimise(
-            csc_array(gram), linear, blocks, tolerance=TOLERANCE, time_limit=time_limit
-        )
-
-    def unconstrained(self) -> Array | None:
-        """Return the least squares of the variables, None if rows leave some of them open."""
-        from scipy.linalg import solve_triangular
-
-        diagonal = np.abs(np.diag(self.rows.R))
-        if diagonal.min() <= SINGULAR * diagonal.max():
-            return None
-        return np.asarray(solve_triangular(self.rows.R, self.rows.rho))
-
-    def free_gap(self, z: Array) -> float:
-        """Return what round-off leaves above the least objective, over the objective."""
-        left = 0.5 * float(np.sum((self.rows.R @ z - self.rows.rho) ** 2))
-        return left / max(0.5 * self.rows.squared_residual(z), self.floor, np.finfo(float).tiny)
-
-    def gap(self, blocks: list[Block], solution: ConicSolution) -> float:
-        """
-        Return how far above the least objective the answer is at most, over the objective.
-
-        The duality gap, and what is left of the gradient times the variables: it tells of the
-        least objective among bodies that are not much larger than those of the answer.
-        """
-        z = solution.x
-        size = self.rows.squared_residual(np.zeros(self.n))
-        objective = 0.5 * self.rows.squared_residual(z)
-        gradient = self.rows.R.T @ (self.rows.R @ z - self.rows.rho)
-        for block, multipliers in zip(blocks, solution.multipliers, strict=True):
-            gradient -= size * (block.G.T @ multipliers)
-        gap = size * abs(solution.value - solution.dual_value)
-        left = float(np.linalg.norm(gradient) * np.linalg.norm(z))
-        # No objective is negative: where rows fit to round-off that tells more than duality.
-        above = min(gap + left, objective)
-        return above / max(objective, self.floor, np.finfo(float).tiny)
+    z: Array
+    gap: float
+    """How far above the least objective it is at most, over the objective."""
+    grade: Grade
+    iterations: int
 
 
-def _prior_rows(problem: Problem, prior: PriorTerm, maps: Array, scales: Array | None) -> Array:
-    """Return rows of the variables whose squares are twice the distance."""
-    from scipy.linalg import block_diag
+def _least(
+    program: BodyProgram, bodies: Block, bounds: Sequence[Block], time_limit: float
+) -> _Found:
+    """Return the least of the objective within the cones."""
+    began = perf_counter()
+    free, blocks = program.unconstrained(), [bodies, *bounds]
+    if free is not None and all(inside(block, free) for block in blocks):
+        left = float(np.sum((program.rows.R @ free - program.rows.rho) ** 2)) / 2
+        return _Found(free, program.relative(free, left), Grade.OPTIMAL, 1)
+    found = _expanded(program, blocks, np.zeros(program.n), time_limit)
+    left = time_limit - (perf_counter() - began)
+    if found.grade is Grade.INACCURATE and left > 0.0:
+        # The solver is as exact as a share of the objective it starts from, which may be huge.
+        again = _expanded(program, blocks, found.z, left)
+        iterations = found.iterations + again.iterations
+        best = min(again, found, key=lambda one: (one.grade is not Grade.OPTIMAL, one.gap))
+        found = best._replace(iterations=iterations)
+    return found
 
-    of_links = list(np.broadcast_to(np.eye(10), maps.shape))
-    if prior is PriorTerm.EUCLIDEAN:
-        sizes = np.ones(problem.prior.shape) if scales is None else scales
-        of_links = list(maps / sizes[:, :, None])
-    known = problem.extra_scales
-    drawn = np.zeros(len(problem.unknowns.extras)) if known is None else 1.0 * np.isfinite(known)
-    return np.asarray(block_diag(*of_links, np.diag(drawn)))
+
+def _expanded(
+    program: BodyProgram, blocks: Sequence[Block], about: Array, time_limit: float
+) -> _Found:
+    """Return the least of the objective, expanded about some variables."""
+    bodies, *bounds = blocks
+    solution = program.solve(blocks, about, time_limit)
+    if not solution.feasible and bounds:
+        bad = contradiction([bodies], bounds[-1], solution)
+        if bad:
+            names = ', '.join(bad)
+            raise ModelError(f'no bodies meet these bounds together: {names}; widen them')
+    # Where the solver fails its numbers may be none; the prior is consistent.
+    z = about + solution.x if np.isfinite(solution.x).all() else np.zeros(program.n)
+    size = program.size(about)
+    above = program.above(z, blocks, [size * y for y in solution.multipliers])
+    kept = drawn_inside(bodies, z)
+    above = max(0.0, above + program.objective(kept) - program.objective(z))
+    gap = program.relative(kept, above)
+    grade = Grade.STOPPED if solution.grade is Grade.STOPPED else Grade.INACCURATE
+    # The solver may make no more progress and yet be there.
+    if gap <= GAP and not any(missed(block, kept) for block in bounds):
+        grade = Grade.OPTIMAL
+    return _Found(kept, gap, grade, solution.iterations)
 
 
 def _deviations(
@@ -287,24 +216,6 @@ def _deviations(
         sizes = np.ones(problem.prior.shape) if scales is None else scales
         links = sizes[:, :, None] * np.eye(10)
     return by_prior(problem, x, weight, links=links, noise=noise)
-
-
-def _common(prior: Array) -> Array:
-    """Return a ball about each link's origin that is like all priors on average, (n_links, 10)."""
-    mean = prior.mean(axis=0)
-    ball = np.zeros(10)
-    ball[0], ball[[4, 6, 9]] = mean[0], mean[[4, 6, 9]].mean()
-    return np.tile(ball, (len(prior), 1))
-
-
-def _extra_scales(problem: Problem) -> Array:
-    """Return how large the other unknowns may be: as known, or as rows would notice."""
-    root = np.sqrt(problem.count)
-    lengths = np.linalg.norm(problem.factor[:, problem.unknowns.n_inertial :], axis=0)
-    noticed: Array = root / np.where(lengths > 0, lengths, root)
-    if problem.extra_scales is None:
-        return noticed
-    return np.where(np.isfinite(problem.extra_scales), problem.extra_scales, noticed)
 
 
 def _notes(problem: Problem, x: Array, consistency: Consistency, margin: float) -> tuple[str, ...]:
@@ -326,6 +237,12 @@ def _notes(problem: Problem, x: Array, consistency: Consistency, margin: float) 
     return tuple(notes)
 
 
+def _not_kept(found: _Found, bounds: Sequence[Block]) -> list[str]:
+    """Return which bounds the answer does not keep."""
+    names = [name for block in bounds for name in missed(block, found.z)]
+    return [f'bounds that are not kept: {", ".join(names)}'] if names else []
+
+
 def _require_sense(problem: Problem, margin: float, scales: Array | None) -> None:
     """Raise if an option cannot be meant."""
     require_number('margin', margin)
@@ -336,10 +253,3 @@ def _require_sense(problem: Problem, margin: float, scales: Array | None) -> Non
     require_array('scales', scales, problem.prior.shape)
     if not (scales > 0).all():
         raise ModelError('scales of the Euclidean prior must be positive')
-
-
-def _grade(solution: ConicSolution, gap: float) -> Grade:
-    """Return how the answer is; the solver may make no more progress and yet be there."""
-    if gap <= GAP:
-        return Grade.OPTIMAL
-    return Grade.STOPPED if solution.grade is Grade.STOPPED else Grade.INACCURATE

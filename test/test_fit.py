@@ -1,0 +1,99 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Evidence of a robot to answers of its submodels: noise, prior, what is told.
+
+Not covered: offsets that submodels share, which `test_shared_offsets` has; logs, which
+`test_identify` has.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from robots import nested_humanoid_urdf, random_sample
+
+from inertial_estimation.identification import fit as fit_module
+from inertial_estimation.identification.fit import NOISE_PRIOR, WEIGHT, fit
+from inertial_estimation.identification.information.evidence import gather
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.reweighting import NoiseLevels, noise_levels
+from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.identification.rows.friction import JointModel
+from inertial_estimation.identification.solvers.quadratic_priors import prior_rows
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+
+# Of sums of squares of some hundred rows.
+ROUND_OFF = 1e-9
+
+
+@pytest.fixture(scope='module')
+def scene():
+    """Return a robot and noisy evidence of it, efforts with friction among it."""
+    rng = np.random.default_rng(0)
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    samples = SampleBatch.stack([random_sample(robot, rng) for _ in range(80)])
+    samples = replace(samples, efforts=rng.normal(size=samples.positions.shape))
+    builder = RowBuilder(robot, RowChoice(efforts=robot.joint_names, joint=JointModel()))
+    return robot, gather(builder, samples)
+
+
+def test_the_prior_takes_part_in_the_search_for_noise_as_in_the_fit(scene, monkeypatch):
+    robot, evidence = scene
+    given = []
+
+    def spy(kinds, *, prior=None):
+        given.append(prior)
+        return noise_levels(kinds, prior=prior)
+
+    monkeypatch.setattr(fit_module, 'noise_levels', spy)
+    found = fit(robot, evidence, 'pullback', {'weight': 1e-4})
+    for block, rows in zip(found.blocks, given, strict=True):
+        count = sum(part.count for part in block.evidence.kinds.values())
+        links = list(block.evidence.block.submodel.links)
+        expected = prior_rows(
+            block.answer.unknowns, found.prior[links], min(1e-4 * count, NOISE_PRIOR)
+        )
+        np.testing.assert_allclose(rows.R.T @ rows.R, expected.R.T @ expected.R, rtol=ROUND_OFF)
+
+
+def test_before_is_the_prior_with_all_else_fitted_to_what_it_leaves(scene):
+    robot, evidence = scene
+    found = fit(robot, evidence, 'least_squares')
+    fitted = [block for block in found.blocks if block.answer.unknowns.extras]
+    assert fitted
+    for block in fitted:
+        n, rows = block.answer.unknowns.n_inertial, block.noise.information
+        links = list(block.evidence.block.submodel.links)
+        np.testing.assert_array_equal(block.before[:n], found.prior[links].ravel())
+        gradient = rows.R.T @ (rows.R @ block.before - rows.rho)
+        size = np.linalg.norm(rows.R, axis=0) * np.linalg.norm(rows.rho)
+        assert (np.abs(gradient[n:]) <= ROUND_OFF * size[n:]).all()
+
+
+@pytest.mark.parametrize('method', ['manifold', 'mass_points'])
+def test_a_method_that_can_do_without_prior_does(scene, method):
+    robot, evidence = scene
+    found = fit(robot, evidence, method, {'weight': None})
+    assert all(block.answer.consistent for block in found.blocks)
+
+
+def test_kinds_without_noise_are_told_in_the_notes(scene):
+    robot, evidence = scene
+    one = evidence[-1]
+    few = Information.of(np.eye(len(one.block.unknowns))[:2], np.ones(2))
+    kind = next(iter(one.kinds))
+    answer = fit(robot, [replace(one, kinds={**one.kinds, kind: few})], 'least_squares')
+    assert f'the noise of {kind} rows cannot be told' in answer.blocks[0].answer.notes[0]
+
+
+def test_noise_that_does_not_settle_is_told(scene, monkeypatch):
+    robot, evidence = scene
+
+    def impatient(kinds, *, prior=None) -> NoiseLevels:
+        return noise_levels(kinds, prior=prior, max_iterations=1)
+
+    monkeypatch.setattr(fit_module, 'noise_levels', impatient)
+    assert 'did not settle' in fit(robot, evidence).blocks[0].answer.notes[0]
+    assert WEIGHT > 0
