@@ -31,6 +31,8 @@ Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
 FORCES, MOMENTS = COMPONENTS[:3], COMPONENTS[3:]
+PRIOR_SPREAD = 0.3
+"""How far a body may well be off its prior, over its size."""
 MEMORY = 30.0
 """Time with rows after which what they left of old ones counts a third in their noise [s]."""
 
@@ -172,13 +174,10 @@ class Knowledge:
                   if kind in self._settings.noise}  # fmt: skip
         self.scales = friction_scales(self._kinds)
         if len(stated) < len(self.block.kinds):
-            count = sum(part.count for part in self._kinds.kinds.values())
+            # As heavy as in a refit it would take what the description is off for noise, and
+            # noise would then excuse the description for good.
             rows = prior_model(
-                self.block.unknowns,
-                self.prior,
-                self.prior,
-                self.scales,
-                self._settings.weight * count,
+                self.block.unknowns, self.prior, self.prior, self.scales, PRIOR_SPREAD**-2
             )
             try:
                 found = noise_levels(self._kinds.kinds, prior=rows)

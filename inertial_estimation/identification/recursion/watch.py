@@ -22,14 +22,17 @@ from numpy.typing import NDArray
 
 from inertial_estimation.identification.information.elimination import wandered
 from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.recursion.knowledge import FORCES, MOMENTS, Knowledge
+from inertial_estimation.identification.recursion.knowledge import (
+    FORCES,
+    MOMENTS,
+    PRIOR_SPREAD,
+    Knowledge,
+)
 from inertial_estimation.identification.recursion.prior_model import prior_model
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
-PRIOR_SPREAD = 0.3
-"""How far a body may well be off its prior, over its size."""
 USUAL_SHARE = 0.1
 """Of a new stretch in what is usual."""
 SUFFIXES = (4, 8, 16)
@@ -198,12 +201,11 @@ class Watch:
         offsets = self._known.offsets
         loose = np.full(len(offsets), np.inf)
         body, offset = wandered(before, self._body, PAYLOAD), wandered(before, offsets, loose)
-        both = wandered(body, offsets, loose)
         for length in SUFFIXES:
             if length > len(self._suspect):
                 break
             rows = tuple(self._suspect)[-length:]
-            if not self._tells_apart(both, rows):
+            if not self._tells_apart(offset, rows):
                 continue
             sizes = {
                 Change.BODY: self._added(body, rows),
@@ -216,11 +218,21 @@ class Watch:
         return None
 
     def _tells_apart(self, before: Information, stretches: tuple[Stretch, ...]) -> bool:
-        """Return whether rows tell the mass of a body beside offsets."""
-        after = before.merge(*(one.rows for one in stretches))
-        column = np.zeros(after.n)
-        column[self._body[0]] = 1.0
-        root = np.linalg.lstsq(after.R.T, column, rcond=None)[0]
+        """
+        Return whether rows tell by which mass a body has changed, beside offsets that are loose.
+
+        What the link itself weighs may never be known: mass can move from link to link unseen.
+        """
+        n, k = before.n, len(self._body)
+        later = [one.rows.R for one in stretches]
+        stacked = np.zeros((n * (1 + len(later)) + k, n + k))
+        stacked[:n, :n] = before.R
+        for start, R in enumerate(later, start=1):
+            stacked[start * n : start * n + n] = np.hstack([R, R[:, self._body]])
+        stacked[-k:, n:] = np.diag(1.0 / PAYLOAD)
+        column = np.zeros(n + k)
+        column[n] = 1.0
+        root = np.linalg.lstsq(np.linalg.qr(stacked, mode='r').T, column, rcond=None)[0]
         return bool(np.linalg.norm(root) <= CERTAIN)
 
     def _changed(self, change: Change, stretches: tuple[Stretch, ...]) -> Verdict:
