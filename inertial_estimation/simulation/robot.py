@@ -36,7 +36,8 @@ class SimulatedRobot:
     """
     The iCub of the package icub-models in MuJoCo, with six FT sensors and any number of IMUs.
 
-    When the scenario starts, the robot has come to rest in its posture and moves in full.
+    When the scenario starts, the robot has come to rest in its posture and moves in full, unless
+    the scenario says that it begins to move later.
 
     Parameters
     ----------
@@ -112,7 +113,7 @@ class SimulatedRobot:
     def _forward(self, *, with_sensors: bool) -> None:
         """Compute forces and accelerations of the present state, pushes and servos on."""
         time = self._ticks / PHYSICS_HZ
-        positions, velocities = self._motion.at(time + START)
+        positions, velocities = self._motion.at(time - self._scenario.onset)
         self._data.ctrl[:] = positions + self._lead * velocities
         self._push(time)
         every_stage = self._engine.mjtStage.mjSTAGE_NONE

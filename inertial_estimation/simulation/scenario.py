@@ -14,6 +14,7 @@ import numpy as np
 
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.sample import Array
+from inertial_estimation.simulation.motion import START
 
 ACCELERATION = 3.5
 """Root mean square acceleration that the scenes ask of a joint [rad/s^2]."""
@@ -86,6 +87,8 @@ class Scenario:
     contacts: tuple[str, ...]
     """One link of the URDF per submodel: where the submodel's external wrench is told."""
     pushes: tuple[Push, ...] = ()
+    onset: float = -START
+    """When the joints begin to move; by default they are in full motion at the start [s]."""
 
 
 def pole(duration: float = 30.0, seed: int = 0) -> Scenario:
