@@ -125,5 +125,5 @@ def test_the_command_prints_tables_and_notes_and_writes_json(tmp_path, monkeypat
 def test_calls_that_make_no_sense_end_without_tables(tmp_path, more, capsys):
     assert main(['bench', '--published', str(tmp_path / 'nowhere'), *more]) != 0
     printed = capsys.readouterr()
-    assert 'two runs' in printed.err if more else 'nowhere' in printed.err
+    assert '2 runs' in printed.err if more else 'nowhere' in printed.err
     assert not printed.out

@@ -31,6 +31,7 @@ IDENTIFIER_COLUMNS = (
 
 NEEDED = ('icub_models', 'idyntree', 'clarabel', 'cvxpy')
 NEEDED_PUBLISHED = ('icub_models', 'clarabel', 'osqp')
+NEEDED_BACKGROUND = ('icub_models', 'mujoco')
 
 
 def add(verbs: Any) -> None:
@@ -84,6 +85,15 @@ def add(verbs: Any) -> None:
         help="instead of all else: experiments of identification's sources on synthetic data and "
         'on published tables, which are not part of the package (default: times)',
     )  # fmt: skip
+    verb.add_argument(
+        '--background', action='store_true',
+        help='instead of all else: what identification beside a working robot brings, on a '
+        'simulated one whose description is wrong (default: times)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--picture', type=Path, metavar='FILE',
+        help='with --background, errors over time as a picture (default: none)',
+    )  # fmt: skip
     verb.set_defaults(run=_run)
 
 
@@ -91,12 +101,33 @@ def _run(chosen: argparse.Namespace) -> None:
     """Measure what is asked for."""
     if chosen.figaroh and not chosen.real_robots:
         raise ConfigError('--figaroh is for --real-robots')
-    if chosen.published and chosen.real_robots:
-        raise ConfigError('--published and --real-robots are two runs')
-    if chosen.published:
-        _run_published(chosen)
-    else:
-        (_compare_robots if chosen.real_robots else _measure)(chosen)
+    if chosen.picture and not chosen.background:
+        raise ConfigError('--picture is for --background')
+    kinds = {
+        '--published': (chosen.published, _run_published),
+        '--real-robots': (chosen.real_robots, _compare_robots),
+        '--background': (chosen.background, _run_background),
+    }
+    asked = [name for name, (given, _) in kinds.items() if given]
+    if len(asked) > 1:
+        raise ConfigError(f'{" and ".join(asked)} are {len(asked)} runs')
+    (kinds[asked[0]][1] if asked else _measure)(chosen)
+
+
+def _run_background(chosen: argparse.Namespace) -> None:
+    """Identify beside simulated robots at work."""
+    from inertial_estimation.benchmark.background import picture, run
+
+    files.check_writable(chosen.json)
+    _require(NEEDED_BACKGROUND)
+    if chosen.picture:
+        picture.require(chosen.picture)
+    with progress_bars() as progress:
+        found = run.run_all(progress=lambda done: progress('working robots', done))
+    show(*(table(*one) for one in found.tables()))
+    files.write_json(chosen.json, found.as_dict())
+    if chosen.picture:
+        picture.draw(found, chosen.picture)
 
 
 def _run_published(chosen: argparse.Namespace) -> None:

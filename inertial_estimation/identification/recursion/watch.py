@@ -230,9 +230,10 @@ class Watch:
         for start, R in enumerate(later, start=1):
             stacked[start * n : start * n + n] = np.hstack([R, R[:, self._body]])
         stacked[-k:, n:] = np.diag(1.0 / PAYLOAD)
-        column = np.zeros(n + k)
+        column: Array = np.zeros(n + k)
         column[n] = 1.0
-        root = np.linalg.lstsq(np.linalg.qr(stacked, mode='r').T, column, rcond=None)[0]
+        triangle: Array = np.asarray(np.linalg.qr(stacked, mode='r'))
+        root = np.linalg.lstsq(triangle.T, column, rcond=None)[0]
         return bool(np.linalg.norm(root) <= CERTAIN)
 
     def _changed(self, change: Change, stretches: tuple[Stretch, ...]) -> Verdict:

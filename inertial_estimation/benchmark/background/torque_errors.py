@@ -1,0 +1,144 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Torques of shoulders and elbows with three descriptions of the robot, against the truth [T 7.4].
+
+The estimator runs three times on the same samples: with a description that is wrong, with that of
+the robot as it is, and with what the recursive identification, which knows the wrong one, has
+found up to the second before. The first two have offsets of their own: those that fit their own
+parameters best while the robot stands still at the beginning, a tare. The third begins with that
+of the wrong description, and takes offsets over together with parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.benchmark.background.base_errors import BaseErrors
+from inertial_estimation.benchmark.background.node_settings import node_settings
+from inertial_estimation.benchmark.background.standing_log import ONSET, StandingLog
+from inertial_estimation.benchmark.background.wrong_description import (
+    OFFSETS,
+    tare,
+    wrong_robot,
+)
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.identification.recursion.recursive_identifier import (
+    RecursiveIdentifier,
+    Refit,
+    equal_parts,
+)
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.sample import SampleBatch
+
+Array = NDArray[np.float64]
+
+ARMS = ('l_upper_arm', 'r_upper_arm')
+"""Submodels beyond an FT sensor, in free air."""
+HELD = ('l_hip_3', 'r_hip_3', 'l_foot', 'r_foot')
+"""Submodels of the legs it stands on: they give no rows."""
+JOINTS = tuple(
+    f'{side}_{joint}'
+    for side in 'lr'
+    for joint in ('shoulder_pitch', 'shoulder_roll', 'shoulder_yaw', 'elbow')
+)
+DESCRIPTIONS = ('URDF', 'true', 'identified')
+SETTLED = 1.0
+"""A tare leaves out so much at the beginning and before the motion [s]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What came of one wrong description."""
+
+    seed: int
+    """Of description and offsets."""
+    times: Array
+    """End of each second, shape (n,) [s]."""
+    squares: Array
+    """Mean squares of errors in it, shape (n, 3, n_joints) of `DESCRIPTIONS` and `JOINTS`."""
+    base: BaseErrors
+    """Of what was identified."""
+    least_margin: float
+    """Smallest eigenvalue of a pseudo-inertia in anything published."""
+    refitted: tuple[str, ...]
+    """Submodels that were refitted at the end."""
+    offset_error: float
+    """Of the arms' forces at the end, largest [N]."""
+
+
+def run(log: StandingLog, seed: int) -> Run:
+    """
+    Estimate and identify.
+
+    Parameters
+    ----------
+    log : StandingLog
+        Of the robot as it is.
+    seed : int
+        Of the wrong description and of offsets.
+
+    Returns
+    -------
+    Run
+
+    """
+    rng = np.random.default_rng(seed)
+    offsets = OFFSETS * rng.normal(size=(len(log.robot.ft_sensors), 6))
+    samples = replace(log.samples, ft_readings=log.samples.ft_readings + offsets)
+    wrong = wrong_robot(log.robot, rng)
+    rest = samples.take(np.flatnonzero(np.abs(log.times - ONSET / 2) < ONSET / 2 - SETTLED))
+    believed = [(robot, tare(robot, rest, ARMS)) for robot in (wrong, log.robot, wrong)]
+    identifier = RecursiveIdentifier(wrong, node_settings(wrong))
+    held = [k for k, one in enumerate(wrong.submodels) if one.name in HELD]
+    base, refit = BaseErrors.of(log.robot, wrong, ARMS), None
+    times, squares, margins, begin = [], [], [], 0
+    for part in equal_parts(samples, 1.0):
+        truth = log.torques[begin : begin + len(part)]
+        begin += len(part)
+        squares.append([_squares(log, *pair, part, truth) for pair in believed])
+        free = np.ones((len(part), len(wrong.submodels)), dtype=bool)
+        free[:, held] = False
+        identifier.add(part, free=free)
+        refit = identifier.refit()
+        if refit is not None and refit.refitted:
+            believed[2] = _taken_over(wrong, believed[0][1], refit)
+            margins.append(refit.least_margin)
+        times.append(1e-9 * float(part.stamp_ns[-1]))
+        base.note(believed[2][0])
+    arms = [k for k, sensor in enumerate(wrong.ft_sensors) if 'arm' in sensor.name]
+    return Run(
+        seed,
+        np.array(times),
+        np.array(squares),
+        base,
+        min(margins, default=np.nan),
+        refit.refitted if refit is not None else (),
+        float(np.abs(believed[2][1] - offsets)[arms, :3].max()),
+    )
+
+
+def _squares(
+    log: StandingLog, robot: Robot, offsets: Array, samples: SampleBatch, truth: Array
+) -> Array:
+    """Return the mean squares of errors of the joints [Nm^2]."""
+    calibration = FtCalibration(np.tile(np.eye(6), (len(offsets), 1, 1)), offsets)
+    contacts = [Contact(frame) for frame in log.contacts]
+    found = WrenchEstimator(robot, contacts, calibration=calibration).batch(samples)
+    columns = [robot.joint_names.index(name) for name in JOINTS]
+    # While filters fill there is no estimate.
+    return np.asarray(np.nanmean((found.torques - truth)[:, columns] ** 2, axis=0))
+
+
+def _taken_over(wrong: Robot, offsets: Array, refit: Refit) -> tuple[Robot, Array]:
+    """Return robot and offsets as a refit says."""
+    merged = offsets.copy()
+    for k, sensor in enumerate(wrong.ft_sensors):
+        if sensor.name in refit.offsets:
+            merged[k] = refit.offsets[sensor.name]
+    return wrong.with_parameters(refit.parameters), merged

@@ -1,0 +1,194 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What identification beside a working robot brings, on shorter logs, and what it need not find.
+
+Not covered: the figures of the whole command, which take minutes.
+"""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from inertial_estimation.benchmark.background.node_settings import node_settings
+from inertial_estimation.benchmark.background.situations import payload, push
+from inertial_estimation.benchmark.background.standing_still import standing_still
+from inertial_estimation.benchmark.background.wrong_description import tare, wrong_robot
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.identification.information.determined import tellable
+from inertial_estimation.identification.recursion.recursive_identifier import (
+    RecursiveIdentifier,
+    equal_parts,
+)
+from inertial_estimation.identification.solvers.divergence import whitening
+from inertial_estimation.model.identifiable import structural_null_space
+from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.model.robot import Robot
+
+pytest.importorskip('mujoco', reason='the simulated robot runs in mujoco')
+pytest.importorskip('icub_models', reason='the simulated robot is the iCub of icub-models')
+
+from inertial_estimation.benchmark.background import picture, run, standing_log, torque_errors
+
+SECONDS = 20.0
+# Round-off of torques, which are sums of some hundred terms.
+UNCHANGED = 1e-10
+# Of the readings' noise over some hundred samples, and of what tremor is left.
+TARED = np.array([0.05, 0.05, 0.05, 0.005, 0.005, 0.005])
+
+
+@pytest.fixture(scope='module')
+def log():
+    return standing_log.record(SECONDS)
+
+
+@pytest.fixture(scope='module')
+def one_imu(log):
+    """Return a wrong description with one IMU, and samples of it: all links move as joints do."""
+    robot = Robot.from_urdf(log.robot.urdf, imus=[standing_log.IMUS[0]])
+    readings = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
+    kept = {name: getattr(log.samples, name)[:, :1] for name in readings}
+    samples = replace(log.samples, **kept, imu_states=None)
+    return wrong_robot(robot, np.random.default_rng(0)), samples
+
+
+def test_it_rests_and_then_moves(log):
+    before, after = log.times < standing_log.ONSET, log.times > standing_log.ONSET + 3.0
+    speeds = np.abs(np.gradient(log.samples.positions, log.times, axis=0))
+    arm = log.robot.joint_names.index('l_elbow')
+    assert speeds[before, arm].mean() < 0.1 * speeds[after, arm].mean()
+    assert np.isfinite(log.torques).all()
+
+
+def test_a_wrong_description_is_possible_and_wrong_by_what_it_says(log):
+    truth = log.robot.parameters
+    moves = []
+    for seed in range(20):
+        bodies = wrong_robot(log.robot, np.random.default_rng(seed)).parameters
+        assert (consistency_margin(bodies) > 0).all()
+        moves.append(np.linalg.solve(whitening(truth), (bodies - truth)[..., None]))
+    # 7800 draws.
+    assert np.std(moves) == pytest.approx(0.2, rel=0.05)
+
+
+def test_a_tare_with_the_true_parameters_finds_the_offsets(log, rng):
+    offsets = rng.normal(size=(6, 6))
+    rest = log.samples.take(np.flatnonzero((log.times > 1.0) & (log.times < 4.0)))
+    rest.ft_readings[:] += offsets
+    found = tare(log.robot, rest, torque_errors.ARMS)
+    arms = [k for k, sensor in enumerate(log.robot.ft_sensors) if 'arm' in sensor.name]
+    assert (np.abs(found - offsets)[arms] < TARED).all()
+
+
+def test_torques_rest_on_nothing_that_is_not_identifiable(log, one_imu):
+    """T Theorem 7.3: an identified robot is only one of many that the same rows allow."""
+    wrong, samples = one_imu
+    identifier = RecursiveIdentifier(wrong, node_settings(wrong))
+    for part in equal_parts(samples, 1.0)[:12]:
+        identifier.add(part)
+    found = identifier.refit().parameters
+    contacts = [Contact(frame) for frame in log.contacts]
+    some = samples.take(slice(700, None, 40))
+    before = WrenchEstimator(wrong.with_parameters(found), contacts).batch(some)
+    rng = np.random.default_rng(1)
+    moved = found.copy()
+    for submodel in wrong.submodels:
+        links = list(submodel.links)
+        N = structural_null_space(wrong, submodel)
+        assert N.shape[1] or len(links) == 1
+        # As far as bodies stay possible: here by half the distance to where one is not.
+        way = (N @ rng.normal(size=N.shape[1])).reshape(len(links), 10)
+        share = 1.0
+        while (consistency_margin(found[links] + 2.0 * share * way) <= 0).any():
+            share /= 2
+        moved[links] += share * way
+    # They are really other bodies.
+    assert np.abs(moved - found).max() > 1e-3
+    after = WrenchEstimator(wrong.with_parameters(moved), contacts).batch(some)
+    scale = np.abs(before.torques).max(axis=0)
+    assert (np.abs(after.torques - before.torques).max(axis=0) < UNCHANGED * scale).all()
+    np.testing.assert_allclose(
+        after.wrenches, before.wrenches, atol=UNCHANGED * np.abs(before.wrenches).max()
+    )
+    # What is identifiable does show.
+    heavier = moved.copy()
+    heavier[wrong.link_names.index('l_upper_arm'), 1:4] += 1e-2
+    changed = WrenchEstimator(wrong.with_parameters(heavier), contacts).batch(some)
+    assert np.abs(changed.torques - before.torques).max() > 1e-2
+
+
+def test_rows_do_not_see_it_either(one_imu):
+    wrong, samples = one_imu
+    identifier = RecursiveIdentifier(wrong, node_settings(wrong))
+    rows = identifier.builder.rows(samples.take(slice(700, None, 40)))
+    for block, kinds in zip(identifier.builder.blocks, rows, strict=True):
+        N = structural_null_space(wrong, block.submodel)
+        Y = np.concatenate([one.Y for one in kinds.values()])[:, : len(N)]
+        assert np.abs(Y @ N).max(initial=0.0) < UNCHANGED * np.abs(Y).max()
+
+
+def test_offsets_that_sensors_share_hide_nothing_more_where_the_robot_turns(one_imu):
+    wrong, _ = one_imu
+    builder = RecursiveIdentifier(wrong, node_settings(wrong)).builder
+    for block, base in zip(builder.blocks, tellable(builder), strict=True):
+        hidden = structural_null_space(wrong, block.submodel).shape[1]
+        assert len(block.unknowns) - base.rank == hidden
+
+
+def test_identified_parameters_predict_torques_better(log):
+    found = torque_errors.run(log, seed=3)
+    assert found.least_margin > 0
+    errors = run.rms([found], 15.0, SECONDS, range(len(torque_errors.JOINTS)))
+    urdf, true, identified = errors
+    assert true < identified < run.HALF * urdf
+    # Nothing is published before there is motion, so all is as with the URDF.
+    still = run.rms([found], 0.0, 4.0, range(len(torque_errors.JOINTS)))
+    assert still[2] == still[0]
+    for part in found.base.submodels:
+        moments = part.of_moments()
+        assert part.error(part.found[-1], moments) < part.error(part.described, moments)
+
+
+@pytest.mark.parametrize('situation', [push, payload])
+@pytest.mark.parametrize('seed', [0, 2])
+def test_situations(situation, seed):
+    for goal in situation(seed):
+        assert goal.reached, goal.row
+
+
+def test_standing_still_for_a_while():
+    assert [goal.row for goal in standing_still(300) if not goal.reached] == []
+
+
+def test_tables_figures_and_picture(monkeypatch, tmp_path):
+    monkeypatch.setattr(run, 'LATE', 8.0)
+    monkeypatch.setattr(run.situations, 'drift', lambda: ())
+    monkeypatch.setattr(run.situations, 'payload', lambda: ())
+    told = []
+    found = run.run_all(seeds=(1,), seconds=12.0, stretches=20, progress=told.append)
+    assert told == sorted(told)
+    assert 0.0 < told[-1] <= 1.0
+    json.dumps(found.as_dict(), allow_nan=False)
+    for title, columns, rows in found.tables():
+        assert title
+        assert all(len(row) == len(columns) for row in rows)
+    pytest.importorskip('matplotlib', reason='pictures need matplotlib')
+    path = tmp_path / 'errors.png'
+    picture.require(path)
+    picture.draw(found, path)
+    assert path.read_bytes().startswith(b'\x89PNG')
+    with pytest.raises(ConfigError, match='take one of'):
+        picture.require(tmp_path / 'errors.xyz')
+
+
+def test_a_picture_without_what_draws_it(monkeypatch, tmp_path):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(picture, 'import_module', missing)
+    with pytest.raises(ConfigError, match=r'pip install .\.\[plots\]'):
+        picture.require(tmp_path / 'errors.png')
