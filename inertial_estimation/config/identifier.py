@@ -61,7 +61,7 @@ class IdentifierSettings(EstimatorSettings):
         'entropic', 'What refits the bodies', choices=('entropic',)
     )  # fmt: skip
     prior_weight: float = setting(
-        1.0,
+        0.1,
         'Of the description, against the mean squared residual over the noise',
         range=(1e-9, 1e6),
     )
