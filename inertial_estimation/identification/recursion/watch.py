@@ -100,7 +100,7 @@ class Watch:
     Parameters
     ----------
     knowledge : Knowledge
-        What is known of it.
+        What is known of it, its noise at least.
     link : int
         The one of its links that carries what it picks up.
     gate : float
@@ -116,6 +116,13 @@ class Watch:
     def __init__(self, knowledge: Knowledge, link: int, gate: float) -> None:
         self._known, self._gate = knowledge, gate
         self.usual = 1.0
+        self._prior = prior_model(
+            knowledge.block.unknowns,
+            knowledge.prior,
+            knowledge.prior,
+            knowledge.scales,
+            PRIOR_SPREAD**-2,
+        )
         self._body: Columns = np.arange(10 * link, 10 * link + 10)
         self._waiting: Stretch | None = None
         self._suspect: deque[Stretch] = deque(maxlen=KEPT)
@@ -168,10 +175,7 @@ class Watch:
         """Return what was known, with the prior."""
         known = self._known
         assert known.information is not None
-        prior = prior_model(
-            known.block.unknowns, known.prior, known.prior, known.scales, PRIOR_SPREAD**-2
-        )
-        return known.information.merge(prior)
+        return known.information.merge(self._prior)
 
     def _added(self, before: Information, stretches: tuple[Stretch, ...]) -> float:
         """Return the mean square that rows add."""
