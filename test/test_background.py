@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from inertial_estimation.benchmark.background.carried_load import carried_load
 from inertial_estimation.benchmark.background.node_settings import node_settings
 from inertial_estimation.benchmark.background.situations import payload, push
 from inertial_estimation.benchmark.background.standing_still import standing_still
@@ -43,7 +44,7 @@ TARED = np.array([0.05, 0.05, 0.05, 0.005, 0.005, 0.005])
 
 @pytest.fixture(scope='module')
 def log():
-    return standing_log.record(SECONDS)
+    return standing_log.record(standing_log.at_random(SECONDS), SECONDS)
 
 
 @pytest.fixture(scope='module')
@@ -160,6 +161,11 @@ def test_situations(situation, seed):
         assert goal.reached, goal.row
 
 
+def test_a_load_in_the_hand_of_the_embedded_robot():
+    for goal in carried_load():
+        assert goal.reached, goal.row
+
+
 def test_standing_still_for_a_while():
     assert [goal.row for goal in standing_still(300) if not goal.reached] == []
 
@@ -167,6 +173,7 @@ def test_standing_still_for_a_while():
 def test_tables_figures_and_picture(monkeypatch, tmp_path):
     monkeypatch.setattr(run, 'LATE', 8.0)
     monkeypatch.setattr(run.situations, 'drift', lambda: ())
+    monkeypatch.setattr(run, 'carried_load', lambda: ())
     monkeypatch.setattr(run.situations, 'payload', lambda: ())
     told = []
     found = run.run_all(seeds=(1,), seconds=12.0, stretches=20, progress=told.append)

@@ -13,6 +13,7 @@ import numpy as np
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.sample import Array
 from inertial_estimation.simulation.description import demo_package, describe, icub_urdf
+from inertial_estimation.simulation.loads import Loads
 from inertial_estimation.simulation.mjcf import SOLE_HALF_SIZE, SOLES, build_model
 from inertial_estimation.simulation.motion import START, Motion
 from inertial_estimation.simulation.scenario import Scenario
@@ -94,6 +95,7 @@ class SimulatedRobot:
         self.imu_names = tuple(imus)
         self.contact_frames = scenario.contacts
         self._truth = TruthReader(self._model, description, self.imu_names, scenario.contacts)
+        self._loads = Loads(self._model, description, scenario.loads)
         self._motion = self._make_motion()
         self._lead = self._servo_lead()
         self._settle()
@@ -113,6 +115,7 @@ class SimulatedRobot:
     def _forward(self, *, with_sensors: bool) -> None:
         """Compute forces and accelerations of the present state, pushes and servos on."""
         time = self._ticks / PHYSICS_HZ
+        self._loads.update(time)
         positions, velocities = self._motion.at(time - self._scenario.onset)
         self._data.ctrl[:] = positions + self._lead * velocities
         self._push(time)

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
-from math import cos, pi
+from math import cos, inf, pi
 from types import MappingProxyType
 
 import numpy as np
@@ -72,6 +72,39 @@ class Push:
 
 
 @dataclass(frozen=True)
+class Load:
+    """A body that a link picks up, and from then on carries as if it were its own."""
+
+    start: float
+    """When it is picked up [s]."""
+    frame: str
+    """Link of the URDF that picks it up."""
+    mass: float
+    """[kg]"""
+    center: tuple[float, float, float]
+    """Its centre of mass in the frame [m]."""
+    inertia: float
+    """About its centre of mass, the same about any axis [kg m^2]."""
+    end: float = inf
+    """When it is put down [s]."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no body, and a time in which nothing is carried."""
+        if not (0.0 < self.mass < inf and 0.0 < self.inertia < inf):
+            raise ConfigError(
+                f"load at '{self.frame}': mass {self.mass} kg and inertia {self.inertia} kg m^2 "
+                'must be more than 0, and finite'
+            )
+        if len(self.center) != 3 or not np.isfinite(self.center).all():
+            raise ConfigError(f"load at '{self.frame}': centre {self.center}, expected 3 numbers")
+        if not 0.0 <= self.start < self.end:
+            raise ConfigError(
+                f"load at '{self.frame}': picked up at {self.start} s and put down at "
+                f'{self.end} s; the first must be 0 or more, and before the second'
+            )
+
+
+@dataclass(frozen=True)
 class Scenario:
     """Everything that a run of the embedded robot depends on."""
 
@@ -89,6 +122,8 @@ class Scenario:
     pushes: tuple[Push, ...] = ()
     onset: float = -START
     """When the joints begin to move; by default they are in full motion at the start [s]."""
+    loads: tuple[Load, ...] = ()
+    """What is picked up."""
 
 
 def pole(duration: float = 30.0, seed: int = 0) -> Scenario:
@@ -148,6 +183,26 @@ def standing(duration: float = 30.0, seed: int = 0) -> Scenario:
         contacts=('chest', 'l_hand', 'r_hand', 'l_upper_leg', 'r_upper_leg', 'l_sole', 'r_sole'),
         pushes=tuple(_schedule(wrenches, duration, length=1.2, period=1.4)),
     )
+
+
+def carrying(duration: float = 30.0, seed: int = 0) -> Scenario:
+    """
+    Return the robot on both feet that nobody pushes: half-way it picks something up.
+
+    Parameters
+    ----------
+    duration : float
+        Half of it goes by before the left hand holds 1 kg [s].
+    seed : int
+        Seed of the motion.
+
+    Returns
+    -------
+    Scenario
+
+    """
+    load = Load(0.5 * duration, 'l_hand', 1.0, (0.03, 0.0, -0.04), 0.002)
+    return replace(standing(duration, seed), name='carrying', pushes=(), loads=(load,))
 
 
 SCENES: Mapping[str, Callable[[float, int], Scenario]] = MappingProxyType(

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from inertial_estimation.benchmark.background import situations
 from inertial_estimation.benchmark.background.base_errors import BaseOf
+from inertial_estimation.benchmark.background.carried_load import carried_load
 from inertial_estimation.benchmark.background.standing_log import (
     ONSET,
     SECONDS,
     StandingLog,
+    at_random,
     record,
 )
 from inertial_estimation.benchmark.background.standing_still import STRETCHES, standing_still
@@ -104,13 +106,13 @@ def run_all(
         If mujoco or icub-models is not installed.
 
     """
-    log = record(seconds, progress=lambda done: progress(0.1 * done))
+    log = record(at_random(seconds), seconds, progress=lambda done: progress(0.1 * done))
     runs = []
     for seed in seeds:
         runs.append(run(log, seed))
         progress(0.1 + 0.3 * len(runs) / len(seeds))
     goals = [_goal(runs)]
-    for situation in (situations.drift, situations.push, situations.payload):
+    for situation in (situations.drift, situations.push, situations.payload, carried_load):
         goals += situation()
         progress(0.4 + 0.02 * len(goals))
     goals += standing_still(stretches, progress=lambda done: progress(0.5 + 0.5 * done))

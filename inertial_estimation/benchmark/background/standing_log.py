@@ -10,18 +10,18 @@ truth about torques is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.benchmark.timing import Progress
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.simulation.noise import SensorNoise
 from inertial_estimation.simulation.robot import SimulatedRobot
-from inertial_estimation.simulation.scenario import standing
+from inertial_estimation.simulation.scenario import Scenario, standing
 from inertial_estimation.simulation.truth import Snapshot
 from inertial_estimation.streams.assembler import SampleAssembler
 
@@ -55,18 +55,37 @@ class StandingLog:
         return np.asarray(1e-9 * self.samples.stamp_ns)
 
 
-def record(
-    seconds: float = SECONDS, seed: int = 0, progress: Callable[[float], None] = lambda done: None
-) -> StandingLog:
+def at_random(seconds: float = SECONDS, seed: int = 0) -> Scenario:
     """
-    Let the robot stand and move.
+    Return a robot that stands at rest, and then moves arms, head and torso at random.
 
     Parameters
     ----------
     seconds : float
         How long [s].
     seed : int
-        Of motion and noise.
+        Of the motion.
+
+    Returns
+    -------
+    Scenario
+
+    """
+    return replace(standing(seconds, seed), pushes=(), onset=ONSET)
+
+
+def record(
+    scenario: Scenario, seconds: float = SECONDS, progress: Progress = lambda done: None
+) -> StandingLog:
+    """
+    Let the robot stand and move.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What happens; its seed is that of the noise too.
+    seconds : float
+        How long [s].
     progress : callable
         Is told the share that is done, from 0 to 1.
 
@@ -80,10 +99,9 @@ def record(
         If mujoco or icub-models is not installed.
 
     """
-    scenario = replace(standing(seconds, seed), pushes=(), onset=ONSET)
     simulated = SimulatedRobot(scenario, {name: name for name in IMUS}, RATE)
     robot = Robot.from_urdf(simulated.urdf, imus=IMUS)
-    reader = _Reader(simulated, robot, seed)
+    reader = _Reader(simulated, robot, scenario.seed)
     order = [simulated.joint_names.index(name) for name in robot.joint_names]
     kept, torques = [], []
     for k in range(round(seconds * RATE)):

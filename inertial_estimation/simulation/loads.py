@@ -1,0 +1,107 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What links carry: bodies of the physics engine that weigh more from some time on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from inertial_estimation.sample import Array
+from inertial_estimation.simulation.description import Description, demo_package
+from inertial_estimation.simulation.scenario import Load
+
+
+class Loads:
+    """
+    Changes what bodies of a model weigh.
+
+    The servos feel the difference; velocities stay, as of a hand that closes around something
+    which moves along with it.
+
+    Parameters
+    ----------
+    model : mujoco.MjModel
+        What `build_model` returned.
+    description : Description
+        The robot.
+    loads : sequence of Load
+        What is carried, and when.
+
+    Raises
+    ------
+    FrameNotFound
+        If a load names a link that the URDF lacks.
+
+    """
+
+    def __init__(self, model: Any, description: Description, loads: Sequence[Load]) -> None:
+        self._engine, self._model, self._loads = demo_package('mujoco'), model, tuple(loads)
+        # Constants of a model are computed in a posture of their own.
+        self._scratch = self._engine.MjData(model) if loads else None
+        self._places = [description.placement(load.frame) for load in loads]
+        bodies = sorted({model.body(place.body).id for place in self._places})
+        self._unloaded = {k: _second_moments(self._engine, model, k) for k in bodies}
+        self._carried: tuple[bool, ...] = (False,) * len(self._loads)
+
+    def update(self, time: float) -> None:
+        """
+        Let the model carry what is carried at a time.
+
+        Parameters
+        ----------
+        time : float
+            Of the scenario [s].
+
+        """
+        carried = tuple(load.start <= time < load.end for load in self._loads)
+        if carried == self._carried:
+            return
+        self._carried = carried
+        moments = {k: M.copy() for k, M in self._unloaded.items()}
+        for load, place, is_carried in zip(self._loads, self._places, carried, strict=True):
+            if is_carried:
+                center = place.position + place.rotation.apply(load.center)
+                body = self._model.body(place.body).id
+                moments[body] += _of_load(load, center)
+        for body, M in moments.items():
+            _weigh(self._engine, self._model, body, M)
+        self._engine.mj_setConst(self._model, self._scratch)
+
+
+def _second_moments(engine: Any, model: Any, body: int) -> Array:
+    """Return the pseudo-inertia of a body about its origin, shape (4, 4)."""
+    nine, center, mass = np.zeros(9), model.body_ipos[body], float(model.body_mass[body])
+    engine.mju_quat2Mat(nine, model.body_iquat[body])
+    principal, R = model.body_inertia[body], nine.reshape(3, 3)
+    return _pseudo_inertia(mass, center, R @ np.diag(principal.sum() / 2 - principal) @ R.T)
+
+
+def _of_load(load: Load, center: Array) -> Array:
+    """Return the pseudo-inertia of a load about the origin of the body that carries it."""
+    return _pseudo_inertia(load.mass, center, load.inertia / 2 * np.eye(3))
+
+
+def _pseudo_inertia(mass: float, center: Array, about_center: Array) -> Array:
+    """Return it from the second moments about the centre of mass, shape (3, 3) [kg m^2]."""
+    M = np.empty((4, 4))
+    M[:3, :3] = about_center + mass * np.outer(center, center)
+    M[:3, 3] = M[3, :3] = mass * center
+    M[3, 3] = mass
+    return M
+
+
+def _weigh(engine: Any, model: Any, body: int, M: Array) -> None:
+    """Set mass, centre of mass and inertia of a body."""
+    mass = M[3, 3]
+    center = M[:3, 3] / mass
+    moments, axes = np.linalg.eigh(M[:3, :3] - mass * np.outer(center, center))
+    # Axes that make a mirror image are no rotation.
+    axes[:, 0] *= np.linalg.det(axes)
+    quaternion = np.zeros(4)
+    engine.mju_mat2Quat(quaternion, np.ascontiguousarray(axes).reshape(9))
+    model.body_mass[body], model.body_ipos[body] = mass, center
+    model.body_inertia[body] = moments.sum() - moments
+    model.body_iquat[body] = quaternion
