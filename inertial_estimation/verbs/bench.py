@@ -92,7 +92,7 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     verb.add_argument(
         '--picture', type=Path, metavar='FILE',
-        help='with --background, errors over time as a picture (default: none)',
+        help='errors over time of the run in the background as a picture (default: none)',
     )  # fmt: skip
     verb.set_defaults(run=_run)
 

@@ -178,7 +178,8 @@ class RecursiveIdentifier:
             one.absorb(*stretch)
             if name in self._payloads:
                 self._payloads[name].add(*stretch)
-        if name in self._found and not verdict.left_out:
+        # What was found before a change leaves the change, which is no noise.
+        if name in self._found and not verdict.left_out and verdict.change is None:
             described, found = (new.residuals(x) for x in self._found[name])
             self._errors[name] = described, found
             one.adapt(found, seconds)
