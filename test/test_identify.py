@@ -341,17 +341,20 @@ def test_pushes_that_nobody_has_told_of_are_left_out(files, rng):
     assert errors[8] < 0.3 * errors[0]
 
 
-def test_what_is_no_body_is_not_written(files, capsys):
+def test_what_is_no_body_is_not_written_and_all_else_is(files, capsys):
     folder, _ = files
     out = folder / 'out.urdf'
     more = ('--json', folder / 'out.json', '--out-yaml', folder / 'out.yaml')
     # What a low pass far below the motion leaves fits no body.
     (folder / 'logs.yaml').write_text(SETTINGS.replace('cutoff: 20.0', 'cutoff: 0.5'))
     assert run(folder, '--method', 'least_squares', '--out-urdf', out, *more) == 1
-    assert 'nothing is exported' in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert f"'{out}' is not written: '" in said.err and 'nothing is exported' in said.err
+    assert said.err.count('\n') == 1
+    assert 'Root mean squares' in said.out and 'no body could be like' in said.out
     assert not out.exists()
-    assert not (folder / 'out.json').exists()
-    assert not (folder / 'out.yaml').exists()
+    assert not json.loads((folder / 'out.json').read_text())['consistent']
+    assert yaml.safe_load((folder / 'out.yaml').read_text())['lift']
 
 
 @pytest.mark.parametrize(

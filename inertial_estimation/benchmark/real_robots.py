@@ -211,6 +211,28 @@ class _Arm:
         return Found(answer.x, 0, answer.time)
 
 
+def data_files(data: Path) -> list[Path]:
+    """
+    Return what is read of the folder of the logs, and how logs become rows.
+
+    Parameters
+    ----------
+    data : Path
+        Folder of the logs.
+
+    Returns
+    -------
+    list of Path
+        Some of which may not be there.
+
+    """
+    found = []
+    for robot in ROBOTS:
+        logs = [Stretch.parse(data / said).path for said in (*robot.fitted, *robot.predicted)]
+        found += [CONFIGS / robot.config, data / robot.urdf, *logs]
+    return found
+
+
 def compare_all(
     data: Path, figaroh_python: str | None = None, progress: Progress | None = None
 ) -> tuple[Comparison, ...]:

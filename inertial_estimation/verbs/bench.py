@@ -134,7 +134,7 @@ def _run_published(chosen: argparse.Namespace) -> None:
     """Run the experiments of the sources."""
     from inertial_estimation.benchmark.published import run
 
-    files.check_writable(chosen.json)
+    files.check_outputs((chosen.json,), run.data_files(chosen.published))
     _require(NEEDED_PUBLISHED)
     with progress_bars() as progress:
         found = run.run_all(chosen.published, lambda done: progress('experiments', done))
@@ -148,7 +148,7 @@ def _compare_robots(chosen: argparse.Namespace) -> None:
     """Compare methods on real robots."""
     from inertial_estimation.benchmark import real_robots
 
-    files.check_writable(chosen.json)
+    files.check_outputs((chosen.json,), real_robots.data_files(chosen.real_robots))
     with progress_bars() as progress:
         found = real_robots.compare_all(
             chosen.real_robots, chosen.figaroh, lambda done: progress('real robots', done)
@@ -169,7 +169,7 @@ def _measure(chosen: argparse.Namespace) -> None:
         )
     if (chosen.cycles or chosen.identifier) and find_spec('rclpy') is None:
         raise ConfigError('--cycles and --identifier need ROS: source it, or leave them out')
-    files.check_writable(chosen.json)
+    files.check_outputs((chosen.json,), (chosen.sensors,))
     _require(NEEDED)
     costs = neglect.measure(files.load_urdf(chosen.sensors) if chosen.sensors else neglect.urdf())
     with progress_bars() as progress:

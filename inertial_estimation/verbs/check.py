@@ -98,7 +98,8 @@ def _run(chosen: argparse.Namespace) -> int:
         raise CallError('give one of --imu, --fixed-link, --config: they exclude each other')
     if not chosen.identifiable and (chosen.ft or chosen.efforts):
         raise CallError('--ft and --efforts go with --identifiable')
-    files.check_writable(chosen.json)
+    inputs = (chosen.urdf, chosen.base_parameters, *files.config_files(chosen.config))
+    files.check_outputs((chosen.json,), inputs)
     urdf = files.load_urdf(chosen.urdf)
     if chosen.base_parameters:
         return _check_base_parameters(chosen, urdf)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from inertial_estimation.verbs import files
 from inertial_estimation.verbs.options import add_verb
 
 
@@ -36,6 +37,7 @@ def add(verbs: Any) -> None:
 
 def _run(chosen: argparse.Namespace) -> int:
     """Push a simulated robot."""
-    from inertial_estimation.demo.run import run
+    from inertial_estimation.demo.run import find_config, run
 
+    files.check_outputs((chosen.json,), (find_config(),))
     return run(chosen.duration, chosen.json, seed=chosen.seed)

@@ -149,8 +149,10 @@ def _run(chosen: argparse.Namespace) -> int:
 
     if not 0.0 < chosen.rate < float('inf'):
         raise ConfigError(f'--rate is {chosen.rate}, expected a positive number')
-    for path in (chosen.json, chosen.out_csv, chosen.out_trajectory):
-        files.check_writable(path)
+    files.check_outputs(
+        (chosen.json, chosen.out_csv, chosen.out_trajectory),
+        (chosen.robot, chosen.limits),
+    )
     urdf = files.load_urdf(chosen.robot)
     settings = _settings(chosen)
     with progress_bars() as progress, files.naming(chosen.robot):

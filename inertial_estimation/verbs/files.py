@@ -5,14 +5,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from inertial_estimation.errors import ConfigError, ModelError
-from inertial_estimation.output import check_writable as check_path
-from inertial_estimation.output import write_whole
+from inertial_estimation.output import check_writable, write_whole
+from inertial_estimation.verbs.options import CallError
+
+OF_A_BAG = ('.yaml', '.mcap', '.db3', '.zstd')
 
 
 def load_urdf(path: str) -> str:
@@ -91,23 +94,92 @@ def naming(path: str) -> Iterator[None]:
         raise ModelError(f"'{path}': {error}") from error
 
 
-def check_writable(path: Path | None) -> None:
+def check_outputs(outputs: Sequence[Path | None], inputs: Iterable[str | Path | None]) -> None:
     """
-    Refuse a path that could not be written, if there is one.
+    Refuse outputs that could not be written, or would replace what is read or each other.
 
     Parameters
     ----------
-    path : Path, optional
-        Where to write later.
+    outputs : sequence of Path or None
+        Where to write later; None: not asked for.
+    inputs : iterable of str, Path or None
+        What is read; of the folder of a bag the files of a bag. What does not exist is left to
+        its reader.
 
     Raises
     ------
     ConfigError
-        With the reason.
+        If an output cannot be written, with the reason.
+    CallError
+        If an output is a file that is read, under whatever name, or another output.
 
     """
-    if path is not None:
-        check_path(path)
+    asked = [path for path in outputs if path is not None]
+    there: dict[tuple[int, int], Path] = {}
+    for k, path in enumerate(asked):
+        check_writable(path)
+        same = _identity(path)
+        if same in there or path.resolve() in [other.resolve() for other in asked[:k]]:
+            raise CallError(f"'{path}' is to be written twice: name another file")
+        if same is not None:
+            there[same] = path
+    if not there:
+        return
+    for read in chain.from_iterable(map(_files_of, inputs)):
+        written = there.get(_identity(read) or (-1, -1))
+        if written is not None:
+            raise CallError(
+                f"'{written}' would be written, but '{read}' is the same file and is read: name "
+                'another file to write'
+            )
+
+
+def _files_of(read: str | Path | None) -> Iterator[Path]:
+    """Yield a file, or those in a folder; of a bag named by its data the description too."""
+    if read is None or not str(read):
+        return
+    path = Path(read)
+    if path.is_dir():
+        yield from (one for one in path.iterdir() if one.suffix in OF_A_BAG)
+        return
+    yield path
+    yield path.with_name('metadata.yaml')
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what all names of one file share; None: there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def config_files(path: str | None) -> Iterator[Path]:
+    """
+    Yield a configuration, and the node's parameter file if it names one.
+
+    Parameters
+    ----------
+    path : str, optional
+        The configuration. Default: none, as a verb may do without.
+
+    Yields
+    ------
+    Path
+
+    """
+    from inertial_estimation.config.files import load_mapping
+
+    if not path:
+        return
+    yield Path(path)
+    try:
+        said = load_mapping(Path(path))
+    except ConfigError:
+        return  # Its reader says what is wrong.
+    if isinstance(name := said.get('parameters'), str):
+        yield Path(path).parent / name
 
 
 def write_json(path: Path | None, data: Any) -> None:

@@ -8,9 +8,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.verbs import files
-from inertial_estimation.verbs.options import CallError, add_verb
+from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 METHODS = (
@@ -64,8 +64,8 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     verb.add_argument(
         '--out-urdf', type=Path, metavar='FILE',
-        help='the robot description with what was found; refused where no body weighs like that '
-        '(default: no file)',
+        help='the robot description with what was found; not written, with exit code 1, where no '
+        'body weighs like that (default: no file)',
     )  # fmt: skip
     verb.add_argument(
         '--out-yaml', type=Path, metavar='FILE',
@@ -82,6 +82,7 @@ def _run(chosen: argparse.Namespace) -> int:
     from inertial_estimation.logs.identify_exports import extras_yaml, identify_dict
     from inertial_estimation.logs.identify_settings import IdentifySettings
     from inertial_estimation.logs.identify_tables import identify_tables
+    from inertial_estimation.logs.stretch import Stretch
     from inertial_estimation.model.urdf_export import export_urdf
     from inertial_estimation.output import write_whole
 
@@ -89,11 +90,11 @@ def _run(chosen: argparse.Namespace) -> int:
         raise ConfigError(
             f'--weight is of the prior against the rows, which {chosen.method} does not have'
         )
-    outputs = [path for path in (chosen.json, chosen.out_urdf, chosen.out_yaml) if path]
-    for k, path in enumerate(outputs):
-        files.check_writable(path)
-        if path.resolve() in [other.resolve() for other in outputs[:k]]:
-            raise CallError(f"'{path}' is to be written twice: name another file")
+    logs = [Stretch.parse(log).path for log in (*chosen.logs, *chosen.validate)]
+    files.check_outputs(
+        (chosen.json, chosen.out_urdf, chosen.out_yaml),
+        (chosen.robot, *files.config_files(chosen.config), *logs),
+    )
     options = {} if chosen.weight is None else {'weight': chosen.weight}
     urdf = files.load_urdf(chosen.robot)
     with progress_bars() as progress:
@@ -108,10 +109,13 @@ def _run(chosen: argparse.Namespace) -> int:
             mesh_folders=(Path(chosen.robot).parent,),
             progress=progress,
         )
-    written = None
+    written, refusal = None, None
     if chosen.out_urdf is not None:
-        # What is no body is refused before anything is written.
-        written = export_urdf(report.fit.robot, report.fit.parameters)
+        try:
+            written = export_urdf(report.fit.robot, report.fit.parameters)
+        except ModelError as error:
+            # All else is worth having, so that one sees what went wrong.
+            refusal = ModelError(f"'{chosen.out_urdf}' is not written: {error}")
     files.write_json(chosen.json, identify_dict(report))
     if written is not None:
         write_whole(chosen.out_urdf, written)
@@ -119,4 +123,6 @@ def _run(chosen: argparse.Namespace) -> int:
         write_whole(chosen.out_yaml, extras_yaml(report))
     said = [f'[yellow]warning:[/] {escape(text)}' for text in report.warnings]
     show(*(table(*found) for found in identify_tables(report)), *said)
+    if refusal is not None:
+        raise refusal
     return 0

@@ -83,7 +83,8 @@ def _run(chosen: argparse.Namespace) -> None:
     if chosen.offsets_from == 'settings' and (chosen.support or chosen.offset_range[0] > -inf):
         raise ConfigError('--support and --offset-range need --offsets-from model or torques')
     if chosen.json and chosen.out not in chosen.json.parents:
-        files.check_writable(chosen.json)
+        inputs = (chosen.bag, chosen.robot, *files.config_files(chosen.config))
+        files.check_outputs((chosen.json,), inputs)
     urdf = files.load_urdf(chosen.robot)
     with progress_bars() as progress:
         report = replay_bag(

@@ -84,6 +84,25 @@ def run_all(
     return tuple(found)
 
 
+def data_files(folder: Path) -> list[Path]:
+    """
+    Return all that the experiments may read.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the data sets.
+
+    Returns
+    -------
+    list of Path
+        Some of which may not be there.
+
+    """
+    named = [folder / name for experiment in EXPERIMENTS for name in experiment.files]
+    return [*named, *(one for path in named if path.is_dir() for one in path.rglob('*'))]
+
+
 def as_dict(findings: Sequence[Finding]) -> dict[str, Any]:
     """
     Return all figures for a machine.
