@@ -341,6 +341,23 @@ def test_pushes_that_nobody_has_told_of_are_left_out(files, rng):
     assert errors[8] < 0.3 * errors[0]
 
 
+@pytest.mark.parametrize('share', [1.0, 5.0])
+def test_links_that_are_written_lighter_are_told(files, capsys, share):
+    """The tip is fixed to the tool, whose readings are those of 0.6 kg."""
+    folder, _ = files
+    urdf = (folder / 'arm.urdf').read_text()
+    at = urdf.index('<mass', urdf.index('<link name="tip">'))
+    end = urdf.index('/>', at)
+    (folder / 'arm.urdf').write_text(f'{urdf[:at]}<mass value="{share * 0.1}"{urdf[end:]}')
+    out = folder / 'out.urdf'
+    assert run(folder, '--weight', '1e-6', '--out-urdf', out) == 0
+    said = ' '.join(capsys.readouterr().out.split())
+    assert ('written lighter than described' in said) == (share > 1)
+    assert ('mass and inertia: tip (' in said) == (share > 1)
+    kept = f'<mass value="{share * 0.1}"/>' in out.read_text()
+    assert kept == (share == 1)
+
+
 def test_what_is_no_body_is_not_written_and_all_else_is(files, capsys):
     folder, _ = files
     out = folder / 'out.urdf'
@@ -527,6 +544,69 @@ def test_percents_of_what_is_predicted_are_of_its_own_signal(files, capsys):
     assert f' {one["count"]} ' in row and f' {one["independent"]:.0f} ' in row
     # A low pass at 20 Hz of 500 Hz, one instant in four.
     assert one['independent'] == pytest.approx(1.8 * 20 / RATE * 4 * one['count'], rel=0.01)
+
+
+def test_all_efforts_together_are_told(files, capsys):
+    folder, _ = files
+    more = ('--validate', folder / 'other.npz', '--json', folder / 'o.json')
+    assert run(folder, *more) == 0
+    (line,) = [one for one in capsys.readouterr().out.splitlines() if '│ all ' in one]
+    found = json.loads((folder / 'o.json').read_text())
+    blocks = found['submodels']
+    rows = [row for block in blocks for kind, row in block['rows'].items() if 'effort' in kind]
+    assert len(rows) == 3
+    signals = ('signal', 'signal', 'validation_signal')
+    for key, signal in zip(('before', 'fit', 'validation'), signals, strict=True):
+        squares = [sum(row[name] ** 2 for row in rows) for name in (key, signal)]
+        share = np.sqrt(squares[0] / squares[1])
+        assert found['efforts'][key] == pytest.approx(share, rel=1e-9)
+        assert key == 'before' or f' {100 * share:.2f} ' in line
+
+
+def test_readings_alone_have_no_efforts_together(files, capsys):
+    folder, _ = files
+    (folder / 'logs.yaml').write_text(SETTINGS.replace('efforts: all, ', ''))
+    assert run(folder, '--json', folder / 'o.json') == 0
+    assert '│ all ' not in capsys.readouterr().out
+    assert json.loads((folder / 'o.json').read_text())['efforts'] is None
+
+
+def test_a_grid_with_more_instants_than_the_log_is_told(files, capsys):
+    folder, _ = files
+    (folder / 'logs.yaml').write_text(SETTINGS.replace('every: 4', 'every: 1'))
+    assert run(folder) == 0
+    assert 'even grid' not in capsys.readouterr().out
+    for name in ('one', 'two'):
+        with np.load(folder / f'{name}.npz') as log:
+            kept = np.arange(len(log['t'])) % 10 != 3
+            np.savez(folder / f'{name}.npz', **{key: log[key][kept] for key in log})
+    assert run(folder) == 0
+    assert 'moved to an even grid, which may have more' in capsys.readouterr().out
+
+
+def test_friction_has_units(files, capsys):
+    folder, _ = files
+    (folder / 'logs.yaml').write_text(
+        SETTINGS.replace('[viscous, coulomb]', '[viscous, drive_inertia]').replace(
+            'rows: {', 'rows: {offsets: all, '
+        )
+    )
+    more = ('--out-yaml', folder / 'o.yaml', '--json', folder / 'o.json')
+    assert run(folder, *more) == 0
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    text = (folder / 'o.yaml').read_text()
+    wanted = {
+        ('elbow', 'viscous'): 'N m s/rad', ('elbow', 'drive_inertia'): 'kg m^2',
+        ('lift', 'viscous'): 'N s/m', ('lift', 'drive_inertia'): 'kg',
+        ('wrist_sensor', 'force_y'): 'N', ('wrist_sensor', 'moment_z'): 'N m',
+    }  # fmt: skip
+    units = json.loads((folder / 'o.json').read_text())['units']
+    for (of, term), unit in wanted.items():
+        assert f'  {term}:  # [{unit}]\n' in text[text.index(f'{of}:') :]
+        assert units[f'{of}.{term}'] == unit
+        (line,) = [one for one in shown if {of, term} <= set(one)]
+        assert ' '.join(line).endswith(f'│ {unit} │')
+    assert yaml.safe_load(text)['lift']['viscous']['deviation'] > 0
 
 
 def test_what_nothing_tells_has_no_deviation_in_the_file(files):

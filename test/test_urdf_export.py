@@ -10,7 +10,7 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import parse
-from inertial_estimation.model.urdf_export import export_urdf, inertial_of
+from inertial_estimation.model.urdf_export import export_urdf, inertial_of, lightened
 
 # Moving an inertia to the centre of mass and back.
 ROUND_OFF = 1e-14
@@ -50,6 +50,7 @@ def test_all_else_stays_byte_for_byte():
 def test_lumped_links_keep_theirs_as_long_as_the_rest_is_a_body():
     robot = Robot.from_urdf(nested_humanoid_urdf())
     text = export_urdf(robot, heavier(robot, ['foot']))
+    assert lightened(robot, heavier(robot, ['foot'])) == {}
     assert text.count('<inertial>') == robot.urdf.count('<inertial>')
     assert '<mass value="0.0001"/>' in text  # the sole's
     again = Robot.from_urdf(text)
@@ -71,6 +72,7 @@ def test_links_of_a_light_lump_keep_an_equal_share():
     assert consistency_margin(bodies[0]) > 0.49 * consistency_margin(whole)
     before = inertial_of({t.get('name'): t for t in parse(robot.urdf).iter('link')}['tip'])
     np.testing.assert_allclose(bodies[1] / bodies[1][0], before / before[0], rtol=0, atol=1e-12)
+    assert lightened(robot, parameters) == {'tip': pytest.approx(bodies[1][0] / before[0])}
 
 
 def test_links_beyond_locked_joints_keep_a_mass(rng):

@@ -13,8 +13,14 @@ from inertial_estimation.identification.fit import BlockFit
 from inertial_estimation.identification.information.determined import Determined
 from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.unknowns import FT_OFFSET, INERTIAL
+from inertial_estimation.logs.extra_units import extra_unit, sliding_joints
 from inertial_estimation.logs.identify import IdentifyReport
-from inertial_estimation.logs.identify_figures import extra_values, residuals, unseen_evidence
+from inertial_estimation.logs.identify_figures import (
+    all_efforts,
+    extra_values,
+    residuals,
+    unseen_evidence,
+)
 
 ON_TOP = """\
 # Offsets of FT sensors come on top of what turned the readings of the logs into wrenches:
@@ -37,6 +43,7 @@ def identify_dict(report: IdentifyReport) -> dict[str, Any]:
 
     """
     validation = unseen_evidence(report)
+    sliding = sliding_joints(report.fit.robot)
     found = {
         'method': report.method,
         'consistent': report.fit.consistent,
@@ -48,6 +55,10 @@ def identify_dict(report: IdentifyReport) -> dict[str, Any]:
             _block_dict(block, report.determined[block.name], validation.get(block.name))
             for block in report.fit.blocks
         ],
+        'efforts': _efforts(report),
+        'units': {
+            str(extra): extra_unit(extra, sliding) for _, extra, _, _ in extra_values(report)
+        },
         'links': {
             name: dict(zip(INERTIAL, row.tolist(), strict=True))
             for name, row in zip(report.fit.robot.link_names, report.fit.parameters, strict=True)
@@ -83,18 +94,26 @@ def extras_yaml(report: IdentifyReport) -> str:
     -------
     str
         By joint or sensor and term: value and standard deviation, in SI; null where rows do not
-        determine it, and by methods that state none. A comment says that offsets of FT sensors
-        come on top of those that the readings had already.
+        determine it, and by methods that state none. Comments give the unit of each, and say that
+        offsets of FT sensors come on top of those that the readings had already.
 
     """
     import yaml
 
+    sliding = sliding_joints(report.fit.robot)
     found: dict[str, dict[str, Any]] = {}
+    units: dict[str, dict[str, str]] = {}
     for _, extra, value, deviation in extra_values(report):
         spread = deviation if np.isfinite(deviation) else None
         found.setdefault(extra.of, {})[extra.term.value] = {'value': value, 'deviation': spread}
+        units.setdefault(extra.of, {})[f'  {extra.term.value}:'] = extra_unit(extra, sliding)
+    lines = [
+        f'{line}  # [{units[name][line]}]' if line in units[name] else line
+        for name, terms in found.items()
+        for line in yaml.safe_dump({name: terms}, sort_keys=False).splitlines()
+    ] or ['{}']
     offsets = any(term.value in terms for terms in found.values() for term in FT_OFFSET)
-    return (ON_TOP if offsets else '') + str(yaml.safe_dump(found, sort_keys=False))
+    return (ON_TOP if offsets else '') + '\n'.join(lines) + '\n'
 
 
 def _block_dict(block: BlockFit, told: Determined, validation: Evidence | None) -> dict[str, Any]:
@@ -131,6 +150,19 @@ def _block_dict(block: BlockFit, told: Determined, validation: Evidence | None) 
         'extras': answer.extras,
         'deviations': dict(zip(answer.unknowns.names, answer.deviations.tolist(), strict=True)),
     }
+
+
+def _efforts(report: IdentifyReport) -> dict[str, float] | None:
+    """Return what is left of all efforts together, as shares of them, if there are any."""
+    total = all_efforts(report)
+    if total is None:
+        return None
+    with np.errstate(invalid='ignore', divide='ignore'):
+        fitted = np.array([total.before, total.fitted]) / total.signal
+        unseen = np.array([total.predicted]) / total.unseen
+    return dict(
+        zip(('before', 'fit', 'validation'), [*fitted.tolist(), *unseen.tolist()], strict=True)
+    )
 
 
 def _base_parameters(block: BlockFit, told: Determined) -> list[dict[str, Any]]:

@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from inertial_estimation.identification.fit import BlockFit
 from inertial_estimation.identification.information.evidence import Evidence
+from inertial_estimation.identification.rows.suspects import EFFORT
 from inertial_estimation.identification.unknowns import Extra
 from inertial_estimation.logs.identify import IdentifyReport
 
@@ -92,3 +94,47 @@ def residuals(
             kind, signals[kind], before[kind], after[kind], unseen.get(kind, np.nan),
             other.get(kind, np.nan),
         )  # fmt: skip
+
+
+class AllEfforts(NamedTuple):
+    """Root mean squares of the efforts of all joints together [N, Nm]; NaN without rows."""
+
+    signal: float
+    before: float
+    fitted: float
+    unseen: float
+    """Signal of the validation."""
+    predicted: float
+
+
+def all_efforts(report: IdentifyReport) -> AllEfforts | None:
+    """
+    Return what is left of the efforts of all joints together, in all submodels.
+
+    Parameters
+    ----------
+    report : IdentifyReport
+        What was found.
+
+    Returns
+    -------
+    AllEfforts or None
+        None if no effort gave rows.
+
+    """
+    validation = unseen_evidence(report)
+    # Count, then count times mean square; of what was fitted, and of what was not.
+    sums, unseen_sums = np.zeros(4), np.zeros(3)
+    for block in report.fit.blocks:
+        other = validation.get(block.name)
+        for kind, signal, before, fitted, unseen, predicted in residuals(block, other):
+            if not kind.startswith(EFFORT) or np.isnan(signal):
+                continue
+            sums += block.evidence.kinds[kind].count * np.square([1, signal, before, fitted])
+            if other is not None and not np.isnan(unseen):
+                unseen_sums += other.kinds[kind].count * np.square([1, unseen, predicted])
+    if not sums[0]:
+        return None
+    with np.errstate(invalid='ignore'):
+        found, others = (np.sqrt(one[1:] / one[0]) for one in (sums, unseen_sums))
+    return AllEfforts(*found.tolist(), *others.tolist())

@@ -10,11 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.identification.unknowns import INERTIAL
+from inertial_estimation.logs.extra_units import extra_unit, sliding_joints
 from inertial_estimation.logs.identify import IdentifyReport, LogPart
-from inertial_estimation.logs.identify_figures import extra_values, residuals, unseen_evidence
+from inertial_estimation.logs.identify_figures import (
+    all_efforts,
+    extra_values,
+    residuals,
+    unseen_evidence,
+)
 from inertial_estimation.table import Table
 
 Array = NDArray[np.float64]
+
+OWN_BODIES = "description's bodies"
+"""Column of what is left with these, and friction refitted."""
 
 
 def identify_tables(report: IdentifyReport) -> Iterator[Table]:
@@ -55,9 +64,11 @@ def _logs(report: IdentifyReport) -> Table:
     rows = [row(part, 'fitted') for part in report.logs]
     rows += [row(part, 'predicted') for part in report.validation_logs]
     columns = ('log', 'use', 'instants', 'discarded', 'stretches', 'used', 'payload')
-    loaded = any(part.payloads for part in (*report.logs, *report.validation_logs))
-    shown = len(columns) if loaded else -1
-    return Table('Logs', columns[:shown], tuple(row[:shown] for row in rows))
+    parts = (*report.logs, *report.validation_logs)
+    shown = len(columns) if any(part.payloads for part in parts) else -1
+    moved = any(part.used > part.recorded - part.discarded for part in parts)
+    why = '; uneven stamps are moved to an even grid, which may have more' if moved else ''
+    return Table(f'Logs{why}', columns[:shown], tuple(row[:shown] for row in rows))
 
 
 def _submodels(report: IdentifyReport) -> Table:
@@ -104,9 +115,23 @@ def _fit(report: IdentifyReport) -> Table:
         )
         if not np.isnan(signal)
     )
-    columns = ('submodel', 'row', 'rows', 'independent', 'left out', 'signal', 'with prior', 'fit',
+    columns = ('submodel', 'row', 'rows', 'independent', 'left out', 'signal', OWN_BODIES, 'fit',
                'fit [%]', 'validation', 'validation [%]')  # fmt: skip
-    return Table('Root mean squares [N, Nm]', columns, rows)
+    return Table('Root mean squares [N, Nm]', columns, (*rows, *_all_efforts(report)))
+
+
+def _all_efforts(report: IdentifyReport) -> Iterator[tuple[str, ...]]:
+    """Yield the row of all efforts together."""
+    total = all_efforts(report)
+    if total is not None:
+        said = (total.signal, total.before, total.fitted)
+        yield (
+            *('all', 'efforts', '', '', ''),
+            *(f'{value:.3g}' for value in said),
+            _percent(total.fitted, total.signal),
+            '' if np.isnan(total.predicted) else f'{total.predicted:.3g}',
+            _percent(total.predicted, total.unseen),
+        )
 
 
 def _percent(residual: float, signal: float) -> str:
@@ -172,9 +197,17 @@ def _payloads(report: IdentifyReport) -> Table:
 
 def _extras(report: IdentifyReport) -> Table:
     """Return friction and the like."""
+    sliding = sliding_joints(report.fit.robot)
     rows = [
-        (name, extra.of, extra.term.value, f'{value:.4g}', f'{deviation:.2g}')
+        (
+            name,
+            extra.of,
+            extra.term.value,
+            f'{value:.4g}',
+            f'{deviation:.2g}',
+            extra_unit(extra, sliding),
+        )
         for name, extra, value, deviation in extra_values(report)
     ]
-    columns = ('submodel', 'of', 'what', 'value', 'deviation')
+    columns = ('submodel', 'of', 'what', 'value', 'deviation', 'unit')
     return Table('Friction, drives, offsets', columns, tuple(rows))

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What to know of gains and payloads that were found before they are believed."""
+"""What to know of gains, payloads and links that were found before they are believed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from inertial_estimation.identification.fit import BlockFit, RobotFit
 from inertial_estimation.identification.unknowns import gain_columns
 from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.model.urdf_export import lightened
 
 UNSURE = 0.3
 """Deviation of a gain over its value from which it is hardly told."""
@@ -36,6 +37,30 @@ def load_warnings(found: RobotFit) -> list[str]:
                 'state it, or effects that are no rigid body hide in it'
             )
     return said
+
+
+def lightened_warnings(found: RobotFit) -> list[str]:
+    """
+    Return which links of the description are written lighter than it says, in words.
+
+    Parameters
+    ----------
+    found : RobotFit
+        All that was fitted.
+
+    Returns
+    -------
+    list of str
+
+    """
+    lighter = lightened(found.robot, found.parameters)
+    if not lighter:
+        return []
+    shares = ', '.join(f'{name} ({100 * share:.3g} %)' for name, share in lighter.items())
+    return [
+        'links that are fixed to another are written lighter than described, as what was found '
+        f'of both together is no body beside them; left of their mass and inertia: {shares}'
+    ]
 
 
 def _gains(block: BlockFit) -> Iterator[str]:

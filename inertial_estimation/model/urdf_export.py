@@ -65,7 +65,7 @@ def export_urdf(robot: Robot, parameters: Array) -> str:
 
     """
     new = robot.with_parameters(parameters).parameters
-    tags = {tag.get('name', ''): tag for tag in urdf_text.parse(robot.urdf).iter('link')}
+    tags = _link_tags(robot)
     wanted: dict[str, Array] = {}
     for k, name in enumerate(robot.link_names):
         if np.array_equal(new[k], robot.parameters[k]):
@@ -75,6 +75,37 @@ def export_urdf(robot: Robot, parameters: Array) -> str:
             raise ModelError(f"'{name}' {complaint}: nothing is exported")
         wanted |= _of_lump(robot, tags, k, new[k])
     return _rewritten(robot.urdf, wanted)
+
+
+def lightened(robot: Robot, parameters: Array) -> dict[str, float]:
+    """
+    Return which links of the description an export makes lighter, though nobody measured that.
+
+    Parameters
+    ----------
+    robot : Robot
+        As it was read.
+    parameters : ndarray, shape (n_links, 10)
+        As `export_urdf` takes them.
+
+    Returns
+    -------
+    dict of str to float
+        Share that is left to them, by name: links that are tied to a topmost one which would be
+        no body beside what the description says of them.
+
+    """
+    tags = _link_tags(robot)
+    found = {}
+    for k, top in enumerate(robot.link_names):
+        if np.array_equal(parameters[k], robot.parameters[k]):
+            continue
+        for name, own in _of_lump(robot, tags, k, parameters[k]).items():
+            if name != top:
+                before = inertial_of(tags[name])
+                largest = np.abs(before).argmax()
+                found[name] = float(own[largest] / before[largest])
+    return found
 
 
 def inertial_of(link: Element) -> Array:
@@ -129,6 +160,11 @@ def _of_lump(
     others = [name for name in tags if name != top and robot.frames[name][0] == index]
     lighter = {name: share * inertial_of(tags[name]) for name in others}
     return {top: new - share * rest} | {name: own for name, own in lighter.items() if own.any()}
+
+
+def _link_tags(robot: Robot) -> dict[str, Element]:
+    """Return the ``<link>`` of each name."""
+    return {tag.get('name', ''): tag for tag in urdf_text.parse(robot.urdf).iter('link')}
 
 
 def _most(whole: Array, part: Array) -> float:

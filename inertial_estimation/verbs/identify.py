@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ def _run(chosen: argparse.Namespace) -> int:
     from inertial_estimation.logs.identify_exports import extras_yaml, identify_dict
     from inertial_estimation.logs.identify_settings import IdentifySettings
     from inertial_estimation.logs.identify_tables import identify_tables
+    from inertial_estimation.logs.identify_warnings import lightened_warnings
     from inertial_estimation.logs.stretch import Stretch
     from inertial_estimation.model.urdf_export import export_urdf
     from inertial_estimation.output import write_whole
@@ -113,6 +115,7 @@ def _run(chosen: argparse.Namespace) -> int:
     if chosen.out_urdf is not None:
         try:
             written = export_urdf(report.fit.robot, report.fit.parameters)
+            report = replace(report, warnings=(*report.warnings, *lightened_warnings(report.fit)))
         except ModelError as error:
             # All else is worth having, so that one sees what went wrong.
             refusal = ModelError(f"'{chosen.out_urdf}' is not written: {error}")
