@@ -25,6 +25,7 @@ from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.logs.identify import identify
 from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.regressor import net_wrench_regressor
 from inertial_estimation.model.robot import Robot
@@ -235,6 +236,24 @@ def test_bounds_are_kept_by_methods_that_do(files, capsys):
     assert run(folder, '--method', 'euclidean', '--json', folder / 'out.json') == 0
     assert 'euclidean does not keep the bounds' in capsys.readouterr().out
     assert json.loads((folder / 'out.json').read_text())['links']['tool']['m'] < 1.1 * mass
+
+
+@pytest.mark.parametrize('method', ['entropic', 'semidefinite'])
+def test_an_ellipsoid_of_the_file_holds_all_mass(files, method):
+    folder, _ = files
+    size, center = np.array([0.15, 0.15, 0.15]), np.array([0.02, -0.01, 0.1])
+    said = {'center': center.tolist(), 'semi_axes': size.tolist()}
+    to_ball = np.column_stack([np.diag(1.0 / size), -center / size])
+    Q = np.diag([0.0, 0.0, 0.0, 1.0]) - to_ball.T @ to_ball
+    out, seen = folder / 'out.json', []
+    for bounds in ({}, {'bounds': {'ellipsoids': {'tool': said}}}):
+        (folder / 'logs.yaml').write_text(SETTINGS + (yaml.safe_dump(bounds) if bounds else ''))
+        assert run(folder, '--method', method, '--json', out) == 0
+        tool = json.loads(out.read_text())['links']['tool']
+        seen.append(np.trace(Q @ pseudo_inertia(np.array(list(tool.values())))) / tool['m'])
+    # Without it the tool reaches out of the ellipsoid; with it up to it.
+    assert seen[0] < -0.05
+    assert seen[1] > -1e-5
 
 
 def test_bounds_that_contradict_each_other_are_named(files, capsys):

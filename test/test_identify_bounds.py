@@ -18,6 +18,7 @@ from inertial_estimation.logs.identify_bounds import read_bounds
 from inertial_estimation.model.robot import Robot
 
 INF = np.inf
+BALL = {'center': [0, 0, 0], 'semi_axes': [1, 1, 1]}
 
 
 @pytest.fixture
@@ -54,9 +55,39 @@ def test_each_bound_goes_to_its_link_joint_or_submodel(blocks):
     assert read_bounds({}, blocks) == {}
 
 
+def test_an_ellipsoid_holds_what_its_axes_and_its_matrix_say(blocks, rng):
+    center, axes = np.array([0.1, -0.2, 0.3]), np.array([0.2, 0.3, 0.5])
+    said = {'center': center.tolist(), 'semi_axes': axes.tolist()}
+    inner, tool = blocks
+    read = read_bounds({'ellipsoids': {'tool': said}}, blocks)
+    assert read[inner.submodel.name].ellipsoids is None
+    (Q,) = read[tool.submodel.name].ellipsoids
+    for direction in rng.standard_normal((20, 3)):
+        outward = axes * direction / np.linalg.norm(direction)
+        for share in (0.99, 1.01):
+            x = np.append(center + share * outward, 1.0)
+            assert (x @ Q @ x > 0) == (share < 1)
+    rows = ((Q + Q.T) / 2).tolist()
+    again = read_bounds({'ellipsoids': {'tool': rows, 'lower': said}}, blocks)
+    np.testing.assert_array_equal(again[tool.submodel.name].ellipsoids[0], rows)
+    both = again[inner.submodel.name].ellipsoids
+    lower = inner.unknowns.links.index('lower')
+    np.testing.assert_allclose(both[lower], Q, rtol=1e-15, atol=1e-15)
+    assert np.isnan(np.delete(both, lower, axis=0)).all()
+
+
 @pytest.mark.parametrize(
     ('said', 'match'),
     [
+        ({'ellipsoids': {'hand': BALL}}, "link is named 'hand'"),
+        ({'ellipsoids': {'tool': {'center': [0, 0, 0]}}}, 'expected center and semi_axes'),
+        ({'ellipsoids': {'tool': BALL | {'semi_axes': [1, 0, 1]}}}, 'semi_axes above 0'),
+        ({'ellipsoids': {'tool': BALL | {'center': [0, INF, 1]}}}, 'finite'),
+        ({'ellipsoids': {'tool': [[1, 0, 0, 0]] * 3}}, 'expected 4 numbers'),
+        ({'ellipsoids': {'tool': [[1, 0, 0]] * 4}}, 'expected 4 numbers'),
+        ({'ellipsoids': {'tool': [[1, 2, 3, 4]] * 4}}, 'no symmetric matrix'),
+        ({'ellipsoids': {'tool': np.eye(4).tolist()}}, 'no ellipsoid'),
+        ({'ellipsoids': {'tool': (-np.eye(4)).tolist()}}, 'no ellipsoid'),
         ({'mass': {'hand': [0, 1]}}, "link is named 'hand'"),
         ({'mass': {'tool': [2, 1]}}, 'bounds.mass.tool.*nothing between 2 and 1'),
         ({'mass': {'tool': 2}}, 'expected 2 numbers'),

@@ -6,8 +6,13 @@ What is known beforehand of links, joints and sensors, from the file of ``identi
     bounds:
       mass: {upper_arm: [1.0, 3.0], hand: [0.2, .inf]}               # of links [kg]
       center_of_mass: {hand: {lower: [-0.1, -0.1, 0], upper: [0.1, 0.1, 0.2]}}   # box [m]
+      ellipsoids:                          # that hold all mass of a link, in its axes [m]
+        hand: {center: [0, 0, 0.1], semi_axes: [0.1, 0.1, 0.2]}
+        upper_arm: [[-25, 0, 0, 0], [0, -25, 0, 0], [0, 0, -4, 0], [0, 0, 0, 1]]   # see below
       total_mass: [4.0, 6.0]               # of a submodel, or {submodel: [4.0, 6.0]} [kg]
       extras: {viscous: [0, .inf], elbow.coulomb: [0, 5]}  # a term of all joints, or one unknown
+
+Of four rows of four numbers Q, the points x with ``[x; 1]' Q [x; 1] >= 0`` are inside.
 """
 
 from __future__ import annotations
@@ -25,7 +30,7 @@ from inertial_estimation.identification.unknowns import Unknowns
 
 Array = NDArray[np.float64]
 
-BOUNDS = ('mass', 'center_of_mass', 'total_mass', 'extras')
+BOUNDS = ('mass', 'center_of_mass', 'ellipsoids', 'total_mass', 'extras')
 
 
 def read_bounds(said: Mapping[str, Any], blocks: Iterable[Block]) -> dict[str, Bounds]:
@@ -55,7 +60,7 @@ def read_bounds(said: Mapping[str, Any], blocks: Iterable[Block]) -> dict[str, B
     if not said:
         return {}
     blocks = list(blocks)
-    groups = {key: _mapping(said.get(key) or {}, f'bounds.{key}') for key in BOUNDS[:2]}
+    groups = {key: _mapping(said.get(key) or {}, f'bounds.{key}') for key in BOUNDS[:3]}
     extras = _mapping(said.get('extras') or {}, 'bounds.extras')
     total = said.get('total_mass')
     totals = total if isinstance(total, Mapping) else dict.fromkeys(
@@ -70,6 +75,7 @@ def read_bounds(said: Mapping[str, Any], blocks: Iterable[Block]) -> dict[str, B
         block.submodel.name: Bounds(
             mass=_masses(groups['mass'], block.unknowns),
             center_of_mass=_boxes(groups['center_of_mass'], block.unknowns),
+            ellipsoids=_ellipsoids(groups['ellipsoids'], block.unknowns),
             total_mass=_total(totals, block.submodel.name),
             extras=_extras(extras, block.unknowns),
         )
@@ -107,6 +113,51 @@ def _boxes(said: Mapping[str, Any], unknowns: Unknowns) -> Array | None:
             _require_order(low, high, f'{where} along {axis}')
         found[unknowns.links.index(name)] = corners
     return found
+
+
+def _ellipsoids(said: Mapping[str, Any], unknowns: Unknowns) -> Array | None:
+    """Return the ellipsoids that hold all mass, (n_links, 4, 4)."""
+    if not any(name in unknowns.links for name in said):
+        return None
+    found = np.full((len(unknowns.links), 4, 4), np.nan)
+    for name, value in said.items():
+        if name in unknowns.links:
+            found[unknowns.links.index(name)] = _ellipsoid(value, f'bounds.ellipsoids.{name}')
+    return found
+
+
+def _ellipsoid(said: object, where: str) -> Array:
+    """Return the matrix of one ellipsoid."""
+    if not isinstance(said, Mapping):
+        rows = said if isinstance(said, list) and len(said) == 4 else [said]
+        return _checked(np.array([_numbers(row, 4, where) for row in rows]), where)
+    if set(said) != {'center', 'semi_axes'}:
+        raise ConfigError(
+            f"'{where}' holds {sorted(map(str, said))}, expected center and semi_axes [m], or "
+            'four rows of four numbers'
+        )
+    center, axes = (
+        np.array(_numbers(said[k], 3, f'{where}.{k}')) for k in ('center', 'semi_axes')
+    )
+    if not ((axes > 0.0) & np.isfinite(axes) & np.isfinite(center)).all():
+        raise ConfigError(f"'{where}' is {said!r}, expected finite numbers and semi_axes above 0")
+    # (x - center) in semi-axes has a length of one at most.
+    to_ball = np.column_stack([np.diag(1.0 / axes), -center / axes])
+    return np.asarray(np.diag([0.0, 0.0, 0.0, 1.0]) - to_ball.T @ to_ball)
+
+
+def _checked(Q: Array, where: str) -> Array:
+    """Return a matrix whose points inside are those of an ellipsoid."""
+    if Q.shape != (4, 4) or not np.isfinite(Q).all() or not np.array_equal(Q, Q.T):
+        raise ConfigError(f"'{where}' is no symmetric matrix of four rows of four finite numbers")
+    # One direction that grows, three that shrink, and these fill the space of points.
+    shrinks = bool((np.linalg.eigvalsh(Q[:3, :3]) < 0.0).all())
+    if not shrinks or not np.linalg.eigvalsh(Q)[-1] > 0.0:
+        raise ConfigError(
+            f"'{where}' is no ellipsoid: its first three rows and columns must be negative "
+            "definite, and somewhere inside [x; 1]' Q [x; 1] above 0"
+        )
+    return Q
 
 
 def _total(said: Mapping[str, Any], name: str) -> Array | None:
