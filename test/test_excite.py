@@ -25,7 +25,7 @@ from inertial_estimation.identification.excitation.fourier import FourierBasis, 
 from inertial_estimation.model import collision_shapes
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.verbs.excite import WARNINGS
+from inertial_estimation.verbs.excite import WARNINGS, _warn
 
 # Numbers are written with ten digits.
 WRITTEN = 1e-8
@@ -241,7 +241,7 @@ def test_without_the_collision_library_it_says_so(urdf, capsys, monkeypatch):
     assert 'collisions were not checked: coal or' in ' '.join(capsys.readouterr().out.split())
 
 
-def test_missing_meshes_are_named_not_all_at_length(tmp_path, capsys):
+def test_missing_meshes_are_one_warning(tmp_path, capsys):
     urdf, out = tmp_path / 'folding.urdf', tmp_path / 'out.json'
     mesh = '<collision><geometry><mesh filename="tip_{}.stl"/></geometry></collision></link>'
     text = folding_urdf()
@@ -250,10 +250,17 @@ def test_missing_meshes_are_named_not_all_at_length(tmp_path, capsys):
     urdf.write_text(text[:end] + more + text[end:])
     assert run(urdf, *FAST, '--json', out) == 0
     shown = ' '.join(capsys.readouterr().out.split())
-    warnings = json.loads(out.read_text())['warnings']
-    assert 'tip_0.stl' in shown and 'tip_11.stl' not in shown
-    assert f'{len(warnings) - WARNINGS} more warnings' in shown
-    assert any('tip_11.stl' in said for said in warnings)
+    (said,) = [text for text in json.loads(out.read_text())['warnings'] if 'tip_' in text]
+    assert said in shown
+    assert 'no files of 12 meshes' in said
+    assert 'tip_7.stl and 4 more;' in said and 'tip_8.stl' not in said
+
+
+def test_of_many_warnings_the_first_are_printed(capsys):
+    _warn([f'number {k};' for k in range(WARNINGS + 3)])
+    shown = capsys.readouterr().out
+    assert f'number {WARNINGS - 1};' in shown and f'number {WARNINGS};' not in shown
+    assert 'and 3 more warnings' in shown
 
 
 def test_points_of_a_trajectory_are_close_enough(rng):

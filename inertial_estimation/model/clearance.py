@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.model.collision_shapes import Piece, collision_library, collision_pieces
 from inertial_estimation.model.link_motions import Poses, cross, poses_in_parents, to_axes
+from inertial_estimation.model.meshes import GeometryNotes
 from inertial_estimation.model.regressor import poses_in_root
 from inertial_estimation.model.robot import Robot
 
@@ -113,7 +114,7 @@ class SelfClearance:
             If the collision library is missing, or a size or an origin is no number.
 
         """
-        notes: list[str] = []
+        notes = GeometryNotes()
         pieces = collision_pieces(robot, [Path(folder) for folder in mesh_folders], notes)
         together = {frozenset((k, link.parent)) for k, link in enumerate(robot.links)}
         together |= {frozenset((k,)) for k in range(len(robot.links))}
@@ -124,7 +125,7 @@ class SelfClearance:
             for a, first in enumerate(pieces[:b])
             if frozenset((first.link, second.link)) not in together
         )
-        whole = cls(robot, pieces, pairs, tuple(dict.fromkeys(notes)))
+        whole = cls(robot, pieces, pairs, notes.all)
         return whole._without_always(lower, upper)
 
     @property

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.geometry import KINDS
-from inertial_estimation.model.meshes import READERS, mesh_vertices
+from inertial_estimation.model.meshes import READERS, GeometryNotes, mesh_vertices
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import parse, pose_from_xyz_rpy
 from inertial_estimation.model.urdf_numbers import three_numbers
@@ -41,7 +41,9 @@ class Piece(NamedTuple):
     """Of a sphere about its origin that holds it [m]."""
 
 
-def collision_pieces(robot: Robot, folders: Sequence[Path], notes: list[str]) -> tuple[Piece, ...]:
+def collision_pieces(
+    robot: Robot, folders: Sequence[Path], notes: GeometryNotes
+) -> tuple[Piece, ...]:
     """
     Read the geometry of a robot; of each URDF link the first kind that it has.
 
@@ -51,7 +53,7 @@ def collision_pieces(robot: Robot, folders: Sequence[Path], notes: list[str]) ->
         Its URDF is read again.
     folders : sequence of Path
         Where meshes are searched for, as in `meshes.mesh_vertices`.
-    notes : list of str
+    notes : GeometryNotes
         Gets what cannot be used, and why.
 
     Returns
@@ -67,7 +69,7 @@ def collision_pieces(robot: Robot, folders: Sequence[Path], notes: list[str]) ->
     return tuple(_pieces(robot, folders, notes))
 
 
-def _pieces(robot: Robot, folders: Sequence[Path], notes: list[str]) -> Iterator[Piece]:
+def _pieces(robot: Robot, folders: Sequence[Path], notes: GeometryNotes) -> Iterator[Piece]:
     """Yield the pieces of geometry."""
     for tag in parse(robot.urdf).findall('link'):
         name = tag.get('name', '')
@@ -80,7 +82,7 @@ def _pieces(robot: Robot, folders: Sequence[Path], notes: list[str]) -> Iterator
             try:
                 shape, radius, centre = _shape(part, owner, folders)
             except _Unusable as error:
-                notes.append(f'{owner}: {error}')
+                notes.add(owner, error)
                 continue
             L_H_P = L_H_U @ _origin(part, owner)
             L_H_P[:3, 3] += L_H_P[:3, :3] @ centre

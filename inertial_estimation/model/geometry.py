@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.meshes import mesh_vertices
+from inertial_estimation.model.meshes import GeometryNotes, mesh_vertices
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import parse
 from inertial_estimation.model.urdf_numbers import three_numbers
@@ -149,7 +149,7 @@ def link_shapes(robot: Robot, mesh_folders: Iterable[str | Path] = ()) -> Shapes
 
     """
     folders = [Path(folder) for folder in mesh_folders]
-    notes: list[str] = []
+    notes = GeometryNotes()
     found: dict[str, Shape] = {}
     for kind in KINDS:
         pieces: dict[str, list[_Piece]] = {}
@@ -160,8 +160,8 @@ def link_shapes(robot: Robot, mesh_folders: Iterable[str | Path] = ()) -> Shapes
             if shape.box.half_lengths.min() > 0:
                 found[name] = shape
             else:
-                notes.append(f"link '{name}': its {kind} geometry is flat, no body fits into it")
-    return Shapes(found, tuple(dict.fromkeys(notes)))
+                notes.add(f"link '{name}'", f'its {kind} geometry is flat, no body fits into it')
+    return Shapes(found, notes.all)
 
 
 class _Piece(NamedTuple):
@@ -174,7 +174,7 @@ class _Piece(NamedTuple):
 
 
 def _pieces(
-    robot: Robot, kind: str, folders: Sequence[Path], done: Container[str], notes: list[str]
+    robot: Robot, kind: str, folders: Sequence[Path], done: Container[str], notes: GeometryNotes
 ) -> Iterator[tuple[str, _Piece]]:
     """Read the tags of one kind, with the links they are on; notes get what cannot be used."""
     for tag in parse(robot.urdf).findall('link'):
@@ -214,7 +214,7 @@ def _origin(tag: Element, owner: str) -> Array:
 
 
 def _vertices(
-    part: Element, owner: str, folders: Sequence[Path], notes: list[str]
+    part: Element, owner: str, folders: Sequence[Path], notes: GeometryNotes
 ) -> tuple[Array | None, bool]:
     """Return points whose hull is the geometry, in its own frame, and whether it is a mesh."""
     for shape, read in _PRIMITIVES.items():
@@ -223,13 +223,13 @@ def _vertices(
             return read(tag, owner), False
     mesh = part.find('geometry/mesh')
     if mesh is None:
-        notes.append(f'{owner}: no box, cylinder, sphere, capsule or mesh')
+        notes.add(owner, 'no box, cylinder, sphere, capsule or mesh')
         return None, False
     scale = np.array(three_numbers(mesh, 'scale', owner, '1 1 1'))
     try:
         return mesh_vertices(mesh.get('filename', ''), folders) * scale, True
     except ModelError as error:
-        notes.append(f'{owner}: {error}')
+        notes.add(owner, error)
         return None, True
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FRICTION = ('viscous', 'coulomb', 'offset', 'drive_inertia')
 ALL, NONE = 'all', 'none'
 WARNINGS = 8
-"""So many are printed: a robot whose meshes are missing has one for each."""
+"""So many are printed: a robot with parts that touch all the time has one for each pair."""
 
 
 def add(verbs: Any) -> None:
