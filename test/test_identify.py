@@ -489,7 +489,17 @@ def test_links_without_mass_are_told(files, capsys):
     (folder / 'arm.urdf').write_text(without)
     assert run(folder) == 0
     shown = ' '.join(capsys.readouterr().out.split())
-    assert 'links without mass in the description: base (0.001 kg), upper' in shown
+    # What the robot stands on changes no row.
+    assert 'links without mass in the description: upper (0.001 kg), lower' in shown
+
+
+def test_a_base_that_stands_still_needs_no_mass(files, capsys):
+    folder, _ = files
+    urdf = (folder / 'arm.urdf').read_text()
+    without = re.sub('<inertial>.*?</inertial>', '', urdf, count=1, flags=re.DOTALL)
+    (folder / 'arm.urdf').write_text(without)
+    assert run(folder) == 0
+    assert 'without mass' not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
