@@ -1,26 +1,35 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The page on identification names settings and methods that there are.
+The page on identification names settings, methods and commands that there are; its code runs.
 
 Not covered: its figures.
 """
 
 import re
+import shlex
 from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
+from simulated_arm import MASSES, arm, arm_urdf, efforts_of, moving
 
+from inertial_estimation.benchmark.real_robots import ROBOTS
+from inertial_estimation.cli import _parser
 from inertial_estimation.identification.rows.preparation import Preparation
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.logs.columns import Layout
+from inertial_estimation.logs.identify_bounds import BOUNDS
 from inertial_estimation.logs.identify_settings import GROUPS, ROWS, IdentifySettings
 from inertial_estimation.logs.identify_shapes import SHAPES
+from inertial_estimation.model.robot import Robot
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / 'docs' / 'identification.md').read_text(encoding='utf-8')
+MOMENT = 1e-3
+"""Prior and friction without any noise leave this of first moments of some 0.1 [kg m]."""
 CONFIGS = sorted((ROOT / 'config').glob('identify_*.yaml'))
 
 
@@ -38,6 +47,7 @@ def test_settings_exist():
         'rows': set(ROWS),
         'log': {field.name for field in fields(Layout)},
         'shapes': set(SHAPES),
+        'bounds': set(BOUNDS),
     }
     for name in names:
         group, _, setting = name.partition('.')
@@ -63,3 +73,40 @@ def test_settings_that_are_shipped_can_be_read(path):
 
 def test_there_are_settings_of_four_arms_a_payload_and_a_humanoid():
     assert len(CONFIGS) == 6
+
+
+def commands():
+    """Return the calls of the command, without the name of the program."""
+    blocks = re.findall(r'```\n(.*?)```', PAGE, re.DOTALL)
+    lines = '\n'.join(blocks).replace('\\\n', ' ').splitlines()
+    return [shlex.split(line)[1:] for line in lines if line.startswith('inertial-estimation ')]
+
+
+def test_commands_are_calls():
+    assert len(commands()) >= 9
+    for call in commands():
+        assert _parser().parse_args(call).verb == call[0]
+
+
+def test_commands_of_real_arms_split_their_logs_as_the_benchmark_does():
+    found = [_parser().parse_args(call) for call in commands() if call[0] == 'identify']
+    splits = {(one.config, *one.logs, '', *one.validate, one.robot) for one in found}
+    for robot in ROBOTS:
+        assert (robot.config, *robot.fitted, '', *robot.predicted, robot.urdf) in splits
+
+
+def test_the_code_runs(monkeypatch, tmp_path, rng):
+    monkeypatch.chdir(tmp_path)
+    Path('arm.urdf').write_text(arm_urdf([1.3 * mass for mass in MASSES]))
+    log = moving(rng, 10.0, 100.0)
+    efforts = efforts_of(arm(), log)
+    signals = {'q': log.positions, 'v': log.velocities, 'a': log.accelerations}
+    np.savez('run.npz', t=1e-9 * log.stamp_ns, efforts=efforts, **signals)
+    names = {}
+    for code in re.findall(r'```python\n(.*?)```', PAGE, re.DOTALL):
+        exec(code, names)
+    assert names['found'].consistent
+    again, truth = (Robot.from_urdf(text, fixed_link='base').parameters[-1]
+                    for text in (names['urdf'], arm_urdf()))  # fmt: skip
+    # The first moments of the last link are determined.
+    np.testing.assert_allclose(again[[1, 3]], truth[[1, 3]], rtol=0, atol=MOMENT)
