@@ -50,6 +50,8 @@ Array = NDArray[np.float64]
 NO_BOUNDS = Bounds()
 WEIGHT = 1e-2
 """Of the prior, where none is given, as in all solvers."""
+ONE_ROW = 'one-row'
+"""In place of a weight: that of one row, one over the number of rows of the submodel."""
 NOISE_PRIOR = 1.0
 """
 Most that the prior weighs where the noise is told, times the rows: bodies are then of the size of
@@ -75,6 +77,8 @@ class BlockFit:
     answer: Identification
     before: Array
     """Unknowns with the prior's bodies and all else fitted, shape (n_unknowns,)."""
+    weight: float | None = None
+    """Of the prior against the mean of the rows; None: it has none."""
 
     @property
     def name(self) -> str:
@@ -140,7 +144,7 @@ def fit(
     method : str
         One of `SOLVERS`.
     options : mapping, optional
-        For the solver.
+        For the solver; a weight may be `ONE_ROW`.
     bounds : mapping of str to Bounds, optional
         By the name of the submodel.
     own_options : mapping of str to mapping, optional
@@ -169,7 +173,7 @@ def fit(
             continue
         name = one.block.submodel.name
         limits = (bounds or {}).get(name, NO_BOUNDS)
-        chosen = {**(options or {}), **(own_options or {}).get(name, {})}
+        chosen = _weighed({**(options or {}), **(own_options or {}).get(name, {})}, one)
         links = list(one.block.submodel.links)
         asked.append(_Asked(one, prior[links], limits, method, chosen))
     if not asked:
@@ -177,6 +181,13 @@ def fit(
     with one_thread():
         blocks = _agreed(asked, [_fit_block(one) for one in asked])
     return RobotFit(robot, prior, changed, tuple(blocks))
+
+
+def _weighed(options: Mapping[str, Any], evidence: Evidence) -> Mapping[str, Any]:
+    """Return options with a number for the weight of one row."""
+    if options.get('weight') != ONE_ROW:
+        return options
+    return {**options, 'weight': 1.0 / sum(part.count for part in evidence.kinds.values())}
 
 
 def _fit_block(asked: _Asked) -> BlockFit:
@@ -194,7 +205,7 @@ def _fit_block(asked: _Asked) -> BlockFit:
         1.0, _mean_square(evidence, before, noise)
     ):
         raise _trouble(evidence, 'the answer fits the rows much worse than the prior does')
-    return BlockFit(evidence, noise, asked.together(noise), answer, before)
+    return BlockFit(evidence, noise, asked.together(noise), answer, before, asked.weight)
 
 
 def _agreed(asked: Sequence[_Asked], found: list[BlockFit]) -> list[BlockFit]:

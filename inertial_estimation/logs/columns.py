@@ -44,6 +44,7 @@ LATEST = 9e9
 TURNING = ('rad', 'deg', 'rad/s', 'deg/s', 'rpm', 'N m', 'N mm')
 SLIDING = ('m', 'mm', 'm/s', 'mm/s', 'N')
 """Units that only joints of one type have; a current may drive either."""
+CURRENTS = ('A', 'mA')
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +107,33 @@ class Layout:
                 for frame, one in as_mapping(body.get('external', {}), 'log.external').items()
             },
         )
+
+    def require_torques(self, joints: Sequence[str]) -> None:
+        """
+        Refuse currents that nothing turns into efforts.
+
+        Parameters
+        ----------
+        joints : sequence of str
+            Whose efforts are taken as they are read.
+
+        Raises
+        ------
+        ConfigError
+            With the joint and both remedies.
+
+        """
+        signal = self.efforts
+        if signal is None or signal.scaled:
+            return
+        units = signal.units * len(self.joints) if len(signal.units) == 1 else signal.units
+        for joint, unit in zip(self.joints, units, strict=False):
+            if joint in joints and unit in CURRENTS:
+                raise ConfigError(
+                    f"'{signal.name}.unit' of joint '{joint}' is '{unit}', a current, and nothing "
+                    f"says which effort that is: state '{signal.name}.scale', torque over current "
+                    "[N m/A], or name the joint under 'rows.gains', with a payload of known mass"
+                )
 
     def samples(self, path: str | Path, robot: Robot) -> SampleBatch:
         """

@@ -29,6 +29,7 @@ from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.point_grids import PointGrid
 from inertial_estimation.logs.disturbed import cleanest, disturbed_warnings, refitted
 from inertial_estimation.logs.excitation_check import Reach, excitation_warnings, require_motion
+from inertial_estimation.logs.fit_checks import fit_warnings
 from inertial_estimation.logs.freedom import free_submodels
 from inertial_estimation.logs.identify_bounds import read_bounds
 from inertial_estimation.logs.identify_payloads import LoggedPayload, carried, require_logs
@@ -44,8 +45,20 @@ from inertial_estimation.logs.left_out import (
     rowless_warnings,
 )
 from inertial_estimation.logs.log_reader import LogReader, open_logs
+from inertial_estimation.logs.motion_checks import (
+    disagreements,
+    require_agreement,
+    require_within_limits,
+)
 from inertial_estimation.logs.recording import Progress, no_progress
+from inertial_estimation.logs.signal_checks import (
+    gap_warnings,
+    repeated_warnings,
+    require_live_efforts,
+)
+from inertial_estimation.logs.slow_residuals import stiction_warnings, watched
 from inertial_estimation.logs.stretch import Stretch
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -82,6 +95,8 @@ class Reduced(NamedTuple):
     warnings: list[str]
     left: list[dict[str, Array]]
     """Residuals that agree with what was presumed of each submodel; empty without that."""
+    watched: list[Observed]
+    """Some instants of each log."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +200,8 @@ def identify(
         bad = np.array(block.answer.unknowns.links)[~(block.answer.margins > 0)]
         if len(bad):
             warnings.append(f'{block.name}: no body could be like {", ".join(bad)}')
-    warnings += load_warnings(found)
+    warnings += [*load_warnings(found), *fit_warnings(found)]
+    warnings += stiction_warnings(builder, seen.watched, found)
     if bounds and not SOLVERS[method].bounded:
         warnings.append(f'{method} does not keep the bounds: choose entropic or semidefinite')
     predicted: tuple[LogPart, ...] = ()
@@ -297,6 +313,7 @@ def reduce_logs(
         reach,
         [text for one in found for text in one.warnings],
         _joined([one.left for one in found]),
+        [part for one in found for part in one.watched],
     )
 
 
@@ -329,6 +346,7 @@ def _reduce_one(
         Reach.of(prepared.samples),
         [f'{log}: {text}' for text in said],
         left,
+        [watched(observed._replace(free=free))],
     )
 
 
@@ -339,21 +357,37 @@ class _Read(NamedTuple):
     prepared: Prepared
     observed: Observed
     unknown: list[str]
-    """What is missing of wrenches that should be known or measured, in words."""
+    """What is missing or doubtful of signals, in words."""
 
 
 def _read_one(log: Stretch, reader: LogReader, settings: IdentifySettings) -> _Read:
     """Read and filter a log."""
     how = settings.preparation
     raw, touches, known, frozen = reader.read(log)
+    doubts = _doubts(reader.robot, raw, settings)
     prepared, external = prepare_with(raw, known, how)
     samples = prepared.samples
     free = free_submodels(
         reader.robot, samples.stamp_ns, settings.contacts, raw, touches, how.edges, external
     )
-    unknown = [*missing(known), *frozen_warnings(reader.robot, frozen)]
+    unknown = [*doubts, *missing(known), *frozen_warnings(reader.robot, frozen)]
     observed = Observed(samples, external, free, carried(settings.payloads, log, len(samples)))
     return _Read(raw, prepared, observed, unknown)
+
+
+def _doubts(robot: Robot, raw: SampleBatch, settings: IdentifySettings) -> list[str]:
+    """Refuse signals that cannot be what they are said to be, and return what is doubtful."""
+    how, efforts = settings.preparation, settings.choice(robot).efforts
+    said = require_within_limits(robot, raw)
+    if how.measured_velocities:
+        require_agreement(robot, raw, how.largest_gap)
+    else:
+        said += disagreements(robot, raw, how.largest_gap)
+    said += require_live_efforts(robot, raw, efforts)
+    if settings.layout is not None:
+        # Bags say themselves what sensors repeat, and begin before all of them do.
+        said += [*gap_warnings(robot, raw, efforts), *repeated_warnings(robot, raw, efforts)]
+    return said
 
 
 def _joined(logs: Sequence[list[dict[str, Array]]]) -> list[dict[str, Array]]:

@@ -122,6 +122,7 @@ def _block_dict(block: BlockFit, told: Determined, validation: Evidence | None) 
     return {
         'name': block.name,
         'rank': answer.rank,
+        'weight': block.weight,
         'unknowns': len(answer.unknowns),
         'combinations': told.possible,
         'determined': told.reached,

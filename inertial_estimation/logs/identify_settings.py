@@ -200,16 +200,20 @@ class IdentifySettings:
             model['dead_zone'], slow = slow, {}
         terms = _list(said.get('friction', ()), 'rows.friction', [t.value for t in Term])
         model['terms'] = tuple(Term(term) for term in terms)
+        efforts = _list(said.get('efforts', ()), 'rows.efforts', robot.joint_names)
+        gains = _list(said.get('gains', ()), 'rows.gains', robot.joint_names)
+        if self.layout is not None:
+            self.layout.require_torques([name for name in efforts if name not in gains])
         return RowChoice(
             wrenches=_wrenches(said.get('wrenches', True), robot),
             ground_known=knows_ground(
                 robot, [*self.external, *(self.layout.external if self.layout else ())]
             ),
-            efforts=_list(said.get('efforts', ()), 'rows.efforts', robot.joint_names),
+            efforts=efforts,
             joint=_read(JointModel, model, 'rows'),
             dead_zones={str(k): _number(v, f'rows.dead_zone.{k}') for k, v in slow.items()},
             couplings=tuple(map(_coupling, _items(said.get('couplings', ()), 'rows.couplings'))),
-            gains=_list(said.get('gains', ()), 'rows.gains', robot.joint_names),
+            gains=gains,
             offsets=_list(said.get('offsets', ()), 'rows.offsets', sensors),
             payloads=tuple(one.payload for one in self.payloads),
         )

@@ -79,6 +79,7 @@ def _submodels(report: IdentifyReport) -> Table:
             str(len(block.answer.unknowns)),
             str(report.determined[block.name].possible),
             str(report.determined[block.name].reached),
+            '' if block.weight is None else f'{block.weight:.2g}',
             f'{float(block.answer.margins.min()):.2g}',
             block.answer.grade.value,
             f'{block.answer.optimality:.1g}',
@@ -87,8 +88,8 @@ def _submodels(report: IdentifyReport) -> Table:
         )
         for block in report.fit.blocks
     )
-    columns = ('submodel', 'unknowns', 'combinations', 'determined', 'least eigenvalue', 'grade',
-               'optimality', 'steps', 'time [ms]')  # fmt: skip
+    columns = ('submodel', 'unknowns', 'combinations', 'determined', 'weight', 'least eigenvalue',
+               'grade', 'optimality', 'steps', 'time [ms]')  # fmt: skip
     return Table(f'Submodels, by {report.method}', columns, rows)
 
 

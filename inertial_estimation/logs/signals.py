@@ -52,6 +52,8 @@ class Signal:
     """A number, one for each channel, or a matrix."""
     offset: Array
     """A number, or one for each channel, in SI."""
+    scaled: bool = False
+    """Whether a scale was stated."""
 
     def read(self, table: Table, size: int) -> Array:
         """
@@ -204,7 +206,9 @@ def read_signal(said: object, name: str, kind: str) -> Signal:
     columns = as_names(body['columns'], f'{name}.columns')
     if not columns:
         raise ConfigError(f"'{name}.columns' is empty: name at least one column")
-    return Signal(name, columns, units, sizes if len(sizes) > 1 else sizes[0], scale, offset)
+    scaled = 'scale' in body or 'divided_by' in body
+    one = sizes if len(sizes) > 1 else sizes[0]
+    return Signal(name, columns, units, one, scale, offset, scaled)
 
 
 def _lengths(names: Sequence[str], parts: Sequence[Array]) -> str:

@@ -51,8 +51,9 @@ def add(verbs: Any) -> None:
         '--method', choices=METHODS, default='entropic', help='solver (default: %(default)s)'
     )
     verb.add_argument(
-        '--weight', type=float, metavar='NUMBER',
-        help='of the prior, against the mean squared residual (default: 0.01)',
+        '--weight', type=_weight, metavar='NUMBER',
+        help="of the prior, against the mean squared residual; or 'one-row': one over the rows of "
+        'each submodel, for tools and payloads of which little is known (default: 0.01)',
     )  # fmt: skip
     verb.add_argument(
         '--validate', nargs='+', default=[], metavar='LOG',
@@ -74,6 +75,18 @@ def add(verbs: Any) -> None:
         '(default: no file)',
     )  # fmt: skip
     verb.set_defaults(run=_run)
+
+
+def _weight(text: str) -> float | str:
+    """Return a weight, or the name of one."""
+    from inertial_estimation.identification.fit import ONE_ROW
+
+    if text == ONE_ROW:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is neither a number nor '{ONE_ROW}'") from None
 
 
 def _run(chosen: argparse.Namespace) -> int:

@@ -180,6 +180,7 @@ def _why(scores: Scores) -> str:
         f'{rows:g} rows counts as {WEIGHT * rows:g} rows that say "{_GUESS}", and no tool is '
         f"like that. A better guess alone does not do ('{PLACED}': worse than {WEIGHTED} in "
         f'{worse(scores, PLACED, WEIGHTED).text}); with the weight of one row '
+        '(--weight one-row) '
         f'the plain guess is worse than {WEIGHTED} in {worse(scores, ONE_ROW, WEIGHTED).text}'
     )
 
@@ -208,10 +209,19 @@ def _summary(scores: Scores) -> Table:
     for name, method in METHODS.items():
         n, good = _consistent(scores, [name])
         against = (worse(scores, name, reference) for reference in (ORDINARY, WEIGHTED))
-        rows.append((name, method.text, f'{100 * good / n:.0f}', *(one.text for one in against)))
+        best = np.concatenate([s.optimal for s in scores.values() if s.method == name])
+        shares = (f'{100 * good / n:.0f}', f'{100 * best.mean():.0f}')
+        rows.append((name, method.text, *shares, *(one.text for one in against)))
     return Table(
         f'Methods; prior: {_GUESS}',
-        ('', 'method', 'consistent [%]', f'worse than {ORDINARY}', f'worse than {WEIGHTED}'),
+        (
+            '',
+            'method',
+            'consistent [%]',
+            'optimal [%]',
+            f'worse than {ORDINARY}',
+            f'worse than {WEIGHTED}',
+        ),
         tuple(rows),
     )
 

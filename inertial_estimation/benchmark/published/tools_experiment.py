@@ -25,6 +25,7 @@ from inertial_estimation.benchmark.published.tools_data import (
     Tool,
     ball,
 )
+from inertial_estimation.identification.fit import ONE_ROW as OF_ONE_ROW
 from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.information.information import weighted_sum
@@ -114,12 +115,12 @@ METHODS: Mapping[str, Method] = {
         lambda robot, seen: _fit(_placed(robot, seen), seen, 'entropic'),
     ),
     ONE_ROW: Method(
-        'entropic prior, which weighs as much as one row: --weight 1/rows',
-        lambda robot, seen: _fit(robot, seen, 'entropic', weight=1.0 / _rows(seen)),
+        'entropic prior, which weighs as much as one row: --weight one-row',
+        lambda robot, seen: _fit(robot, seen, 'entropic', weight=OF_ONE_ROW),
     ),
     ONE_ROW_PLACED: Method(
         'both',
-        lambda robot, seen: _fit(_placed(robot, seen), seen, 'entropic', weight=1.0 / _rows(seen)),
+        lambda robot, seen: _fit(_placed(robot, seen), seen, 'entropic', weight=OF_ONE_ROW),
     ),
 }
 
