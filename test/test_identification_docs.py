@@ -53,6 +53,8 @@ def test_settings_exist():
         group, _, setting = name.partition('.')
         assert group in {*GROUPS, 'log', 'payloads'}
         assert not setting or setting in known[group], name
+    log = {'ft_sensors', 'imus', 'external'}
+    assert log <= {name[len('log.') :] for name in names if name.startswith('log.')}
     for group, settings in (('rows', ROWS), ('shapes', SHAPES)):
         said = {name[len(group) + 1 :] for name in names if name.startswith(f'{group}.')}
         assert said == set(settings)
@@ -69,6 +71,19 @@ def test_settings_that_are_shipped_can_be_read(path):
     assert (settings.layout is None) == (settings.parameters is not None)
     assert settings.reject == 0.0
     assert set(yaml.safe_load(path.read_text())) <= {*GROUPS, 'log', 'parameters', 'payloads'}
+
+
+def test_a_file_that_explains_every_setting_does():
+    """What is switched off by a `#` can be switched on."""
+    text = (ROOT / 'config' / 'identify_panda.yaml').read_text(encoding='utf-8')
+    block = re.search(r'((?:  # .*\n)+)  external:', text).group(1)
+    sensors = re.sub(r'^  # ', '  ', block.split('\n', 1)[1], flags=re.MULTILINE)
+    said = yaml.safe_load(text.replace(block, sensors))
+    layout = Layout.read(said['log'])
+    assert set(layout.ft_sensors) == {'wrist'} and set(layout.imus) == {'base_imu'}
+    assert set(said['log']) == {field.name for field in fields(Layout)}
+    assert set(said['preparation']) == {field.name for field in fields(Preparation)}
+    assert set(said['rows']) == set(ROWS)
 
 
 def test_there_are_settings_of_four_arms_a_payload_and_a_humanoid():

@@ -21,8 +21,8 @@ SURE = 5.0
 """Deviations by which a factor is beyond that."""
 TOLD, SHARP = 0.6, 0.1
 """
-Share of the signal that the description's bodies explain, and deviation of a factor over its value,
-from which it says something: not of wrists that hold nothing but friction.
+Share of the signal that the description's bodies explain, and deviation of a factor over its
+value, from which it says something: not of wrists that hold nothing but friction.
 """
 MOST = 0.5
 """Share of the signal of rows that a fit may leave."""

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from xml.etree.ElementTree import Element
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,12 +69,13 @@ def require_within_limits(robot: Robot, samples: SampleBatch) -> list[str]:
 
     """
     said: list[str] = []
+    tags = {tag.get('name', ''): tag for tag in parse(robot.urdf).findall('joint')}
     for k, name in enumerate(robot.joint_names):
         values = samples.positions[:, k]
         values = values[np.isfinite(values)]
         if not len(values):
             continue
-        limits = _limits(robot, name)
+        limits = _limits(tags[name])
         said += _endless(name, values) if limits is None else _within(name, values, *limits)
     return said
 
@@ -106,9 +108,8 @@ def _endless(name: str, values: Array) -> Iterator[str]:
         )
 
 
-def _limits(robot: Robot, name: str) -> tuple[float, float] | None:
+def _limits(tag: Element) -> tuple[float, float] | None:
     """Return between what a joint of the URDF moves; None: it has no such limits."""
-    tag = next(one for one in parse(robot.urdf).findall('joint') if one.get('name') == name)
     limit = tag.find('limit')
     if limit is None or tag.get('type') == 'continuous':
         return None
