@@ -325,3 +325,17 @@ def test_real_logs_raise_no_false_alarm(tmp_path, config):
     assert not [text for text in said if any(alarm in text for alarm in ALARMS)]
     assert any('stiction' in text for text in said) == (config == 'identify_ur10e.yaml')
     assert any('torso_lift_joint.drive_inertia' in one for one in said) == ('tiago' in config)
+
+
+@pytest.mark.skipif(not DATA.exists(), reason='needs ../shared/data')
+@pytest.mark.parametrize('method', ['manifold', 'least_squares'])
+def test_nothing_is_said_of_grades_and_bounds_that_are_as_they_should_be(tmp_path, method):
+    """The settings hold empty bounds; the manifold once ended before its optimum here."""
+    log, urdf = REAL['identify_panda.yaml']
+    out = tmp_path / 'o.json'
+    arguments = ['identify', DATA / log, '--robot', DATA / urdf, '--config',
+                 CONFIG / 'identify_panda.yaml', '--json', out, '--method', method]  # fmt: skip
+    assert main(list(map(str, arguments))) == 0
+    found = json.loads(out.read_text())
+    assert found['submodels'][0]['grade'] == 'optimal'
+    assert not [text for text in found['warnings'] if 'ended' in text or 'bounds' in text]

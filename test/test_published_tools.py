@@ -77,6 +77,16 @@ def test_what_the_default_falls_short_of_is_said(scores):
 
 
 @needs_data
+def test_answers_that_are_not_exact_without_noise_are_named(scores):
+    said = ' '.join(tools.unfinished(scores))
+    for tool in TOOLS:
+        score = scores[tool, 'none', 'manifold']
+        named = f"'manifold' did not reach its optimum: {tool}, noise none" in said
+        assert named == (not score.optimal.all())
+        assert named or score.errors.max() <= tools.DRAWN
+
+
+@needs_data
 def test_the_experiment_is_told_to_people_and_machines(monkeypatch, scores):
     monkeypatch.setattr(tools, 'weigh', lambda folder, draws: tuple(scores.values()))
     found = tools.run(DATA, DRAWS)

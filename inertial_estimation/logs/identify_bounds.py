@@ -57,7 +57,7 @@ def read_bounds(said: Mapping[str, Any], blocks: Iterable[Block]) -> dict[str, B
         If a bound cannot be read, or leaves nothing.
 
     """
-    if not said:
+    if all(value is None or value == {} for value in said.values()):
         return {}
     blocks = list(blocks)
     groups = {key: _mapping(said.get(key) or {}, f'bounds.{key}') for key in BOUNDS[:3]}

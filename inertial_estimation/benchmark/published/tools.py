@@ -72,9 +72,32 @@ def run(folder: Path, draws: int = DRAWS) -> Finding:
     return Finding(
         NAME,
         (_summary(scores), *_medians(scores, draws), _shares(scores, draws)),
-        (*(one.note for one in expectations(scores)), _why(scores)),
+        (*(one.note for one in expectations(scores)), _why(scores), *unfinished(scores)),
         {'guess': _GUESS, 'draws': draws, 'scores': [_figures(s) for s in scores.values()]},
     )
+
+
+def unfinished(scores: Scores) -> list[str]:
+    """
+    Return which methods ended before their optimum, in words.
+
+    Parameters
+    ----------
+    scores : mapping
+        By tool, level of noise and method.
+
+    Returns
+    -------
+    list of str
+
+    """
+    return [
+        f"'{score.method}' did not reach its optimum: {score.tool}, noise {score.level}, "
+        f'{np.count_nonzero(~score.optimal)} of {len(score.optimal)} draws; what it promises of '
+        'rows without noise holds where its grade is optimal'
+        for score in scores.values()
+        if not score.optimal.all()
+    ]
 
 
 class Worse(NamedTuple):

@@ -220,7 +220,7 @@ class _Search:
 
     def _descend(self, landscape: Landscape, enough: float, most: int) -> bool:
         """
-        Take steps until one would decrease the objective by no more than enough.
+        Take steps until one would decrease the objective by no more than enough, if that is not 0.
 
         Returns whether they ended where none gets any further.
         """
@@ -234,7 +234,8 @@ class _Search:
                 done = stuck = place.optimality <= OPTIMAL or damping > MOST_DAMPING
                 damping *= 10.0
             else:
-                done = trial.whole and trial.expected <= enough
+                # Far from bodies the quadratic model may promise nothing where much can be had.
+                done = enough > 0.0 and trial.whole and trial.expected <= enough
                 place, damping = trial.place, _adapted(damping, trial.gain)
                 self._keep(place.point)
         self.point, self.damping = place.point, damping
