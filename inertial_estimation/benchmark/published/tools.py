@@ -72,7 +72,7 @@ def run(folder: Path, draws: int = DRAWS) -> Finding:
     return Finding(
         NAME,
         (_summary(scores), *_medians(scores, draws), _shares(scores, draws)),
-        (*(one.note for one in expectations(scores)), _why(scores), *unfinished(scores)),
+        (*(one.note for one in expectations(scores)), *unfinished(scores), _why(scores)),
         {'guess': _GUESS, 'draws': draws, 'scores': [_figures(s) for s in scores.values()]},
     )
 
@@ -93,7 +93,7 @@ def unfinished(scores: Scores) -> list[str]:
     """
     return [
         f"'{score.method}' did not reach its optimum: {score.tool}, noise {score.level}, "
-        f'{np.count_nonzero(~score.optimal)} of {len(score.optimal)} draws; what it promises of '
+        f'{len(score.optimal) - np.count_nonzero(score.optimal)} of {len(score.optimal)} draws; what it promises of '
         'rows without noise holds where its grade is optimal'
         for score in scores.values()
         if not score.optimal.all()
