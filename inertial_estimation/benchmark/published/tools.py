@@ -93,8 +93,8 @@ def unfinished(scores: Scores) -> list[str]:
     """
     return [
         f"'{score.method}' did not reach its optimum: {score.tool}, noise {score.level}, "
-        f'{len(score.optimal) - np.count_nonzero(score.optimal)} of {len(score.optimal)} draws; what it promises of '
-        'rows without noise holds where its grade is optimal'
+        f'{len(score.optimal) - np.count_nonzero(score.optimal)} of {len(score.optimal)} draws; '
+        'what it promises of rows without noise holds where its grade is optimal'
         for score in scores.values()
         if not score.optimal.all()
     ]
