@@ -118,7 +118,7 @@ def _run_background(chosen: argparse.Namespace) -> None:
     """Identify beside simulated robots at work."""
     from inertial_estimation.benchmark.background import picture, run
 
-    files.check_writable(chosen.json)
+    files.check_outputs((chosen.json, chosen.picture), ())
     _require(NEEDED_BACKGROUND)
     if chosen.picture:
         picture.require(chosen.picture)
