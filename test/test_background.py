@@ -161,9 +161,11 @@ def test_situations(situation, seed):
         assert goal.reached, goal.row
 
 
-def test_a_load_in_the_hand_of_the_embedded_robot():
-    for goal in carried_load():
+def test_a_load_in_the_hand_of_the_embedded_robot(log):
+    goals = carried_load()
+    for goal in goals:
         assert goal.reached, goal.row
+    json.dumps(run.Background(log, (), goals).as_dict(), allow_nan=False)
 
 
 def test_standing_still_for_a_while():

@@ -66,8 +66,13 @@ class Background:
         """Return all for a machine."""
         return {
             'goals': [
-                {'name': g.name, 'value': _finite(g.value), 'limit': g.limit, 'reached': g.reached}
-                for g in self.goals
+                {
+                    'name': goal.name,
+                    'value': _finite(goal.value),
+                    'limit': float(goal.limit),
+                    'reached': bool(goal.reached),
+                }
+                for goal in self.goals
             ],
             'joints': list(JOINTS),
             'descriptions': list(DESCRIPTIONS),
@@ -235,4 +240,4 @@ def _base_dict(part: BaseOf) -> dict[str, Any]:
 
 def _finite(value: float) -> float | None:
     """Return what JSON can hold."""
-    return value if np.isfinite(value) else None
+    return float(value) if np.isfinite(value) else None
