@@ -107,6 +107,7 @@ def test_files_that_hold_something_else_are_named(tmp_path):
 
 
 def test_the_command_prints_tables_and_notes_and_writes_json(tmp_path, monkeypatch, capsys):
+    pytest.importorskip('icub_models')
     finding = Finding(
         'some source', (Table('its table', ('a',), (('1',),)),), ('holds: 1',), {'a': 1}
     )
@@ -123,6 +124,7 @@ def test_the_command_prints_tables_and_notes_and_writes_json(tmp_path, monkeypat
 
 @pytest.mark.parametrize('more', [(), ('--real-robots', '.')])
 def test_calls_that_make_no_sense_end_without_tables(tmp_path, more, capsys):
+    pytest.importorskip('icub_models')
     assert main(['bench', '--published', str(tmp_path / 'nowhere'), *more]) != 0
     printed = capsys.readouterr()
     assert '2 runs' in printed.err if more else 'nowhere' in printed.err
