@@ -56,7 +56,12 @@ def names(folder: Path) -> set[str]:
 
 def test_executables_are_where_ros2_run_looks(prefix):
     executables = prefix / 'lib' / PACKAGE
-    assert names(executables) == {'inertial-estimation', 'wrench_estimator', 'embedded_robot'}
+    assert names(executables) == {
+        'inertial-estimation',
+        'wrench_estimator',
+        'parameter_identifier',
+        'embedded_robot',
+    }
     assert all(os.access(path, os.X_OK) for path in executables.iterdir())
 
 
