@@ -16,10 +16,10 @@ from test_recursion import NOISE, log, settings
 from test_recursion import prior as prior
 from test_recursion import robot as robot
 
+from inertial_estimation.identification.prior_models import entropic_model
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.joint_refit import joint_refit
 from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
-from inertial_estimation.identification.recursion.prior_model import prior_model
 from inertial_estimation.identification.recursion.recursive_identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.rows.friction import JointModel
@@ -60,7 +60,9 @@ def dense(found, weight):
     for bodies in found.bodies:
         one, information = bodies.knowledge, bodies.knowledge.information
         drawn = weight * information.count
-        of_prior = prior_model(one.block.unknowns, one.prior, bodies.parameters, one.scales, drawn)
+        of_prior = entropic_model(
+            one.block.unknowns, one.prior, bodies.parameters, one.scales, drawn
+        )
         own = np.vstack([information.R, of_prior.R])
         used = np.trace((own @ pseudo_inverse(own))[: information.n, : information.n])
         variance = information.squared_residual(bodies.x) / (information.count - used)

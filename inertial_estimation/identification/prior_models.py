@@ -79,6 +79,33 @@ def prior_of_method(
         roots, targets = sizes[:, :, None] * np.eye(10), sizes * prior
     else:
         roots, targets = _entropic(prior, near if distance is Distance.ENTROPIC else prior)
+    return _as_rows(unknowns, roots, targets, scales, weight)
+
+
+def entropic_model(
+    unknowns: Unknowns, prior: Array, near: Array, scales: Array | None, weight: float
+) -> Information:
+    """
+    Return rows whose half square is the log-det divergence to second order, times a weight.
+
+    Parameters
+    ----------
+    unknowns, prior, near, scales, weight
+        As for `prior_of_method`.
+
+    Returns
+    -------
+    Information
+        Without any count: these are no measured rows.
+
+    """
+    return _as_rows(unknowns, *_entropic(prior, near), scales, weight)
+
+
+def _as_rows(
+    unknowns: Unknowns, roots: Array, targets: Array, scales: Array | None, weight: float
+) -> Information:
+    """Return rows of each link as rows of all unknowns."""
     n = len(unknowns)
     rows, target = np.zeros((n, n)), np.zeros(n)
     for k, root in enumerate(roots):

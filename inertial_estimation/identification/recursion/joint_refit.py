@@ -24,9 +24,9 @@ from inertial_estimation.identification.information.elimination import eliminate
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.row_space import RowSpace
 from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.identification.prior_models import entropic_model
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.recursion.knowledge import Knowledge
-from inertial_estimation.identification.recursion.prior_model import prior_model
 from inertial_estimation.identification.result import Identification
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns
@@ -124,7 +124,7 @@ def _offset_rows(
         if information is None or not len(one.offsets):
             continue
         bodies = near[one.block.submodel.name]
-        prior = prior_model(
+        prior = entropic_model(
             one.block.unknowns, one.prior, bodies, one.scales, weight * information.count
         )
         inner = np.setdiff1d(np.arange(information.n), one.offsets)

@@ -19,7 +19,7 @@ from inertial_estimation.identification.information.elimination import wandered
 from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.information.information import Information, weighted_sum
 from inertial_estimation.identification.information.reweighting import noise_levels
-from inertial_estimation.identification.recursion.prior_model import prior_model
+from inertial_estimation.identification.prior_models import entropic_model
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.rows.builder import Block
 from inertial_estimation.identification.rows.friction_scales import friction_scales
@@ -176,7 +176,7 @@ class Knowledge:
         if len(stated) < len(self.block.kinds):
             # As heavy as in a refit it would take what the description is off for noise, and
             # noise would then excuse the description for good.
-            rows = prior_model(
+            rows = entropic_model(
                 self.block.unknowns, self.prior, self.prior, self.scales, PRIOR_SPREAD**-2
             )
             try:

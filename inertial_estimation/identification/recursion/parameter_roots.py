@@ -30,8 +30,8 @@ from inertial_estimation.identification.information.elimination import across
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.row_space import RowSpace
 from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.identification.prior_models import entropic_model
 from inertial_estimation.identification.recursion.joint_refit import Bodies, JointRefit
-from inertial_estimation.identification.recursion.prior_model import prior_model
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -104,7 +104,7 @@ def _triangle(bodies: Bodies, names: Sequence[str], weight: float) -> _Triangle:
     one, information = bodies.knowledge, bodies.knowledge.information
     assert information is not None
     drawn = weight * information.count
-    prior = prior_model(one.block.unknowns, one.prior, bodies.parameters, one.scales, drawn)
+    prior = entropic_model(one.block.unknowns, one.prior, bodies.parameters, one.scales, drawn)
     rows = np.vstack([information.R, prior.R])
     variance = _variance(information, bodies.x, rows)
     sizes = np.sqrt(np.repeat([variance, drawn], [information.n, prior.n]))

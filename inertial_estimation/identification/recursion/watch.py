@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from inertial_estimation.identification.information.elimination import wandered
 from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.prior_models import entropic_model
 from inertial_estimation.identification.recursion.knowledge import (
     FORCES,
     MOMENTS,
     PRIOR_SPREAD,
     Knowledge,
 )
-from inertial_estimation.identification.recursion.prior_model import prior_model
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
@@ -116,7 +116,7 @@ class Watch:
     def __init__(self, knowledge: Knowledge, link: int, gate: float) -> None:
         self._known, self._gate = knowledge, gate
         self.usual = 1.0
-        self._prior = prior_model(
+        self._prior = entropic_model(
             knowledge.block.unknowns,
             knowledge.prior,
             knowledge.prior,
