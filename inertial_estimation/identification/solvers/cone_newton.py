@@ -29,6 +29,7 @@ from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.solvers.cone_steps import (
     edge,
     edge_of_line,
+    has_root,
     product_hessian,
     solve_root,
 )
@@ -63,6 +64,8 @@ CENTERED = 0.1
 """Aims above this share of the products are at their centre before they are at the bounds."""
 ROOM = 0.1
 """Least slack that a bound starts with, as a share of the size of the prior."""
+ROUND_OFF = 1e-12
+"""Share of the way to the prior that a start at the edge of the cone is drawn by first."""
 VIOLATED = 1e-7
 """A bound that is missed by more than this share of the size of the prior is not kept."""
 
@@ -147,6 +150,7 @@ class ConeNewton:
         Minimum
 
         """
+        first = self._off_the_edge(first)
         value, gradient = self.gradient(first)
         state, root = self._start(first, gradient, room)
         step, last, steps = 0.0, False, 0
@@ -209,13 +213,12 @@ class ConeNewton:
 
         """
         inertial = self.coordinates.unknowns(u)[: self.size].reshape(-1, 10)
-        within = np.isfinite(inertial).all() and np.linalg.eigvalsh(self._shapes(u)).min() > -1.0
+        within = np.isfinite(inertial).all() and has_root(IDENTITY + self._shapes(u))
         return bool(within and consistency_margin(inertial).min() > 0.0)
 
     def _sound(self, state: _State) -> bool:
         """Return whether iterates are inside, in spite of round-off."""
-        multipliers = np.isfinite(state.Y).all() and np.linalg.eigvalsh(state.Y).min() > 0.0
-        return bool(multipliers and self.inside(state.u))
+        return has_root(state.Y) and self.inside(state.u)
 
     def _shapes(self, u: Array) -> Array:
         """Return the matrix S of each link."""
@@ -224,6 +227,13 @@ class ConeNewton:
     def _missing(self, state: _State) -> Array:
         """Return by how much slacks are not those of the coordinates."""
         return np.asarray(np.abs(self.A @ state.u - self.b - state.s))
+
+    def _off_the_edge(self, u: Array) -> Array:
+        """Return coordinates drawn toward the prior until round-off leaves bodies an inverse."""
+        share = ROUND_OFF
+        while not has_root(np.linalg.inv(IDENTITY + self._shapes(u))):
+            u, share = (1.0 - share) * u, 10.0 * share
+        return u
 
     def _start(self, u: Array, gradient: Array, room: float) -> tuple[_State, Array]:
         """Return first iterates with a step that goes somewhere, and the root of their H."""
@@ -242,13 +252,17 @@ class ConeNewton:
     def _aims(self, state: _State, step: float, value: float) -> _Aims:
         """Return what is aimed at next."""
         share = max(AIM, (1.0 - step) ** 2)
-        mean = float(np.sum((IDENTITY + self._shapes(state.u)) * state.Y)) / (4 * len(state.Y))
-        bodies = max(self.weight, share * mean)
+        bodies = max(self.weight, share * self._mean_product(state))
         if not len(self.b):
             return _Aims(bodies, 0.0, 1.0)
         least = 0.1 * OPTIMAL * (value + self.weight) / len(self.b)
         slacks = max(least, share * float(state.s @ state.y) / len(self.b))
         return _Aims(bodies, slacks, 1.0 - share if share > CENTERED else 1.0)
+
+    def _mean_product(self, state: _State) -> float:
+        """Return the mean of the eigenvalues of ``Z Y`` of all bodies."""
+        bodies = IDENTITY + self._shapes(state.u)
+        return float(np.sum(bodies * state.Y)) / (4 * len(state.Y))
 
     def _root(self, state: _State) -> Array:
         """Return the upper triangle U with U'U the matrix of the step."""
@@ -265,7 +279,8 @@ class ConeNewton:
         root, failed = dpotrf(H.T, lower=0, overwrite_a=1)
         if failed:
             # Of the rows themselves, which have twice the digits of their product.
-            return Curvature.of(self.coordinates, self.gram, shapes, self.weight).root
+            mean = self._mean_product(state)
+            return Curvature.of(self.coordinates, self.gram, shapes, mean).root
         return np.asarray(root)
 
     def _step(

@@ -31,6 +31,29 @@ def product_hessian(V: Array, Y: Array) -> Array:
     return components((images + np.swapaxes(images, -1, -2)) / 2)
 
 
+def has_root(matrices: Array) -> bool:
+    """
+    Return whether symmetric matrices have a Cholesky factor in spite of round-off.
+
+    Parameters
+    ----------
+    matrices : ndarray, shape (n, m, m)
+        Any.
+
+    Returns
+    -------
+    bool
+
+    """
+    if not np.isfinite(matrices).all():
+        return False
+    try:
+        np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
 def edge(bodies: Array, change: Array) -> float:
     """
     Return the step at which the first of some matrices stops being positive definite.
