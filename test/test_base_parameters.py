@@ -12,11 +12,7 @@ import pytest
 from inertial_estimation.errors import InertialEstimationError, NameNotFound, ShapeError
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.unknowns import Unknowns
-from inertial_estimation.model.base_parameters import (
-    BaseParameters,
-    conditioning_order,
-    unexcited_directions,
-)
+from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.combinations import parse_combination
 from inertial_estimation.model.identifiable import (
     Rows,
@@ -24,6 +20,7 @@ from inertial_estimation.model.identifiable import (
     random_states,
     structural_null_space,
 )
+from inertial_estimation.model.independent_columns import conditioning_order, unexcited_directions
 from inertial_estimation.model.regressor import submodel_regressors
 
 # Products of a few dozen numbers up to a hundred.

@@ -57,13 +57,33 @@ def links_of(clearance):
     return {clearance.names(k) for k in range(len(clearance.pairs))}
 
 
-def test_pairs_are_those_without_a_joint_between():
-    assert links_of(read(folding_urdf())) == {
-        "'link_0' and 'link_2'", "'link_0' and 'link_3'", "'link_1' and 'link_3'",
-    }  # fmt: skip
-    assert links_of(read(folding_urdf(), ignored=[('link_3', 'link_0')])) == {
-        "'link_0' and 'link_2'", "'link_1' and 'link_3'",
-    }  # fmt: skip
+NO_NEIGHBOURS = {"'link_0' and 'link_2'", "'link_0' and 'link_3'", "'link_1' and 'link_3'"}
+GAP = ARM / 4 - RADIUS / 2
+"""Between base and first rod, with all joints at zero; other neighbours have more."""
+
+
+def test_neighbours_are_pairs_if_they_are_apart_with_joints_at_zero():
+    neighbours = {f"'link_{k}' and 'link_{k + 1}'" for k in range(3)}
+    apart = read(folding_urdf(), margin=GAP - LIBRARY)
+    assert links_of(apart) == NO_NEIGHBOURS | neighbours and apart.unchecked == ()
+    near = read(folding_urdf(), margin=GAP + LIBRARY)
+    assert near.unchecked == ("'link_0' and 'link_1'",)
+    assert links_of(near) == NO_NEIGHBOURS | neighbours - set(near.unchecked)
+    none = read(folding_urdf(), margin=2 * ARM)
+    assert links_of(none) == NO_NEIGHBOURS and set(none.unchecked) == neighbours
+
+
+def test_neighbours_that_fold_onto_each_other_are_seen():
+    keep = KeepAway(read(folding_urdf()), margin=0.02)
+    found = keep.nearest(np.array([[0.0, 0.0, 0.0], [0.0, np.pi - 0.05, 0.0]]))
+    assert found.links == "'link_1' and 'link_2'" and found.distance < 0.0
+
+
+def test_ignored_links_are_no_pairs():
+    ignored = [('link_3', 'link_0'), ('link_0', 'link_1')]
+    found = links_of(read(folding_urdf(), ignored=ignored))
+    assert not found & {"'link_0' and 'link_3'", "'link_0' and 'link_1'"}
+    assert NO_NEIGHBOURS - {"'link_0' and 'link_3'"} <= found
 
 
 def test_distance_of_a_tip_that_nearly_comes_home():
@@ -100,17 +120,17 @@ def test_far_pairs_are_left_out():
 
 
 def test_what_always_touches_is_left_out_and_said():
-    huge = read(folding_urdf('<sphere radius="2.0"/>'))
+    huge = read(folding_urdf('<sphere radius="2.0"/>'), margin=2 * ARM)
     assert links_of(huge) == {"'link_0' and 'link_2'"}
     assert "parts of 'link_1' and 'link_3' touch in nearly all postures" in huge.notes[1]
 
 
 def test_visual_geometry_stands_in():
-    assert len(read(folding_urdf(kind='visual')).pairs) == 3
+    assert len(read(folding_urdf(kind='visual')).pairs) == 6
 
 
 def test_a_missing_mesh_is_said_and_left_out():
-    found = read(folding_urdf('<mesh filename="package://nowhere/tip.stl"/>'))
+    found = read(folding_urdf('<mesh filename="package://nowhere/tip.stl"/>'), margin=ARM)
     assert links_of(found) == {"'link_0' and 'link_2'"}
     assert 'tip.stl' in found.notes[0] and 'link_3' in found.notes[0]
 

@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.model import urdf
 from inertial_estimation.model.sensors import FtSpec
+from inertial_estimation.model.urdf_encoding import encoded
 
 # A few products of sines and cosines.
 ROUND_OFF = 1e-14
@@ -66,10 +67,41 @@ def test_what_is_neither_text_nor_path_is_named(given):
         urdf.load_text(given)
 
 
-def test_a_file_that_is_no_text_is_named(tmp_path):
+LATIN_1 = '<?xml version="1.0" encoding="ISO-8859-1"?>\r\n<robot name="Prüfstand"/>'
+
+
+@pytest.mark.parametrize(
+    'data',
+    [
+        b'<robot name="r">\r\n</robot>\r\n',
+        '\ufeff<?xml version="1.0" encoding="UTF-8"?>\n<robot name="\u00fc"/>'.encode(),
+        '\ufeff<?xml version="1.0" encoding="ISO-8859-1"?>\n<robot name="\u00fc"/>'.encode(),
+        LATIN_1.encode('latin-1'),
+    ],
+)
+def test_line_ends_and_encoding_are_kept(tmp_path, data):
     path = tmp_path / 'robot.urdf'
-    path.write_bytes(b'\xff\xfe\x00\xd8')
-    with pytest.raises(ModelError, match=r'robot\.urdf'):
+    path.write_bytes(data)
+    text = urdf.load_text(path)
+    assert encoded(text) == data
+    assert urdf.parse(text).get('name') in ('r', '\u00fc', 'Prüfstand')
+
+
+@pytest.mark.parametrize(
+    ('data', 'said'),
+    [
+        (b'\xff\xfe\x00\xd8', 'UTF-16'),
+        (b'\x7fELF\x00\x01', 'no text'),
+        (b'<robot>\n<!-- \xfc --></robot>', 'not in UTF-8: its line 2 .* 0xfc; save'),
+        (b'<?xml version="1.0" encoding="UTF-7.5"?><robot/>', "'UTF-7.5', which is unknown"),
+        (b'<?xml version="1.0" encoding="UTF-16"?><robot/> ', "'UTF-16', but is in another"),
+        (b'<?xml version="1.0" encoding="us-ascii"?><robot name="\xc3\xbc"/>', 'not in US-ASCII'),
+    ],
+)
+def test_a_file_that_is_no_text_is_named(tmp_path, data, said):
+    path = tmp_path / 'robot.urdf'
+    path.write_bytes(data)
+    with pytest.raises(ModelError, match=f'(?i)robot\\.urdf.*{said}'):
         urdf.load_text(path)
 
 

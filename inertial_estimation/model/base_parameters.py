@@ -18,48 +18,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import InertialEstimationError, NameNotFound, ShapeError
+from inertial_estimation.errors import InertialEstimationError, NameNotFound
 from inertial_estimation.model.combinations import parse_combination, written_term
+from inertial_estimation.model.independent_columns import (
+    EXCITED,
+    checked_order,
+    last_independent_rows,
+    unexcited_directions,
+)
 from inertial_estimation.table import Table
 
 Array = NDArray[np.float64]
 
-INDEPENDENT = 1e-8
-"""A column that takes part in vanishing combinations by less than this is independent of them."""
-BARELY = 1e-4
-"""
-Columns that take part by less than this come after all others, whatever their order: to solve for
-one of them blows round-off up, as where a description has angles of 1e-6 rad in place of zero.
-"""
-EXCITED = 1e-8
-"""Singular values of measured rows below this share of the largest say nothing."""
 SHOWN = 1e-9
 """Smaller factors are round-off and not printed."""
-_INERTIA_THEN_MOMENT_THEN_MASS = (4, 5, 7, 6, 8, 9, 1, 2, 3, 0)
-
-
-def conditioning_order(n_links: int, n_extras: int = 0) -> NDArray[np.intp]:
-    """
-    Return the order of columns that conditions well [S 13].
-
-    Links from the root outwards; of each its inertia, its first moment, then its mass. The other
-    unknowns come last.
-
-    Parameters
-    ----------
-    n_links : int
-        Links, each with ten columns as in `model.inertia`; parents before children.
-    n_extras : int
-        Columns after those.
-
-    Returns
-    -------
-    ndarray of int, shape (10 n_links + n_extras,)
-
-    """
-    of_one = np.array(_INERTIA_THEN_MOMENT_THEN_MASS)
-    links = (10 * np.arange(n_links)[:, None] + of_one).reshape(-1)
-    return np.concatenate([links, 10 * n_links + np.arange(n_extras)]).astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,12 +69,12 @@ class BaseParameters:
             If the directions are not independent.
 
         """
-        chosen = _checked_order(order, len(null_space))
+        chosen = checked_order(order, len(null_space))
         n_directions = null_space.shape[1]
         if np.linalg.matrix_rank(null_space) < n_directions:
             raise InertialEstimationError(f'the {n_directions} directions are not independent')
         directions = np.linalg.qr(null_space)[0]
-        dependent = _last_independent_rows(directions, chosen)
+        dependent = last_independent_rows(directions, chosen)
         dropped = set(dependent)
         kept = np.array([k for k in chosen if k not in dropped], dtype=np.intp)
         grouping = np.zeros((len(kept), len(null_space)))
@@ -332,65 +304,3 @@ class BaseParameters:
                 row[index[name]] += factor
             independent.append(index[next(iter(factors))])
         return cls(np.array(independent, dtype=np.intp), grouping)
-
-
-def unexcited_directions(Y: Array, tolerance: float = EXCITED) -> Array:
-    """
-    Return the directions that measured rows say nothing of.
-
-    Parameters
-    ----------
-    Y : ndarray, shape (m, n)
-        Rows, or their triangle.
-    tolerance : float
-        As in `BaseParameters.of_regressor`.
-
-    Returns
-    -------
-    ndarray, shape (n, n - rank)
-        Independent columns.
-
-    Raises
-    ------
-    ShapeError
-        If Y is no matrix.
-
-    """
-    if Y.ndim != 2:
-        raise ShapeError('Y', ('m', 'n'), Y.shape)
-    scales = np.linalg.norm(Y, axis=0)
-    largest = scales.max(initial=0.0) or 1.0
-    scales[scales < np.finfo(float).eps * largest] = largest
-    triangle = np.linalg.qr(Y / scales, mode='r')
-    _, values, right = np.linalg.svd(triangle, full_matrices=True)
-    rank = int(np.sum(values > tolerance * values.max(initial=0.0)))
-    return np.asarray(np.linalg.qr(right[rank:].T / scales[:, None])[0])
-
-
-def _checked_order(order: Sequence[int] | NDArray[np.intp] | None, n: int) -> NDArray[np.intp]:
-    """Return the order of the columns; it must hold each once."""
-    if order is None:
-        return conditioning_order(n // 10, n % 10)
-    chosen = np.asarray(order, dtype=np.intp)
-    if sorted(chosen.tolist()) != list(range(n)):
-        raise ShapeError('order', (n,), chosen.shape, 'each column once')
-    return chosen
-
-
-def _last_independent_rows(directions: Array, order: NDArray[np.intp]) -> list[int]:
-    """Return the rows that can be solved for, those at the end of the order first."""
-    found: list[int] = []
-    taken = np.zeros((0, directions.shape[1]))
-    for least in (BARELY, INDEPENDENT):
-        for k in order[::-1]:
-            if len(found) == directions.shape[1] or k in found:
-                continue
-            rest = directions[k]
-            # Twice is enough: what is left of the first pass is orthogonal only to round-off.
-            for _ in range(2):
-                rest = rest - (taken @ rest) @ taken
-            length = float(np.linalg.norm(rest))
-            if length > least:
-                found.append(int(k))
-                taken = np.vstack([taken, rest / length])
-    return found

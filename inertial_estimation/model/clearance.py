@@ -4,14 +4,15 @@
 How far the links of a robot are from each other, by the geometry of its URDF.
 
 Primitives are taken as they are, of meshes the convex hull: distances are never too large. Links
-that a joint ties together are left out, and so is what touches in nearly all postures: there
-hulls are too coarse to say anything. The ground and what else is around a robot are not known.
+that a joint ties together are left out where they are near each other with joints at zero, and so
+is what touches in nearly all postures: there hulls are too coarse to say anything. The ground and
+what else is around a robot are not known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,6 +78,8 @@ class SelfClearance:
     """Of pieces."""
     notes: tuple[str, ...]
     """What was left out, and why."""
+    unchecked: tuple[str, ...] = ()
+    """Names of links that a joint ties together and that are no pair here."""
 
     @classmethod
     def of_robot(
@@ -85,6 +88,7 @@ class SelfClearance:
         lower: Array,
         upper: Array,
         *,
+        margin: float = 0.0,
         mesh_folders: Iterable[str | Path] = (),
         ignored: Iterable[tuple[str, str]] = (),
     ) -> SelfClearance:
@@ -97,6 +101,9 @@ class SelfClearance:
             Its URDF is read again.
         lower, upper : ndarray, shape (n_joints,)
             Where its joints may be [rad or m].
+        margin : float, optional
+            Links that a joint ties together are left out if they are not further from each other
+            than this [m] where joints are at zero, or at the limit next to it.
         mesh_folders : iterable of str or Path, optional
             As for `geometry.link_shapes`.
         ignored : iterable of (str, str), optional
@@ -116,8 +123,7 @@ class SelfClearance:
         """
         notes = GeometryNotes()
         pieces = collision_pieces(robot, [Path(folder) for folder in mesh_folders], notes)
-        together = {frozenset((k, link.parent)) for k, link in enumerate(robot.links)}
-        together |= {frozenset((k,)) for k in range(len(robot.links))}
+        together = {frozenset((k,)) for k in range(len(robot.links))}
         together |= {frozenset(robot.frame(name)[0] for name in pair) for pair in ignored}
         pairs = tuple(
             (a, b)
@@ -126,7 +132,8 @@ class SelfClearance:
             if frozenset((first.link, second.link)) not in together
         )
         whole = cls(robot, pieces, pairs, notes.all)
-        return whole._without_always(lower, upper)
+        zero = np.clip(np.zeros(len(lower)), lower, upper)
+        return whole._without_near(zero, margin)._without_always(lower, upper)
 
     @property
     def links(self) -> tuple[str, ...]:
@@ -221,6 +228,25 @@ class SelfClearance:
         one, other = (self.robot.link_names[k] for k in links)
         return f"'{one}' and '{other}'"
 
+    def _without_near(self, positions: Array, margin: float) -> SelfClearance:
+        """Return the same without neighbours that are near each other in a posture."""
+        tied = {frozenset((k, link.parent)) for k, link in enumerate(self.robot.links)}
+        near = self.near(positions[None], margin)
+        closest = near.pairs[near.distances <= margin].tolist()
+        close = tied & {self._links(pair) for pair in closest}
+        kept: list[tuple[int, int]] = []
+        unchecked: dict[str, None] = {}
+        for k, pair in enumerate(self.pairs):
+            if self._links(k) in close:
+                unchecked[self.names(k)] = None
+            else:
+                kept.append(pair)
+        return replace(self, pairs=tuple(kept), unchecked=tuple(unchecked))
+
+    def _links(self, pair: int) -> frozenset[int]:
+        """Return the links of a pair."""
+        return frozenset(self.pieces[k].link for k in self.pairs[pair])
+
     def _without_always(self, lower: Array, upper: Array) -> SelfClearance:
         """Return the same without what touches nearly everywhere."""
         rng = np.random.default_rng(0)
@@ -233,7 +259,7 @@ class SelfClearance:
         ]
         kept = tuple(pair for k, pair in enumerate(self.pairs) if not always[k])
         every = tuple(dict.fromkeys([*self.notes, *notes]))
-        return SelfClearance(self.robot, self.pieces, kept, every)
+        return replace(self, pairs=kept, notes=every)
 
     def _poses(self, positions: Array) -> dict[int, Poses]:
         """Return the pose of each link in the root."""

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import NameNotFound
-from inertial_estimation.model.base_parameters import unexcited_directions
 from inertial_estimation.model.identifiable import (
     excitable,
     random_states,
     structural_null_space,
 )
+from inertial_estimation.model.independent_columns import unexcited_directions
 from inertial_estimation.model.regressor import SubmodelRegressor, submodel_regressors
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.submodels import Submodel, decompose

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.model.sensors import FtSpec
+from inertial_estimation.model.urdf_encoding import decoded
 from inertial_estimation.model.urdf_numbers import three_numbers
 
 Array = NDArray[np.float64]
@@ -37,11 +38,13 @@ def load_text(urdf: str | Path) -> str:
     Returns
     -------
     str
+        Line ends and byte order mark as they are; `urdf_encoding.encoded` gives the same bytes.
 
     Raises
     ------
     ModelError
-        If the file cannot be read, is no text or holds none.
+        If the file cannot be read, is no text or holds none, or is not in the encoding that it
+        declares.
 
     """
     if not isinstance(urdf, (str, PathLike)):
@@ -50,11 +53,10 @@ def load_text(urdf: str | Path) -> str:
     if isinstance(urdf, str) and urdf.lstrip('\ufeff \t\r\n').startswith('<'):
         return urdf
     try:
-        text = Path(urdf).read_text(encoding='utf-8')
+        data = Path(urdf).read_bytes()
     except OSError as error:
         raise ModelError(f"cannot read the URDF '{urdf}': {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ModelError(f"'{urdf}' is no text: name the URDF file of a robot") from error
+    text = decoded(data, str(urdf))
     if not text.strip():
         raise ModelError(f"'{urdf}' is empty: name the URDF file of a robot")
     return text

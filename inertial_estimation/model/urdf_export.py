@@ -65,7 +65,6 @@ def export_urdf(robot: Robot, parameters: Array) -> str:
 
     """
     new = robot.with_parameters(parameters).parameters
-    tags = _link_tags(robot)
     wanted: dict[str, Array] = {}
     for k, name in enumerate(robot.link_names):
         if np.array_equal(new[k], robot.parameters[k]):
@@ -73,7 +72,7 @@ def export_urdf(robot: Robot, parameters: Array) -> str:
         complaint = inertia_complaint(new[k])
         if complaint:
             raise ModelError(f"'{name}' {complaint}: nothing is exported")
-        wanted |= _of_lump(robot, tags, k, new[k])
+        wanted |= _of_lump(robot, k, new[k])
     return _rewritten(robot.urdf, wanted)
 
 
@@ -95,14 +94,13 @@ def lightened(robot: Robot, parameters: Array) -> dict[str, float]:
         no body beside what the description says of them.
 
     """
-    tags = _link_tags(robot)
     found = {}
     for k, top in enumerate(robot.link_names):
         if np.array_equal(parameters[k], robot.parameters[k]):
             continue
-        for name, own in _of_lump(robot, tags, k, parameters[k]).items():
+        for name, own in _of_lump(robot, k, parameters[k]).items():
             if name != top:
-                before = inertial_of(tags[name])
+                before = _described(robot.urdf, name)
                 largest = np.abs(before).argmax()
                 found[name] = float(own[largest] / before[largest])
     return found
@@ -147,24 +145,32 @@ HALVINGS = 50
 """Of the range in which the greatest share lies that leaves a body."""
 
 
-def _of_lump(
-    robot: Robot, tags: Mapping[str, Element], index: int, new: Array
-) -> dict[str, Array]:
+def _of_lump(robot: Robot, index: int, new: Array) -> dict[str, Array]:
     """Return the parameters of those URDF links of one link that get others."""
     top = robot.link_names[index]
-    rest = robot.parameters[index] - inertial_of(tags[top])
+    rest = robot.parameters[index] - _described(robot.urdf, top)
     if consistency_margin(new - rest) > 0:
         return {top: new - rest}
     # Half of the most: the topmost link is then as far inside what a body can be.
     share = _most(new, rest) / 2
+    tags = _link_tags(robot.urdf)
     others = [name for name in tags if name != top and robot.frames[name][0] == index]
-    lighter = {name: share * inertial_of(tags[name]) for name in others}
+    lighter = {name: share * _described(robot.urdf, name) for name in others}
     return {top: new - share * rest} | {name: own for name, own in lighter.items() if own.any()}
 
 
-def _link_tags(robot: Robot) -> dict[str, Element]:
+@lru_cache(maxsize=1024)
+def _described(text: str, name: str) -> Array:
+    """Return the parameters of a link of a text; a running robot exports one text often."""
+    parameters = inertial_of(_link_tags(text)[name])
+    parameters.flags.writeable = False
+    return parameters
+
+
+@lru_cache(maxsize=2)
+def _link_tags(text: str) -> Mapping[str, Element]:
     """Return the ``<link>`` of each name."""
-    return {tag.get('name', ''): tag for tag in urdf_text.parse(robot.urdf).iter('link')}
+    return {tag.get('name', ''): tag for tag in urdf_text.parse(text).iter('link')}
 
 
 def _most(whole: Array, part: Array) -> float:
@@ -214,7 +220,7 @@ def _tag(parameters: Array) -> str:
 
 @lru_cache(maxsize=2)
 def _places(data: bytes) -> Mapping[str, _Place]:
-    """Return where each link and its inertial stand; a running robot exports one text often."""
+    """Return where each link and its inertial stand."""
     parser = expat.ParserCreate('utf-8')
     path: list[str] = []
     found: dict[str, _Place] = {}
