@@ -33,7 +33,7 @@ def check_writable(path: Path) -> None:
         part.touch()
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str | bytes) -> None:
     """
     Write a file under another name in the same folder, and rename it when it is complete.
 
@@ -41,8 +41,8 @@ def write_whole(path: Path, text: str) -> None:
     ----------
     path : Path
         The file; replaced if it is there.
-    text : str
-        What it will hold.
+    text : str or bytes
+        What it will hold; text in UTF-8, with its own line ends.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def write_whole(path: Path, text: str) -> None:
 
     """
     with _beside(path) as part:
-        part.write_text(text, encoding='utf-8')
+        part.write_bytes(text.encode() if isinstance(text, str) else text)
         # A link stays one: what it leads to is replaced.
         part.replace(os.path.realpath(path))
 

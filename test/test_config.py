@@ -19,13 +19,15 @@ from inertial_estimation.config import (
     IdentifierSettings,
     ImuSettings,
     LinkSensorSettings,
+    identifier,
     settings_of,
 )
-from inertial_estimation.config.files import load_parameters
+from inertial_estimation.config.files import load_mapping, load_parameters
 from inertial_estimation.config.groups import GROUPS
 from inertial_estimation.config.identifier import IDENTIFIER_NAME
 from inertial_estimation.config.unused import name_unused, split_unused
 from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.identification.recursion import methods
 
 CONFIG = Path(__file__).parents[1] / 'config'
 READ = EstimatorSettings.from_dict
@@ -268,6 +270,36 @@ def test_files_that_are_no_parameter_files(tmp_path, text, said):
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        ('a: 1\nb: {c: 2,\n  c: 3}\n', "'c' is said twice, in line 2 and in line 3"),
+        ('a: 1\nb: 2\n"a": 3\n', "'a' is said twice, in line 1 and in line 3"),
+        ('/**: {ros__parameters: {a: 1}}\n/**: {ros__parameters: {b: 1}}\n', 'in line 1 and in'),
+    ],
+)
+def test_a_name_that_is_there_twice_is_refused(tmp_path, text, said):
+    path = tmp_path / 'twice.yaml'
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_mapping(path)
+    assert said in str(caught.value)
+    assert 'twice.yaml' in str(caught.value)
+
+
+def test_what_an_anchor_says_may_be_replaced(tmp_path):
+    path = tmp_path / 'merged.yaml'
+    path.write_text('a: &a {x: 1, y: 2}\nb: &b {<<: *a, x: 3}\nc: {<<: *b, y: 4}\n')
+    assert load_mapping(path)['c'] == {'x': 3, 'y': 4}
+
+
+def test_a_parameter_that_is_there_nested_and_dotted_is_refused(tmp_path):
+    path = tmp_path / 'twice.yaml'
+    path.write_text('/**: {ros__parameters: {ft: {wrist.max_age: 1.0, wrist: {max_age: 2.0}}}}\n')
+    with pytest.raises(ConfigError, match=r"'ft\.wrist\.max_age' is said twice"):
+        load_parameters(path, 'wrench_estimator')
+
+
 def test_missing_file():
     with pytest.raises(ConfigError, match='No such file'):
         EstimatorSettings.from_yaml('nowhere.yaml')
@@ -313,6 +345,10 @@ def test_the_file_of_the_identifier_documents_every_parameter_of_its_own():
         if not item.is_list:
             assert given[item.name] == item.default, item.name
     assert IdentifierSettings.from_dict(given) == IdentifierSettings()
+
+
+def test_the_identifier_offers_the_methods_of_the_library():
+    assert identifier.METHODS == methods.METHODS
 
 
 def test_a_file_of_the_identifier_is_told_from_one_of_the_estimator(tmp_path):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inertial_estimation.config.checks import LISTS, check_listed
-from inertial_estimation.config.files import flatten
+from inertial_estimation.config.files import leaves
 from inertial_estimation.config.groups import GROUPS
 from inertial_estimation.config.schema import Value, settings_of
 from inertial_estimation.errors import ConfigError, NameNotFound
@@ -41,7 +41,7 @@ def read_parameters(top_class: type, data: Mapping[str, Any]) -> dict[str, Any]:
     top = {s.name: s for s in settings_of(top_class)}
     values: dict[str, Any] = {}
     groups: dict[str, dict[str, dict[str, Any]]] = {kind: {} for kind in GROUPS}
-    for name, value in flatten(data):
+    for name, value in leaves(data).items():
         kind, _, rest = name.partition('.')
         owner, _, key = rest.rpartition('.')
         if kind in GROUPS and owner:

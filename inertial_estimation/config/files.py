@@ -19,6 +19,10 @@ ROS_OWN = ('use_sim_time', 'qos_overrides', 'start_type_description_service')
 EXPONENT = re.compile(r'^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$')
 
 
+class RepeatedKey(ConfigError):
+    """A name stands twice where it can have one value."""
+
+
 def flatten(data: Mapping[str, Any], prefix: str = '') -> Iterator[tuple[str, Any]]:
     """
     Yield the leaves of nested mappings with dotted names.
@@ -51,6 +55,37 @@ def flatten(data: Mapping[str, Any], prefix: str = '') -> Iterator[tuple[str, An
             yield f'{prefix}{key}', value
 
 
+def leaves(data: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Return the leaves of nested mappings by dotted names.
+
+    Parameters
+    ----------
+    data : mapping
+        Nested, dotted, or both.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    RepeatedKey
+        If a name is there twice, nested and dotted.
+    ConfigError
+        If it is no mapping.
+
+    """
+    found: dict[str, Any] = {}
+    for name, value in flatten(data):
+        if name in found:
+            raise RepeatedKey(
+                f"'{name}' is said twice, with a dot in its name and without: keep one of them"
+            )
+        found[name] = value
+    return found
+
+
 def load_mapping(path: Path) -> Mapping[str, Any]:
     """
     Read names and values from YAML, the way the parser of ROS does.
@@ -66,16 +101,16 @@ def load_mapping(path: Path) -> Mapping[str, Any]:
 
     Raises
     ------
+    RepeatedKey
+        If a name stands twice in one mapping: YAML forbids it, its parsers keep the last.
     ConfigError
         If the file cannot be read, or holds something else.
 
     """
     import yaml
 
-    loader: Any = type('Loader', (yaml.SafeLoader,), {})
-    loader.add_implicit_resolver('tag:yaml.org,2002:float', EXPONENT, list('-+0123456789'))
     try:
-        data = yaml.load(path.read_text(encoding='utf-8'), loader)
+        data = yaml.load(path.read_text(encoding='utf-8'), _loader(path))
     except OSError as error:
         raise ConfigError(f'{path}: {error.strerror}') from error
     except yaml.MarkedYAMLError as error:
@@ -86,6 +121,48 @@ def load_mapping(path: Path) -> Mapping[str, Any]:
     if not isinstance(data, Mapping):
         raise ConfigError(f'{path} holds no names and values')
     return data
+
+
+def _loader(path: Path) -> Any:
+    """Return the class that reads a file."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        # Here what `<<` merges is still apart from what it may replace.
+        def compose_mapping_node(self, anchor: Any) -> Any:
+            node = super().compose_mapping_node(anchor)
+            lines: dict[tuple[str, str], int] = {}
+            for key, _ in node.value:
+                if not isinstance(key, yaml.ScalarNode):
+                    continue
+                name, line = (key.tag, key.value), key.start_mark.line + 1
+                if name in lines:
+                    raise RepeatedKey(
+                        f"{path}: '{key.value}' is said twice, in line {lines[name]} and in line "
+                        f'{line}: keep one of them'
+                    )
+                lines[name] = line
+            return node
+
+    Loader.add_implicit_resolver('tag:yaml.org,2002:float', EXPONENT, list('-+0123456789'))
+    return Loader
+
+
+def is_parameter_file(data: Mapping[str, Any]) -> bool:
+    """
+    Tell whether something is written as parameters of ROS nodes.
+
+    Parameters
+    ----------
+    data : mapping
+        From `load_mapping`.
+
+    Returns
+    -------
+    bool
+
+    """
+    return any(True for _ in _sections(data, ''))
 
 
 def load_parameters(path: str | Path, node: str) -> dict[str, Any]:
@@ -113,7 +190,7 @@ def load_parameters(path: str | Path, node: str) -> dict[str, Any]:
     if not isinstance(path, (str, Path)):
         raise ConfigError(f'the parameter file is {path!r}, expected its path')
     sections = list(_sections(load_mapping(Path(path)), ''))
-    found = [dict(flatten(body)) for name, body in sections if _is_for(name, node)]
+    found = [leaves(body) for name, body in sections if _is_for(name, node)]
     if not found:
         others = ', '.join(name for name, _ in sections) or 'none'
         raise ConfigError(

@@ -10,6 +10,8 @@ from inertial_estimation.config.schema import setting
 from inertial_estimation.config.settings import EstimatorSettings
 
 IDENTIFIER_NAME = 'parameter_identifier'
+METHODS = ('entropic', 'semidefinite', 'pullback', 'euclidean')
+"""Those of `identification.recursion.methods`, which settings do not import."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class IdentifierSettings(EstimatorSettings):
         0.2, 'A touch spoils rows so long before and after [s]', range=(0.0, 10.0)
     )
     method: str = setting(
-        'entropic', 'What refits the bodies', choices=('entropic',)
+        'entropic', 'What refits the bodies', choices=METHODS
     )  # fmt: skip
     prior_weight: float = setting(
         0.1,
