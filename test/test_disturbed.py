@@ -18,7 +18,8 @@ from simulated_arm import MASSES, arm, arm_urdf, efforts_of, moving
 
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.logs import identify as job
+from inertial_estimation.logs import reduction
+from inertial_estimation.logs.identify import identify as whole_job
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log_reader import open_logs
 from inertial_estimation.logs.recording import no_progress
@@ -61,19 +62,19 @@ class Found(NamedTuple):
 def run(monkeypatch):
     """Return the job, with what it left out last."""
     seen = {}
-    suspects = job.suspects
+    suspects = reduction.suspects
 
     def watched(builder, observed, *rest):
         found = suspects(builder, observed, *rest)
         seen.update(at=found.at, seconds=observed.samples.stamp_ns * 1e-9)
         return found
 
-    monkeypatch.setattr(job, 'suspects', watched)
+    monkeypatch.setattr(reduction, 'suspects', watched)
 
     def identify(log, urdf, settings):
         seen.clear()
         seen.update(at=None, seconds=None)
-        report = job.identify([log], urdf, settings)
+        report = whole_job([log], urdf, settings)
         return Found(**seen, x=report.fit.blocks[0].answer.x, warnings=' '.join(report.warnings))
 
     return identify
@@ -206,7 +207,7 @@ def test_pushes_on_top_of_a_real_log_are_found(tmp_path, run, share, seed):
     extra = efforts_of(reader.robot, still, wrenches) - efforts_of(reader.robot, still)
     with np.load(log) as columns:
         np.savez(tmp_path / 'pushed.npz', **dict(columns) | {'torque': columns['torque'] + extra})
-    clean = job.identify([log], urdf, plain).fit.blocks[0]
+    clean = whole_job([log], urdf, plain).fit.blocks[0]
     found = run(tmp_path / 'pushed.npz', urdf, real('panda', tmp_path, 4))
     seconds = found.seconds - raw.stamp_ns[0] * 1e-9
     disturbed = np.interp(seconds, t, bad.astype(float)) > 0.5

@@ -18,7 +18,8 @@ from inertial_estimation.identification.information.row_space import RowSpace
 from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
 from inertial_estimation.identification.rows.friction import Coupling, JointModel
 from inertial_estimation.identification.rows.wrench_columns import wrench_columns
-from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
+from inertial_estimation.model.base_parameters import BaseParameters
+from inertial_estimation.model.independent_columns import conditioning_order
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.regressor import submodel_regressors
 from inertial_estimation.model.robot import Robot

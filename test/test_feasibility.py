@@ -213,7 +213,9 @@ def test_bad_input_is_named(table1):
         check_base_parameters(table1.base, values * np.nan, table1.unknowns)
     with pytest.raises(ModelError, match='scale'):
         check_base_parameters(table1.base, values, table1.unknowns, scale=np.zeros((3, 10)))
-    with pytest.raises(ModelError, match='whatever'):
+    with pytest.raises(
+        ModelError, match='least mass of link_1, least mass of link_2, greatest total mass'
+    ):
         check_base_parameters(
             table1.base,
             values,

@@ -13,14 +13,16 @@ import numpy as np
 import pytest
 from robots import nested_humanoid_urdf, random_sample
 
+from inertial_estimation.errors import ModelError
 from inertial_estimation.identification import fit as fit_module
-from inertial_estimation.identification.fit import NOISE_PRIOR, WEIGHT, fit
+from inertial_estimation.identification.fit import NOISE_PRIOR, fit
 from inertial_estimation.identification.information.evidence import gather
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.reweighting import NoiseLevels, noise_levels
+from inertial_estimation.identification.prior_models import entropic_model
 from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
 from inertial_estimation.identification.rows.friction import JointModel
-from inertial_estimation.identification.solvers.quadratic_priors import prior_rows
+from inertial_estimation.identification.rows.friction_scales import friction_scales
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -52,9 +54,9 @@ def test_the_prior_takes_part_in_the_search_for_noise_as_in_the_fit(scene, monke
     for block, rows in zip(found.blocks, given, strict=True):
         count = sum(part.count for part in block.evidence.kinds.values())
         links = list(block.evidence.block.submodel.links)
-        expected = prior_rows(
-            block.answer.unknowns, found.prior[links], min(1e-4 * count, NOISE_PRIOR)
-        )
+        bodies, scales = found.prior[links], friction_scales(block.evidence)
+        weight = min(1e-4 * count, NOISE_PRIOR)
+        expected = entropic_model(block.answer.unknowns, bodies, bodies, scales, weight)
         np.testing.assert_allclose(rows.R.T @ rows.R, expected.R.T @ expected.R, rtol=ROUND_OFF)
 
 
@@ -88,6 +90,23 @@ def test_kinds_without_noise_are_told_in_the_notes(scene):
     assert f'the noise of {kind} rows cannot be told' in answer.blocks[0].answer.notes[0]
 
 
+def test_a_submodel_of_too_few_rows_stays_as_it_was(scene):
+    robot, evidence = scene
+    one, *others = evidence
+    few = Information.of(np.eye(len(one.block.unknowns))[:2], np.ones(2))
+    short = replace(one, kinds={'few': few})
+    whole = fit(robot, evidence, 'least_squares')
+    found = fit(robot, [short, *others], 'least_squares')
+    name = one.block.submodel.name
+    assert list(found.untold) == [name] and 'noise of any rows: of few' in found.untold[name]
+    assert whole.untold == {}
+    assert [block.name for block in found.blocks] == [block.name for block in whole.blocks][1:]
+    links = list(one.block.submodel.links)
+    np.testing.assert_array_equal(found.parameters[links], robot.parameters[links])
+    with pytest.raises(ModelError, match=f'{name}: nothing tells the noise of any rows.*few'):
+        fit(robot, [short], 'least_squares')
+
+
 def test_noise_that_does_not_settle_is_told(scene, monkeypatch):
     robot, evidence = scene
 
@@ -96,4 +115,3 @@ def test_noise_that_does_not_settle_is_told(scene, monkeypatch):
 
     monkeypatch.setattr(fit_module, 'noise_levels', impatient)
     assert 'did not settle' in fit(robot, evidence).blocks[0].answer.notes[0]
-    assert WEIGHT > 0

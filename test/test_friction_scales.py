@@ -9,7 +9,7 @@ from inertial_estimation.identification.information.evidence import gather
 from inertial_estimation.identification.information.random_states import random_samples
 from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
 from inertial_estimation.identification.rows.friction import Coupling, JointModel
-from inertial_estimation.identification.rows.friction_scales import friction_scales
+from inertial_estimation.identification.rows.friction_scales import SHARES, friction_scales
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.robot import Robot
 
@@ -27,8 +27,8 @@ def test_scales_are_the_size_of_efforts():
     names = [str(extra) for extra in evidence.block.unknowns.extras]
     found = dict(zip(names, friction_scales(evidence), strict=True))
     sizes = evidence.signals()
-    for term in ('viscous', 'offset'):
-        assert found[f'elbow.{term}'] == sizes['effort elbow']
+    assert found['elbow.viscous'] == sizes['effort elbow']
+    assert found['elbow.offset'] == SHARES[Term.OFFSET] * sizes['effort elbow']
     shared = (sizes['effort shoulder'] + sizes['effort elbow']) / 2
     np.testing.assert_allclose(found['shoulder+elbow.coulomb'], shared)
     assert np.isinf(found['lift.drive_gain'])

@@ -15,6 +15,7 @@ from robots import two_link_urdf
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.information.evidence import Gathering, gather
+from inertial_estimation.identification.prior_weight import PriorRows
 from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
 from inertial_estimation.identification.rows.friction import JointModel
 from inertial_estimation.identification.rows.independence import independent_share
@@ -64,14 +65,17 @@ def seen(builder, log, how):
 
 
 @pytest.mark.parametrize('every', [1, 40, 100])
-@pytest.mark.parametrize('method', ['least_squares', 'entropic'])
-def test_deviations_are_those_of_many_logs(builder, motion, every, method):
+# A prior of more weight would hold answers together that are as unsure as stated.
+@pytest.mark.parametrize(
+    ('method', 'options'), [('least_squares', {}), ('entropic', {'weight': PriorRows(0.1)})]
+)
+def test_deviations_are_those_of_many_logs(builder, motion, every, method, options):
     how = Preparation(every=every)
     values, stated = [], []
     for k in range(LOGS):
         noise = 0.3 * np.random.default_rng(k).normal(size=motion.efforts.shape)
         log = replace(motion, efforts=motion.efforts + noise)
-        answer = fit(builder.robot, seen(builder, log, how), method).blocks[0].answer
+        answer = fit(builder.robot, seen(builder, log, how), method, options).blocks[0].answer
         values.append(answer.x[-len(TERMS) :])
         stated.append(answer.deviations[-len(TERMS) :])
     told = np.sqrt(np.mean(np.square(stated), axis=0))
@@ -81,9 +85,10 @@ def test_deviations_are_those_of_many_logs(builder, motion, every, method):
 def test_what_every_row_counts_changes_no_fit(builder, motion, rng):
     noisy = replace(motion, efforts=motion.efforts + rng.normal(size=motion.efforts.shape))
     samples = prepare(noisy, Preparation()).samples
-    for method in ('least_squares', 'entropic'):
+    options = {'least_squares': {'noise': 1.0}, 'entropic': {'noise': 1.0, 'weight': 0.01}}
+    for method in options:
         whole, part = (
-            fit(builder.robot, gather(builder, samples, share=share), method, {'noise': 1.0})
+            fit(builder.robot, gather(builder, samples, share=share), method, options[method])
             for share in (1.0, 0.25)
         )
         one, other = whole.blocks[0], part.blocks[0]

@@ -278,6 +278,8 @@ def test_a_wrench_that_does_not_come_is_unknown_and_not_held(bag, capsys):
         ({'l_sole': [0, 0, 1]}, 'six numbers'),
         ({'l_sole': {'scale': 2}}, 'neither topic nor wrench'),
         ({'l_sole': {'topic': 'plate/left', 'wrench': [0] * 6}}, "'topic'"),
+        ({'l_sole': {'wrench': [0] * 6, 'axis': 'body'}}, "'axis'; closest: axes"),
+        ({'l_sole': {'topic': 'plate/left', 'axis': 'body'}}, "'axis'; closest: axes"),
         ({'l_sole': {'topic': 'plate/left', 'axes': 'bdy'}}, "'bdy'"),
         ({'l_sole': {'topic': 'plate/left', 'axes': 'body', 'rpy': [0, 0, 0]}}, 'axes and rpy'),
     ],

@@ -60,11 +60,17 @@ def test_a_broken_triangle_inequality_is_mended():
     np.testing.assert_array_equal(found[0, :4], broken[:4])
 
 
-def test_an_inertia_without_mass_stays_and_gets_one():
-    found, changed = widened('a', np.array([[0, 0, 0, 0, 1e-3, 0, 1e-3, 0, 0, 1e-3]]))
+def test_a_trace_of_inertia_without_mass_stays_and_gets_one():
+    """As descriptions give to links that are frames."""
+    found, changed = widened('a', np.array([[0, 0, 0, 0, 5e-8, 0, 5e-8, 0, 0, 5e-8]]))
     assert changed == ('a',)
-    np.testing.assert_allclose(found[0, 4:], [1e-3, 0, 1e-3, 0, 0, 1e-3], atol=ROUND_OFF)
+    np.testing.assert_allclose(found[0, 4:], [5e-8, 0, 5e-8, 0, 0, 5e-8], atol=1e-6 * 5e-8)
     assert found[0, 0] > 0
+
+
+def test_inertia_without_mass_is_refused():
+    with pytest.raises(ModelError, match="'a' has moments of inertia but no mass"):
+        widened('a', np.array([[0, 0, 0, 0, 1e-3, 0, 1e-3, 0, 0, 1e-3]]))
 
 
 @pytest.mark.parametrize(

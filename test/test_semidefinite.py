@@ -27,6 +27,8 @@ from inertial_estimation.identification.solvers.conic import (
     minimise,
 )
 from inertial_estimation.identification.solvers.constraints import body_block, drawn_inside
+from inertial_estimation.identification.solvers.entropic import solve_entropic
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.quadratic_priors import (
     solve_euclidean,
@@ -257,6 +259,27 @@ def test_contradictions_are_named_and_nothing_else(problem):
         solve_semidefinite(impossible)
     assert 'greatest total mass' in str(error.value)
     assert other not in str(error.value)
+
+
+def test_masses_that_cannot_have_their_total_are_named_and_nothing_else(problem):
+    """However far apart the numbers are: solvers prove less."""
+    n = len(problem.prior)
+    links = problem.unknowns.links
+    limits = np.tile([-np.inf, np.inf], (n, 1))
+    limits[0], limits[1], limits[2] = (0.5, 20.0), (3.0, 20.0), (2.0, 20.0)
+    impossible = bounded(problem, mass=limits, total_mass=np.array([1.0, 4.0]))
+    for solve in (solve_semidefinite, solve_entropic):
+        with pytest.raises(ModelError) as error:
+            solve(impossible)
+        assert f'least mass of {links[1]}, least mass of {links[2]}, greatest' in str(error.value)
+        assert f'of {links[0]}' not in str(error.value)
+        assert 'greatest mass' not in str(error.value)
+    few = np.tile([0.0, 1e-3], (n, 1))
+    with pytest.raises(ModelError, match=f'greatest mass of {links[0]}.*least total mass'):
+        solve_semidefinite(bounded(problem, mass=few, total_mass=np.array([1.0, 4.0])))
+    exact = np.tile([0.1, 0.1], (n, 1))
+    fixed = LinearBounds.of(bounded(problem, mass=exact, total_mass=np.full(2, 0.1 * n)))
+    assert len(fixed.names) == 2 * n + 2
 
 
 def test_boxes_and_ellipsoids_that_exclude_each_other(problem):

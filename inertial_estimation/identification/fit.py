@@ -27,12 +27,18 @@ from inertial_estimation.identification.drive_gains import (
 )
 from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.information.information import Information, weighted_sum
-from inertial_estimation.identification.information.reweighting import NoiseLevels, noise_levels
+from inertial_estimation.identification.information.reweighting import (
+    NoiseLevels,
+    UntoldNoiseError,
+    noise_levels,
+)
 from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.prior_models import prior_of_method
+from inertial_estimation.identification.prior_models import entropic_model, prior_of_method
+from inertial_estimation.identification.prior_weight import against_the_mean
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Identification
+from inertial_estimation.identification.robot_fit import BlockFit, RobotFit
 from inertial_estimation.identification.rows.friction_scales import friction_scales
 from inertial_estimation.identification.shared_offsets import (
     Submodel,
@@ -40,18 +46,14 @@ from inertial_estimation.identification.shared_offsets import (
     told_by_others,
 )
 from inertial_estimation.identification.solvers.coordinates import require_weight
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.identification.solvers.quadratic_priors import prior_rows
 from inertial_estimation.identification.unknowns import Unknowns, gain_columns
 from inertial_estimation.model.robot import Robot
 
 Array = NDArray[np.float64]
 
 NO_BOUNDS = Bounds()
-WEIGHT = 1e-2
-"""Of the prior, where none is given, as in all solvers."""
-ONE_ROW = 'one-row'
-"""In place of a weight: that of one row, one over the number of rows of the submodel."""
 NOISE_PRIOR = 1.0
 """
 Most that the prior weighs where the noise is told, times the rows: bodies are then of the size of
@@ -61,67 +63,10 @@ ROUNDS = 6
 """Of fits at most, until submodels agree on the offsets of the sensors between them."""
 AGREED = 1e-7
 """Difference of two values of an offset, over the largest one, below which they are one."""
+KEPT = 1e-6
+"""Share of its terms by which a bound may be missed: solvers keep theirs to fewer digits."""
 WORSE = 100.0
 """Mean square over that of the prior's bodies which no method can mean."""
-
-
-@dataclass(frozen=True, eq=False)
-class BlockFit:
-    """One submodel."""
-
-    evidence: Evidence
-    noise: NoiseLevels
-    """Of each kind of row, from what no unknowns explain."""
-    information: Information
-    """Its rows in units of their noise, and what other submodels say of offsets."""
-    answer: Identification
-    before: Array
-    """Unknowns with the prior's bodies and all else fitted, shape (n_unknowns,)."""
-    weight: float | None = None
-    """Of the prior against the mean of the rows; None: it has none."""
-
-    @property
-    def name(self) -> str:
-        """Name of the submodel."""
-        return self.evidence.block.submodel.name
-
-
-@dataclass(frozen=True, eq=False)
-class RobotFit:
-    """All submodels."""
-
-    robot: Robot
-    prior: Array
-    """Parameters of all links, shape (n_links, 10): the robot's, points and sticks widened."""
-    widened: tuple[str, ...]
-    """Links whose prior had to be widened."""
-    blocks: tuple[BlockFit, ...]
-    """Of the submodels that have rows."""
-
-    @property
-    def parameters(self) -> Array:
-        """Inertial parameters of all links, (n_links, 10); the robot's where there are no rows."""
-        found = self.robot.parameters.copy()
-        for block in self.blocks:
-            found[list(block.evidence.block.submodel.links)] = block.answer.parameters
-        return found
-
-    @property
-    def payloads(self) -> dict[str, Array]:
-        """Parameters of each payload about the origin of its frame, (10,), by name."""
-        found = {}
-        for block in self.blocks:
-            extras = block.answer.extras
-            for payload in block.evidence.block.payloads:
-                values = payload.known()
-                values[np.isnan(values)] = [extras[str(extra)] for extra in payload.extras()]
-                found[payload.name] = values
-        return found
-
-    @property
-    def consistent(self) -> bool:
-        """Whether all answers are bodies that could exist."""
-        return all(block.answer.consistent for block in self.blocks)
 
 
 def fit(
@@ -144,7 +89,8 @@ def fit(
     method : str
         One of `SOLVERS`.
     options : mapping, optional
-        For the solver; a weight may be `ONE_ROW`.
+        For the solver; the weight of a prior may be `PriorRows`, and is `prior_weight.DEFAULT`
+        where none is given.
     bounds : mapping of str to Bounds, optional
         By the name of the submodel.
     own_options : mapping of str to mapping, optional
@@ -160,6 +106,8 @@ def fit(
         If there is no such method.
     LogError
         If no submodel has a row, or nothing tells unknown gains.
+    UntoldNoiseError
+        If no submodel has rows enough to tell their noise.
     ModelError
         If the prior of a link is impossible, or an answer is much worse than it.
 
@@ -173,21 +121,30 @@ def fit(
             continue
         name = one.block.submodel.name
         limits = (bounds or {}).get(name, NO_BOUNDS)
-        chosen = _weighed({**(options or {}), **(own_options or {}).get(name, {})}, one)
+        chosen = {**(options or {}), **(own_options or {}).get(name, {})}
+        if SOLVERS[method].weighted:
+            chosen = against_the_mean(chosen, sum(part.count for part in one.kinds.values()))
         links = list(one.block.submodel.links)
         asked.append(_Asked(one, prior[links], limits, method, chosen))
     if not asked:
         raise LogError('the logs give no row: see what was left out, and why')
+    untold: dict[str, str] = {}
     with one_thread():
-        blocks = _agreed(asked, [_fit_block(one) for one in asked])
-    return RobotFit(robot, prior, changed, tuple(blocks))
+        alone = [_told_block(one, untold) for one in asked]
+        pairs = [(one, found) for one, found in zip(asked, alone, strict=True) if found]
+        if not pairs:
+            raise UntoldNoiseError('; '.join(f'{name}: {why}' for name, why in untold.items()))
+        blocks = _agreed([one for one, _ in pairs], [found for _, found in pairs])
+    return RobotFit(robot, prior, changed, tuple(blocks), untold)
 
 
-def _weighed(options: Mapping[str, Any], evidence: Evidence) -> Mapping[str, Any]:
-    """Return options with a number for the weight of one row."""
-    if options.get('weight') != ONE_ROW:
-        return options
-    return {**options, 'weight': 1.0 / sum(part.count for part in evidence.kinds.values())}
+def _told_block(asked: _Asked, untold: dict[str, str]) -> BlockFit | None:
+    """Identify one submodel, or note why its rows are too few."""
+    try:
+        return _fit_block(asked)
+    except UntoldNoiseError as error:
+        untold[asked.evidence.block.submodel.name] = str(error)
+        return None
 
 
 def _fit_block(asked: _Asked) -> BlockFit:
@@ -205,7 +162,17 @@ def _fit_block(asked: _Asked) -> BlockFit:
         1.0, _mean_square(evidence, before, noise)
     ):
         raise _trouble(evidence, 'the answer fits the rows much worse than the prior does')
-    return BlockFit(evidence, noise, asked.together(noise), answer, before, asked.weight)
+    missed = _missed(asked, noise.information, answer.x)
+    return BlockFit(evidence, noise, asked.together(noise), answer, before, asked.weight, missed)
+
+
+def _missed(asked: _Asked, rows: Information, x: Array) -> tuple[str, ...]:
+    """Return the bounds that unknowns do not keep, whatever method they are of."""
+    if asked.bounds is NO_BOUNDS:
+        return ()
+    bounds = LinearBounds.of(Problem.of(asked.unknowns, rows, asked.prior, bounds=asked.bounds))
+    sizes = np.abs(bounds.rows) @ np.abs(x) + np.abs(bounds.limits)
+    return tuple(np.array(bounds.names)[bounds.slack(x) < -KEPT * sizes].tolist())
 
 
 def _agreed(asked: Sequence[_Asked], found: list[BlockFit]) -> list[BlockFit]:
@@ -245,7 +212,7 @@ class _Asked:
         """Of the prior against the mean of the rows; None: it has none."""
         if not SOLVERS[self.method].weighted:
             return None
-        weight: float | None = self.options.get('weight', WEIGHT)
+        weight: float | None = self.options['weight']
         if weight is not None:
             require_weight(weight)
         return weight
@@ -263,17 +230,17 @@ class _Asked:
         self, kinds: Mapping[str, Information], x: Array | None = None
     ) -> tuple[NoiseLevels, Identification]:
         """Return the noise of rows, and what fits best; `x`: a guess with gains, if any."""
-        prior = None
+        prior, scales = None, self.scales(x)
         if self.weight is not None:
-            count = sum(part.count for part in kinds.values())
-            prior = prior_rows(self.unknowns, self.prior, min(self.weight * count, NOISE_PRIOR))
+            weight = min(self.weight * sum(part.count for part in kinds.values()), NOISE_PRIOR)
+            prior = entropic_model(self.unknowns, self.prior, self.prior, scales, weight)
         noise = noise_levels(kinds, prior=prior)
         problem = Problem.of(
             self.unknowns,
             self.together(noise),
             self.prior,
             bounds=self.bounds if x is None else shifted(self.bounds, self.unknowns, x),
-            extra_scales=self.scales(x),
+            extra_scales=scales,
         )
         answer = SOLVERS[self.method](problem, **self.options)
         own = noise.information

@@ -24,6 +24,11 @@ SMALLEST_MASS = 1e-3
 """Mass that a link without one gets [kg]."""
 SMALLEST_RADIUS = 5e-3
 """Radius of the ball whose second moments every link has at least [m]."""
+SMALLEST_INERTIA = 1e-7
+"""
+Norm of an inertia tensor that a link without mass may have, as some descriptions of frames say
+[kg m^2]: some ten times that of the ball of `SMALLEST_MASS` that it becomes.
+"""
 ROUND_OFF = 1e-9
 """Negative moments of inertia within this share of those about the link's origin count as zero."""
 
@@ -55,8 +60,8 @@ def widened(names: Sequence[str], parameters: Array) -> tuple[Array, tuple[str, 
     ShapeError
         If there are not ten parameters for each name.
     ModelError
-        If something is NaN, or a mass or a moment of inertia about the centre of mass is
-        negative.
+        If something is NaN, a mass or a moment of inertia about the centre of mass is negative,
+        or a link has a first moment or inertia but no mass.
 
     """
     if parameters.shape != (len(names), 10):
@@ -79,6 +84,8 @@ def _widened(name: str, parameters: Array) -> Array:
         raise _impossible(name, 'has a first moment but no mass')
     center = first / mass if mass else np.zeros(3)
     about_origin = _tensor(parameters)
+    if not mass and np.linalg.norm(about_origin) > SMALLEST_INERTIA:
+        raise _impossible(name, 'has moments of inertia but no mass')
     inertia = about_origin - mass * _point(center)
     least = np.linalg.eigvalsh(inertia)[0]
     if least < -ROUND_OFF * np.linalg.norm(about_origin):

@@ -17,11 +17,8 @@ from numpy.typing import NDArray
 
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.rows.builder import Block, RowBuilder
-from inertial_estimation.model.base_parameters import (
-    BaseParameters,
-    conditioning_order,
-    unexcited_directions,
-)
+from inertial_estimation.model.base_parameters import BaseParameters
+from inertial_estimation.model.independent_columns import conditioning_order, unexcited_directions
 
 Array = NDArray[np.float64]
 
@@ -136,10 +133,12 @@ def in_words(missing: Sequence[str], most: int = 6) -> str:
 
 
 def _deviations(R: Array) -> Array:
-    """Return standard deviations of independent unknowns whose rows have unit noise."""
+    """Return standard deviations of independent unknowns, infinite without rows; unit noise."""
     scales = np.linalg.norm(R, axis=0)
-    triangle = np.linalg.qr(R / scales, mode='r')
-    return np.asarray(np.linalg.norm(np.linalg.inv(triangle), axis=1) / scales)
+    seen, found = scales > 0.0, np.full(len(scales), np.inf)
+    triangle = np.linalg.qr(R[:, seen] / scales[seen], mode='r')
+    found[seen] = np.linalg.norm(np.linalg.inv(triangle), axis=1) / scales[seen]
+    return found
 
 
 def _order(block: Block) -> NDArray[np.intp]:

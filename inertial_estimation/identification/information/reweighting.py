@@ -55,7 +55,10 @@ class NoiseLevels:
     @property
     def notes(self) -> tuple[str, ...]:
         """What to know of them before they are believed."""
-        notes = [f'{why}; these rows are left out' for why in self.untold.values()]
+        notes = [
+            f'{why}; these rows are left out: record more to use them'
+            for why in self.untold.values()
+        ]
         if not self.settled:
             notes.append(f'the noise of the rows did not settle in {self.iterations} iterations')
         return tuple(notes)
@@ -101,7 +104,9 @@ def noise_levels(
     Raises
     ------
     ModelError
-        If no kind has rows, or none has more of them than the fit uses up.
+        If no kind has rows.
+    UntoldNoiseError
+        If none has more of them than the fit uses up.
 
     """
     parts = {name: part for name, part in kinds.items() if part.count > 0}
@@ -118,14 +123,19 @@ def noise_levels(
     return search.told(search.sizes | start, prior, max_iterations, settled)
 
 
+class UntoldNoiseError(ModelError):
+    """Nothing tells the noise of any kind of row."""
+
+
 class _UsedUpError(ModelError):
     """Nothing is left of a kind of row to tell its noise."""
 
     def __init__(self, kind: str, count: float, used: float) -> None:
-        super().__init__(
-            f'the noise of {kind} rows cannot be told: as good as {count:.3g} rows of independent '
-            f'noise, of which the fit uses up {used:.4g}; record more, or state the noise'
+        self.why = (
+            f'there are as good as {count:.3g} rows of independent noise, of which the fit uses '
+            f'up {used:.4g}'
         )
+        super().__init__(f'the noise of {kind} rows cannot be told: {self.why}')
         self.kind = kind
 
 
@@ -153,7 +163,10 @@ class _Search:
                 found = _Search(parts, self.sizes).run(some, prior, max_iterations, settled)
             except _UsedUpError as error:
                 if len(parts) == 1:
-                    raise
+                    raise UntoldNoiseError(
+                        f'nothing tells the noise of any rows: of {error.kind}, for one, '
+                        f'{error.why}; record more, or take fewer unknowns'
+                    ) from error
                 untold[error.kind] = str(error)
                 del parts[error.kind]
             else:

@@ -26,6 +26,8 @@ ROUND_OFF = 1e-12
 Columns shorter than this share of the longest are zero. Angles of a description are printed with
 six digits, so what a joint does not move is seldom exactly zero; scaled up it would look seen.
 """
+DOUBTFUL = 1e-6
+"""Pivots below this share of the first may belong to singular values that count as zero."""
 DETERMINED = 1e-6
 """An unknown is determined if no more than this of its unit vector lies outside the rows."""
 
@@ -128,6 +130,34 @@ def numerical_rank(gram: Array) -> int:
     scales = _scales(np.sqrt(np.maximum(np.diag(gram), 0.0)))
     _, _, rank, _ = dpstrf(gram / scales / scales[:, None])
     return int(rank)
+
+
+def column_basis(factor: Array) -> Array:
+    """
+    Return an orthonormal basis of what columns span: that of `RowSpace`, faster where it can be.
+
+    Parameters
+    ----------
+    factor : ndarray, shape (r, n)
+        Columns, scaled to a length of one first.
+
+    Returns
+    -------
+    ndarray, shape (r, rank)
+        By pivoted orthogonal transforms, unless a pivot is too small to tell the rank.
+
+    """
+    from scipy.linalg.lapack import dgeqp3, dorgqr
+
+    if not factor.size:
+        return np.zeros((len(factor), 0))
+    reduced, _, factors, _, _ = dgeqp3(factor / _scales(np.linalg.norm(factor, axis=0)))
+    pivots = np.abs(np.diag(reduced))
+    rank = int(np.count_nonzero(pivots > DOUBTFUL * pivots[0]))
+    if np.count_nonzero(pivots > np.finfo(float).eps * pivots[0]) > rank:
+        return RowSpace.of(factor).left
+    basis, _, _ = dorgqr(reduced[:, :rank], factors[:rank])
+    return np.asarray(basis)
 
 
 def _scales(lengths: Array) -> Array:

@@ -13,47 +13,38 @@ sum of its wrenches, and the effort of each of its joints.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
+from inertial_estimation.errors import ShapeError
 from inertial_estimation.identification.information.random_states import random_samples
 from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.rows.friction import Coupling, JointModel
+from inertial_estimation.identification.rows.blocks import Block, blocks_of
+from inertial_estimation.identification.rows.choice import RowChoice
+from inertial_estimation.identification.rows.effort_rows import effort_parts, inertial_part
+from inertial_estimation.identification.rows.friction import JointModel
 from inertial_estimation.identification.rows.outer_wrenches import (
     COMPONENTS,
     Contact,
     Push,
-    border_sensors,
     contact_pushes,
     pushed,
     pushed_component,
     sensor_pushes,
 )
-from inertial_estimation.identification.rows.payloads import Load, Payload, Payloads
+from inertial_estimation.identification.rows.payloads import Load, Payloads
 from inertial_estimation.identification.rows.sparse_rows import Part, SparseRows
 from inertial_estimation.identification.rows.wrench_columns import wrench_columns
-from inertial_estimation.identification.unknowns import FT_OFFSET, Extra, Term, Unknowns
-from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
-from inertial_estimation.model.link_motions import (
-    Motion,
-    Poses,
-    link_motions,
-    poses_in_parents,
-)
-from inertial_estimation.model.regressor import (
-    free_sides,
-    joint_axis,
-    poses_in_root,
-)
+from inertial_estimation.model.base_parameters import BaseParameters
+from inertial_estimation.model.independent_columns import conditioning_order
+from inertial_estimation.model.link_motions import Motion, Poses, link_motions, poses_in_parents
+from inertial_estimation.model.regressor import free_sides, joint_axis, poses_in_root
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
-from inertial_estimation.model.submodels import Submodel
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -75,67 +66,6 @@ class Rows(NamedTuple):
     """Shape (m,) [N, Nm]."""
     left_out: int
     """Instants that gave no row: something was missing, unknown or in a dead zone."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """One submodel with its unknowns."""
-
-    submodel: Submodel
-    unknowns: Unknowns
-    kinds: tuple[str, ...]
-    """Kinds of its rows: components of a wrench, then ``effort <joint>``."""
-    payloads: tuple[Payload, ...] = ()
-    """What its links carry at times."""
-
-
-@dataclass(frozen=True)
-class RowChoice:
-    """Which rows to build, and which unknowns beside the links' parameters they have."""
-
-    wrenches: bool | tuple[str, ...] = True
-    """Rows of the sums of wrenches: of all submodels that the ground does not hold, or which."""
-    ground_known: bool = False
-    """
-    The wrench of the ground on the fixed link is always among the external ones, so the submodel
-    that it holds gives rows of wrenches too.
-    """
-    efforts: tuple[str, ...] = ()
-    """Joints whose efforts give rows."""
-    joint: JointModel = field(default_factory=lambda: JointModel(terms=()))
-    """Friction and drive inertia of these joints."""
-    dead_zones: Mapping[str, float] = field(default_factory=dict)
-    """Of joints whose dead zone is another than that of `joint` [rad/s or m/s]."""
-    couplings: tuple[Coupling, ...] = ()
-    """Drives that load two of these joints."""
-    gains: tuple[str, ...] = ()
-    """Joints among them whose efforts are a current, to be multiplied by an unknown gain."""
-    offsets: tuple[str, ...] = ()
-    """FT sensors whose offset is unknown."""
-    payloads: tuple[Payload, ...] = ()
-    """Bodies that are there at times only."""
-
-    def model_of(self, joint: str) -> JointModel:
-        """
-        Return friction and dead zone of a joint.
-
-        Parameters
-        ----------
-        joint : str
-            Its name.
-
-        Returns
-        -------
-        JointModel
-
-        Raises
-        ------
-        ConfigError
-            If its dead zone makes no sense.
-
-        """
-        dead_zone = self.dead_zones.get(joint, self.joint.dead_zone)
-        return replace(self.joint, dead_zone=dead_zone)
 
 
 class RowBuilder:
@@ -169,11 +99,7 @@ class RowBuilder:
         self.robot = robot
         self.choice = choice = choice or RowChoice()
         self._calibration = calibration
-        _check_names('joint', (*choice.efforts, *choice.gains), robot.joint_names)
-        _check_names('joint', choice.dead_zones, robot.joint_names)
-        _check_names('FT sensor', choice.offsets, [ft.name for ft in robot.ft_sensors])
-        chosen = choice.wrenches if isinstance(choice.wrenches, tuple) else ()
-        _check_names('submodel', chosen, [submodel.name for submodel in robot.submodels])
+        choice.require_names(robot)
         self.models: Mapping[str, JointModel] = {
             name: choice.model_of(name) for name in choice.efforts
         }
@@ -184,13 +110,7 @@ class RowBuilder:
             submodel.root: free_sides(robot, submodel, self._ground)
             for submodel in robot.submodels
         }
-        self.blocks = tuple(self._block(submodel) for submodel in robot.submodels)
-        if not any(block.kinds for block in self.blocks):
-            raise ConfigError(
-                'there is no row to build: a robot with a fixed link needs FT sensors, or joints '
-                'in efforts, or the wrench of the ground'
-            )
-        _check_couplings(choice, self.blocks)
+        self.blocks = blocks_of(robot, choice, self._payloads, self._sides, self._ground)
 
     def rows(
         self,
@@ -338,45 +258,6 @@ class RowBuilder:
                 found.append({kind: rows.base(order) for kind, rows in kinds})
         return tuple(found)
 
-    def _block(self, submodel: Submodel) -> Block:
-        """Return the unknowns and kinds of rows of a submodel."""
-        robot, choice = self.robot, self.choice
-        joints = [robot.joint_names[side.joint] for side in self._sides[submodel.root]]
-        joints = [name for name in joints if name in choice.efforts]
-        extras = [extra for name in joints for extra in choice.joint.extras(name)]
-        for coupling in choice.couplings:
-            if set(coupling.joints) <= set(joints):
-                extras += coupling.extras()
-        extras += [Extra(name, Term.DRIVE_GAIN) for name in joints if name in choice.gains]
-        wrenches = self._has_wrenches(submodel)
-        kinds = (*(COMPONENTS if wrenches else ()), *(f'effort {name}' for name in joints))
-        if kinds:
-            borders = [robot.ft_sensors[s].name for s in border_sensors(submodel)]
-            extras += [
-                Extra(name, term)
-                for name in borders
-                if name in choice.offsets
-                for term in FT_OFFSET
-            ]
-        payloads = self._payloads.on(submodel.links) if kinds else ()
-        extras += [extra for payload in payloads for extra in payload.extras()]
-        names = tuple(robot.link_names[k] for k in submodel.links)
-        return Block(submodel, Unknowns(names, tuple(extras)), kinds, payloads)
-
-    def _has_wrenches(self, submodel: Submodel) -> bool:
-        """Tell whether the sum of a submodel's wrenches is to give rows."""
-        chosen = self.choice.wrenches
-        held = self._ground in submodel.links and not self.choice.ground_known
-        if isinstance(chosen, bool):
-            return chosen and not held
-        if submodel.name in chosen and held:
-            raise ConfigError(
-                f"wrenches of '{submodel.name}' give no rows: the ground holds its link "
-                f"'{self.robot.link_names[self._ground]}' with an unknown wrench; leave it out, "
-                'or say that wrench'
-            )
-        return submodel.name in chosen
-
     def _external(self, external: Mapping[str, Array], n: int) -> list[Contact]:
         """Return each known contact."""
         found = []
@@ -418,49 +299,19 @@ class RowBuilder:
             )
             beyond = [load for load in loads if load.link in side.links]
             _load(parts, y, [load.along(block.unknowns, axis) for load in beyond])
-            of_effort, effort, moving = self._effort(block, samples, side.joint)
-            inertial = _along(axis, wrench, [links.index(k) for k in side.links])
+            of_effort, effort, moving = effort_parts(
+                self.choice,
+                self.models[name],
+                block.unknowns,
+                samples,
+                self.robot.joint_names,
+                name,
+            )
+            inertial = inertial_part(axis, wrench, [links.index(k) for k in side.links])
             yield (
                 f'effort {name}',
                 SparseRows((inertial, *parts, *of_effort), y + effort, usable & moving),
             )
-
-    def _effort(
-        self, block: Block, samples: SampleBatch, joint: int
-    ) -> tuple[list[Part], Array, Mask]:
-        """Return friction and the like of a joint, its effort, and where it moves enough."""
-        name = self.robot.joint_names[joint]
-        efforts = np.full(len(samples), np.nan)
-        if samples.efforts is not None:
-            efforts = samples.efforts[:, joint]
-        velocities, accelerations = samples.velocities, samples.accelerations
-        model = self.models[name]
-        directions = None if samples.directions is None else samples.directions[:, joint]
-        own = model.columns(velocities[:, joint], accelerations[:, joint], directions)
-        parts = [Part(block.unknowns.columns(map(str, model.extras(name))), own.T)]
-        for coupling in self.choice.couplings:
-            if name in coupling.joints:
-                other = self.robot.joint_names.index(coupling.other(name))
-                shared = coupling.columns(
-                    velocities[:, joint], velocities[:, other], accelerations[:, other], model
-                )
-                columns = block.unknowns.columns(map(str, coupling.extras()))
-                parts.append(Part(columns, shared.T))
-        if name in self.choice.gains:
-            gain = block.unknowns.columns([f'{name}.{Term.DRIVE_GAIN.value}'])
-            parts.append(Part(gain, -efforts[None]))
-            efforts = np.zeros_like(efforts)
-        return parts, efforts, model.moving(velocities[:, joint])
-
-
-def _along(axis: Array, wrench: Array, links: Sequence[int]) -> Part:
-    """Return the share of some links' wrenches along an axis."""
-    n = len(axis)
-    chosen = wrench.reshape(6, -1, 10, n)
-    transposed = np.ascontiguousarray(axis.T)
-    values = np.stack([np.einsum('in,ikn->kn', transposed, chosen[:, k]) for k in links])
-    columns = (10 * np.array(links)[:, None] + np.arange(10)).reshape(-1)
-    return Part(columns.astype(np.intp), values.reshape(-1, n))
 
 
 def _load(parts: list[Part], y: Array, loads: Iterable[tuple[Part, Array]]) -> None:
@@ -468,24 +319,3 @@ def _load(parts: list[Part], y: Array, loads: Iterable[tuple[Part, Array]]) -> N
     for part, known in loads:
         parts.append(part)
         y -= known
-
-
-def _check_names(kind: str, names: Iterable[str], known: Collection[str]) -> None:
-    """Raise unless all names exist."""
-    for name in names:
-        if name not in known:
-            raise NameNotFound(kind, name, known)
-
-
-def _check_couplings(choice: RowChoice, blocks: Iterable[Block]) -> None:
-    """Raise unless the joints of each coupling have rows in the same block."""
-    known = {extra for block in blocks for extra in block.unknowns.extras}
-    names = [coupling.name for coupling in choice.couplings]
-    for coupling in choice.couplings:
-        if not set(coupling.extras()) <= known:
-            raise ConfigError(
-                f'the coupling of {coupling.name} needs rows of the efforts of both joints, in '
-                'the same submodel: add them to efforts, or leave it out'
-            )
-        if names.count(coupling.name) > 1:
-            raise ConfigError(f'the coupling of {coupling.name} is there twice')

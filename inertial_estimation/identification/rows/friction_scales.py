@@ -4,8 +4,9 @@
 How large friction, offset and drive inertia of a joint may well be: a weak prior for short logs.
 
 A second of data hardly tells the friction of a joint from its offset and its drive inertia, and
-such unknowns grow without bounds where nothing draws them to zero. None of them is likely to
-take much more than the whole effort of the joint at a velocity or an acceleration of one.
+such unknowns grow without bounds where nothing draws them to zero. Friction may well take the
+whole effort of a joint at a velocity of one, its drive no more than a fifth of it at an
+acceleration of one, and its offset, which gravity is easily taken for, a twentieth.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.identification.information.evidence import Evidence
-from inertial_estimation.identification.rows.friction import OF_A_JOINT
-from inertial_estimation.identification.unknowns import Extra
+from inertial_estimation.identification.unknowns import Extra, Term
 
 Array = NDArray[np.float64]
+
+SHARES = {Term.VISCOUS: 1.0, Term.COULOMB: 1.0, Term.OFFSET: 0.05, Term.DRIVE_INERTIA: 0.2}
+"""Of the effort of a joint, at a velocity or an acceleration of one in SI units."""
 
 
 def friction_scales(evidence: Evidence, x: Array | None = None) -> Array:
@@ -34,10 +37,9 @@ def friction_scales(evidence: Evidence, x: Array | None = None) -> Array:
     Returns
     -------
     ndarray, shape (n_extras,)
-        For `Problem.extra_scales`: of terms of joints and couplings the root mean square of the
-        joints' efforts, per 1 rad/s or 1 rad/s^2 (m/s, m/s^2); of payloads their mass times the
-        power of a long lever; infinite for gains, for offsets of
-        sensors, and for joints that have no efforts.
+        For `Problem.extra_scales`: of terms of joints and couplings their share, `SHARES`, of the
+        root mean square of the joints' efforts; of payloads their mass times the power of a long
+        lever; infinite for gains, for offsets of sensors, and for joints that have no efforts.
 
     """
     efforts = evidence.signals(x)
@@ -54,7 +56,7 @@ def friction_scales(evidence: Evidence, x: Array | None = None) -> Array:
 def _scale(extra: Extra, efforts: dict[str, float]) -> float:
     """Return the scale of one unknown."""
     known = [efforts.get(f'effort {joint}', np.nan) for joint in extra.of.split('+')]
-    if extra.term not in OF_A_JOINT:
+    if extra.term not in SHARES:
         return np.inf
-    size = float(np.mean(known))
+    size = SHARES[extra.term] * float(np.mean(known))
     return size if size > 0 else np.inf

@@ -28,6 +28,10 @@ Mask = NDArray[np.bool_]
 NANOSECONDS = 1e-9
 JITTER = 0.01
 """Share of a period by which stamps may be off a grid before signals are moved onto it."""
+STEEPEST = 10
+"""
+Greatest order of the low pass, which swings 6 times as long as one of the first order.
+"""
 SAFE = 0.4
 """Share of the rate that is kept up to which a cutoff leaves next to nothing beyond its half."""
 
@@ -36,6 +40,8 @@ ROUND_OFF = 1e-12
 What a low pass leaves of a constant, as a share of it: columns of rows are scaled to one length,
 so that such a joint would seem to move.
 """
+FEWEST = 10
+"""Instants that one in so many must leave: fewer are no motion."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,11 @@ class Preparation:
         for name, least in (('order', 1), ('every', 1)):
             if getattr(self, name) < least:
                 raise ConfigError(f'{name} is {getattr(self, name)}, expected at least {least}')
+        if self.order > STEEPEST:
+            raise ConfigError(
+                f'order is {self.order}, expected at most {STEEPEST}: steeper low passes '
+                'swing for longer than edges are meant for'
+            )
 
 
 class Prepared(NamedTuple):
@@ -111,7 +122,7 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
     LogError
         If stamps do not grow, or nothing long enough is left.
     ConfigError
-        If the log is too slow for the low pass.
+        If the log is too slow for the low pass, or `every` leaves next to nothing of it.
 
     """
     t = samples.stamp_ns * NANOSECONDS
@@ -121,8 +132,8 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
     if len(back):
         raise LogError(
             f'the log has {len(t)} instants whose stamps must grow, but {len(back)} of them do '
-            f'not, the first {t[back[0] + 1] - t[0]:.6g} s after the start; sort them, and drop '
-            'what is there twice'
+            f'not, the first at instant {back[0] + 2}, after {t[back[0]] - t[0]:.6g} s; sort '
+            'them, and drop what is there twice'
         )
     period = float(np.median(np.diff(t)))
     if how.cutoff and how.cutoff >= 0.5 / period:
@@ -143,7 +154,13 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
             f'{2 * how.edges + _least(period, how):.2g} s, which the filter takes'
         )
     kept = sum(_covered(samples.stamp_ns, part.stamp_ns) for part in found)
-    return Prepared(_joined(found), len(found), len(t) - kept, period)
+    joined = _joined(found)
+    if how.every > 1 and len(joined) < FEWEST:
+        raise ConfigError(
+            f'every is {how.every}, which leaves {len(joined)} of {len(t)} instants: choose a '
+            'smaller one'
+        )
+    return Prepared(joined, len(found), len(t) - kept, period)
 
 
 def folded_back(how: Preparation, period: float) -> str:

@@ -51,10 +51,12 @@ class LinearBounds:
         Raises
         ------
         ModelError
-            If a least value is above the greatest, with the bounds' names.
+            If a least value is above the greatest, or masses cannot have their total, with the
+            bounds' names.
 
         """
         require_order(problem)
+        _require_total(problem)
         found = [*_masses(problem), *_centers(problem), *_ellipsoids(problem)]
         found += [*_total(problem), *_extras(problem)]
         n = len(problem.unknowns)
@@ -81,6 +83,9 @@ class LinearBounds:
 
 
 Row = tuple[Array, float, str]
+
+ROUND_OFF = 1e-12
+"""Share of a total by which a sum of masses may be off."""
 
 
 def _pairs(bounds: Array) -> Iterator[tuple[int, float, float, str]]:
@@ -183,3 +188,26 @@ def require_order(problem: Problem) -> None:
     bad = [f'{name} ({low:g} to {high:g})' for name, low, high in pairs if low > high]
     if bad:
         raise ModelError(f'the least value is above the greatest: {", ".join(bad)}')
+
+
+def _require_total(problem: Problem) -> None:
+    """Raise if masses cannot have their total: of numbers so far apart solvers prove nothing."""
+    masses, total = problem.bounds.mass, problem.bounds.total_mass
+    if masses is None or total is None:
+        return
+    links = problem.unknowns.links
+    least, greatest = np.maximum(masses[:, 0], 0.0), masses[:, 1]
+    heaviest = np.argsort(-least)
+    sums = np.cumsum(least[heaviest])
+    bad: list[str] = []
+    if sums[-1] > (1.0 + ROUND_OFF) * total[1]:
+        # Those without which the others would have room.
+        needed = heaviest[: int(np.argmax(sums > (1.0 + ROUND_OFF) * total[1])) + 1]
+        bad = [*(f'least mass of {links[k]}' for k in sorted(needed)), 'greatest total mass']
+    elif greatest.sum() < (1.0 - ROUND_OFF) * total[0]:
+        bad = [*(f'greatest mass of {link}' for link in links), 'least total mass']
+    if bad:
+        raise ModelError(
+            f'no bodies keep all bounds; these are against each other: {", ".join(bad)}; '
+            'widen them'
+        )

@@ -1,0 +1,96 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+How much the prior weighs against the rows: as a share of them, or as a number of them.
+
+Solvers take the mean of the rows, so a share pulls as much however long a log is. A number of
+rows is what a prior is to Bayes: it rules while there are few rows and is forgotten as they grow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inertial_estimation.errors import ConfigError, ModelError
+from inertial_estimation.identification.solvers.coordinates import require_weight
+
+_ROWS = re.compile(r'(?P<rows>[^-]+)-rows?')
+
+
+@dataclass(frozen=True)
+class PriorRows:
+    """The weight of so many independent rows of unit noise."""
+
+    rows: float
+
+    def __post_init__(self) -> None:
+        """Raise unless it is a weight."""
+        require_weight(self.rows)
+
+    def __str__(self) -> str:
+        """Return what `prior_weight` reads."""
+        return f'{self.rows:g}-row{"" if self.rows == 1.0 else "s"}'
+
+    def of(self, count: float) -> float:
+        """Return the weight against the mean of so many independent rows."""
+        return self.rows / count
+
+
+DEFAULT = PriorRows(10.0)
+"""Of descriptions that are nearly right."""
+
+
+def prior_weight(text: str) -> float | PriorRows:
+    """
+    Return the weight that a text says.
+
+    Parameters
+    ----------
+    text : str
+        ``0.01``: against the mean squared residual; ``10-rows``: as many independent rows.
+
+    Returns
+    -------
+    float or PriorRows
+
+    Raises
+    ------
+    ConfigError
+        If it is neither.
+
+    """
+    rows = _ROWS.fullmatch(text)
+    try:
+        if rows is not None:
+            return PriorRows(float(rows['rows']))
+        weight = float(text)
+        require_weight(weight)
+    except (ValueError, ModelError) as error:
+        raise ConfigError(
+            f"'{text}' is no weight of a prior: give a positive number, such as 0.01, or a number "
+            f'of rows, such as {DEFAULT}'
+        ) from error
+    return weight
+
+
+def against_the_mean(options: Mapping[str, Any], count: float) -> dict[str, Any]:
+    """
+    Return options of a solver whose weight is a number.
+
+    Parameters
+    ----------
+    options : mapping
+        Of which ``weight`` may be a number, `PriorRows`, or None for no prior. Default: `DEFAULT`.
+    count : float
+        Independent rows.
+
+    Returns
+    -------
+    dict
+
+    """
+    weight = options.get('weight', DEFAULT)
+    return {**options, 'weight': weight.of(count) if isinstance(weight, PriorRows) else weight}

@@ -1,0 +1,56 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What inertial parameters from elsewhere must be like to be used, on both sides of each bound."""
+
+import numpy as np
+import pytest
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.model.usable_parameters import check_usable
+
+NAMES = ('base', 'hand')
+
+
+def body(mass, center, moments=(1.0, 1.0, 1.0)):
+    """Return a body with these moments of inertia by mass about its centre of mass."""
+    c = np.asarray(center, dtype=float)
+    inertia = mass * (np.diag(moments) + c @ c * np.eye(3) - np.outer(c, c))
+    return np.array([mass, *mass * c, *inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]])
+
+
+GOOD = body(2.0, [0.1, 0.0, 0.2])
+
+
+@pytest.mark.parametrize(
+    'usable',
+    [
+        body(9999.0, [0.0, 0.0, 0.0]),
+        # Far and heavy: its first moment is large, its centre of mass is not.
+        body(100.0, [5.0, 5.0, 5.0]),
+        body(1e-6, [0.0, 9.9, 0.0]),
+        # Nearly flat: two moments give nearly the third.
+        body(1.0, [0.0, 0.0, 0.0], (1.0, 1.0, 2.0 - 1e-9)),
+    ],
+)
+def test_what_a_robot_may_have(usable):
+    check_usable(NAMES, np.array([GOOD, usable]))
+
+
+@pytest.mark.parametrize(
+    ('spoilt', 'said'),
+    [
+        (body(10001.0, [0.0, 0.0, 0.0]), 'mass of 10001 kg'),
+        (body(0.0, [0.0, 0.0, 0.0]), 'mass of 0 kg'),
+        (-GOOD, 'mass of -2 kg'),
+        # Far and light: its first moment is small, its centre of mass is 10.1 m off.
+        (body(1e-3, [0.0, 10.1, 0.0]), 'centre of mass 10.1 m off'),
+        (body(1.0, [7.0, 7.0, 7.0]), 'centre of mass 12.12'),
+        (body(1.0, [0.0, 0.0, 0.0], (1.0, 1.0, 2.0 + 1e-9)), 'no body that could exist'),
+        (body(1.0, [0.1, 0.0, 0.0], (0.0, 0.0, 0.0)), 'no body that could exist'),
+        (np.where(np.arange(10) == 7, np.nan, GOOD), 'not finite'),
+        (np.where(np.arange(10) == 0, np.inf, GOOD), 'not finite'),
+    ],
+)
+def test_what_no_robot_has_is_refused_by_name(spoilt, said):
+    with pytest.raises(ModelError, match=f"'hand' has.*{said}|'hand' is {said}"):
+        check_usable(NAMES, np.array([GOOD, spoilt]))
