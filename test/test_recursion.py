@@ -6,26 +6,37 @@ Recursive identification of an iCub on a pole, simulated by its own equations.
 Not covered: real logs, friction, joint efforts; sensors whose matrix is wrong.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from free_air import smooth_motion, with_readings
 
-from inertial_estimation.errors import ModelError
+from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
 from inertial_estimation.identification.information.elimination import eliminated, wandered
 from inertial_estimation.identification.information.evidence import gather
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.priors import widened
-from inertial_estimation.identification.recursion.joint_refit import joint_refit
+from inertial_estimation.identification.recursion.joint_newton import joint_minimum
+from inertial_estimation.identification.recursion.joint_refit import (
+    _in_turn,
+    _problem,
+    joint_refit,
+)
 from inertial_estimation.identification.recursion.knowledge import in_units_of_noise
+from inertial_estimation.identification.recursion.payload import PayloadFit
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.recursion.state import from_text, to_text
+from inertial_estimation.identification.recursion.state import fingerprint, from_text, to_text
 from inertial_estimation.identification.recursion.watch import Change
 from inertial_estimation.identification.rows.builder import RowChoice
+from inertial_estimation.identification.rows.friction import JointModel
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
+from inertial_estimation.identification.unknowns import Term
+from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.simulation.description import icub_urdf
 
@@ -225,11 +236,13 @@ def test_drift_is_followed(robot, prior):
     samples, offsets = log(robot, 60.0, offset_rate=20.0 / 600.0)
     identifier = RecursiveIdentifier(
         robot.with_parameters(prior),
-        settings(robot, half_life=300.0, force_walk=0.2, moment_walk=0.02, gate=4.0),
+        settings(robot, weight=0.1, half_life=300.0, force_walk=0.2, moment_walk=0.02, gate=4.0),
     )
     for part in equal_parts(samples, 1.0):
         identifier.add(part)
     found = identifier.refit()
+    # Beside a body that is as described, which is off, an offset is what fits that.
+    assert len(found.refitted) == 6
     for k, sensor in enumerate(robot.ft_sensors):
         np.testing.assert_allclose(found.offsets[sensor.name][:3], offsets[k, :3], atol=0.3)
 
@@ -304,12 +317,48 @@ def test_a_payload_is_taken_for_one(robot, prior):
     assert np.abs(refits[-1].offsets['l_arm_ft'] - offsets[4]).max() < 0.2
 
 
+def test_links_that_carry_payloads_are_checked(robot, prior):
+    hand = robot.link_names.index('l_hand')
+    arm = next(s for s in robot.submodels if hand in s.links)
+    others = [robot.link_names[k] for k in arm.links if k != hand]
+    for names, error, said in (
+        (('l_hnad',), NameNotFound, 'l_hnad'),
+        (('l_hand', others[0]), ConfigError, "of submodel 'l_upper_arm'.*name one"),
+    ):
+        with pytest.raises(error, match=said):
+            RecursiveIdentifier(robot, settings(robot, payload_links=names))
+    # Not the last one of its submodel, which would be taken without a name.
+    chosen = RecursiveIdentifier(robot, settings(robot, payload_links=(others[0], 'r_hand')))
+    known = next(one for one in chosen.known if one.block.submodel is arm)
+    assert known.block.unknowns.links[chosen._carrier(known)] == others[0]
+
+
 def test_an_offset_that_jumps_is_taken_for_one(robot, prior):
     samples, offsets = log(robot, 25.0)
     samples.ft_readings[1250:, 4, 1] += 40.0
     changes, refits, _ = run_with_changes(robot, prior, samples)
     assert [change for _, _, change in changes] == [Change.TOUCHED, Change.OFFSET]
     assert refits[-1].offsets['l_arm_ft'][1] == pytest.approx(offsets[4, 1] + 40.0, abs=0.3)
+
+
+def test_a_neighbour_that_is_held_lets_go_of_an_offset_that_jumps(robot, prior):
+    samples, offsets = log(robot, 30.0)
+    foot = next(k for k, s in enumerate(robot.ft_sensors) if s.name == 'l_foot_ft')
+    samples.ft_readings[1550:, foot, 1] += 40.0
+    offsets[foot, 1] += 40.0
+    identifier = RecursiveIdentifier(robot.with_parameters(prior), settings(robot, gate=4.0))
+    names, changes = [submodel.name for submodel in robot.submodels], []
+    for k, part in enumerate(equal_parts(samples, 1.0)):
+        # It stands on the foot before the offset jumps: only the leg tells.
+        free = np.ones((len(part), len(names)), dtype=bool)
+        free[:, names.index('l_foot')] = k < 15
+        changes += identifier.add(part, free=free)
+        found = identifier.refit()
+    assert changes == [('l_hip_3', Change.TOUCHED), ('l_hip_3', Change.OFFSET)]
+    assert found.offsets['l_foot_ft'][1] == pytest.approx(offsets[foot, 1], abs=0.5)
+    # That of the other sensor, which the leg let go of as well.
+    leg = next(k for k, s in enumerate(robot.ft_sensors) if s.name == 'l_leg_ft')
+    np.testing.assert_allclose(found.offsets['l_leg_ft'][:3], offsets[leg, :3], atol=0.5)
 
 
 def test_what_is_known_survives_as_text(robot, prior):
@@ -327,5 +376,88 @@ def test_what_is_known_survives_as_text(robot, prior):
             from_text(second, damaged)
     with pytest.raises(ModelError, match='another robot'):
         from_text(RecursiveIdentifier(robot, settings(robot)), text)
+    # Other rows that go by the same names.
+    joint = JointModel(terms=(Term.COULOMB,))
+    choice = RowChoice(efforts=('l_knee',), joint=joint)
+    smooth = replace(choice, joint=replace(joint, sign_width=0.1))
+    turned = Robot.from_urdf(icub_urdf(), fixed_link='root_link', gravity=(0.0, 9.81, 0.0))
+    prints = [
+        fingerprint(RecursiveIdentifier(described, RecursionSettings(rows)))
+        for described, rows in ((robot, choice), (robot, smooth), (turned, choice))
+    ]
+    assert len(set(prints)) == 3
     with pytest.raises(ModelError, match='version 9'):
         from_text(second, text.replace('"version": 1', '"version": 9', 1))
+
+
+@pytest.mark.parametrize('weight', [1.0, 1e-2, 1e-4])
+def test_steps_of_all_at_once_end_where_submodels_in_turn_do(robot, prior, weight):
+    samples, _ = log(robot, 5.0)
+    identifier = RecursiveIdentifier(robot.with_parameters(prior), settings(robot))
+    identifier.add(samples)
+    known = [one for one in identifier.known if one.information is not None]
+    at_once = joint_refit(known, weight)
+    names = tuple(at_once.offsets)
+    near = {one.block.submodel.name: one.prior for one in known}
+    problems = [_problem(one) for one in known]
+    # Or the two would be the same calls.
+    assert joint_minimum(known, problems, names, weight, near) is not None
+    in_turn = _in_turn(known, problems, names, weight, near)
+    for one, other in zip(at_once.bodies, in_turn.bodies, strict=True):
+        # In turn they end where bodies move by 0.02 of their size, whose square is left.
+        moved = one.knowledge.largest_change(one.parameters - other.parameters)
+        assert moved < 1e-3
+    for name, offset in at_once.offsets.items():
+        assert offset == pytest.approx(in_turn.offsets[name], abs=1e-3)
+
+
+def test_a_prior_that_hardly_holds_is_left_to_submodels_in_turn(robot, prior):
+    samples, _ = log(robot, 5.0)
+    identifier = RecursiveIdentifier(robot.with_parameters(prior), settings(robot))
+    identifier.add(samples)
+    known = [one for one in identifier.known if one.information is not None]
+    names = tuple(dict.fromkeys(name for one in known for name in one.offset_names))
+    near = {one.block.submodel.name: one.prior for one in known}
+    problems = [_problem(one) for one in known]
+    assert joint_minimum(known, problems, names, 1e-12, near) is None
+    found = joint_refit(known, 1e-12)
+    assert all(consistency_margin(bodies.parameters).min() > 0.0 for bodies in found.bodies)
+
+
+def test_offsets_that_wander_are_no_load(rng):
+    # One body, two offsets; rows are noise-free, but count as if their noise were one.
+    def rows(x):
+        Y = 10.0 * rng.normal(size=(100, 12))
+        return Information.of(Y, Y @ x)
+
+    offsets, body = np.array([10, 11]), np.arange(10)
+    without = rng.normal(size=12)
+    load = np.array([1.0, 0.1, -0.2, 0.3, *rng.normal(size=6)])
+    found = []
+    for wandering in (30.0, 0.0):
+        fit = PayloadFit('hand', body, rows(without))
+        fit.wait(offsets, np.full(2, wandering))
+        later = without + np.array([*load, 20.0, -30.0])
+        for _ in range(3):
+            fit.add(rows(later), 1.0)
+        found.append(fit.payload())
+    # That they do not wander far weighs a thirtieth, against 300 rows of ten.
+    assert found[0].mass == pytest.approx(1.0, abs=1e-3)
+    np.testing.assert_allclose(found[0].center, load[1:4], atol=1e-3)
+    # Offsets that must not wander are taken for a load, if for anything.
+    assert found[1] is None or abs(found[1].mass - 1.0) > 0.1
+
+
+def test_what_was_not_known_before_a_change_makes_it_less_sure(rng):
+    # Rows since tell the sum of body and load only.
+    body = np.arange(10)
+    Y = 10.0 * rng.normal(size=(100, 10))
+    weak = Y.copy()
+    weak[:, 0] *= 0.1
+    x, load = rng.normal(size=10), np.array([1.0, 0.1, -0.2, 0.3, *np.zeros(6)])
+    deviations = []
+    for known in (weak, Y):
+        fit = PayloadFit('hand', body, Information.of(known, known @ x))
+        fit.add(Information.of(Y, Y @ (x + load) + rng.normal(size=100)), 1.0)
+        deviations.append(fit.payload().mass_deviation)
+    assert deviations[0] > 3.0 * deviations[1]

@@ -5,17 +5,19 @@ Bodies of all submodels, and the offsets of the FT sensors that they share.
 
     minimise  sum over submodels of  1/2 |R x - rho|^2 + count * weight * divergence to the prior
 
-Submodels have nothing in common but the offsets of the sensors between them. So each is
-eliminated onto these by a model of second order about its bodies; the offsets that fit all
-submodels best are found from that; then each submodel is refitted for itself with the offsets
-given. Where bodies move, the models move with them: it is Newton's method on what the best bodies
-leave, as a function of the offsets.
+With the entropic divergence `joint_newton` finds all of them at once where the minimum is near,
+as it is in a running robot. Else, and with other methods, each submodel is eliminated onto the
+offsets by a model of second order about its bodies; the offsets that fit all submodels best are
+found from that; then each submodel is refitted for itself with the offsets given. Where bodies
+move, the models move with them: it is Newton's method on what the best bodies leave, as a
+function of the offsets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +26,11 @@ from inertial_estimation.identification.information.elimination import eliminate
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.row_space import RowSpace
 from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.prior_models import entropic_model
+from inertial_estimation.identification.prior_models import prior_of_method
 from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.recursion.joint_newton import joint_minimum
 from inertial_estimation.identification.recursion.knowledge import Knowledge
-from inertial_estimation.identification.result import Identification
-from inertial_estimation.identification.solvers.entropic import solve_entropic
+from inertial_estimation.identification.solvers.methods import SOLVERS, Distance
 from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns
 
 Array = NDArray[np.float64]
@@ -47,15 +49,13 @@ class Bodies:
     """What fits one submodel best."""
 
     knowledge: Knowledge
-    answer: Identification
-    """Of all unknowns but the offsets of FT sensors."""
     x: Array
     """All unknowns, shape (n_unknowns,)."""
 
     @property
     def parameters(self) -> Array:
         """Inertial parameters of its links, shape (n_links, 10)."""
-        return self.answer.parameters
+        return self.knowledge.block.unknowns.split(self.x)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +65,6 @@ class JointRefit:
     bodies: tuple[Bodies, ...]
     offsets: Mapping[str, float]
     """Of FT sensors by the names of their columns [N, Nm]."""
-    offset_rows: Information
-    """What all submodels say of them together, in that order."""
 
 
 @one_thread()
@@ -74,6 +72,7 @@ def joint_refit(
     known: Sequence[Knowledge],
     weight: float,
     start: Mapping[str, Array] | None = None,
+    method: str = 'entropic',
 ) -> JointRefit:
     """
     Refit bodies and offsets.
@@ -86,6 +85,9 @@ def joint_refit(
         Of the prior, as of solvers.
     start : mapping of str to ndarray, shape (n_links, 10), optional
         Bodies to start from, strictly consistent, by the name of the submodel. Default: priors.
+    method : str
+        One of `methods.METHODS`. Bodies of others than the first two need not be any that could
+        exist. With ``semidefinite`` the offsets are those that fit best if bodies need not be.
 
     Returns
     -------
@@ -94,28 +96,54 @@ def joint_refit(
     """
     near = {one.block.submodel.name: one.prior for one in known} | dict(start or {})
     names = tuple(dict.fromkeys(name for one in known for name in one.offset_names))
+    problems = [_problem(one) for one in known]
+    entropic = SOLVERS[method].distance is Distance.ENTROPIC
+    found = joint_minimum(known, problems, names, weight, near) if entropic else None
+    if found is None:
+        return _in_turn(known, problems, names, weight, near, method)
+    bodies = []
+    for one, inner in zip(known, found.unknowns, strict=True):
+        own = [names.index(name) for name in one.offset_names]
+        bodies.append(_joined(one, inner, found.offsets[own]))
+    return JointRefit(tuple(bodies), dict(zip(names, found.offsets.tolist(), strict=True)))
+
+
+def _in_turn(
+    known: Sequence[Knowledge],
+    problems: Sequence[Problem],
+    names: Sequence[str],
+    weight: float,
+    near: Mapping[str, Array],
+    method: str = 'entropic',
+) -> JointRefit:
+    """Return offsets of all, then bodies of each, until they agree."""
     offsets = np.zeros(len(names))
-    rows = Information.empty(len(names))
+    bodies: list[Bodies] = []
     for _ in range(ROUNDS):
-        rows = _offset_rows(known, names, weight, near)
+        rows = _offset_rows(known, names, weight, near, SOLVERS[method].distance)
         offsets = RowSpace.of(rows.R).solve(rows.rho) if names else offsets
-        given = dict(zip(names, offsets.tolist(), strict=True))
-        bodies = [
-            _bodies(one, given, weight, near[one.block.submodel.name], with_deviations=False)
-            for one in known
-        ]
+        bodies = []
+        for one, problem in zip(known, problems, strict=True):
+            given = offsets[[names.index(name) for name in one.offset_names]]
+            start = near[one.block.submodel.name]
+            bodies.append(_bodies(one, problem, given, weight, start, method))
         before, near = near, {one.knowledge.block.submodel.name: one.parameters for one in bodies}
         moved = [
             one.largest_change(near[one.block.submodel.name] - before[one.block.submodel.name])
             for one in known
         ]
-        if max(moved) <= NEAR:
+        # A model that is quadratic is right everywhere.
+        if max(moved) <= NEAR or SOLVERS[method].distance is not Distance.ENTROPIC:
             break
-    return JointRefit(tuple(bodies), given, rows)
+    return JointRefit(tuple(bodies), dict(zip(names, offsets.tolist(), strict=True)))
 
 
 def _offset_rows(
-    known: Sequence[Knowledge], names: Sequence[str], weight: float, near: Mapping[str, Array]
+    known: Sequence[Knowledge],
+    names: Sequence[str],
+    weight: float,
+    near: Mapping[str, Array],
+    distance: Distance,
 ) -> Information:
     """Return what all submodels say of offsets, their bodies eliminated."""
     total = Information.empty(len(names))
@@ -124,42 +152,59 @@ def _offset_rows(
         if information is None or not len(one.offsets):
             continue
         bodies = near[one.block.submodel.name]
-        prior = entropic_model(
-            one.block.unknowns, one.prior, bodies, one.scales, weight * information.count
+        drawn = weight * information.count
+        prior = prior_of_method(
+            distance, {}, one.block.unknowns, one.prior, bodies, one.scales, drawn
         )
-        inner = np.setdiff1d(np.arange(information.n), one.offsets)
-        left = eliminated(information.merge(prior), inner)
+        assert prior is not None
+        left = eliminated(information.merge(prior), _inner(one))
         placed = np.zeros((left.n, len(names)))
         placed[:, [names.index(name) for name in one.offset_names]] = left.R
         total = total.add(placed, left.rho)
     return total
 
 
-def _bodies(
-    one: Knowledge, offsets: Mapping[str, float], weight: float, near: Array, *,
-    with_deviations: bool,
-) -> Bodies:  # fmt: skip
-    """Return the best bodies of a submodel for given offsets."""
+def _problem(one: Knowledge) -> Problem:
+    """Return what the rows of a submodel say if all its offsets are zero."""
     information, unknowns = one.information, one.block.unknowns
     assert information is not None
-    given = np.array([offsets[name] for name in one.offset_names])
-    inner = np.setdiff1d(np.arange(information.n), one.offsets)
+    inner = _inner(one)
     own = tuple(extra for extra in unknowns.extras if extra.term not in FT_OFFSET)
-    scales = one.scales[inner[unknowns.n_inertial :] - unknowns.n_inertial]
-    target = information.rho - information.R[:, one.offsets] @ given
-    problem = Problem(
+    return Problem(
         Unknowns(unknowns.links, own),
         information.R[:, inner],
-        target,
+        information.rho,
         information.energy,
         information.count,
         one.prior,
-        extra_scales=scales,
+        extra_scales=one.scales[inner[unknowns.n_inertial :] - unknowns.n_inertial],
     )
-    start = problem.unknowns.join(near) if not own else None
-    answer = solve_entropic(
-        problem, weight=weight, start=start, noise=1.0, with_deviations=with_deviations
-    )
-    x = np.empty(information.n)
-    x[inner], x[one.offsets] = answer.x, given
-    return Bodies(one, answer, x)
+
+
+def _bodies(
+    one: Knowledge, problem: Problem, offsets: Array, weight: float, near: Array, method: str
+) -> Bodies:
+    """Return the best bodies of a submodel for given offsets."""
+    assert one.information is not None
+    target = problem.target - one.information.R[:, one.offsets] @ offsets
+    options: dict[str, Any] = {'weight': weight, 'noise': 1.0}
+    if SOLVERS[method].consistent:
+        options['with_deviations'] = False
+    if method == 'entropic' and not problem.unknowns.extras:
+        options['start'] = problem.unknowns.join(near)
+    answer = SOLVERS[method](replace(problem, target=target), **options)
+    return _joined(one, answer.x, offsets)
+
+
+def _joined(one: Knowledge, inner: Array, offsets: Array) -> Bodies:
+    """Return all unknowns of a submodel."""
+    x = np.empty(len(one.block.unknowns))
+    x[_inner(one)], x[one.offsets] = inner, offsets
+    return Bodies(one, x)
+
+
+def _inner(one: Knowledge) -> NDArray[np.intp]:
+    """Return the columns of a submodel that are no offsets."""
+    kept = np.ones(len(one.block.unknowns), dtype=bool)
+    kept[one.offsets] = False
+    return np.flatnonzero(kept)

@@ -131,9 +131,25 @@ class Knowledge:
 
         """
         if self.information is not None and len(self.offsets):
-            walks = self.offset_scales(self._settings.force_walk, self._settings.moment_walk)
-            steps = walks * np.sqrt(max(elapsed, 0.0))
-            self.information = wandered(self.information, self.offsets, steps)
+            self.information = wandered(self.information, self.offsets, self.walks(elapsed))
+
+    def walks(self, elapsed: float) -> Array:
+        """
+        Return how far offsets may wander.
+
+        Parameters
+        ----------
+        elapsed : float
+            In which time [s].
+
+        Returns
+        -------
+        ndarray, shape (k,)
+            Standard deviations [N, Nm].
+
+        """
+        walks = self.offset_scales(self._settings.force_walk, self._settings.moment_walk)
+        return np.asarray(walks * np.sqrt(max(elapsed, 0.0)))
 
     def absorb(self, rows: Information, seconds: float) -> None:
         """
@@ -170,25 +186,26 @@ class Knowledge:
         self._kinds = evidence if self._kinds is None else self._kinds.merge(evidence)
         if self.seconds < self._settings.warm_up:
             return
-        stated = {kind: self._settings.noise[kind] for kind in self.block.kinds
-                  if kind in self._settings.noise}  # fmt: skip
         self.scales = friction_scales(self._kinds)
-        if len(stated) < len(self.block.kinds):
+        seen: dict[str, float] = {}
+        if not self._settings.noise.keys() >= set(self.block.kinds):
             # As heavy as in a refit it would take what the description is off for noise, and
             # noise would then excuse the description for good.
-            rows = entropic_model(
-                self.block.unknowns, self.prior, self.prior, self.scales, PRIOR_SPREAD**-2
-            )
             try:
-                found = noise_levels(self._kinds.kinds, prior=rows)
+                found = noise_levels(self._kinds.kinds, prior=self.loose_prior())
             except ModelError:
                 # Too few rows yet to tell noise from unknowns.
                 return
             seen = {kind: max(level, QUIETEST) for kind, level in found.deviations.items()}
-            stated = {**seen, **stated}
-        self.noise = _alike(stated)
+        self._set_noise(seen)
         self.information = in_units_of_noise(self._kinds, self.noise)
         self._kinds = None
+
+    def loose_prior(self) -> Information:
+        """Return rows that keep bodies about as far from the description as they may well be."""
+        return entropic_model(
+            self.block.unknowns, self.prior, self.prior, self.scales, PRIOR_SPREAD**-2
+        )
 
     def described(self) -> Array:
         """Return the prior's bodies with all else fitted to the rows, shape (n_unknowns,)."""
@@ -199,15 +216,18 @@ class Knowledge:
         x[n:] = np.linalg.lstsq(information.R[:, n:], rest, rcond=None)[0]
         return x
 
-    def adapt(self, left: Mapping[str, float], seconds: float) -> None:
+    def adapt(self, evidence: Evidence, left: Mapping[str, float], seconds: float) -> None:
         """
         Let the noise of further rows follow what is left of rows lately.
 
         A model that is not quite right leaves more than sensors do, and what a robot does at
-        first may not show it.
+        first may not show it. Kinds that had no rows yet, as those of a joint that stood still,
+        begin with what is left of them.
 
         Parameters
         ----------
+        evidence : Evidence
+            These rows, as they were measured.
         left : mapping of str to float
             Root mean square of what was found leaves of each kind of row that had no part in it.
         seconds : float
@@ -215,12 +235,23 @@ class Knowledge:
 
         """
         share = 1.0 - np.exp(-seconds / MEMORY)
-        following = {
-            kind: max(float(np.sqrt(level**2 + share * (left[kind] ** 2 - level**2))), QUIETEST)
-            for kind, level in self.noise.items()
-            if kind in left and np.isfinite(left[kind]) and kind not in self._settings.noise
-        }
-        self.noise = _alike(self.noise | following)
+        seen = {kind: level for kind, level in left.items() if np.isfinite(level)}
+        if not seen.keys() <= self.noise.keys():
+            unknown = np.isinf(self.scales)
+            self.scales = np.where(unknown, friction_scales(evidence), self.scales)
+        following = {}
+        for kind, level in seen.items():
+            before = self.noise.get(kind, level)
+            now = float(np.sqrt(before**2 + share * (level**2 - before**2)))
+            following[kind] = max(now, QUIETEST)
+        self._set_noise(self.noise | following)
+
+    def _set_noise(self, noise: Mapping[str, float]) -> None:
+        """Take noise over, but where it is stated."""
+        stated = {kind: self._settings.noise[kind] for kind in self.block.kinds
+                  if kind in self._settings.noise}  # fmt: skip
+        others = {kind: level for kind, level in noise.items() if kind not in stated}
+        self.noise = _alike(others) | stated
 
 
 def _alike(noise: Mapping[str, float]) -> dict[str, float]:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.identification.information.elimination import across
 from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.row_space import RowSpace
+from inertial_estimation.identification.information.row_space import RowSpace, column_basis
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.prior_models import entropic_model
 from inertial_estimation.identification.recursion.joint_refit import Bodies, JointRefit
@@ -124,8 +124,8 @@ def _triangle(bodies: Bodies, names: Sequence[str], weight: float) -> _Triangle:
 
 def _variance(information: Information, x: Array, rows: Array) -> float:
     """Return that of a row: of what is left, by the rows that the answer does not use up."""
-    space = RowSpace.of(rows)
-    freedom = information.count - float(np.sum(space.left[: information.n] ** 2))
+    used = column_basis(rows)[: information.n]
+    freedom = information.count - float(np.sum(used**2))
     # Fewer rows than that tell nothing of their noise: it is the unit that they came in.
     return information.squared_residual(x) / freedom if freedom >= 1.0 else 1.0
 

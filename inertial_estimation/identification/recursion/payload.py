@@ -15,13 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.identification.information.elimination import wandered
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.row_space import RowSpace
 
 Array = NDArray[np.float64]
 
 LONGEST = 60.0
-"""Time of rows that are used: offsets are taken to be constant meanwhile [s]."""
+"""Time of rows that are used: further ones tell little more of it [s]."""
 LIGHTEST = 0.02
 """Smaller masses are none [kg]."""
 
@@ -46,21 +47,39 @@ class PayloadFit:
     """
     The change of one submodel since something was picked up or put down.
 
+    The submodel without it goes on to be known better from the same rows, and offsets wander on:
+    to hold both at what was found before the change would take their errors for the load.
+
     Parameters
     ----------
     link : str
         Said to carry it.
     columns : ndarray of int, shape (10,)
         Its inertial parameters among the unknowns.
-    without : ndarray, shape (n,)
-        Unknowns before the change.
+    without : Information
+        Of the unknowns before the change, with a prior; rows in units of their noise.
 
     """
 
-    def __init__(self, link: str, columns: NDArray[np.intp], without: Array) -> None:
-        self._link, self._columns, self._without = link, columns, without
-        self._rows = Information.empty(len(columns))
-        self._seconds = 0.0
+    def __init__(self, link: str, columns: NDArray[np.intp], without: Information) -> None:
+        self._link, self._columns = link, columns
+        both = np.hstack([without.R, np.zeros((without.n, len(columns)))])
+        self._rows = Information.of(both, without.rho)
+        self._energy = self._count = self._seconds = 0.0
+
+    def wait(self, offsets: NDArray[np.intp], deviations: Array) -> None:
+        """
+        Let offsets wander.
+
+        Parameters
+        ----------
+        offsets : ndarray of int, shape (k,)
+            Their columns among the unknowns.
+        deviations : ndarray, shape (k,)
+            How far they may have gone [N, Nm].
+
+        """
+        self._rows = wandered(self._rows, offsets, deviations)
 
     def add(self, rows: Information, seconds: float) -> None:
         """
@@ -77,11 +96,10 @@ class PayloadFit:
         if self._seconds >= LONGEST:
             return
         self._seconds += seconds
-        rest = rows.rho - rows.R @ self._without
-        own = Information.of(rows.R[:, self._columns], rest)
-        self._rows = self._rows.merge(
-            Information(own.R, own.rho, own.energy + rows.energy, rows.count)
-        )
+        before = self._rows.energy
+        self._rows = self._rows.add(np.hstack([rows.R, rows.R[:, self._columns]]), rows.rho)
+        self._energy += self._rows.energy - before + rows.energy
+        self._count += rows.count
 
     def payload(self) -> Payload | None:
         """
@@ -93,11 +111,12 @@ class PayloadFit:
             None: rows do not tell a mass.
 
         """
-        space = RowSpace.of(self._rows.R)
-        p, variances = space.solve(self._rows.rho), space.variances()
+        # The lowest rows of the triangle are free of all other unknowns.
+        own = slice(-len(self._columns), None)
+        space = RowSpace.of(self._rows.R[own, own])
+        p, variances = space.solve(self._rows.rho[own]), space.variances()
         mass, first = float(p[0]), p[1:4]
-        freedom = max(self._rows.count - space.rank, 1.0)
-        scale = np.sqrt(self._rows.squared_residual(p) / freedom)
+        scale = np.sqrt(self._energy / max(self._count - space.rank, 1.0))
         deviations = scale * np.sqrt(variances)
         if not np.isfinite(deviations[:4]).all() or abs(mass) < max(LIGHTEST, deviations[0]):
             return None

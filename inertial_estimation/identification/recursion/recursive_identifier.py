@@ -4,17 +4,23 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.identification.information.determined import in_words
+from inertial_estimation.identification.information.elimination import wandered
 from inertial_estimation.identification.information.evidence import Evidence, gather
+from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.excitation import Excitation, excitation
 from inertial_estimation.identification.recursion.joint_refit import JointRefit, joint_refit
 from inertial_estimation.identification.recursion.knowledge import Knowledge, in_units_of_noise
+from inertial_estimation.identification.recursion.offsets_in_use import offsets_in_use
 from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
 from inertial_estimation.identification.recursion.payload import Payload, PayloadFit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
@@ -24,12 +30,21 @@ from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
-from inertial_estimation.sample import SampleBatch
+from inertial_estimation.sample import SampleBatch, SensorState
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 SECOND_NS = 1e9
+LONGEST_ALONE = 1.0
+"""Time that a sample stands for that comes alone, if the one before is as long ago [s]."""
+WORSE = 2.0
+"""
+What was found may leave of new rows so many times what the description does [rms], in the middle
+of the newest stretches: what moves for the first time tells offsets anew, and is soon over.
+"""
+NEWEST = 5
+"""Stretches of which that is asked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +56,10 @@ class Refit:
     parameters: Array
     """Inertial parameters of all links, shape (n_links, 10); strictly consistent."""
     offsets: Mapping[str, Array]
-    """Of FT sensors, shape (6,) each, [force; torque], to be subtracted [N, Nm]."""
+    """
+    Of FT sensors, shape (6,) each, [force; torque], to be subtracted beside these parameters
+    [N, Nm].
+    """
     refitted: tuple[str, ...]
     """Submodels whose links are what rows tell; those of the others are the prior."""
     excitation: Mapping[str, Excitation]
@@ -93,7 +111,8 @@ class RecursiveIdentifier:
     ModelError
         If the prior of a link is impossible.
     ConfigError, NameNotFound
-        If the rows that are asked for cannot be built.
+        If the rows that are asked for cannot be built, or a link that is to carry payloads does
+        not exist or is not the only one of its submodel.
 
     """
 
@@ -103,12 +122,28 @@ class RecursiveIdentifier:
         self.robot, self.settings, self.calibration = robot, settings, calibration
         self.builder = RowBuilder(robot, settings.rows, calibration)
         self.prior, self.widened = widened(robot.link_names, robot.parameters)
+        _check_carriers(robot, settings.payload_links)
         self.reset()
 
     @property
     def found(self) -> dict[str, Array]:
         """All unknowns of the submodels that were refitted last, shape (n_unknowns,) each."""
         return {name: x for name, (_, x) in self._found.items()}
+
+    def bodies(self) -> dict[str, Array]:
+        """
+        Return the bodies that were fitted last, told or not.
+
+        Returns
+        -------
+        dict of str to ndarray, shape (n_links, 10)
+            Inertial parameters of the links of each submodel that has rows.
+
+        """
+        sizes = {
+            one.block.submodel.name: one.block.unknowns.n_inertial for one in self.known
+        }  # fmt: skip
+        return {name: x[: sizes[name]].reshape(-1, 10) for name, x in self.found.items()}
 
     def reset(self) -> None:
         """Forget all rows."""
@@ -117,11 +152,13 @@ class RecursiveIdentifier:
             for block in self.builder.blocks
         )
         self.stamp_ns = 0
+        self._assumed = np.zeros(0, dtype=np.intp)
         self._watches: dict[str, Watch] = {}
         self._start: dict[str, Array] = {}
         self._found: dict[str, tuple[Array, Array]] = {}
         self._payloads: dict[str, PayloadFit] = {}
         self._errors: dict[str, tuple[dict[str, float], dict[str, float]]] = {}
+        self._worse: dict[str, deque[float]] = {}
 
     def add(
         self,
@@ -136,7 +173,8 @@ class RecursiveIdentifier:
         Parameters
         ----------
         samples : SampleBatch
-            In order, say of one second.
+            In order, say of one second. What rests on a joint whose position is assumed gives no
+            rows.
         free, external : optional
             As for `RowBuilder.rows`.
 
@@ -153,37 +191,79 @@ class RecursiveIdentifier:
         since = self.stamp_ns if 0 < self.stamp_ns < first else first
         elapsed, self.stamp_ns = (last - since) / SECOND_NS, last
         # Of a time without samples offsets wander, rows do not fade.
-        span = min(elapsed, (last - first) / SECOND_NS * len(samples) / max(len(samples) - 1, 1))
+        span = min(elapsed, _spanned(samples))
         changes = []
+        samples = self._without_assumed(samples)
         evidence = gather(self.builder, samples, external=external, free=free)
         for one, new in zip(self.known, evidence, strict=True):
             one.wait(elapsed)
+            if one.block.submodel.name in self._payloads:
+                steps = one.walks(elapsed)
+                self._payloads[one.block.submodel.name].wait(one.offsets, steps)
             count = max((part.count for part in new.kinds.values()), default=0.0)
             seconds = span * count / len(samples)
             if count and one.information is None:
                 one.warm_up(new, seconds)
             elif count and (change := self._take(one, new, seconds)) is not None:
                 changes.append((one.block.submodel.name, change))
+        for name, change in changes:
+            if change is Change.OFFSET:
+                self._let_go(name, evidence)
         return changes
+
+    def _without_assumed(self, samples: SampleBatch) -> SampleBatch:
+        """Return samples without the positions that nobody has measured."""
+        if samples.joint_states is None:
+            return samples
+        assumed = samples.joint_states == SensorState.ASSUMED
+        self._assumed = np.flatnonzero(assumed.any(axis=0))
+        if not len(self._assumed):
+            return samples
+        return replace(samples, positions=np.where(assumed, np.nan, samples.positions))
 
     def _take(self, one: Knowledge, new: Evidence, seconds: float) -> Change | None:
         """Work rows in, unless they are suspect; return what has changed."""
         rows, name = in_units_of_noise(new, one.noise), one.block.submodel.name
         if rows is None:
+            self._follow(one, new, seconds)
             return None
+        before = one.information
         verdict = self._judged(one, Stretch(rows, seconds))
-        if verdict.change is Change.BODY and name in self._found:
-            self._payloads[name] = self._payload(one)
+        if verdict.change is not None:
+            self._worse.pop(name, None)
+        if verdict.change is Change.BODY and before is not None:
+            self._payloads[name] = self._payload(one, before)
         for stretch in verdict.accepted:
             one.absorb(*stretch)
             if name in self._payloads:
                 self._payloads[name].add(*stretch)
         # What was found before a change leaves the change, which is no noise.
-        if name in self._found and not verdict.left_out and verdict.change is None:
+        if not verdict.left_out and verdict.change is None:
+            self._follow(one, new, seconds)
+        return verdict.change
+
+    def _follow(self, one: Knowledge, new: Evidence, seconds: float) -> None:
+        """Note what was found before leaves of rows, and let their noise follow it."""
+        name = one.block.submodel.name
+        if name in self._found:
             described, found = (new.residuals(x) for x in self._found[name])
             self._errors[name] = described, found
-            one.adapt(found, seconds)
-        return verdict.change
+            losses = [_loss(left, one.noise) for left in (described, found)]
+            worse = float(np.sqrt(losses[1] / losses[0])) if losses[0] > 0.0 else 1.0
+            self._worse.setdefault(name, deque(maxlen=NEWEST)).append(worse)
+            one.adapt(new, found, seconds)
+
+    def _let_go(self, name: str, evidence: Sequence[Evidence]) -> None:
+        """Let neighbours go of offsets that have changed, but where their rows say otherwise."""
+        changed = next(one for one in self.known if one.block.submodel.name == name)
+        for one, new in zip(self.known, evidence, strict=True):
+            watch = self._watches.get(one.block.submodel.name)
+            has_rows = any(part.count for part in new.kinds.values())
+            if one.information is None or (has_rows and watch is not None and not watch.touched):
+                continue
+            shared = [known in changed.offset_names for known in one.offset_names]
+            columns = one.offsets[shared]
+            one.information = wandered(one.information, columns, np.full(len(columns), np.inf))
 
     def _judged(self, one: Knowledge, stretch: Stretch) -> Verdict:
         """Return what is to be done with rows."""
@@ -207,18 +287,17 @@ class RecursiveIdentifier:
         found = {name: fit.payload() for name, fit in self._payloads.items()}
         return {name: payload for name, payload in found.items() if payload is not None}
 
-    def _payload(self, one: Knowledge) -> PayloadFit:
-        """Return what is to tell how a submodel has changed."""
+    def _payload(self, one: Knowledge, before: Information) -> PayloadFit:
+        """Return what is to tell how a submodel has changed since rows told so much of it."""
         link = self._carrier(one)
         columns = np.arange(10 * link, 10 * link + 10)
-        _, before = self._found[one.block.submodel.name]
-        return PayloadFit(one.block.unknowns.links[link], columns, before)
+        return PayloadFit(one.block.unknowns.links[link], columns, before.merge(one.loose_prior()))
 
     def _carrier(self, one: Knowledge) -> int:
         """Return which link of a submodel carries what it picks up."""
         links = one.block.unknowns.links
         named = [k for k, link in enumerate(links) if link in self.settings.payload_links]
-        return named[-1] if named else len(links) - 1
+        return named[0] if named else len(links) - 1
 
     def refit(self) -> Refit | None:
         """
@@ -233,7 +312,7 @@ class RecursiveIdentifier:
         ready = [one for one in self.known if one.information is not None]
         if not ready:
             return None
-        found = joint_refit(ready, self.settings.weight, self._start)
+        found = joint_refit(ready, self.settings.weight, self._start, self.settings.method)
         named = {one.knowledge.block.submodel.name: one for one in found.bodies}
         self._start = {name: one.parameters for name, one in named.items()}
         self._found = {name: (one.knowledge.described(), one.x) for name, one in named.items()}
@@ -253,13 +332,21 @@ class RecursiveIdentifier:
                     f'description does, {self.settings.excited} are asked for: move it more'
                 )
                 continue
+            if (worse := self._times_worse(name)) > WORSE:
+                reasons[name] = (
+                    f'what was found leaves {worse:.1f} times as much of new rows as the '
+                    'description does: something acts on it that nobody reports, or its rows do '
+                    'not say what they should'
+                )
+                continue
             refitted.append(name)
             parameters[list(bodies.knowledge.block.submodel.links)] = bodies.parameters
         margins = consistency_margin(parameters)
+        ready = [bodies.knowledge for bodies in found.bodies]
         return Refit(
             self.stamp_ns,
             parameters,
-            _by_sensor(found.offsets),
+            _by_sensor(offsets_in_use(ready, refitted, found.offsets)),
             tuple(refitted),
             seen,
             reasons,
@@ -268,6 +355,10 @@ class RecursiveIdentifier:
             float(margins.min()),
             self._roots(found, refitted),
         )
+
+    def _times_worse(self, name: str) -> float:
+        """Return what was found leaves of new rows, over what the description leaves [rms]."""
+        return float(np.median(self._worse.get(name, 1.0)))
 
     def _roots(self, found: JointRefit, refitted: Sequence[str]) -> Array:
         """Return how sure the parameters of all links are, shape (n_links, 10, r)."""
@@ -288,9 +379,34 @@ class RecursiveIdentifier:
             name = one.block.submodel.name
             if not one.block.kinds:
                 reasons[name] = 'gives no rows: an unknown wrench holds it'
+            elif not one.seconds and len(self._assumed):
+                joints = in_words([self.robot.joint_names[k] for k in self._assumed])
+                reasons[name] = f'no rows yet; what rests on assumed joints gives none: {joints}'
             elif one.information is None:
                 reasons[name] = f'{one.seconds:.1f} s with rows, too few to tell their noise'
         return reasons
+
+
+def _check_carriers(robot: Robot, names: Sequence[str]) -> None:
+    """Raise unless there are such links, one in a submodel at most."""
+    for name in names:
+        if name not in robot.link_names:
+            raise NameNotFound('link', name, robot.link_names)
+    for submodel in robot.submodels:
+        named = [robot.link_names[k] for k in submodel.links if robot.link_names[k] in names]
+        if len(named) > 1:
+            raise ConfigError(
+                f"payload_links has {' and '.join(named)} of submodel '{submodel.name}': which "
+                'of its links picks something up cannot be told, name one of them'
+            )
+
+
+def _spanned(samples: SampleBatch) -> float:
+    """Return the time that samples stand for, each as long as it is to the next one [s]."""
+    n = len(samples)
+    if n == 1:
+        return LONGEST_ALONE
+    return float(samples.stamp_ns[-1] - samples.stamp_ns[0]) / SECOND_NS * n / (n - 1)
 
 
 def _by_sensor(offsets: Mapping[str, float]) -> dict[str, Array]:
@@ -322,3 +438,11 @@ def equal_parts(samples: SampleBatch, seconds: float) -> Sequence[SampleBatch]:
     edges = np.flatnonzero(np.diff(np.floor(times / seconds)) > 0) + 1
     starts, stops = [0, *edges.tolist()], [*edges.tolist(), len(samples)]
     return [samples.take(slice(a, b)) for a, b in zip(starts, stops, strict=True)]
+
+
+def _loss(left: Mapping[str, float], noise: Mapping[str, float]) -> float:
+    """Return the mean square of what is left of rows, over their noise."""
+    known = [
+        left[kind] / noise[kind] for kind in left if kind in noise and np.isfinite(left[kind])
+    ]
+    return float(np.mean(np.square(known))) if known else 0.0

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from inertial_estimation.errors import ConfigError
+from inertial_estimation.identification.recursion.methods import METHODS
 from inertial_estimation.identification.rows.builder import RowChoice
 
 
@@ -33,6 +34,8 @@ class RecursionSettings:
     explain more than that: a running robot's sensors are wrong by far more than their noise, for
     long, and all rows have it.
     """
+    method: str = 'entropic'
+    """What refits the bodies, one of `methods.METHODS`."""
     half_life: float = np.inf
     """Time with rows after which rows count half [s]; infinite: they count for ever."""
     force_walk: float = 0.0
@@ -55,6 +58,8 @@ class RecursionSettings:
 
     def __post_init__(self) -> None:
         """Raise unless the numbers make sense."""
+        if self.method not in METHODS:
+            raise ConfigError(f"method is '{self.method}', expected one of {', '.join(METHODS)}")
         for name in ('weight', 'half_life'):
             if not getattr(self, name) > 0.0:
                 raise ConfigError(f'{name} is {getattr(self, name)}, expected more than zero')

@@ -98,7 +98,7 @@ def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
 
 def fingerprint(identifier: RecursiveIdentifier) -> str:
     """
-    Return a sum over all that rows depend on: description, unknowns and kinds.
+    Return a sum over all that rows depend on: description, gravity, choice, calibration.
 
     Parameters
     ----------
@@ -112,10 +112,13 @@ def fingerprint(identifier: RecursiveIdentifier) -> str:
     """
     unknowns = [(block.unknowns.names, block.kinds) for block in identifier.builder.blocks]
     calibration = identifier.calibration
-    applied = [] if calibration is None else calibration.apply(
-        np.eye(6)[:, None].repeat(len(identifier.robot.ft_sensors), 1)).tolist()  # fmt: skip
-    said = (identifier.robot.urdf, identifier.robot.parameters.tolist(), unknowns, applied)
-    return _sum(repr(said))
+    robot = identifier.robot
+    # What an affine map makes of these points is all that it is.
+    points = np.vstack([np.zeros(6), np.eye(6)])[:, None].repeat(len(robot.ft_sensors), 1)
+    applied = [] if calibration is None else calibration.apply(points).tolist()
+    held = robot.fixed_frame, robot.gravity.tolist()
+    choice = repr(identifier.settings.rows)
+    return _sum(repr((robot.urdf, robot.parameters.tolist(), held, unknowns, choice, applied)))
 
 
 def _content(text: str) -> dict[str, Any]:

@@ -22,25 +22,24 @@ from numpy.typing import NDArray
 
 from inertial_estimation.identification.information.elimination import wandered
 from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.prior_models import entropic_model
-from inertial_estimation.identification.recursion.knowledge import (
-    FORCES,
-    MOMENTS,
-    PRIOR_SPREAD,
-    Knowledge,
-)
+from inertial_estimation.identification.recursion.knowledge import FORCES, MOMENTS, Knowledge
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
 USUAL_SHARE = 0.1
 """Of a new stretch in what is usual."""
+SWAY_SHARE = 1.0 / 30.0
+"""The same of how far offsets usually sway, which some postures show and others do not."""
 SUFFIXES = (4, 8, 16)
 """Newest stretches that an explanation is looked for in: the first ones may hold the grip."""
 KEPT = 16
 """Stretches that are kept while they are suspect."""
-AGREES = 2.0
-"""Times the usual mean square up to which rows agree with an explanation."""
+AGREES = 3.0
+"""
+Times the usual mean square up to which rows agree with an explanation: a load makes errors of
+accelerations weigh more than they did without it.
+"""
 BETTER = 100.0
 """Times the usual square by which one explanation must be better than the other, in all."""
 KINDS = FORCES[0], MOMENTS[0]
@@ -116,15 +115,11 @@ class Watch:
     def __init__(self, knowledge: Knowledge, link: int, gate: float) -> None:
         self._known, self._gate = knowledge, gate
         self.usual = 1.0
-        self._prior = entropic_model(
-            knowledge.block.unknowns,
-            knowledge.prior,
-            knowledge.prior,
-            knowledge.scales,
-            PRIOR_SPREAD**-2,
-        )
+        self._sways = 1.0
+        self._prior = knowledge.loose_prior()
         self._body: Columns = np.arange(10 * link, 10 * link + 10)
         self._waiting: Stretch | None = None
+        self._waiting_sizes = 0.0, 0.0
         self._suspect: deque[Stretch] = deque(maxlen=KEPT)
         self._dropped = 0
 
@@ -151,8 +146,9 @@ class Watch:
         """
         before = self._before()
         size = self._added(before, (new,))
-        if size <= self._gate**2 * self.usual and not self._jumps(before, new):
-            return self._agrees(new, size)
+        far = self._sway(before, new)
+        if size <= self._gate**2 * self.usual and far <= JUMP * self._sways:
+            return self._agrees(new, size, far)
         was_free = not self._suspect
         waiting, self._waiting = self._waiting, None
         self._suspect.append(new)
@@ -161,15 +157,20 @@ class Watch:
             return change
         return Verdict((), 1 + (waiting is not None), Change.TOUCHED if was_free else None)
 
-    def _agrees(self, new: Stretch, size: float) -> Verdict:
+    def _agrees(self, new: Stretch, size: float, far: float) -> Verdict:
         """Return the verdict on rows that agree."""
         if self._suspect:
             # The end of what touched may be in these rows.
             self._suspect.clear()
             return Verdict((), 1, Change.FREE)
-        self.usual += USUAL_SHARE * (max(size, 1.0) - self.usual)
         waiting, self._waiting = self._waiting, new
-        return Verdict(() if waiting is None else (waiting,), 0, None)
+        (last, way), self._waiting_sizes = self._waiting_sizes, (size, far)
+        if waiting is None:
+            return Verdict((), 0, None)
+        # Not before it is accepted: the beginning of a change is nothing usual.
+        self.usual += USUAL_SHARE * (max(last, 1.0) - self.usual)
+        self._sways += SWAY_SHARE * (max(way, 1.0) - self._sways)
+        return Verdict((waiting,), 0, None)
 
     def _before(self) -> Information:
         """Return what was known, with the prior."""
@@ -182,23 +183,23 @@ class Watch:
         rows = [one.rows for one in stretches]
         return (before.merge(*rows).energy - before.energy) / sum(one.count for one in rows)
 
-    def _jumps(self, before: Information, new: Stretch) -> bool:
+    def _sway(self, before: Information, new: Stretch) -> float:
         """
-        Return whether offsets would have to go far to agree.
+        Return how far offsets would have to go to agree, as the square of how far they may.
 
         A robot that stands still and is pushed all the time looks like one with other offsets;
-        among hundreds of rows that all agree in this a few offsets would cost nothing.
+        among hundreds of rows that all agree in this a few offsets would cost nothing. Where the
+        matrices of sensors are wrong offsets sway with every posture, which is usual then.
         """
         offsets = self._known.offsets
         if not len(offsets):
-            return False
+            return 0.0
         loose = wandered(before, offsets, np.full(len(offsets), np.inf))
         noise = self._known.noise
         sway = [max(s, noise.get(kind, 0.0)) for s, kind in zip(SWAY, KINDS, strict=True)]
         swaying = wandered(before, offsets, self._known.offset_scales(*sway))
-        count = new.rows.count
-        cost = count * (self._added(swaying, (new,)) - self._added(loose, (new,)))
-        return cost > JUMP * self.usual
+        cost = self._added(swaying, (new,)) - self._added(loose, (new,))
+        return new.rows.count * cost / self.usual
 
     def _explanation(self, before: Information) -> Verdict | None:
         """Return what explains the newest suspect rows, if one thing does and the other not."""
