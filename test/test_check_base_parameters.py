@@ -82,3 +82,39 @@ def test_a_file_that_states_none_is_refused(files, capsys, text, said):
     error = capsys.readouterr().err
     assert said in error
     assert error.count('\n') == 1
+
+
+COPY = """
+<link name="finger"><inertial><mass value="0.1"/>
+  <inertia ixx="1e-3" ixy="0" ixz="0" iyy="1e-3" iyz="0" izz="1e-3"/></inertial></link>
+<joint name="copy" type="revolute"><parent link="arm"/><child link="finger"/><axis xyz="0 1 0"/>
+  <limit lower="-1" upper="1" effort="1" velocity="1"/><mimic joint="elbow"/></joint>
+"""
+
+
+@pytest.mark.parametrize('config', [False, True])
+def test_joints_that_copy_others_are_locked_or_left_out_by_a_file(files, capsys, config):
+    folder, _, _ = files
+    urdf = two_link_urdf().replace('</robot>', f'{COPY}</robot>')
+    (folder / 'robot.urdf').write_text(urdf)
+    robot = Robot.from_urdf(urdf, joints=['elbow'], fixed_link='body')
+    base = BaseParameters.of_null_space(structural_null_space(robot, robot.submodels[0]))
+    names = base.combinations(Unknowns(robot.link_names).names)
+    write(folder, names, base.of(robot.parameters.reshape(-1)))
+    (folder / 'logs.yaml').write_text(
+        'robot: {fixed_link: body, joints: [elbow]}\n'
+        'log: {time: t, joints: [elbow], positions: q, efforts: e}\nrows: {efforts: all}\n'
+    )
+    more = ('--config', folder / 'logs.yaml') if config else ('--fixed-link', 'body')
+    assert run(folder, *more) == 0
+    shown = ' '.join(capsys.readouterr().out.split())
+    assert 'infeasible' not in shown
+    assert ("joint 'copy' is of type 'mimic': it is locked at zero here" in shown) != config
+
+
+def test_a_mark_before_the_names_is_no_part_of_them(files):
+    folder, names, values = files
+    write(folder, names, values)
+    text = (folder / 'base.csv').read_text()
+    (folder / 'base.csv').write_text(text, encoding='utf-8-sig')
+    assert run(folder) == 0

@@ -65,7 +65,7 @@ def test_what_is_designed_is_what_is_written(urdf, tmp_path, capsys):
     assert run(urdf, *FAST, '--clearance', CLEARANCE, *files) == 0
     shown = capsys.readouterr().out
     assert 'Condition number' in shown and 'played in MuJoCo' in shown
-    assert 'nothing touches' in shown and 'warning' not in shown
+    assert 'none of these pairs touches' in shown and 'warning' not in shown
     found = json.loads(out.read_text())
     assert found['condition'] < found['condition_at_start']
     assert found['played']['touching'] == [] and found['played']['tracking'] < 1e-3
@@ -80,6 +80,29 @@ def test_what_is_designed_is_what_is_written(urdf, tmp_path, capsys):
     np.testing.assert_allclose(np.diff(q, 2, axis=0) * 1e4, a, atol=DIFFERENCED)
     check_trajectory(yaml.safe_load(trajectory.read_text()), motion)
     check_limits(found, motion)
+
+
+@pytest.mark.parametrize(
+    ('clearance', 'pairs', 'said'),
+    [
+        ('0.02', 6, ''),
+        ('0.11', 5, "'link_0' and 'link_1': not further than 0.11 m apart with joints at zero"),
+    ],
+)
+def test_what_was_not_checked_is_said(urdf, tmp_path, capsys, clearance, pairs, said):
+    out = tmp_path / 'out.json'
+    assert run(urdf, *FAST, '--clearance', clearance, '--json', out) == 0
+    shown = ' '.join(capsys.readouterr().out.split())
+    assert f'distance of {pairs} pairs' in shown
+    assert ('not checked' in shown) == bool(said) and said in shown
+    unchecked = json.loads(out.read_text())['clearance']['unchecked_neighbours']
+    assert len(unchecked) + pairs == 6
+
+
+def test_a_joint_that_copies_another_one_is_named_with_the_option(urdf, capsys):
+    urdf.write_text(folding_urdf().replace('<axis', '<mimic joint="joint_1"/><axis', 1))
+    line = refusal(capsys, urdf, *FAST)
+    assert "joint 'joint_1' is of type 'mimic'" in line and '--joints joint_2 joint_3' in line
 
 
 def test_ft_sensors_count_as_a_submodel_of_their_own(tmp_path, capsys):

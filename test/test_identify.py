@@ -35,6 +35,7 @@ from inertial_estimation.verbs.identify import METHODS
 RATE = 500.0
 PANDA = Path(__file__).resolve().parents[2] / 'shared' / 'data'
 CONFIG = Path(__file__).resolve().parents[1] / 'config'
+DOCS = (CONFIG.parent / 'docs' / 'identification.md').read_text(encoding='utf-8')
 # The low pass at 20 Hz and central differences change motions below 2 Hz by this share.
 FILTERED = 5e-3
 VISCOUS, COULOMB = 0.7, 0.4
@@ -121,8 +122,12 @@ def test_a_wrong_description_is_put_right(files, capsys):
     assert run(folder, '--weight', '1e-6', '--validate', folder / 'other.npz', *out) == 0
     shown = capsys.readouterr().out
     assert 'effort elbow' in shown
+    assert 'of these are determined, but for tool' in ' '.join(shown.split())
     found = json.loads((folder / 'out.json').read_text(), parse_constant=pytest.fail)
     assert found['consistent']
+    documented = DOCS.split('`--json` has the same')[1].split('\n## ')[0]
+    for name in (*found, *found['submodels'][0], *found['logs'][0]):
+        assert f'`{name}`' in documented or f'.{name}`' in documented, name
     base, tool = found['submodels']
     for rows in (base['rows'], tool['rows']):
         for kind, row in rows.items():
@@ -144,6 +149,18 @@ def test_a_wrong_description_is_put_right(files, capsys):
     np.testing.assert_allclose(again.parameters[tool, :4], truth.parameters[tool, :4], atol=2e-3)
 
 
+def test_all_but_the_inertials_keeps_its_bytes(files):
+    folder, _ = files
+    text = (folder / 'arm.urdf').read_text().replace('><', '>\n  <')
+    text = f'<?xml version="1.0" encoding="ISO-8859-1"?>\n<!-- Prüfstand -->\n{text}\n'
+    (folder / 'arm.urdf').write_bytes(text.replace('\n', '\r\n').encode('latin-1'))
+    assert run(folder, '--out-urdf', folder / 'out.urdf') == 0
+    old, new = ((folder / name).read_bytes() for name in ('arm.urdf', 'out.urdf'))
+    inertial = re.compile(rb'<inertial>.*?</inertial>', re.DOTALL)
+    assert inertial.findall(new) != inertial.findall(old)
+    assert inertial.sub(b'', new) == inertial.sub(b'', old)
+
+
 def test_locked_joints_make_one_body(files, capsys, rng):
     """What the lift carries up to the wrist sensor belongs to the lower link."""
     folder, _ = files
@@ -159,6 +176,24 @@ def test_locked_joints_make_one_body(files, capsys, rng):
     assert main(list(map(str, arguments))) == 1
     assert 'two.npz' in (said := capsys.readouterr().err)
     assert 'moves by' in said
+
+
+@pytest.mark.parametrize(
+    ('joint', 'said'),
+    [
+        ('tip_joint', "'tip_joint' is to be locked, but is fixed: leave"),
+        ('elbow', "'elbow' is to be locked, but is not among the joints that move here"),
+        ('elbw', "'elbw'"),
+    ],
+)
+def test_what_cannot_be_locked_is_told_why(files, capsys, joint, said):
+    folder, _ = files
+    settings = SETTINGS.replace('base}', 'base, joints: [shoulder, lift]}')
+    settings = settings.replace('[shoulder, elbow, lift]', '[shoulder, lift]')
+    settings = settings.replace('q2, ', '').replace('e2, ', '')
+    (folder / 'logs.yaml').write_text(settings)
+    assert run(folder, '--lock', joint) == 1
+    assert said in capsys.readouterr().err
 
 
 def test_rows_under_an_unknown_wrench_are_left_out(files, capsys):
@@ -197,8 +232,9 @@ def test_logs_that_predict_nothing_are_told(files, capsys):
 @pytest.mark.parametrize('weight', ['0', '-1', 'nan', 'inf'])
 def test_a_weight_that_is_none_is_refused_as_it_was_given(files, capsys, weight):
     folder, _ = files
-    assert run(folder, f'--weight={weight}') == 1
-    assert f'not {float(weight):g};' in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        run(folder, f'--weight={weight}')
+    assert f"'{weight}' is no weight of a prior" in capsys.readouterr().err
 
 
 def test_friction_is_written_for_other_programs(files):
@@ -230,12 +266,20 @@ def test_bounds_are_kept_by_methods_that_do(files, capsys):
     mass = truth.parameters[truth.link_names.index('tool'), 0]
     bounds = f'bounds: {{mass: {{tool: [{1.2 * mass}, .inf]}}}}\n'
     (folder / 'logs.yaml').write_text(SETTINGS + bounds)
-    assert run(folder, '--json', folder / 'out.json') == 0
-    found = json.loads((folder / 'out.json').read_text())
+    out, urdf = folder / 'out.json', folder / 'out.urdf'
+    assert run(folder, '--json', out, '--out-urdf', urdf) == 0
+    found = json.loads(out.read_text())
     assert found['links']['tool']['m'] > 1.2 * mass * (1 - 1e-6)
-    assert run(folder, '--method', 'euclidean', '--json', folder / 'out.json') == 0
-    assert 'euclidean does not keep the bounds' in capsys.readouterr().out
-    assert json.loads((folder / 'out.json').read_text())['links']['tool']['m'] < 1.1 * mass
+    assert [one['bounds_not_kept'] for one in found['submodels']] == [[], []]
+    urdf.unlink()
+    assert run(folder, '--method', 'euclidean', '--json', out, '--out-urdf', urdf) == 1
+    said = capsys.readouterr()
+    assert 'euclidean does not keep the bounds' in said.out
+    assert 'these bounds are not kept: least mass of tool' in ' '.join(said.err.split())
+    assert not urdf.exists()
+    found = json.loads(out.read_text())
+    assert found['links']['tool']['m'] < 1.1 * mass
+    assert ['least mass of tool'] in [one['bounds_not_kept'] for one in found['submodels']]
 
 
 @pytest.mark.parametrize('method', ['entropic', 'semidefinite'])
@@ -436,7 +480,7 @@ def nan(*names):
         (lambda log: {key: log[key][:1] for key in log}, '1 instants, too few'),
         (
             lambda log: log | {'t': log['t'].round(2)},
-            'but 3199 of them do not, the first 0 s after',
+            'but 3199 of them do not, the first at instant',
         ),
         (lambda log: log | {'q1': log['q1'][:-1]}, 'not as long as each other'),
         (lambda log: log | {'q1': np.full(len(log['t']), 'a')}, 'no plain numbers'),
@@ -487,10 +531,52 @@ def test_links_without_mass_are_told(files, capsys):
     urdf = (folder / 'arm.urdf').read_text()
     without = re.sub('<inertial>.*?</inertial>', '', urdf, flags=re.DOTALL)
     (folder / 'arm.urdf').write_text(without)
-    assert run(folder) == 0
-    shown = ' '.join(capsys.readouterr().out.split())
     # What the robot stands on changes no row.
-    assert 'links without mass in the description: upper (0.001 kg), lower' in shown
+    said = 'links without mass in the description, or next to none: upper (0.001 kg), lower'
+    assert run(folder) == 1
+    error = capsys.readouterr().err
+    assert 'no bodies explain its efforts' in error and said in error
+    assert 'give these links a guess' in error
+
+
+def test_next_to_no_mass_is_told_as_none(files, capsys):
+    folder, _ = files
+    urdf = (folder / 'arm.urdf').read_text()
+    light = re.sub(
+        '(<link name="upper">.*?mass value=")[^"]*', r'\g<1>1e-9', urdf, flags=re.DOTALL
+    )
+    assert light != urdf
+    (folder / 'arm.urdf').write_text(light)
+    run(folder)
+    shown = capsys.readouterr()
+    assert 'next to none: upper (1e-09 kg)' in ' '.join((shown.out + shown.err).split())
+
+
+@pytest.mark.parametrize(
+    ('change', 'said'),
+    [
+        (
+            lambda w: -w,
+            "what the description predicts: turn their sign, or that of 'robot.gravity'",
+        ),
+        (lambda w: 1000.0 * w, 'base: no bodies explain its efforts'),
+        (lambda w: w[:, [3, 4, 5, 0, 1, 2]], 'tool: no bodies explain its forces'),
+        (lambda w: w * [1, 1, 1, 1000, 1000, 1000], 'tool: no bodies explain its moments'),
+        (lambda w: 0.0 * w, "wrench of 'wrist_sensor' is the same at all"),
+    ],
+)
+def test_wrenches_that_no_tool_exerts_are_refused(files, capsys, change, said):
+    folder, _ = files
+    names = ['fx', 'fy', 'fz', 'mx', 'my', 'mz']
+    for path in (folder / 'one.npz', folder / 'two.npz'):
+        with np.load(path) as log:
+            columns = dict(log)
+        wrench = change(np.stack([columns[name] for name in names], axis=1))
+        np.savez(path, **columns | dict(zip(names, wrench.T, strict=True)))
+    assert run(folder, '--out-urdf', folder / 'out.urdf', '--json', folder / 'o.json') == 1
+    error = capsys.readouterr().err
+    assert said in error and error.count('\n') == 1
+    assert not (folder / 'out.urdf').exists() and not (folder / 'o.json').exists()
 
 
 def test_a_base_that_stands_still_needs_no_mass(files, capsys):
@@ -584,12 +670,15 @@ def test_all_efforts_together_are_told(files, capsys):
     blocks = found['submodels']
     rows = [row for block in blocks for kind, row in block['rows'].items() if 'effort' in kind]
     assert len(rows) == 3
-    signals = ('signal', 'signal', 'validation_signal')
-    for key, signal in zip(('before', 'fit', 'validation'), signals, strict=True):
+    keys = ('before', 'fit', 'validation_before', 'validation')
+    for key in keys:
+        signal = 'validation_signal' if key.startswith('validation') else 'signal'
         squares = [sum(row[name] ** 2 for row in rows) for name in (key, signal)]
         share = np.sqrt(squares[0] / squares[1])
         assert found['efforts'][key] == pytest.approx(share, rel=1e-9)
-        assert key == 'before' or f' {100 * share:.2f} ' in line
+        assert key.endswith('before') or f' {100 * share:.2f} ' in line
+    # The description's masses are wrong.
+    assert found['efforts']['validation_before'] > found['efforts']['validation']
 
 
 def test_readings_alone_have_no_efforts_together(files, capsys):

@@ -130,6 +130,16 @@ def test_the_calibration_of_the_node_is_used_and_offsets_come_on_top(files):
     np.testing.assert_allclose(offsets, ON_TOP, rtol=0.0, atol=OFFSET_ERROR)
 
 
+def test_the_file_of_the_node_alone_is_enough_for_wrenches(files):
+    folder, truth, (_, stamps, q, raw) = files
+    bag = record(folder / 'bag', stamps, q, raw - np.linalg.solve(MATRIX, ON_TOP))
+    (folder / 'identify.yaml').write_text((folder / 'node.yaml').read_text())
+    assert run(folder, bag, '--json', folder / 'o.json') == 0
+    found = json.loads((folder / 'o.json').read_text())
+    tool = truth.parameters[truth.link_names.index('tool')]
+    assert found['links']['tool']['m'] == pytest.approx(tool[0], rel=MASS_ERROR)
+
+
 def test_suspects_are_looked_for_with_the_calibration(files, rng):
     """Readings that count as wrenches would be off everywhere, and a push hidden among them."""
     folder, truth, (t, stamps, q, raw) = files
@@ -187,6 +197,10 @@ def test_what_rests_on_an_assumed_joint_gives_no_rows_unless_it_is_locked(files,
         (('offsets: all', 'efforts: all, wrenches: false'), 'effort of shoulder'),
         (('parameters: node.yaml', 'parameters: 3'), '3'),
         (('parameters: node.yaml', 'parameters: .'), 'director'),
+        (
+            ('parameters: node.yaml', 'log: {time: t, joints: [shoulder], positions: q}'),
+            "for bags name the node's parameter file, as 'parameters' in place of 'log'",
+        ),
     ],
 )
 def test_bad_settings_are_one_sentence(files, capsys, change, said):

@@ -63,6 +63,7 @@ def test_dead_zones_by_joint_couplings_and_bounds(tmp_path):
         (LOG + 'preparation: {cutoff: fast}\n', 'a number'),
         (LOG + 'preparation: {every: 1.5}\n', 'every'),
         (LOG + 'preparation: {every: 0}\n', 'at least 1'),
+        (LOG + 'preparation: {order: 30}\n', 'order is 30, expected at most 10'),
         (LOG + 'robot: {joints: [[1, 2]]}\n', r'holds \[1, 2\]'),
         (LOG + 'robot: {joints: elbow}\n', 'a list'),
         (LOG.replace('q', '{columns: []}'), 'is empty'),
@@ -90,6 +91,8 @@ def test_deviations_that_would_reject_all_are_refused(tmp_path, value):
     [
         ('{efforts: elbow}', 'list'),
         ('{efforts: [elbw]}', 'elbw'),
+        ('{efforts: }', "'rows.efforts' is empty: list names, say all, or leave"),
+        ('{base_link: true}', "'rows.base_link' is true, but 'base' is fixed"),
         ('{friction: [sticky]}', 'sticky'),
         ('{friction: [force_x]}', 'force_x'),
         ('{wrenches: 1}', 'true or false'),
@@ -107,3 +110,17 @@ def test_rows_that_cannot_be_built_are_refused(tmp_path, rows, said):
     settings = read(tmp_path, LOG + f'rows: {rows}\n')
     with pytest.raises((ConfigError, KeyError), match=said):
         settings.choice(robot)
+
+
+def test_offsets_of_sensors_that_there_are_not_are_refused(tmp_path):
+    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base', ft_sensors=[])
+    with pytest.raises(ConfigError, match=r"'rows.offsets' is all, but there is no FT sensor"):
+        read(tmp_path, LOG + 'rows: {efforts: all, offsets: all}\n').choice(robot)
+
+
+def test_frozen_readings_of_bags_are_up_to_the_file_of_the_node(tmp_path):
+    found = read(tmp_path, 'parameters: robot.yaml\nrows: {frozen_after: 0.1}\n')
+    with pytest.raises(ConfigError, match='ft.<name>.frozen_after'):
+        _ = found.frozen_after
+    assert read(tmp_path, LOG + 'rows: {frozen_after: 0.1}\n').frozen_after == 0.1
+    assert read(tmp_path, LOG).frozen_after == 0.2

@@ -69,18 +69,35 @@ def source_of_urdf(
 
     """
     root = urdf_text.parse(urdf)
-    types = urdf_text.joint_types(root)
-    joints, _ = usable_joints(types)
-    locked = [
-        f"joint '{name}' is of type '{kind}': it is locked at zero here"
-        for name, kind in types.items()
-        if kind != 'fixed' and name not in joints
-    ]
+    joints, _ = usable_joints(urdf_text.joint_types(root))
     used = _chosen('FT sensor', ft_sensors, list(urdf_text.ft_specs(root)))
     robot = Robot.from_urdf(urdf, joints=joints, ft_sensors=used, imus=(), fixed_link=fixed_link)
     choice = RowChoice(efforts=_chosen('joint', efforts, robot.joint_names))
     presumed = _presumed(robot, bool(used or choice.efforts), WITH_OPTION)
-    return RowSource(robot, choice, notes=(*locked, *hidden_sensors(root), *presumed))
+    return RowSource(robot, choice, notes=(*locked_notes(urdf), *hidden_sensors(root), *presumed))
+
+
+def locked_notes(urdf: str) -> tuple[str, ...]:
+    """
+    Say which joints do not move here, since the package cannot treat them.
+
+    Parameters
+    ----------
+    urdf : str
+        Robot description.
+
+    Returns
+    -------
+    tuple of str
+
+    """
+    types = urdf_text.joint_types(urdf_text.parse(urdf))
+    joints, _ = usable_joints(types)
+    return tuple(
+        f"joint '{name}' is of type '{kind}': it is locked at zero here"
+        for name, kind in types.items()
+        if kind != 'fixed' and name not in joints
+    )
 
 
 def source_of_file(path: str | Path, urdf: str, efforts: Sequence[str] = ()) -> RowSource:

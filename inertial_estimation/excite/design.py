@@ -66,7 +66,7 @@ class ExciteSettings:
     """For the search."""
     seed: int = 0
     clearance: float = 0.02
-    """That links which are no neighbours keep from each other [m]."""
+    """That links keep from each other, neighbours if they do with joints at zero [m]."""
     ignored: Sequence[tuple[str, str]] = ()
     """Pairs of links that need not keep away from each other."""
     mesh_folders: Sequence[Path] = ()
@@ -282,6 +282,7 @@ def _keep_away(
         robot,
         limits.lower,
         limits.upper,
+        margin=settings.clearance,
         mesh_folders=settings.mesh_folders,
         ignored=settings.ignored,
     )

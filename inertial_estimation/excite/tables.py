@@ -15,6 +15,9 @@ from inertial_estimation.table import Table
 
 Array = NDArray[np.float64]
 
+NAMED = 4
+"""So many pairs of neighbours are all named."""
+
 
 def design_tables(design: Design) -> Iterator[Table]:
     """
@@ -112,6 +115,7 @@ def _clearance(design: Design) -> dict[str, Any] | None:
         'nearest': _or_none(design.nearest.distance),
         'links': design.nearest.links,
         'pairs': len(design.keep_away.clearance.pairs),
+        'unchecked_neighbours': list(design.keep_away.clearance.unchecked),
     }
 
 
@@ -209,8 +213,15 @@ def _checks(design: Design) -> Table:
         if not nearest.links:
             said = f'nothing comes nearer than {design.keep_away.margin:g} m'
         rows.append((f'distance of {pairs} pairs', said))
+        unchecked = design.keep_away.clearance.unchecked
+        if unchecked:
+            why = f'not further than {design.keep_away.margin:g} m apart with joints at zero'
+            named = '; '.join(unchecked)
+            if len(unchecked) > NAMED:
+                named = f'{len(unchecked)} pairs, which --json lists'
+            rows.append(('neighbours not checked', f'{named}: {why}'))
     if design.played is not None:
-        touching = '; '.join(design.played.touching) or 'nothing touches'
+        touching = '; '.join(design.played.touching) or 'none of these pairs touches'
         if design.keep_away is None:
             touching = 'no geometry'
         off = float(design.played.tracking.max())

@@ -26,14 +26,9 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.logs.number_table import Table, load_table
-from inertial_estimation.logs.signals import (
-    Signal,
-    as_mapping,
-    as_names,
-    check_keys,
-    read_signal,
-)
-from inertial_estimation.logs.wrench_places import WrenchPlace
+from inertial_estimation.logs.setting_values import as_different_names, as_mapping, check_keys
+from inertial_estimation.logs.signals import SETTINGS, Signal, read_signal, require_own_columns
+from inertial_estimation.logs.wrench_places import KEYS, WrenchPlace
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -88,9 +83,9 @@ class Layout:
         for key in ('time', 'joints', 'positions'):
             if key not in body:
                 raise ConfigError(f"'log' does not say where '{key}' are: add log.{key}")
-        return cls(
+        layout = cls(
             time=read_signal(body['time'], 'log.time', 'time'),
-            joints=as_names(body['joints'], 'log.joints'),
+            joints=as_different_names(body['joints'], 'log.joints'),
             positions=read_signal(body['positions'], 'log.positions', 'positions'),
             velocities=_optional(body, 'velocities'),
             efforts=_optional(body, 'efforts'),
@@ -107,6 +102,11 @@ class Layout:
                 for frame, one in as_mapping(body.get('external', {}), 'log.external').items()
             },
         )
+        joints = (layout.positions, layout.velocities, layout.efforts)
+        require_own_columns(signal for signal in joints if signal is not None)
+        sensors = [one for imu in layout.imus.values() for one in imu]
+        require_own_columns([*layout.ft_sensors.values(), *sensors])
+        return layout
 
     def require_torques(self, joints: Sequence[str]) -> None:
         """
@@ -185,7 +185,8 @@ class Layout:
         seconds = self.time.read(table, 1)[:, 0]
         if not (np.abs(seconds) <= LATEST).all():
             raise LogError(
-                f'{table.path}: {self.time.name} holds NaN, infinity, or more than {LATEST:g} s'
+                f'{table.path}: {self.time.name} holds NaN, infinity, or more than {LATEST:g} s: '
+                f"state '{self.time.name}.unit' if it is in ms, us or ns"
             )
         n = len(seconds)
         joints = [_index('joint', name, robot.joint_names) for name in self.joints]
@@ -288,6 +289,8 @@ def _external(said: object, frame: str) -> tuple[Signal, WrenchPlace]:
     """Read a wrench of the environment and what it is expressed in."""
     name = f'log.external.{frame}'
     place, rest = WrenchPlace.split(said, frame, name)
+    if isinstance(rest, Mapping):
+        check_keys(rest, (*SETTINGS, *KEYS), name)
     return read_signal(rest, name, 'wrench'), place
 
 

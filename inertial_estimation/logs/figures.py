@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from inertial_estimation.logs.check_figures import CrossChecks
+from inertial_estimation.logs.plain import plain
 
 DRIFT = 'drift of offsets that presume this weight, no check of it'
 CHECK = 'check of the weight, unless the configured offsets presume it'
@@ -272,16 +271,5 @@ class ReplayReport:
             Of strings, numbers, booleans, lists and dicts; None in place of NaN and infinity.
 
         """
-        plain: dict[str, Any] = _plain({'summary': self.summary, **asdict(self)})
-        return plain
-
-
-def _plain(value: Any) -> Any:
-    """Return the same in what JSON has."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+        found: dict[str, Any] = plain({'summary': self.summary, **asdict(self)})
+        return found

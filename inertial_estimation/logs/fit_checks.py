@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.fit import BlockFit, RobotFit
+from inertial_estimation.identification.information.row_space import RowSpace
 from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.robot_fit import BlockFit, RobotFit
 from inertial_estimation.identification.unknowns import Term, gain_columns
 
 Array = NDArray[np.float64]
@@ -28,6 +29,10 @@ MOST = 0.5
 """Share of the signal of rows that a fit may leave."""
 WEAK = 0.25
 """Signal over the largest one of its unit below which it may be nothing but noise."""
+NOTHING = 1.1
+"""Share of a weak signal that no noise explains: without any bodies less would be left."""
+NOISE = 3.0
+"""Times what the rows of one kind leave by themselves, from which they contradict the others."""
 LIGHT = 0.1
 """Share of its mass in the description below which a link is worth a word."""
 SMALL = 0.02
@@ -96,13 +101,33 @@ def factor(block: BlockFit, kind: str) -> float:
         NaN where it is within `FACTOR` of one, or not sure.
 
     """
-    value, deviation, share = scaled(block, kind)
+    value, deviation = told_factor(block, kind), scaled(block, kind)[1]
     size = abs(value)
-    told = share >= TOLD and deviation <= SHARP * size
     # Beyond the next border by many deviations.
     gap = size - FACTOR if size > FACTOR else 1.0 / FACTOR - value
     odd = not 1.0 / FACTOR <= value <= FACTOR and gap > SURE * deviation
-    return value if told and odd else np.nan
+    return value if odd else np.nan
+
+
+def told_factor(block: BlockFit, kind: str) -> float:
+    """
+    Return how many times what the description's bodies predict is measured, if that is told.
+
+    Parameters
+    ----------
+    block : BlockFit
+        A submodel.
+    kind : str
+        Of its rows.
+
+    Returns
+    -------
+    float
+        NaN where bodies explain less than `TOLD`, or the factor is not `SHARP`.
+
+    """
+    value, deviation, share = scaled(block, kind)
+    return value if share >= TOLD and deviation <= SHARP * abs(value) else np.nan
 
 
 def scaled(block: BlockFit, kind: str) -> tuple[float, float, float]:
@@ -148,7 +173,12 @@ def _left(block: BlockFit) -> Iterator[str]:
     poor = [
         f'{kind} ({100 * left[kind] / signal:.0f} %)'
         for kind, signal in signals.items()
-        if left[kind] > MOST * signal and signal > WEAK * _largest(signals, kind)
+        if left[kind] > MOST * signal > 0.0
+        and (
+            signal > WEAK * _largest(signals, kind)
+            or left[kind] > NOTHING * signal
+            or left[kind] > NOISE * own_residual(block, kind)
+        )
     ]
     if poor:
         yield (
@@ -157,10 +187,54 @@ def _left(block: BlockFit) -> Iterator[str]:
         )
 
 
+def own_residual(block: BlockFit, kind: str) -> float:
+    """
+    Return what rows leave that are fitted by themselves, by no bodies in particular.
+
+    Parameters
+    ----------
+    block : BlockFit
+        A submodel.
+    kind : str
+        Of its rows.
+
+    Returns
+    -------
+    float
+        Root mean square, in the unit of the row [N, Nm]; infinite where that says nothing: there
+        are too few rows, or gains of zero explain all.
+
+    """
+    if len(gain_columns(block.answer.unknowns)):
+        return np.inf
+    rows = block.evidence.kinds[kind]
+    free = rows.count - len(RowSpace.of(rows.R).strengths)
+    if not free > 0.5 * rows.count:
+        return np.inf
+    return float(np.sqrt(rows.energy / free))
+
+
+def unit(kind: str) -> str:
+    """
+    Return what rows of a kind are, up to joint or axis.
+
+    Parameters
+    ----------
+    kind : str
+        Of rows.
+
+    Returns
+    -------
+    str
+        The same for rows of one unit.
+
+    """
+    return kind[: len('effort')]
+
+
 def _largest(signals: Mapping[str, float], kind: str) -> float:
     """Return the largest signal of the rows that are like those of a kind."""
-    alike = kind[: len('effort')]
-    return max(value for name, value in signals.items() if name[: len(alike)] == alike)
+    return max(value for name, value in signals.items() if unit(name) == unit(kind))
 
 
 def _masses(found: RobotFit, block: BlockFit) -> Iterator[str]:

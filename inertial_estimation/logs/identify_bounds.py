@@ -27,6 +27,7 @@ from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.rows.builder import Block
 from inertial_estimation.identification.unknowns import Unknowns
+from inertial_estimation.logs.setting_values import as_mapping
 
 Array = NDArray[np.float64]
 
@@ -60,8 +61,8 @@ def read_bounds(said: Mapping[str, Any], blocks: Iterable[Block]) -> dict[str, B
     if all(value is None or value == {} for value in said.values()):
         return {}
     blocks = list(blocks)
-    groups = {key: _mapping(said.get(key) or {}, f'bounds.{key}') for key in BOUNDS[:3]}
-    extras = _mapping(said.get('extras') or {}, 'bounds.extras')
+    groups = {key: as_mapping(said.get(key) or {}, f'bounds.{key}') for key in BOUNDS[:3]}
+    extras = as_mapping(said.get('extras') or {}, 'bounds.extras')
     total = said.get('total_mass')
     totals = total if isinstance(total, Mapping) else dict.fromkeys(
         [block.submodel.name for block in blocks] if total is not None else [], total
@@ -105,7 +106,7 @@ def _boxes(said: Mapping[str, Any], unknowns: Unknowns) -> Array | None:
         if name not in unknowns.links:
             continue
         where = f'bounds.center_of_mass.{name}'
-        box = _mapping(value, where)
+        box = as_mapping(value, where)
         if set(box) != {'lower', 'upper'}:
             raise ConfigError(f"'{where}' holds {sorted(box)}, expected lower and upper")
         corners = [_numbers(box[key], 3, f'{where}.{key}') for key in ('lower', 'upper')]
@@ -206,13 +207,6 @@ def _require_order(low: float, high: float, name: str) -> None:
     """Raise unless a bound leaves something."""
     if not low < high:
         raise ConfigError(f"'{name}' leaves nothing between {low:g} and {high:g}")
-
-
-def _mapping(said: object, name: str) -> Mapping[str, Any]:
-    """Return what must be a mapping."""
-    if not isinstance(said, Mapping):
-        raise ConfigError(f"'{name}' is {said!r}, expected names and values below it")
-    return said
 
 
 def _require_known(kind: str, groups: Iterable[Mapping[str, Any]], known: list[str]) -> None:

@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from inertial_estimation.identification.fit import BlockFit
 from inertial_estimation.identification.information.determined import Determined
 from inertial_estimation.identification.information.evidence import Evidence
+from inertial_estimation.identification.robot_fit import BlockFit
 from inertial_estimation.identification.unknowns import FT_OFFSET, INERTIAL
 from inertial_estimation.logs.extra_units import extra_unit, sliding_joints
 from inertial_estimation.logs.identify import IdentifyReport
@@ -21,6 +20,7 @@ from inertial_estimation.logs.identify_figures import (
     residuals,
     unseen_evidence,
 )
+from inertial_estimation.logs.plain import plain
 
 ON_TOP = """\
 # Offsets of FT sensors come on top of what turned the readings of the logs into wrenches:
@@ -78,7 +78,7 @@ def identify_dict(report: IdentifyReport) -> dict[str, Any]:
             }
             for link, grid in report.points.items()
         }
-    return dict(_plain(found))
+    return dict(plain(found))
 
 
 def extras_yaml(report: IdentifyReport) -> str:
@@ -123,6 +123,7 @@ def _block_dict(block: BlockFit, told: Determined, validation: Evidence | None) 
         'name': block.name,
         'rank': answer.rank,
         'weight': block.weight,
+        'bounds_not_kept': list(block.missed),
         'unknowns': len(answer.unknowns),
         'combinations': told.possible,
         'determined': told.reached,
@@ -135,16 +136,17 @@ def _block_dict(block: BlockFit, told: Determined, validation: Evidence | None) 
         'noise': block.noise.deviations,
         'left_out': dict(block.evidence.left_out),
         'rows': {
-            kind: {
-                'count': block.evidence.rows[kind],
-                'independent': block.evidence.kinds[kind].count,
-                'signal': signal,
-                'before': before,
-                'fit': fitted,
-                'validation_signal': unseen,
-                'validation': predicted,
+            one.kind: {
+                'count': block.evidence.rows[one.kind],
+                'independent': block.evidence.kinds[one.kind].count,
+                'signal': one.signal,
+                'before': one.before,
+                'fit': one.fitted,
+                'validation_signal': one.unseen,
+                'validation_before': one.before_unseen,
+                'validation': one.predicted,
             }
-            for kind, signal, before, fitted, unseen, predicted in residuals(block, validation)
+            for one in residuals(block, validation)
         },
         'notes': list(answer.notes),
         'margins': dict(zip(answer.unknowns.links, answer.margins.tolist(), strict=True)),
@@ -160,10 +162,9 @@ def _efforts(report: IdentifyReport) -> dict[str, float] | None:
         return None
     with np.errstate(invalid='ignore', divide='ignore'):
         fitted = np.array([total.before, total.fitted]) / total.signal
-        unseen = np.array([total.predicted]) / total.unseen
-    return dict(
-        zip(('before', 'fit', 'validation'), [*fitted.tolist(), *unseen.tolist()], strict=True)
-    )
+        unseen = np.array([total.before_unseen, total.predicted]) / total.unseen
+    names = ('before', 'fit', 'validation_before', 'validation')
+    return dict(zip(names, [*fitted.tolist(), *unseen.tolist()], strict=True))
 
 
 def _base_parameters(block: BlockFit, told: Determined) -> list[dict[str, Any]]:
@@ -174,12 +175,3 @@ def _base_parameters(block: BlockFit, told: Determined) -> list[dict[str, Any]]:
         {**record, 'value': value, 'deviation': deviation}
         for record, value, deviation in zip(records, values, spread, strict=True)
     ]
-
-
-def _plain(value: Any) -> Any:
-    """Return a value with nothing in place of NaN and infinity, which JSON does not have."""
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from inertial_estimation.identification.fit import BlockFit
 from inertial_estimation.identification.information.evidence import Evidence
+from inertial_estimation.identification.robot_fit import BlockFit
 from inertial_estimation.identification.rows.suspects import EFFORT
 from inertial_estimation.identification.unknowns import Extra
 from inertial_estimation.logs.identify import IdentifyReport
@@ -64,9 +64,22 @@ def unseen_evidence(report: IdentifyReport) -> dict[str, Evidence]:
     return {one.block.submodel.name: one for one in report.validation}
 
 
-def residuals(
-    block: BlockFit, validation: Evidence | None
-) -> Iterator[tuple[str, float, float, float, float, float]]:
+class KindErrors(NamedTuple):
+    """Root mean squares of one kind of row [N, Nm]; NaN where there are no rows."""
+
+    kind: str
+    signal: float
+    before: float
+    """What is left with the description's bodies."""
+    fitted: float
+    unseen: float
+    """Signal of the validation."""
+    before_unseen: float
+    """What is left of it with the description's bodies."""
+    predicted: float
+
+
+def residuals(block: BlockFit, validation: Evidence | None) -> Iterator[KindErrors]:
     """
     Yield root mean squares of each kind of row.
 
@@ -79,31 +92,32 @@ def residuals(
 
     Yields
     ------
-    tuple
-        Kind, signal, residual before and after; signal and residual of the validation: NaN
-        where there are no rows.
+    KindErrors
 
     """
     evidence = block.evidence
     signals = evidence.signals(block.answer.x)
     before, after = evidence.residuals(block.before), evidence.residuals(block.answer.x)
-    other = {} if validation is None else validation.residuals(block.answer.x)
-    unseen = {} if validation is None else validation.signals(block.answer.x)
+    unseen: Sequence[Mapping[str, float]] = ({}, {}, {})
+    if validation is not None:
+        unseen = (
+            validation.signals(block.answer.x),
+            validation.residuals(block.before),
+            validation.residuals(block.answer.x),
+        )
     for kind in evidence.kinds:
-        yield (
-            kind, signals[kind], before[kind], after[kind], unseen.get(kind, np.nan),
-            other.get(kind, np.nan),
-        )  # fmt: skip
+        others = (values.get(kind, np.nan) for values in unseen)
+        yield KindErrors(kind, signals[kind], before[kind], after[kind], *others)
 
 
 class AllEfforts(NamedTuple):
-    """Root mean squares of the efforts of all joints together [N, Nm]; NaN without rows."""
+    """The same of the efforts of all joints together."""
 
     signal: float
     before: float
     fitted: float
     unseen: float
-    """Signal of the validation."""
+    before_unseen: float
     predicted: float
 
 
@@ -124,15 +138,15 @@ def all_efforts(report: IdentifyReport) -> AllEfforts | None:
     """
     validation = unseen_evidence(report)
     # Count, then count times mean square; of what was fitted, and of what was not.
-    sums, unseen_sums = np.zeros(4), np.zeros(3)
+    sums, unseen_sums = np.zeros(4), np.zeros(4)
     for block in report.fit.blocks:
         other = validation.get(block.name)
-        for kind, signal, before, fitted, unseen, predicted in residuals(block, other):
-            if not kind.startswith(EFFORT) or np.isnan(signal):
+        for kind, *errors in residuals(block, other):
+            if not kind.startswith(EFFORT) or np.isnan(errors[0]):
                 continue
-            sums += block.evidence.kinds[kind].count * np.square([1, signal, before, fitted])
-            if other is not None and not np.isnan(unseen):
-                unseen_sums += other.kinds[kind].count * np.square([1, unseen, predicted])
+            sums += block.evidence.kinds[kind].count * np.square([1.0, *errors[:3]])
+            if other is not None and not np.isnan(errors[3]):
+                unseen_sums += other.kinds[kind].count * np.square([1.0, *errors[3:]])
     if not sums[0]:
         return None
     with np.errstate(invalid='ignore'):

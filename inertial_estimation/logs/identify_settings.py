@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from inertial_estimation.config.files import load_mapping
+from inertial_estimation.config.files import is_parameter_file, load_mapping
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.rows.builder import RowChoice
 from inertial_estimation.identification.rows.friction import (
@@ -42,11 +42,13 @@ from inertial_estimation.logs.known_wrenches import (
     knows_ground,
     read_known,
 )
+from inertial_estimation.logs.repeated import FROZEN_AFTER
+from inertial_estimation.logs.setting_values import as_flag, as_list, as_number
 from inertial_estimation.model.robot import Robot
 
 ROBOT = ('joints', 'locked_positions', 'ft_sensors', 'imus', 'fixed_link', 'gravity')
 ROWS = ('wrenches', 'base_link', 'efforts', 'friction', 'sign_width', 'dead_zone', 'couplings',
-        'gains', 'offsets', 'contacts', 'external', 'reject')  # fmt: skip
+        'gains', 'offsets', 'contacts', 'external', 'reject', 'frozen_after')  # fmt: skip
 GROUPS = {
     'robot': ROBOT,
     'preparation': tuple(f.name for f in fields(Preparation)),
@@ -85,7 +87,8 @@ class IdentifySettings:
         Parameters
         ----------
         path : str or Path
-            YAML.
+            YAML: such a file, or the node's parameter file by itself, for bags whose wrenches
+            are all rows.
 
         Returns
         -------
@@ -99,6 +102,8 @@ class IdentifySettings:
         """
         path = Path(path)
         said = load_mapping(path)
+        if is_parameter_file(said) and not {'log', 'parameters'}.intersection(said):
+            return cls(parameters=path)
         try:
             return cls._of(said, path.parent)
         except NameNotFound as error:
@@ -112,8 +117,8 @@ class IdentifySettings:
         _check(said, ('log', 'parameters', 'payloads', *GROUPS), 'the file')
         if ('log' in said) == ('parameters' in said):
             raise ConfigError(
-                "name either 'log', the columns of tables of numbers, or 'parameters', the "
-                "node's parameter file for bags"
+                "name either 'log', the columns of tables of numbers, or 'parameters', the path "
+                "of the node's parameter file, for bags"
             )
         if 'parameters' in said and 'robot' in said:
             raise ConfigError("'robot' is said by 'parameters' already: leave it out")
@@ -135,7 +140,7 @@ class IdentifySettings:
     def contacts(self) -> tuple[str, ...]:
         """Frames where an unknown wrench acts throughout the logs."""
         said = self.rows.get('contacts', ())
-        return tuple(map(str, _items(said, 'rows.contacts')))
+        return tuple(map(str, as_list(said, 'rows.contacts')))
 
     @property
     def external(self) -> Known:
@@ -156,7 +161,7 @@ class IdentifySettings:
 
         The robot is then one submodel, whatever FT sensors it has inside.
         """
-        alone = _flag(self.rows.get('base_link', False), 'rows.base_link')
+        alone = as_flag(self.rows.get('base_link', False), 'rows.base_link')
         for key, default in (('wrenches', True), ('efforts', []), ('offsets', [])):
             if alone and self.rows.get(key, default) != default:
                 raise ConfigError(
@@ -168,9 +173,22 @@ class IdentifySettings:
     @property
     def reject(self) -> float:
         """Deviations from which rows are taken for disturbed by a contact; 0: none are."""
-        value = _number(self.rows.get('reject', 0.0), 'rows.reject')
+        value = as_number(self.rows.get('reject', 0.0), 'rows.reject')
         if not (value == 0.0 or 2.0 <= value < np.inf):
             raise ConfigError(f"'rows.reject' is {value:g}, expected 0 (off) or at least 2")
+        return value
+
+    @property
+    def frozen_after(self) -> float:
+        """How long tables repeat a reading until it is taken for frozen [s]; 0: for ever."""
+        value = as_number(self.rows.get('frozen_after', FROZEN_AFTER), 'rows.frozen_after')
+        if not 0.0 <= value < np.inf:
+            raise ConfigError(f"'rows.frozen_after' is {value:g}, expected 0 (off) or more")
+        if self.layout is None and 'frozen_after' in self.rows:
+            raise ConfigError(
+                "'rows.frozen_after' is for tables of numbers: of bags say ft.<name>.frozen_after "
+                "in the node's parameter file"
+            )
         return value
 
     def choice(self, robot: Robot) -> RowChoice:
@@ -193,6 +211,14 @@ class IdentifySettings:
 
         """
         said = dict(self.rows)
+        external = (*self.external, *(self.layout.external if self.layout else ()))
+        ground_known = knows_ground(robot, external)
+        if self.base_link and robot.fixed_frame and not ground_known:
+            raise ConfigError(
+                f"'rows.base_link' is true, but '{robot.fixed_frame}' is fixed, and nothing says "
+                'with which wrench the ground holds it: say it under external, or leave out '
+                "'fixed_link'"
+            )
         sensors = [sensor.name for sensor in robot.ft_sensors]
         model: dict[str, Any] = {k: said[k] for k in ('sign_width', 'dead_zone') if k in said}
         slow = model.pop('dead_zone', {})
@@ -201,18 +227,18 @@ class IdentifySettings:
         terms = _list(said.get('friction', ()), 'rows.friction', [t.value for t in Term])
         model['terms'] = tuple(Term(term) for term in terms)
         efforts = _list(said.get('efforts', ()), 'rows.efforts', robot.joint_names)
+        if said.get('offsets') == ALL and not sensors:
+            raise ConfigError("'rows.offsets' is all, but there is no FT sensor: leave it out")
         gains = _list(said.get('gains', ()), 'rows.gains', robot.joint_names)
         if self.layout is not None:
             self.layout.require_torques([name for name in efforts if name not in gains])
         return RowChoice(
             wrenches=_wrenches(said.get('wrenches', True), robot),
-            ground_known=knows_ground(
-                robot, [*self.external, *(self.layout.external if self.layout else ())]
-            ),
+            ground_known=ground_known,
             efforts=efforts,
             joint=_read(JointModel, model, 'rows'),
-            dead_zones={str(k): _number(v, f'rows.dead_zone.{k}') for k, v in slow.items()},
-            couplings=tuple(map(_coupling, _items(said.get('couplings', ()), 'rows.couplings'))),
+            dead_zones={str(k): as_number(v, f'rows.dead_zone.{k}') for k, v in slow.items()},
+            couplings=tuple(map(_coupling, as_list(said.get('couplings', ()), 'rows.couplings'))),
             gains=gains,
             offsets=_list(said.get('offsets', ()), 'rows.offsets', sensors),
             payloads=tuple(one.payload for one in self.payloads),
@@ -248,7 +274,7 @@ def _read(kind: Any, said: Mapping[str, Any], where: str) -> Any:
 
 def _robot(said: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the robot's settings; what else is wrong with them it says itself."""
-    for name in _items(said.get('joints') or (), 'robot.joints'):
+    for name in as_list(said.get('joints') or (), 'robot.joints'):
         if not isinstance(name, str):
             raise ConfigError(f"'robot.joints' holds {name!r}, expected names")
     return said
@@ -258,31 +284,10 @@ def _coupling(said: object) -> Coupling:
     """Return a drive that loads two joints."""
     _check(said, ('joints', 'terms'), 'an entry of rows.couplings')
     assert isinstance(said, Mapping)
-    joints = tuple(map(str, _items(said.get('joints', ()), 'rows.couplings.joints')))
+    joints = tuple(map(str, as_list(said.get('joints', ()), 'rows.couplings.joints')))
     known = [term.value for term in OF_A_COUPLING]
     terms = _list(said.get('terms', known), 'rows.couplings.terms', known)
     return Coupling(joints, tuple(map(Term, terms)))  # type: ignore[arg-type]
-
-
-def _items(value: object, name: str) -> Sequence[Any]:
-    """Return what must be a list."""
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise ConfigError(f"'{name}' is {value!r}, expected a list")
-    return value
-
-
-def _number(value: object, name: str) -> float:
-    """Return what must be a number."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError(f"'{name}' is {value!r}, expected a number")
-    return float(value)
-
-
-def _flag(value: object, name: str) -> bool:
-    """Return what must be true or false."""
-    if not isinstance(value, bool):
-        raise ConfigError(f"'{name}' is {value!r}, expected true or false")
-    return value
 
 
 def _wrenches(value: object, robot: Robot) -> bool | tuple[str, ...]:
@@ -300,6 +305,8 @@ def _list(value: object, name: str, everything: Sequence[str]) -> tuple[str, ...
     """Return a list of names; ``all`` means every one."""
     if value == ALL:
         return tuple(everything)
+    if value is None:
+        raise ConfigError(f"'{name}' is empty: list names, say {ALL}, or leave it out")
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise ConfigError(f"'{name}' is {value!r}, expected a list of names, or {ALL}")
     for one in value:

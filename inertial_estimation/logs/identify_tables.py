@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.logs.extra_units import extra_unit, sliding_joints
-from inertial_estimation.logs.identify import IdentifyReport, LogPart
+from inertial_estimation.logs.identify import IdentifyReport
 from inertial_estimation.logs.identify_figures import (
+    AllEfforts,
+    KindErrors,
     all_efforts,
     extra_values,
     residuals,
     unseen_evidence,
 )
+from inertial_estimation.logs.reduction import LogPart
 from inertial_estimation.table import Table
 
 Array = NDArray[np.float64]
@@ -99,25 +102,18 @@ def _fit(report: IdentifyReport) -> Table:
     rows = tuple(
         (
             block.name,
-            kind,
-            str(block.evidence.rows[kind]),
-            f'{block.evidence.kinds[kind].count:.0f}',
-            str(block.evidence.left_out[kind]),
-            f'{signal:.3g}',
-            f'{before:.3g}',
-            f'{fitted:.3g}',
-            _percent(fitted, signal),
-            '' if np.isnan(predicted) else f'{predicted:.3g}',
-            _percent(predicted, unseen),
+            one.kind,
+            str(block.evidence.rows[one.kind]),
+            f'{block.evidence.kinds[one.kind].count:.0f}',
+            str(block.evidence.left_out[one.kind]),
+            *_errors(one),
         )
         for block in report.fit.blocks
-        for kind, signal, before, fitted, unseen, predicted in residuals(
-            block, validation.get(block.name)
-        )
-        if not np.isnan(signal)
+        for one in residuals(block, validation.get(block.name))
+        if not np.isnan(one.signal)
     )
     columns = ('submodel', 'row', 'rows', 'independent', 'left out', 'signal', OWN_BODIES, 'fit',
-               'fit [%]', 'validation', 'validation [%]')  # fmt: skip
+               'fit [%]', f'{OWN_BODIES}, validation', 'validation', 'validation [%]')  # fmt: skip
     return Table('Root mean squares [N, Nm]', columns, (*rows, *_all_efforts(report)))
 
 
@@ -125,14 +121,17 @@ def _all_efforts(report: IdentifyReport) -> Iterator[tuple[str, ...]]:
     """Yield the row of all efforts together."""
     total = all_efforts(report)
     if total is not None:
-        said = (total.signal, total.before, total.fitted)
-        yield (
-            *('all', 'efforts', '', '', ''),
-            *(f'{value:.3g}' for value in said),
-            _percent(total.fitted, total.signal),
-            '' if np.isnan(total.predicted) else f'{total.predicted:.3g}',
-            _percent(total.predicted, total.unseen),
-        )
+        yield (*('all', 'efforts', '', '', ''), *_errors(total))
+
+
+def _errors(one: KindErrors | AllEfforts) -> tuple[str, ...]:
+    """Return the columns of root mean squares, empty where there are no rows."""
+    return (
+        *(f'{value:.3g}' for value in (one.signal, one.before, one.fitted)),
+        _percent(one.fitted, one.signal),
+        *('' if np.isnan(v) else f'{v:.3g}' for v in (one.before_unseen, one.predicted)),
+        _percent(one.predicted, one.unseen),
+    )
 
 
 def _percent(residual: float, signal: float) -> str:
@@ -150,7 +149,20 @@ def _links(report: IdentifyReport) -> Table:
         if name in fitted
     )
     columns = ('link', 'mass before', 'mass [kg]', 'centre before', 'centre of mass [m]')
-    return Table('Links; only combinations of these are determined', columns, rows)
+    return Table(_links_title(report), columns, rows)
+
+
+def _links_title(report: IdentifyReport) -> str:
+    """Return what to know of single links: those of which rows tell everything are named."""
+    names: dict[bool, list[str]] = {True: [], False: []}
+    for block in report.fit.blocks:
+        unknowns = block.answer.unknowns
+        whole = report.determined[block.name].reached == len(unknowns)
+        names[whole] += unknowns.links
+    if not names[False]:
+        return 'Links'
+    others = f', but for {", ".join(names[True])}' if names[True] else ''
+    return f'Links; only combinations of these are determined{others}'
 
 
 def _points(report: IdentifyReport) -> Table:

@@ -22,14 +22,9 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.rows.preparation import Preparation, Prepared, prepare
-from inertial_estimation.logs.signals import (
-    Signal,
-    as_mapping,
-    as_numbers,
-    check_keys,
-    read_signal,
-)
-from inertial_estimation.logs.wrench_places import WrenchPlace
+from inertial_estimation.logs.setting_values import as_mapping, as_numbers, check_keys
+from inertial_estimation.logs.signals import Signal, read_signal
+from inertial_estimation.logs.wrench_places import KEYS, WrenchPlace
 from inertial_estimation.model.inertial_sensors import same_place
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -270,9 +265,9 @@ def _one(said: object, frame: str, name: str) -> ConstantWrench | TopicWrench:
     elif not isinstance(rest, Mapping):
         rest = {'wrench': rest}
     if 'wrench' in rest:
-        check_keys(rest, ('wrench',), name)
+        check_keys(rest, ('wrench', *KEYS), name)
         return ConstantWrench(place, _six(rest['wrench'], name))
-    check_keys(rest, OF_A_TOPIC, name)
+    check_keys(rest, (*OF_A_TOPIC, *KEYS), name)
     topic, frame_id = rest.get('topic'), rest.get('frame_id', '')
     if not isinstance(topic, str):
         raise ConfigError(f"'{name}' has neither topic nor wrench: add one of them")

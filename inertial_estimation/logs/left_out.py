@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
-from inertial_estimation.identification.fit import BlockFit, RobotFit
 from inertial_estimation.identification.information.evidence import Evidence
+from inertial_estimation.identification.priors import SMALLEST_MASS
+from inertial_estimation.identification.robot_fit import BlockFit, RobotFit
 from inertial_estimation.identification.rows.builder import RowBuilder
 from inertial_estimation.logs.freedom import submodel_of
 from inertial_estimation.model.robot import Robot
@@ -131,20 +132,32 @@ def massless_warnings(found: RobotFit) -> list[str]:
     empty = [
         f'{found.robot.link_names[k]} ({found.prior[k, 0]:g} kg)'
         for block in found.blocks
-        for k, seen in zip(block.evidence.block.submodel.links, _links_seen(block), strict=True)
-        if seen and not found.robot.parameters[k, 0]
+        for k, seen in zip(block.evidence.block.submodel.links, links_seen(block), strict=True)
+        if seen and found.robot.parameters[k, 0] < SMALLEST_MASS
     ]
     if not empty:
         return []
     return [
-        f'links without mass in the description: {_few(empty)}; a prior that light is hardly left '
-        'again, and rows that contradict it count as noise: give these links a guess, or a '
-        'smaller --weight'
+        f'links without mass in the description, or next to none: {_few(empty)}; a prior that '
+        'light is hardly left again, and rows that contradict it count as noise: give these '
+        'links a guess, or a smaller --weight'
     ]
 
 
-def _links_seen(block: BlockFit) -> list[bool]:
-    """Return which links of a submodel change any row, as a base that stands still does not."""
+def links_seen(block: BlockFit) -> list[bool]:
+    """
+    Return which links of a submodel change any row, as a base that stands still does not.
+
+    Parameters
+    ----------
+    block : BlockFit
+        Of the submodel.
+
+    Returns
+    -------
+    list of bool
+
+    """
     unknowns = block.answer.unknowns
     changes = np.linalg.norm(block.information.R[:, : unknowns.n_inertial], axis=0)
     least = ROUND_OFF * changes.max(initial=0.0)

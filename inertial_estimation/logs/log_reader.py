@@ -31,6 +31,7 @@ from inertial_estimation.logs.touches import Touches
 from inertial_estimation.logs.unwrapping import unwrapped
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.model.urdf import joint_types, parse
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -241,9 +242,14 @@ def _locked(
     robot: Robot, lock: Sequence[str], first: Stretch, samples: SampleBatch
 ) -> tuple[list[str], dict[str, float]]:
     """Return the joints that stay, and where the others are."""
+    types = joint_types(parse(robot.urdf))
     for name in lock:
-        if name not in robot.joint_names:
+        if name in robot.joint_names:
+            continue
+        if name not in types:
             raise NameNotFound('joint', name, robot.joint_names)
+        why = 'is fixed' if types[name] == 'fixed' else 'is not among the joints that move here'
+        raise ConfigError(f"'{name}' is to be locked, but {why}: leave it out")
     positions = {}
     rows = first.rows(samples.stamp_ns)
     for name in lock:

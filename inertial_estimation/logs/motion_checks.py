@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.urdf import parse
+from inertial_estimation.model.urdf import joint_types, parse
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -162,9 +162,10 @@ def disagreements(robot: Robot, samples: SampleBatch, largest_gap: float) -> Ite
     if len(t) < 2 or not (np.diff(t) > 0).all():
         # What is wrong with the stamps is said elsewhere.
         return
+    tags = joint_types(parse(robot.urdf))
     for k, name in enumerate(robot.joint_names):
         changes = _changes(t, samples.positions[:, k], samples.velocities[:, k], largest_gap)
-        text = _in_words(*changes)
+        text = _in_words(*changes, turns=tags[name] != 'prismatic')
         if text:
             yield f"positions and velocities of '{name}' contradict each other: {text}"
 
@@ -184,7 +185,7 @@ def _changes(t: Array, q: Array, v: Array, largest_gap: float) -> tuple[Array, A
     return (q[lag:] - q[:-lag])[whole], (travelled[lag:] - travelled[:-lag])[whole]
 
 
-def _in_words(moved: Array, told: Array) -> str:
+def _in_words(moved: Array, told: Array, *, turns: bool) -> str:
     """Return how changes of positions and what velocities tell of them differ, if they do."""
     if not len(moved):
         return ''
@@ -202,7 +203,7 @@ def _in_words(moved: Array, told: Array) -> str:
         text += ', in the other direction'
     elif alike < ALIKE:
         text += f' with a correlation of {alike:.2g}, so they are likely not of the same joint'
-    return text + _likely(factor)
+    return text + _likely(factor, turns=turns)
 
 
 UNITS = {
@@ -210,17 +211,27 @@ UNITS = {
     1 / DEGREES: 'velocities are in degrees, or positions are declared as degrees but are not',
     np.pi / 30: 'velocities are in rpm',
     30 / np.pi: 'velocities are declared as rpm but are not',
-    1e3: 'positions are in mm',
-    1e-3: 'velocities are in mm/s',
 }
 """What factors of positions over velocities say."""
+OF_SLIDING = {1e3: 'positions are in mm', 1e-3: 'velocities are in mm/s'}
+"""The same of joints that slide, beside `OF_TIME`."""
+OF_TIME = {
+    scale**sign: f"stamps are in a unit {scale:g} times {size} than is said ('unit' of the time)"
+    for scale in (1e3, 1e6, 1e9)
+    for sign, size in ((1, 'longer'), (-1, 'shorter'))
+}
 
 
-def _likely(factor: float) -> str:
+def _likely(factor: float, *, turns: bool) -> str:
     """Return where a factor may come from."""
-    for unit, text in UNITS.items():
-        if 1 / NEAR < factor / unit < NEAR:
-            return f': {text}'
+    found = [
+        text
+        for units in (UNITS, {} if turns else OF_SLIDING, OF_TIME)
+        for unit, text in units.items()
+        if 1 / NEAR < factor / unit < NEAR
+    ]
+    if found:
+        return f': {", or ".join(found)}'
     return (
         ''
         if 1 / FACTOR <= factor <= FACTOR

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from inertial_estimation.errors import LogError
 
 Array = NDArray[np.float64]
 
+SEPARATORS = {';': 'semicolons', '\t': 'tabs'}
+"""Of columns, other than commas."""
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -23,6 +27,8 @@ class Table:
 
     path: str
     columns: Mapping[str, Array]
+    twice: frozenset[str] = frozenset()
+    """Names that several columns have: which of them `columns` holds is a matter of chance."""
 
     def column(self, name: str, wanted_by: str) -> Array:
         """
@@ -42,12 +48,17 @@ class Table:
         Raises
         ------
         LogError
-            If there is no such column, or it is not as long as the others.
+            If there is no such column or several, or it holds no numbers.
 
         """
         if name not in self.columns:
             known = ', '.join(self.columns)
             raise LogError(f"{self.path} has no column '{name}' for {wanted_by}; it has {known}")
+        if name in self.twice:
+            raise LogError(
+                f"{self.path} has several columns '{name}': rename those that {wanted_by} does "
+                'not mean'
+            )
         values = self.columns[name]
         if values.ndim > 2 or values.dtype.kind not in 'fiu':
             raise LogError(f"{self.path}: column '{name}' for {wanted_by} holds no plain numbers")
@@ -78,24 +89,28 @@ def load_table(path: str | Path) -> Table:
     path = Path(path)
     readers = {'.npz': _load_npz, '.csv': _load_csv}
     if path.suffix not in readers:
-        raise LogError(f'{path} is neither npz nor csv')
+        raise LogError(
+            f"{path} is neither npz nor csv, whose columns 'log' names; for bags name the node's "
+            "parameter file, as 'parameters' in place of 'log' and 'robot'"
+        )
     try:
-        return Table(str(path), readers[path.suffix](path))
+        return Table(str(path), *readers[path.suffix](path))
     except OSError as error:
         raise LogError(f'cannot read {path}: {error.strerror or error}') from error
     except ValueError as error:
         raise LogError(f'{path} is no {path.suffix[1:]} of numbers: {error}') from error
 
 
-def _load_npz(path: Path) -> dict[str, Array]:
-    """Return the arrays of a file; those that would have to be unpickled are not touched."""
+def _load_npz(path: Path) -> tuple[dict[str, Array], frozenset[str]]:
+    """Return arrays, those that would have to be unpickled left out, and names of several."""
     from zipfile import BadZipFile, is_zipfile
 
     if path.is_file() and not is_zipfile(path):
         raise ValueError('it is no zip archive')
     try:
         with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files if _is_plain(file, name)}
+            found = {name: file[name] for name in file.files if _is_plain(file, name)}
+            return found, _twice(file.files)
     except BadZipFile as error:
         raise ValueError(str(error)) from error
 
@@ -108,17 +123,50 @@ def _is_plain(file: Any, name: str) -> bool:
         return False
 
 
-def _load_csv(path: Path) -> dict[str, Array]:
-    """Return the columns of a file with a header."""
+def _load_csv(path: Path) -> tuple[dict[str, Array], frozenset[str]]:
+    """Return the columns of a file with a header, and names of several."""
     import csv
 
-    with path.open(newline='', encoding='utf-8') as file:
+    # Some programs begin a file in UTF-8 with a mark that is no part of the first name.
+    with path.open(newline='', encoding='utf-8-sig') as file:
         rows = csv.reader(file)
         header = [name.strip() for name in next(rows, [])]
-        values = [[float(cell) if cell.strip() else np.nan for cell in row] for row in rows if row]
+        _require_commas(header)
+        values = [_numbers(row, header, rows.line_num) for row in rows if row]
     if not header or not values:
         raise ValueError('it holds no header and rows')
-    ragged = next((k for k, row in enumerate(values) if len(row) != len(header)), None)
-    if ragged is not None:
-        raise ValueError(f'row {ragged + 2} has {len(values[ragged])} cells, not {len(header)}')
-    return dict(zip(header, np.array(values).T, strict=True))
+    return dict(zip(header, np.array(values).T, strict=True)), _twice(header)
+
+
+def _twice(names: Iterable[str]) -> frozenset[str]:
+    """Return the names that are there more than once."""
+    return frozenset(name for name, count in Counter(names).items() if count > 1)
+
+
+def _require_commas(header: Sequence[str]) -> None:
+    """Raise if a header is one name that something else than a comma seems to separate."""
+    for mark, name in SEPARATORS.items():
+        if len(header) == 1 and mark in header[0]:
+            raise ValueError(
+                f'{name} separate its columns, expected commas, and points in numbers'
+            )
+
+
+def _numbers(row: Sequence[str], header: Sequence[str], line: int) -> list[float]:
+    """Return the numbers of a row, NaN for empty cells."""
+    if len(row) != len(header):
+        raise ValueError(f'line {line} has {len(row)} cells, not {len(header)}')
+    try:
+        return [float(cell) if cell.strip() else np.nan for cell in row]
+    except ValueError:
+        name, cell = next(one for one in zip(header, row, strict=True) if not _is_number(one[1]))
+        raise ValueError(f"line {line} holds '{cell}' in column '{name}'") from None
+
+
+def _is_number(cell: str) -> bool:
+    """Tell whether a cell is empty or holds a number."""
+    try:
+        float(cell.strip() or 'nan')
+    except ValueError:
+        return False
+    return True

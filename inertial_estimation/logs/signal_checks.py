@@ -10,23 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
+from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtSensor
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 STILL = 0.01
 """A joint that moves by less may have an effort that does not change [rad or m]."""
-FROZEN_AFTER = 0.2
-"""A reading that is equal to the bit for so long is frozen [s]."""
 LEAST = 5
-"""Instants that this must be."""
-COARSE = 0.1
-"""Share of repeated values, outside of such stretches, from which they are no sign of that."""
-NANOSECONDS = 1e-9
-EFFORT, WRENCH = 'effort of ', 'wrench of '
-"""How the names of signals begin."""
+"""Instants from which an effort that does not change is no chance."""
 
 
 def require_live_efforts(robot: Robot, samples: SampleBatch, joints: Sequence[str]) -> list[str]:
@@ -66,10 +60,78 @@ def require_live_efforts(robot: Robot, samples: SampleBatch, joints: Sequence[st
             f"effort of '{name}' is {known[0]:.4g} at all {len(known)} instants, which nothing "
             "measures: check its column, or take the joint out of 'rows.efforts'"
         )
-        if _span(samples.positions[:, k]) > STILL:
+        if span(samples.positions[:, k]) > STILL:
             raise LogError(text)
         said.append(text)
     return said
+
+
+def require_live_wrenches(robot: Robot, samples: SampleBatch) -> list[str]:
+    """
+    Refuse wrenches of FT sensors that do not change although the robot moves around them.
+
+    Parameters
+    ----------
+    robot : Robot
+        Whose sensors they are of.
+    samples : SampleBatch
+        As recorded.
+
+    Returns
+    -------
+    list of str
+        Single components that do not change, and sensors that do not where nothing moves.
+
+    Raises
+    ------
+    LogError
+        With the sensor and the reading.
+
+    """
+    said: list[str] = []
+    for s, sensor in enumerate(robot.ft_sensors):
+        known = samples.ft_readings[:, s]
+        known = known[np.isfinite(known).all(axis=1)]
+        stuck = [] if len(known) < LEAST else np.flatnonzero(np.ptp(known, axis=0) == 0.0).tolist()
+        if not stuck:
+            continue
+        moves = any(span(samples.positions[:, k]) > STILL for k in joints_around(robot, sensor))
+        which = ', '.join(f'{COMPONENTS[k]} {known[0, k]:.4g}' for k in stuck)
+        text = (
+            f"wrench of '{sensor.name}' is the same at all {len(known)} instants ({which}), which "
+            'nothing measures: check its columns, or take the sensor out of the settings'
+        )
+        if len(stuck) == len(COMPONENTS) and moves:
+            raise LogError(text)
+        said.append(text)
+    return said
+
+
+def joints_around(robot: Robot, sensor: FtSensor) -> list[int]:
+    """
+    Return the joints between the root link and a sensor, and those beyond it.
+
+    Parameters
+    ----------
+    robot : Robot
+        Of both.
+    sensor : FtSensor
+        One of it.
+
+    Returns
+    -------
+    list of int
+
+    """
+    before, link = set(), sensor.parent
+    while link >= 0:
+        before.add(link)
+        link = robot.links[link].parent
+    beyond = {sensor.child}
+    for k, one in enumerate(robot.links):  # parents come before children
+        if one.parent in beyond:
+            beyond.add(k)
+    return sorted({robot.links[k].joint for k in before | beyond} - {-1})
 
 
 def gap_warnings(robot: Robot, samples: SampleBatch, joints: Sequence[str]) -> list[str]:
@@ -102,40 +164,6 @@ def gap_warnings(robot: Robot, samples: SampleBatch, joints: Sequence[str]) -> l
     ]
 
 
-def repeated_warnings(robot: Robot, samples: SampleBatch, joints: Sequence[str]) -> list[str]:
-    """
-    Return which efforts and FT sensors repeat themselves for a while, in words.
-
-    Parameters
-    ----------
-    robot, samples, joints
-        As for `gap_warnings`.
-
-    Returns
-    -------
-    list of str
-
-    """
-    t = np.asarray(samples.stamp_ns * NANOSECONDS, dtype=np.float64)
-    counts: dict[int, list[str]] = {}
-    for what, values in _signals(robot, samples, joints):
-        owner = what.removeprefix(EFFORT)
-        if owner == what and not what.startswith(WRENCH):
-            continue
-        moves = None
-        if owner != what:
-            moves = samples.positions[:, robot.joint_names.index(owner)]
-        count = _repeated(t, values, moves)
-        counts.setdefault(count, []).append(what)
-    return [
-        f'{", ".join(names)}: one reading repeated to the bit, for {FROZEN_AFTER:g} s and more, '
-        f'at {count} of {len(samples)} instants; they count as rows: put NaN there, or leave '
-        'these parts of the log out (LOG@FROM:TO)'
-        for count, names in counts.items()
-        if count
-    ]
-
-
 def _signals(
     robot: Robot, samples: SampleBatch, joints: Sequence[str]
 ) -> Iterator[tuple[str, Array]]:
@@ -145,29 +173,9 @@ def _signals(
     for name in joints if samples.efforts is not None else ():
         k = robot.joint_names.index(name)
         assert samples.efforts is not None
-        yield f'{EFFORT}{name}', samples.efforts[:, k : k + 1]
+        yield f'effort of {name}', samples.efforts[:, k : k + 1]
     for k, sensor in enumerate(robot.ft_sensors):
-        yield f'{WRENCH}{sensor.name}', samples.ft_readings[:, k]
-
-
-def _repeated(t: Array, values: Array, moves: Array | None) -> int:
-    """Return the instants of long runs of equal values, of a joint that moves meanwhile."""
-    if len(t) < LEAST:
-        return 0
-    same = (values[1:] == values[:-1]).all(axis=1)
-    ends = np.flatnonzero(np.append(~same, True))
-    starts = np.append(0, ends[:-1] + 1)
-    long = (ends - starts >= LEAST) & (t[ends] - t[starts] >= FROZEN_AFTER)
-    lengths = ends - starts + 1
-    # What is told in a few coarse steps is equal all the time.
-    if np.sum(lengths[~long] - 1) >= COARSE * lengths[~long].sum():
-        return 0
-    runs = zip(starts[long].tolist(), ends[long].tolist(), strict=True)
-    return sum(
-        last - first + 1
-        for first, last in runs
-        if moves is None or _span(moves[first : last + 1]) > STILL
-    )
+        yield f'wrench of {sensor.name}', samples.ft_readings[:, k]
 
 
 def _known(values: Array) -> Array:
@@ -175,7 +183,20 @@ def _known(values: Array) -> Array:
     return values[np.isfinite(values)]
 
 
-def _span(values: Array) -> float:
-    """Return how far apart the largest and the smallest one are."""
+def span(values: Array) -> float:
+    """
+    Return how far apart the largest and the smallest value are.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        NaN where there is none.
+
+    Returns
+    -------
+    float
+        0 without any.
+
+    """
     known = _known(values)
     return float(np.ptp(known)) if len(known) else 0.0

@@ -10,18 +10,25 @@ way round, for gears of positions. `unit` may be a list with one for each channe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ConfigError, LogError, NameNotFound
+from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.logs.number_table import Table
+from inertial_estimation.logs.setting_values import (
+    as_different_names,
+    as_mapping,
+    as_names,
+    as_numbers,
+    check_keys,
+)
 
 Array = NDArray[np.float64]
 
+SETTINGS = ('columns', 'unit', 'scale', 'divided_by', 'offset')
 DEGREE = np.pi / 180
 UNITS: dict[str, dict[str, float]] = {
     'time': {'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9},
@@ -186,7 +193,7 @@ def read_signal(said: object, name: str, kind: str) -> Signal:
     if isinstance(said, str):
         said = {'columns': said}
     body = as_mapping(said, name)
-    check_keys(body, ('columns', 'unit', 'scale', 'divided_by', 'offset'), name)
+    check_keys(body, SETTINGS, name)
     if 'columns' not in body:
         raise ConfigError(f"'{name}' names no columns: add {name}.columns")
     units = as_names(body.get('unit', ()), f'{name}.unit')
@@ -203,12 +210,38 @@ def read_signal(said: object, name: str, kind: str) -> Signal:
     if offset.ndim > 1:
         raise ConfigError(f"'{name}.offset' is a matrix, expected a number or a list of them")
     sizes = np.array([UNITS[kind][unit] for unit in units] or [1.0])
-    columns = as_names(body['columns'], f'{name}.columns')
+    columns = as_different_names(body['columns'], f'{name}.columns')
     if not columns:
         raise ConfigError(f"'{name}.columns' is empty: name at least one column")
     scaled = 'scale' in body or 'divided_by' in body
     one = sizes if len(sizes) > 1 else sizes[0]
     return Signal(name, columns, units, one, scale, offset, scaled)
+
+
+def require_own_columns(signals: Iterable[Signal]) -> None:
+    """
+    Refuse signals that share a column.
+
+    Parameters
+    ----------
+    signals : iterable of Signal
+        Those that a matrix takes from its columns may share them.
+
+    Raises
+    ------
+    ConfigError
+        With the column and both signals.
+
+    """
+    found: dict[str, str] = {}
+    for signal in signals:
+        for column in () if signal.scale.ndim == 2 else signal.columns:
+            if column in found:
+                raise ConfigError(
+                    f"'{found[column]}' and '{signal.name}' both name column '{column}': each "
+                    'signal has its own'
+                )
+            found[column] = signal.name
 
 
 def _lengths(names: Sequence[str], parts: Sequence[Array]) -> str:
@@ -223,111 +256,3 @@ def _inverse(divisor: Array, name: str) -> Array:
     if singular:
         raise ConfigError(f"'{name}.divided_by' cannot be divided by: it is zero or singular")
     return np.asarray(np.linalg.inv(divisor) if divisor.ndim == 2 else 1.0 / divisor)
-
-
-def as_mapping(said: object, name: str) -> Mapping[str, Any]:
-    """
-    Return what must be a mapping.
-
-    Parameters
-    ----------
-    said : object
-        What stands there.
-    name : str
-        Where, for messages.
-
-    Returns
-    -------
-    mapping
-
-    Raises
-    ------
-    ConfigError
-        If it is something else.
-
-    """
-    if not isinstance(said, Mapping):
-        raise ConfigError(f"'{name}' is {said!r}, expected names and values below it")
-    return said
-
-
-def check_keys(body: Mapping[str, Any], known: Sequence[str], name: str) -> None:
-    """
-    Refuse unknown keys.
-
-    Parameters
-    ----------
-    body : mapping
-        What stands there.
-    known : sequence of str
-        Keys that it may have.
-    name : str
-        Where, for messages.
-
-    Raises
-    ------
-    NameNotFound
-        If it has another one.
-
-    """
-    for key in body:
-        if key not in known:
-            raise NameNotFound(f"setting below '{name}'", str(key), known)
-
-
-def as_names(said: object, name: str) -> tuple[str, ...]:
-    """
-    Return one name or several.
-
-    Parameters
-    ----------
-    said : object
-        What stands there.
-    name : str
-        Where, for messages.
-
-    Returns
-    -------
-    tuple of str
-
-    Raises
-    ------
-    ConfigError
-        If it is something else.
-
-    """
-    names = (said,) if isinstance(said, str) else said
-    if not isinstance(names, Iterable) or not all(isinstance(one, str) for one in names):
-        raise ConfigError(f"'{name}' is {said!r}, expected a name or a list of names")
-    return tuple(names)
-
-
-def as_numbers(said: object, name: str) -> Array:
-    """
-    Return a number, a list or a matrix.
-
-    Parameters
-    ----------
-    said : object
-        What stands there.
-    name : str
-        Where, for messages.
-
-    Returns
-    -------
-    ndarray
-        With at most two axes.
-
-    Raises
-    ------
-    ConfigError
-        If it is something else, or not finite.
-
-    """
-    try:
-        values = np.array(said, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.full(1, np.nan)
-    if not np.isfinite(values).all() or values.ndim > 2:
-        raise ConfigError(f"'{name}' is {said!r}, expected a number, a list of them or a matrix")
-    return values

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.fit import RobotFit
+from inertial_estimation.identification.robot_fit import RobotFit
 from inertial_estimation.identification.rows.builder import RowBuilder
 from inertial_estimation.identification.rows.suspects import EFFORT, Observed
 

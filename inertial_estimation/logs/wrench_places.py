@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.logs.signals import as_mapping, as_numbers
+from inertial_estimation.logs.setting_values import as_mapping, as_numbers
 from inertial_estimation.model.link_motions import Poses, poses_in_parents
 from inertial_estimation.model.regressor import poses_in_root, wrench_to_root
 from inertial_estimation.model.robot import Robot

@@ -12,12 +12,15 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.options import INTERRUPTED, add_verb, install_advice
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
+
+if TYPE_CHECKING:
+    from inertial_estimation.benchmark.run import Goal
 
 CYCLE_COLUMNS = (
     'joint states sent', 'missed by the node', 'by a bare reader', 'by the node alone',
@@ -27,6 +30,10 @@ CYCLE_COLUMNS = (
 IDENTIFIER_COLUMNS = (
     'joint states sent', 'received', 'samples', 'refits', 'published', 'share of a core',
     'longest stretch [ms]', 'longest refit [ms]',
+)  # fmt: skip
+PAIR_COLUMNS = (
+    'pairs', 'rate [Hz]', 'cycle time p50 without [us]', 'with [us]', 'p99 without [us]',
+    'with [us]', 'ratio of medians', 'share of a core', 'refits', 'published',
 )  # fmt: skip
 
 NEEDED = ('icub_models', 'idyntree', 'clarabel', 'cvxpy')
@@ -66,6 +73,16 @@ def add(verbs: Any) -> None:
         'the cycles [s] (default: %(default)g, not at all)',
     )  # fmt: skip
     verb.add_argument(
+        '--pairs', type=int, metavar='N', default=0,
+        help='also compare the cycle time of the node with the identifier beside it and without, '
+        'in turn, at the rate of the cycles: 20 for a figure to rely on '
+        '(default: %(default)d, not at all)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--pair-seconds', type=float, metavar='S', default=10.0,
+        help='length of each half of a pair [s] (default: %(default)g)',
+    )  # fmt: skip
+    verb.add_argument(
         '--sensors', metavar='URDF',
         help='robot whose accelerometers and gyroscopes tell what it costs to neglect '
         'accelerations (default: iCubGenova02 of icub-models)',
@@ -73,7 +90,8 @@ def add(verbs: Any) -> None:
     verb.add_argument(
         '--real-robots', type=Path, metavar='FOLDER',
         help='instead of all else: methods of identification beside each other on logs of a '
-        'Panda, UR10e, TX40 and TIAGo, which are not part of the package (default: times)',
+        'Panda, UR10e, TX40 and TIAGo, which are not part of the package; gains of drives from a '
+        'known payload (default: times)',
     )  # fmt: skip
     verb.add_argument(
         '--figaroh', metavar='PYTHON',
@@ -91,6 +109,16 @@ def add(verbs: Any) -> None:
         'simulated one whose description is wrong (default: times)',
     )  # fmt: skip
     verb.add_argument(
+        '--yoga', type=Path, metavar='FOLDER',
+        help='instead of all else: what identification predicts of the readings of a real iCub on '
+        'one foot, from a log that is not part of the package (default: times)',
+    )  # fmt: skip
+    verb.add_argument(
+        '--play', action='store_true',
+        help='the log of the robot on one foot is also played to the identifier in real time, '
+        'which takes a minute (default: not)',
+    )  # fmt: skip
+    verb.add_argument(
         '--picture', type=Path, metavar='FILE',
         help='errors over time of the run in the background as a picture (default: none)',
     )  # fmt: skip
@@ -103,10 +131,13 @@ def _run(chosen: argparse.Namespace) -> None:
         raise ConfigError('--figaroh is for --real-robots')
     if chosen.picture and not chosen.background:
         raise ConfigError('--picture is for --background')
+    if chosen.play and not chosen.yoga:
+        raise ConfigError('--play is for --yoga')
     kinds = {
         '--published': (chosen.published, _run_published),
         '--real-robots': (chosen.real_robots, _compare_robots),
         '--background': (chosen.background, _run_background),
+        '--yoga': (chosen.yoga, _run_yoga),
     }
     asked = [name for name, (given, _) in kinds.items() if given]
     if len(asked) > 1:
@@ -130,6 +161,23 @@ def _run_background(chosen: argparse.Namespace) -> None:
         picture.draw(found, chosen.picture)
 
 
+def _run_yoga(chosen: argparse.Namespace) -> None:
+    """Identify beside a real robot on one foot."""
+    from inertial_estimation.benchmark.yoga import log, run
+
+    files.check_outputs((chosen.json,), log.data_files(chosen.yoga))
+    if chosen.play and find_spec('rclpy') is None:
+        raise ConfigError('--play needs ROS: source it, or leave it out')
+    with progress_bars() as progress:
+        read = log.read_log(chosen.yoga, lambda done: progress('reading', done))
+    played = None
+    if chosen.play:
+        played = run.played_of(_in_ros('bench_played', read.as_job()))
+    found = run.compare(read, played)
+    show(*(table(*one) for one in found.tables()))
+    files.write_json(chosen.json, found.as_dict())
+
+
 def _run_published(chosen: argparse.Namespace) -> None:
     """Run the experiments of the sources."""
     from inertial_estimation.benchmark.published import run
@@ -146,29 +194,39 @@ def _run_published(chosen: argparse.Namespace) -> None:
 
 def _compare_robots(chosen: argparse.Namespace) -> None:
     """Compare methods on real robots."""
-    from inertial_estimation.benchmark import real_robots
+    from inertial_estimation.benchmark.real_robots import run
 
-    files.check_outputs((chosen.json,), real_robots.data_files(chosen.real_robots))
+    files.check_outputs((chosen.json,), run.data_files(chosen.real_robots))
     with progress_bars() as progress:
-        found = real_robots.compare_all(
+        found = run.run_all(
             chosen.real_robots, chosen.figaroh, lambda done: progress('real robots', done)
         )
-    said = map(escape, real_robots.notes(found))
-    show(*(table(*one) for one in real_robots.tables(found)), *said)
-    files.write_json(chosen.json, real_robots.as_dict(found))
+    show(*(table(*one) for one in found.tables()), *map(escape, found.notes()))
+    files.write_json(chosen.json, found.as_dict())
 
 
 def _measure(chosen: argparse.Namespace) -> None:
     """Measure times."""
-    from inertial_estimation.benchmark import derivatives, neglect, reduction, refit
+    from inertial_estimation.benchmark import (
+        derivatives,
+        joint_refit,
+        neglect,
+        reduction,
+        refit,
+    )
     from inertial_estimation.benchmark.run import COLUMNS, GOAL_COLUMNS, run
 
     if not (0 <= chosen.cycles < inf and 0 < chosen.rate < inf and 0 <= chosen.identifier < inf):
         raise ConfigError(
             '--cycles and --identifier must be 0 or more, --rate more than 0, all finite'
         )
-    if (chosen.cycles or chosen.identifier) and find_spec('rclpy') is None:
-        raise ConfigError('--cycles and --identifier need ROS: source it, or leave them out')
+    if not (chosen.pairs >= 0 and 1.0 <= chosen.pair_seconds < inf):
+        raise ConfigError('--pairs must be 0 or more, --pair-seconds 1 or more and finite')
+    live = chosen.cycles or chosen.identifier or chosen.pairs
+    if live and find_spec('rclpy') is None:
+        raise ConfigError(
+            '--cycles, --identifier and --pairs need ROS: source it, or leave them out'
+        )
     files.check_outputs((chosen.json,), (chosen.sensors,))
     _require(NEEDED)
     costs = neglect.measure(files.load_urdf(chosen.sensors) if chosen.sensors else neglect.urdf())
@@ -176,12 +234,16 @@ def _measure(chosen: argparse.Namespace) -> None:
         benchmark = run(progress=lambda done: progress('timing', done))
         scores = derivatives.compare(progress=lambda done: progress('derivatives', done))
         refits = refit.measure(progress=lambda done: progress('identification', done))
+        joint = joint_refit.measure(progress=lambda done: progress('refits', done))
     logs = reduction.measure()
-    reached = (*benchmark.goals, *refit.goals(refits), *reduction.goals(logs))
+    reached = (
+        *benchmark.goals, *refit.goals(refits), *joint_refit.goals(joint), *reduction.goals(logs)
+    )  # fmt: skip
     goals = [goal.row for goal in reached]
     show(
         table('Time per call', COLUMNS, benchmark.rows),
         table(refit.TITLE, refit.COLUMNS, refit.rows(refits)),
+        table(joint_refit.TITLE, joint_refit.COLUMNS, joint_refit.rows(joint)),
         table(reduction.TITLE, reduction.COLUMNS, [one.row for one in logs]),
         table('Goals', GOAL_COLUMNS, goals),
         table(derivatives.TITLE, derivatives.COLUMNS, [score.row for score in scores]),
@@ -190,6 +252,7 @@ def _measure(chosen: argparse.Namespace) -> None:
     figures: dict[str, Any] = benchmark.as_dict()
     figures['derivatives'] = derivatives.as_dict(scores)
     figures['identification'] = refit.as_dict(refits)
+    figures['joint_refit'] = joint_refit.as_dict(joint)
     figures['logs'] = reduction.as_dict(logs)
     figures['neglect'] = [cost.as_dict() for cost in costs]
     if chosen.cycles > 0:
@@ -200,6 +263,13 @@ def _measure(chosen: argparse.Namespace) -> None:
         load = _identifier(chosen.identifier, chosen.rate / 2)
         figures['identifier'] = load
         show(table('Identifier', IDENTIFIER_COLUMNS, [_identifier_row(load)]))
+    if chosen.pairs:
+        figures['pairs'] = load = _pairs(chosen.pairs, chosen.pair_seconds, chosen.rate)
+        rows = [goal.row for goal in _pair_goals(load)]
+        show(
+            table('Estimator without and with the identifier', PAIR_COLUMNS, [_pair_row(load)]),
+            table('Goals', GOAL_COLUMNS, rows),
+        )
     files.write_json(chosen.json, figures)
 
 
@@ -250,6 +320,42 @@ def _identifier_row(load: dict[str, Any]) -> list[str]:
     """Return what the identifier costs as text."""
     *counts, share, stretch, refit = load.values()
     return [*map(str, counts), f'{share:.1%}', f'{1e3 * stretch:.0f}', f'{1e3 * refit:.0f}']
+
+
+def _pairs(pairs: int, seconds: float, rate: float) -> dict[str, Any]:
+    """Compare the estimator with and without the identifier beside it."""
+    from inertial_estimation.benchmark.robots import CONTACTS
+    from inertial_estimation.simulation.description import icub_urdf
+
+    fixed = 'root_link'
+    contacts = [contact.name for contact in CONTACTS if contact.name != fixed]
+    job = {
+        'urdf': icub_urdf(),
+        'parameters': {'fixed_link': fixed, 'contacts': contacts},
+        'rate': round(rate),
+        'pairs': pairs,
+        'seconds': seconds,
+    }
+    return dict(_in_ros('bench_pairs', job))
+
+
+def _pair_row(load: dict[str, Any]) -> list[str]:
+    """Return what pairs say as text."""
+    pairs, *times, ratio, share, refits, updates = load.values()
+    return [
+        str(pairs), *(f'{value:.0f}' for value in times), f'{ratio:.3f}', f'{share:.1%}',
+        str(refits), str(updates),
+    ]  # fmt: skip
+
+
+def _pair_goals(load: dict[str, Any]) -> tuple[Goal, ...]:
+    """Hold what pairs say against the goals."""
+    from inertial_estimation.benchmark.run import Goal
+
+    return (
+        Goal('cycle time with the identifier / without', load['median_ratio'], 1.1),
+        Goal("identifier's share of a core", load['processor_share'], 0.15),
+    )
 
 
 def _in_ros(module: str, job: dict[str, Any]) -> Any:

@@ -58,9 +58,10 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     verb.add_argument(
         '--base-parameters', metavar='CSV',
-        help='instead of all that: whether bodies have these base parameters, and the nearest '
-        'that some have; rows of combination,value such as "upper.Izz + 0.09 tool.m,0.143". Exit '
-        'code: 0 some have, 1 none (default: none are checked)',
+        help='instead of all that but the fixed link or the file, which may be one of identify: '
+        'whether bodies have these base parameters, and the nearest that some have; rows of '
+        'combination,value such as "upper.Izz + 0.09 tool.m,0.143". Exit code: 0 some have, 1 '
+        'none (default: none are checked)',
     )  # fmt: skip
     _add_identifiable(verb)
     verb.add_argument(
@@ -121,17 +122,25 @@ def _run(chosen: argparse.Namespace) -> int:
 def _check_base_parameters(chosen: argparse.Namespace, urdf: str) -> int:
     """Say whether any bodies have base parameters; return the exit code."""
     from inertial_estimation.check.base_parameters import check_base_parameters
-    from inertial_estimation.model.robot import Robot
+    from inertial_estimation.check.identifiable_sources import (
+        locked_notes,
+        source_of_file,
+        source_of_urdf,
+    )
 
-    if chosen.config or chosen.imu or chosen.contacts or chosen.identifiable:
-        raise CallError('--base-parameters goes with --fixed-link alone')
+    if chosen.imu or chosen.contacts or chosen.identifiable:
+        raise CallError('--base-parameters goes with --fixed-link or --config alone')
     text = files.load_text(chosen.base_parameters)
     with files.naming(chosen.urdf):
-        robot = Robot.from_urdf(urdf, fixed_link=chosen.fixed_link)
+        if chosen.config:
+            robot = source_of_file(chosen.config, urdf).robot
+        else:
+            robot = source_of_urdf(urdf, fixed_link=chosen.fixed_link).robot
     with files.naming(chosen.base_parameters):
         report = check_base_parameters(text, robot)
     files.write_json(chosen.json, report.as_dict())
-    show(*(table(*found) for found in report.tables))
+    notes = () if chosen.config else locked_notes(urdf)
+    show(*(table(*found) for found in report.tables), *map(escape, notes))
     return 0 if report.feasible else 1
 
 

@@ -13,7 +13,7 @@ from inertial_estimation.verbs.options import add_verb
 
 def add(verbs: Any) -> None:
     """
-    Add the verb that pushes a simulated robot.
+    Add the verb that pushes a simulated robot, and gives it something to carry.
 
     Parameters
     ----------
@@ -22,12 +22,12 @@ def add(verbs: Any) -> None:
 
     """
     verb = add_verb(
-        verbs, 'demo', 'a simulated iCub is pushed, estimated beside true forces',
+        verbs, 'demo', 'a simulated iCub is pushed, and carries something: estimates and truth',
         '--duration 20 --json demo.json',
     )  # fmt: skip
     verb.add_argument(
         '--duration', type=float, default=60.0, metavar='S',
-        help='whole run [s] (default: %(default)g)',
+        help='whole run, of less than 37 s without a load [s] (default: %(default)g)',
     )  # fmt: skip
     verb.add_argument(
         '--seed', type=int, default=0, help='of motion, pushes and noise (default: %(default)d)'

@@ -39,7 +39,8 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     verb.description = (
         'design a finite Fourier series, from rest to rest, within limits of position, velocity '
-        'and acceleration, without self-collision, that minimises the condition number of the '
+        'and acceleration, without self-collision but of neighbours that are near each other with '
+        'joints at zero, that minimises the condition number of the '
         'rows of joint efforts and FT sensors over the base parameters (in SI units, not scaled); '
         'of a robot that FT sensors cut the worst one of its submodels'
     )
@@ -91,7 +92,8 @@ def _add_clearance(verb: argparse.ArgumentParser) -> None:
     """Add what says which parts keep away from each other, and how far."""
     verb.add_argument(
         '--clearance', type=float, default=0.02, metavar='M',
-        help='between links that are no neighbours (default: %(default)s)',
+        help='between links, of neighbours those that keep it with joints at zero (default: '
+        '%(default)s)',
     )  # fmt: skip
     verb.add_argument(
         '--ignore', nargs=2, action='append', default=[], metavar='LINK',
@@ -154,6 +156,8 @@ def _run(chosen: argparse.Namespace) -> int:
         (chosen.robot, chosen.limits),
     )
     urdf = files.load_urdf(chosen.robot)
+    if chosen.joints is None:
+        _require_usable(chosen.robot, urdf)
     settings = _settings(chosen)
     with progress_bars() as progress, files.naming(chosen.robot):
         found = design(urdf, settings, progress)
@@ -165,6 +169,21 @@ def _run(chosen: argparse.Namespace) -> int:
     show(*(table(*drawn) for drawn in design_tables(found)))
     _warn(found.warnings)
     return 0
+
+
+def _require_usable(path: str, urdf: str) -> None:
+    """Raise if not all joints of a description can move by themselves."""
+    from inertial_estimation.check.descriptions import usable_joints
+    from inertial_estimation.model.urdf import joint_types, parse
+
+    types = joint_types(parse(urdf))
+    usable, _ = usable_joints(types)
+    others = [name for name, kind in types.items() if kind != 'fixed' and name not in usable]
+    if others:
+        raise ConfigError(
+            f"'{path}': joint '{others[0]}' is of type '{types[others[0]]}', which no motion is "
+            f'designed for: leave it out, with --joints {" ".join(usable)}'
+        )
 
 
 def _warn(warnings: Sequence[str]) -> None:

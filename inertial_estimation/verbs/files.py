@@ -47,7 +47,7 @@ def load_urdf(path: str) -> str:
 
 def load_text(path: str) -> str:
     """
-    Return the text of any file.
+    Return the text of any file, without the mark that some programs begin it with.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def load_text(path: str) -> str:
 
     """
     try:
-        return Path(path).read_text(encoding='utf-8')
+        return Path(path).read_text(encoding='utf-8-sig')
     except OSError as error:
         raise ConfigError(f"cannot read '{path}': {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -7,12 +7,15 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
+
+if TYPE_CHECKING:
+    from inertial_estimation.identification.prior_weight import PriorRows
 
 METHODS = (
     'entropic', 'semidefinite', 'mass_points', 'manifold', 'pullback', 'euclidean',
@@ -44,16 +47,18 @@ def add(verbs: Any) -> None:
     verb.add_argument('--robot', required=True, metavar='URDF', help='robot description file')
     verb.add_argument(
         '--config', required=True, metavar='YAML',
-        help='which columns are which signals, the filter, the rows; for bags the parameter file '
-        'of the node',
+        help='which columns are which signals, the filter, the rows; for bags it names the '
+        "parameter file of the node in place of columns, as 'parameters: FILE', or is that file, "
+        'for rows of wrenches alone',
     )  # fmt: skip
     verb.add_argument(
         '--method', choices=METHODS, default='entropic', help='solver (default: %(default)s)'
     )
     verb.add_argument(
-        '--weight', type=_weight, metavar='NUMBER',
-        help="of the prior, against the mean squared residual; or 'one-row': one over the rows of "
-        'each submodel, for tools and payloads of which little is known (default: 0.01)',
+        '--weight', type=_weight, metavar='NUMBER[-rows]',
+        help='of the prior: as many independent rows of each submodel, 1-row for tools and '
+        'payloads of which little is known; or a number, against the mean squared residual '
+        '(default: 10-rows)',
     )  # fmt: skip
     verb.add_argument(
         '--validate', nargs='+', default=[], metavar='LOG',
@@ -67,7 +72,7 @@ def add(verbs: Any) -> None:
     verb.add_argument(
         '--out-urdf', type=Path, metavar='FILE',
         help='the robot description with what was found; not written, with exit code 1, where no '
-        'body weighs like that (default: no file)',
+        'body weighs like that or bounds are not kept (default: no file)',
     )  # fmt: skip
     verb.add_argument(
         '--out-yaml', type=Path, metavar='FILE',
@@ -77,20 +82,19 @@ def add(verbs: Any) -> None:
     verb.set_defaults(run=_run)
 
 
-def _weight(text: str) -> float | str:
-    """Return a weight, or the name of one."""
-    from inertial_estimation.identification.fit import ONE_ROW
+def _weight(text: str) -> float | PriorRows:
+    """Return the weight of a prior."""
+    from inertial_estimation.identification.prior_weight import prior_weight
 
-    if text == ONE_ROW:
-        return text
     try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is neither a number nor '{ONE_ROW}'") from None
+        return prior_weight(text)
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _run(chosen: argparse.Namespace) -> int:
     """Identify a robot."""
+    from inertial_estimation.identification.robot_fit import require_bounds
     from inertial_estimation.identification.solvers.methods import SOLVERS
     from inertial_estimation.logs.identify import identify
     from inertial_estimation.logs.identify_exports import extras_yaml, identify_dict
@@ -98,6 +102,7 @@ def _run(chosen: argparse.Namespace) -> int:
     from inertial_estimation.logs.identify_tables import identify_tables
     from inertial_estimation.logs.identify_warnings import lightened_warnings
     from inertial_estimation.logs.stretch import Stretch
+    from inertial_estimation.model.urdf_encoding import encoded
     from inertial_estimation.model.urdf_export import export_urdf
     from inertial_estimation.output import write_whole
 
@@ -127,6 +132,7 @@ def _run(chosen: argparse.Namespace) -> int:
     written, refusal = None, None
     if chosen.out_urdf is not None:
         try:
+            require_bounds(report.fit)
             written = export_urdf(report.fit.robot, report.fit.parameters)
             report = replace(report, warnings=(*report.warnings, *lightened_warnings(report.fit)))
         except ModelError as error:
@@ -134,7 +140,7 @@ def _run(chosen: argparse.Namespace) -> int:
             refusal = ModelError(f"'{chosen.out_urdf}' is not written: {error}")
     files.write_json(chosen.json, identify_dict(report))
     if written is not None:
-        write_whole(chosen.out_urdf, written)
+        write_whole(chosen.out_urdf, encoded(written))
     if chosen.out_yaml is not None:
         write_whole(chosen.out_yaml, extras_yaml(report))
     said = [f'[yellow]warning:[/] {escape(text)}' for text in report.warnings]
