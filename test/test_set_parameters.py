@@ -17,7 +17,15 @@ from test_momentum_check import case as case
 from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
-from inertial_estimation.estimation.model_in_use import FILE, UPDATE, URDF, Blend, ModelInUse
+from inertial_estimation.estimation.model_in_use import (
+    FILE,
+    STEP_NS,
+    UPDATE,
+    URDF,
+    Blend,
+    ModelInUse,
+    fingerprint,
+)
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.inertia import consistency_margin
@@ -228,25 +236,32 @@ def test_a_blend_goes_straight_from_one_set_to_the_other(rng):
     blend = Blend(start, goal, 0.5)
     # The cycle at which it begins, then 0.1 s, time that stands still and is set back, 0.3 s.
     stamps = [7 * NS, 7 * NS + NS // 10, 7 * NS + NS // 10, 6 * NS, 6 * NS + 3 * NS // 10]
-    for stamp, part in zip(stamps, (0.0, 0.2, 0.2, 0.2, 0.8)):
-        np.testing.assert_allclose(
-            blend.step(stamp), start + part * (goal - start), rtol=0, atol=ROUND_OFF
-        )
-        assert blend.progress == pytest.approx(part)
+    for stamp, part in zip(stamps, (None, 0.2, None, None, 0.8)):
+        found = blend.step(stamp)
+        if part is None:
+            assert found is None
+        else:
+            np.testing.assert_allclose(
+                found, start + part * (goal - start), rtol=0, atol=ROUND_OFF
+            )
+            assert blend.progress == pytest.approx(part)
     assert blend.step(8 * NS) is goal
     assert blend.progress == 1.0
     assert Blend(start, goal, 0.0).step(0) is goal
 
 
-def test_torques_change_by_the_cycles_share(rng):
-    """The bound of a cycle: its part of the blend time, times all that the change explains."""
+@pytest.mark.parametrize('period', [2_000_000, 3_000_000, 25_000_000])
+def test_torques_change_by_the_share_of_a_step(period, rng):
+    """The bound of a step: its part of the blend time, times all that the change explains."""
     robot = make('humanoid')
     estimator = WrenchEstimator(robot, HUMANOID_CONTACTS['wrenches'])
     model, sample = ModelInUse(estimator, 0.5), random_sample(robot, rng)
     before, goal = estimator.update(sample), others(robot, rng, 0.9)
     after = WrenchEstimator(robot.with_parameters(goal), estimator.contacts).update(sample)
     assert model.offer(goal)
-    last, steps, period = before, 0, 2_000_000
+    last, steps, changes = before, 0, 0
+    # Cycles end steps.
+    longest = -(-STEP_NS // period) * period
     while model.progress < 1.0:
         stamp = sample.stamp_ns + steps * period
         model.step(stamp)
@@ -254,11 +269,13 @@ def test_torques_change_by_the_cycles_share(rng):
         for name in ('torques', 'wrenches'):
             total = np.abs(getattr(after, name) - getattr(before, name))
             change = np.abs(getattr(estimate, name) - getattr(last, name))
-            share = total * period / 0.5e9
+            share = total * longest / 0.5e9
             assert (change <= share + ROUND_OFF * np.abs(getattr(after, name)).max()).all()
         assert (consistency_margin(estimator.robot.parameters) > 0.0).all()
+        changes += not np.array_equal(estimate.torques, last.torques)
         last, steps = estimate, steps + 1
-    assert steps == 251
+    assert steps == -(-500_000_000 // period) + 1
+    assert changes == -(-500_000_000 // longest)
     np.testing.assert_array_equal(estimate.torques, after.torques)
 
 
@@ -331,7 +348,7 @@ def test_how_sure_updates_are_goes_with_them(rng):
     model = ModelInUse(WrenchEstimator(robot), 0.5)
     first, second, third = (others(robot, rng) for _ in range(3))
     sure = [np.full((len(robot.links), 10, 1), k) for k in range(3)]
-    model.offer_roots(sure[0])
+    model.offer_roots(fingerprint(first), sure[0])
     assert model.roots is None
     model.offer(first)
     # From the start of the change on.
@@ -339,7 +356,7 @@ def test_how_sure_updates_are_goes_with_them(rng):
     assert model.roots is sure[0]
     model.hold()
     model.offer(second)
-    model.offer_roots(sure[1])
+    model.offer_roots(fingerprint(second), sure[1])
     assert model.roots is sure[0]
     model.release()
     assert model.roots is sure[1]
@@ -348,10 +365,57 @@ def test_how_sure_updates_are_goes_with_them(rng):
     assert model.roots is sure[1]
     model.revert()
     assert model.roots is None
-    model.offer_roots(sure[2])
+    model.offer_roots(fingerprint(third), sure[2])
     assert model.roots is None
     model.offer(third)
     model.release()
     assert model.roots is sure[2]
     model.restore(first)
     assert model.roots is None
+
+
+def test_how_sure_what_is_kept_aside_is_goes_with_it(rng):
+    robot = make('humanoid')
+    model = ModelInUse(WrenchEstimator(robot), 0.5)
+    first, second, third = (others(robot, rng) for _ in range(3))
+    sure = [np.full((len(robot.links), 10, 1), k) for k in range(2)]
+    model.offer(first)
+    model.offer_roots(fingerprint(first), sure[0])
+    model.hold()
+    model.offer(second)
+    model.offer_roots(fingerprint(second), sure[1])
+    # To hold what is held already changes nothing.
+    model.hold()
+    assert model.roots is sure[0]
+    model.release()
+    assert model.roots is sure[1]
+    # Going back forgets both.
+    model.hold()
+    model.offer(third)
+    model.offer_roots(fingerprint(third), sure[0])
+    model.revert()
+    assert not model.release()
+    model.offer(first)
+    assert model.roots is None
+
+
+def test_how_sure_an_update_is_is_not_taken_for_another_one(rng):
+    robot = make('humanoid')
+    model = ModelInUse(WrenchEstimator(robot), 0.5)
+    first, second = (others(robot, rng) for _ in range(2))
+    sure = [np.full((len(robot.links), 10, 1), k) for k in range(2)]
+    model.offer_roots(fingerprint(first), sure[0])
+    model.offer(first)
+    # That of the next update is there before it, and that of this one still holds.
+    model.offer_roots(fingerprint(second), sure[1])
+    assert model.roots is sure[0]
+    model.offer(second)
+    assert model.roots is sure[1]
+    # An update of which nobody says how sure it is.
+    model.offer(second + np.spacing(second))
+    assert model.roots is None
+    model.offer_roots(fingerprint(first), sure[0])
+    assert model.roots is None
+    # The one before again, which was heard of.
+    model.offer(second)
+    assert model.roots is sure[1]

@@ -117,7 +117,7 @@ class ContactStream:
         self._robot, self._settings = robot, settings
         self._timeout_ns = round(1e9 * settings.contact_timeout)
         self._ahead_ns = self._timeout_ns + round(1e9 * settings.filter_delay)
-        self._touches: dict[str, dict[str, Any]] = {}
+        self._touches: dict[str, Contact] = {}
         self._tracks: list[_Track] = []
         self._last: tuple[Contact, ...] = ()
         self._received = self._dropped = self._asked_ns = 0
@@ -148,10 +148,8 @@ class ContactStream:
             self._dropped += 1
             return
         if frame_id not in self._touches:
-            self._touches[frame_id] = self._find_touch(frame_id)
-        given = self._touches[frame_id]
-        contact = Contact(frame_id, point=tuple(point.tolist()), **given)
-        track.add(stamp_ns, contact)
+            self._touches[frame_id] = Contact(frame_id, **self._find_touch(frame_id))
+        track.add(stamp_ns, self._touches[frame_id].moved(tuple(point.tolist())))
 
     def at(self, stamp_ns: int) -> tuple[Contact, ...]:
         """

@@ -3,15 +3,17 @@
 """
 The inertial parameters that an estimator works with, and how others take their place.
 
-A change is spread over some time: in each cycle the parameters are a weighted mean of those
-before and those after. A mean of two positive definite pseudo-inertias is one as well [W], so
-links stay bodies that could exist. Wrenches and torques are linear in the parameters: from one
-cycle to the next a change moves them by its whole effect times the part of the time in between.
+A change is spread over some time in small steps, each a weighted mean of the parameters before
+and those after. A mean of two positive definite pseudo-inertias is one as well [W], so links stay
+bodies that could exist. Wrenches and torques are linear in the parameters: a step moves them by
+the whole effect of the change times its part of the time.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,30 @@ Array = NDArray[np.float64]
 
 URDF, UPDATE, FILE = 'URDF', 'update', 'file'
 """Where a set of parameters came from."""
+STEP_NS = 10_000_000
+"""Least time between two steps of a change, each of which costs as much as a cycle [ns]."""
+HEARD = 2
+"""Sets of roots that are kept: those of the newest update may come before it."""
+
+
+def fingerprint(parameters: Array) -> str:
+    """
+    Return what tells parameters from all others, to the bit.
+
+    Parameters
+    ----------
+    parameters : ndarray, shape (n_links, 10)
+        Of all links.
+
+    Returns
+    -------
+    str
+        The first sixteen hexadecimal digits of the SHA-256 of their bytes: little-endian numbers
+        of eight bytes, row by row.
+
+    """
+    data = np.ascontiguousarray(parameters, dtype='<f8').tobytes()
+    return sha256(data).hexdigest()[:16]
 
 
 class Blend:
@@ -40,14 +66,14 @@ class Blend:
     def __init__(self, start: Array, goal: Array, seconds: float) -> None:
         self._start, self._change, self._goal = start, goal - start, goal
         self._span_ns = 1e9 * seconds
-        self._gone_ns = 0
+        self._gone_ns = self._stepped_ns = 0
         self._last_ns: int | None = None
         self.progress = 0.0
         """Part of the way that is done."""
 
-    def step(self, stamp_ns: int) -> Array:
+    def step(self, stamp_ns: int) -> Array | None:
         """
-        Return the parameters of a cycle.
+        Return the parameters of a cycle, where it makes a step.
 
         Parameters
         ----------
@@ -56,7 +82,8 @@ class Blend:
 
         Returns
         -------
-        ndarray, shape (n_links, 10)
+        ndarray, shape (n_links, 10), or None
+            None: those of the cycle before hold.
 
         """
         if self._last_ns is not None:
@@ -65,6 +92,9 @@ class Blend:
         if self._gone_ns >= self._span_ns:
             self.progress = 1.0
             return self._goal
+        if self._gone_ns - self._stepped_ns < STEP_NS:
+            return None
+        self._stepped_ns = self._gone_ns
         self.progress = self._gone_ns / self._span_ns
         return self._start + self.progress * self._change
 
@@ -113,6 +143,9 @@ class ModelInUse:
         self._blend: Blend | None = None
         self._roots: Array | None = None
         self._waiting_roots: Array | None = None
+        self._heard: deque[tuple[str, Array]] = deque(maxlen=HEARD)
+        self._of: str | None = None
+        self._waiting_of: str | None = None
 
     @property
     def progress(self) -> float:
@@ -122,23 +155,25 @@ class ModelInUse:
     @property
     def roots(self) -> Array | None:
         """How sure the set in use is."""
-        return self._roots if self.source == UPDATE else None
+        return self._roots
 
-    def offer_roots(self, roots: Array | None) -> None:
+    def offer_roots(self, of: str, roots: Array) -> None:
         """
-        Hear how sure the newest update is, which may come before it or after it.
+        Hear how sure an update is, which may come before it or after it.
 
         Parameters
         ----------
-        roots : ndarray, shape (n_links, 10, r), or None
-            As `Uncertainty.set_parameter_roots` takes them. While updates are held they are kept
-            aside as well.
+        of : str
+            `fingerprint` of its parameters.
+        roots : ndarray, shape (n_links, 10, r)
+            As `Uncertainty.set_parameter_roots` takes them.
 
         """
-        if self.held:
-            self._waiting_roots = roots
-        else:
+        self._heard.append((of, roots))
+        if of == self._of:
             self._roots = roots
+        if of == self._waiting_of:
+            self._waiting_roots = roots
 
     def offer(self, parameters: Array) -> bool:
         """
@@ -155,16 +190,16 @@ class ModelInUse:
             Whether it is taken over.
 
         """
+        of = fingerprint(parameters)
+        roots = next((found for name, found in self._heard if name == of), None)
         if self.held:
-            self.waiting = parameters
+            self.waiting, self._waiting_of, self._waiting_roots = parameters, of, roots
             return False
-        self._begin(parameters, UPDATE)
+        self._take(parameters, of, roots)
         return True
 
     def hold(self) -> None:
         """Keep updates aside from now on; a change that has begun is finished."""
-        if not self.held:
-            self._waiting_roots = self._roots
         self.held = True
 
     def release(self) -> bool:
@@ -177,9 +212,12 @@ class ModelInUse:
             Whether one was waiting, which is taken over now.
 
         """
-        parameters, self.waiting, self.held = self.waiting, None, False
-        self._roots = self._waiting_roots
-        return parameters is not None and self.offer(parameters)
+        parameters, of, roots = self.waiting, self._waiting_of, self._waiting_roots
+        self.held = False
+        self._drop_waiting()
+        if parameters is not None:
+            self._take(parameters, of, roots)
+        return parameters is not None
 
     def revert(self) -> None:
         """Go back to the URDF; hold updates, so that the next one does not undo that."""
@@ -217,7 +255,8 @@ class ModelInUse:
         parameters = self._blend.step(stamp_ns)
         if self._blend.progress == 1.0:
             self._blend = None
-        self._use(parameters)
+        if parameters is not None:
+            self._use(parameters)
 
     def finish(self) -> None:
         """Do the rest of a change at once, as when nobody gets the estimates."""
@@ -227,9 +266,19 @@ class ModelInUse:
 
     def _pin(self, parameters: Array, source: str) -> None:
         """Go on with parameters whatever updates say."""
-        self.held, self.waiting = True, None
-        self._roots = self._waiting_roots = None
+        self.held = True
+        self._drop_waiting()
+        self._of, self._roots = None, None
         self._begin(parameters, source)
+
+    def _take(self, parameters: Array, of: str | None, roots: Array | None) -> None:
+        """Begin the change to an update."""
+        self._of, self._roots = of, roots
+        self._begin(parameters, UPDATE)
+
+    def _drop_waiting(self) -> None:
+        """Forget the update that was kept aside."""
+        self.waiting, self._waiting_of, self._waiting_roots = None, None, None
 
     def _begin(self, parameters: Array, source: str) -> None:
         """Begin a change, from where the one before has led to."""

@@ -96,11 +96,11 @@ def measure_identifier_load(
 def _watched(node, robot: subprocess.Popen) -> float:
     """Spin the node until the robot ends; return its share of a core since the first sample."""
     deadline = time.monotonic() + START_TIMEOUT
-    _spin_until(node, lambda: _received(node.pipeline) or time.monotonic() > deadline)
+    spin_until(node, lambda: _received(node.pipeline) or time.monotonic() > deadline)
     if not _received(node.pipeline):
         raise InertialEstimationError('the simulated robot has sent no joint states, see above')
     busy, start = time.process_time(), time.monotonic()
-    _spin_until(node, lambda: robot.poll() is not None)
+    spin_until(node, lambda: robot.poll() is not None)
     return (time.process_time() - busy) / (time.monotonic() - start)
 
 
@@ -118,8 +118,18 @@ def _figures(pipeline, sent: int, share: float) -> IdentifierLoad:
     )  # fmt: skip
 
 
-def _spin_until(node, is_over: Callable[[], bool]) -> None:
-    """Spin a node until something is over, which is looked at five times a second."""
+def spin_until(node, is_over: Callable[[], bool]) -> None:
+    """
+    Spin a node until something is over, which is looked at five times a second.
+
+    Parameters
+    ----------
+    node : ConfiguredNode
+        Configured.
+    is_over : callable
+        Tells whether it is.
+
+    """
     from rclpy.task import Future
 
     from inertial_estimation.ros.executors import LONG, make_executor

@@ -20,8 +20,14 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from inertial_estimation.config.settings import EstimatorSettings
-from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
+from inertial_estimation.errors import (
+    ConfigError,
+    InertialEstimationError,
+    ModelError,
+    NameNotFound,
+)
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.urdf import load_text
 from inertial_estimation.ros.empty_lists import empty_lists
 from inertial_estimation.ros.executors import spin, take_priority
 from inertial_estimation.ros.parameters import Parameters
@@ -181,15 +187,9 @@ class ConfiguredNode(LifecycleNode):
         path = self.settings.robot_description_file
         if path:
             try:
-                return Path(path).read_text(encoding='utf-8')
-            except OSError as error:
-                raise ConfigError(
-                    f"'robot_description_file' cannot be read: '{path}': {error.strerror}"
-                ) from error
-            except UnicodeDecodeError as error:
-                raise ConfigError(
-                    f"'robot_description_file' is '{path}', which is no text: name a URDF file"
-                ) from error
+                return load_text(Path(path))
+            except ModelError as error:
+                raise ConfigError(f"'robot_description_file': {error}") from error
         if not self._received_urdf:
             raise ConfigError(
                 'there is no robot description: publish it on '

@@ -11,10 +11,11 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from rclpy.parameter import Parameter
 
+from inertial_estimation.config.files import PARAMETERS, RepeatedKey, flatten, load_mapping
+from inertial_estimation.errors import ConfigError
 from inertial_estimation.ros.parameters import ARRAY_TYPES, list_setting
 
 PARAMETER, FILE, REMAP = ('-p', '--param'), ('--params-file',), ('-r', '--remap')
@@ -37,6 +38,11 @@ def empty_lists(arguments: Sequence[str] | None, node_name: str) -> list[Paramet
     list of Parameter
         Overrides for the node. Of a parameter file the sections of all nodes and those of the
         node's name are read.
+
+    Raises
+    ------
+    RepeatedKey
+        If a name stands twice in one mapping of a parameter file: ROS would keep the last.
 
     """
     given = list(_pairs(sys.argv if arguments is None else arguments))
@@ -82,26 +88,17 @@ def _of_argument(value: str, node_name: str) -> dict[str, bool]:
 
 def _of_file(path: str, node_name: str) -> dict[str, bool]:
     """Return which lists of the node a parameter file empties."""
-    import yaml
-
     try:
-        sections = yaml.safe_load(Path(path).read_text(encoding='utf-8'))
-    except (OSError, ValueError, yaml.YAMLError):
+        sections = load_mapping(Path(path))
+    except RepeatedKey:
+        raise
+    except ConfigError:
         # What ROS has read all the same is left to ROS.
         return {}
     found: dict[str, bool] = {}
     for owner in ('/**', f'/**/{node_name}', node_name, f'/{node_name}'):
-        section = sections.get(owner) if isinstance(sections, Mapping) else None
+        section = sections.get(owner)
         if isinstance(section, Mapping):
-            found |= dict(_flat(section.get('ros__parameters') or {}))
+            leaves = flatten(section.get(PARAMETERS) or {})
+            found |= {name: value == [] for name, value in leaves}
     return found
-
-
-def _flat(group: Mapping[str, Any], prefix: str = '') -> Iterator[tuple[str, bool]]:
-    """Yield dotted names, and whether an empty list stands there."""
-    for key, value in group.items():
-        name = f'{prefix}{key}'
-        if isinstance(value, Mapping):
-            yield from _flat(value, f'{name}.')
-        else:
-            yield name, value == []

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Base parameters and the progress of submodels as labelled arrays."""
+"""Base parameters, the progress of submodels and what they picked up as labelled arrays."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,6 +8,7 @@ import numpy as np
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from inertial_estimation.identification.recursion.base_values import BaseValues
+from inertial_estimation.identification.recursion.payload import Payload
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
     Refit,
@@ -22,6 +23,8 @@ PROGRESS = (
     *(f'{group}_{when}' for group in GROUPS for when in ('before', 'after')),
 )  # fmt: skip
 """Columns of the progress."""
+PAYLOAD = ('mass', 'x', 'y', 'z', *(f'{name}_deviation' for name in ('mass', 'x', 'y', 'z')))
+"""Columns of what was picked up [kg, m]."""
 
 
 def base_message(values: Sequence[BaseValues]) -> Float64MultiArray:
@@ -78,6 +81,30 @@ def progress_message(
             row += errors(refit, name, group)
         rows.append(row)
     return _message(labels, PROGRESS, rows)
+
+
+def payloads_message(payloads: Mapping[str, Payload]) -> Float64MultiArray:
+    """
+    Return what was picked up.
+
+    Parameters
+    ----------
+    payloads : mapping of str to Payload
+        By submodel.
+
+    Returns
+    -------
+    Float64MultiArray
+        A row for each submodel that carries something, columns `PAYLOAD`, the centre of mass in
+        the axes of its link; labels ``<submodel>: <link>``.
+
+    """
+    labels = [f'{name}: {one.link}' for name, one in payloads.items()]
+    rows = [
+        [one.mass, *one.center, one.mass_deviation, *one.center_deviation]
+        for one in payloads.values()
+    ]
+    return _message(labels, PAYLOAD, rows)
 
 
 def errors(refit: Refit | None, submodel: str, group: str) -> tuple[float, float]:

@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The lifecycle node ``parameter_identifier``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from rclpy.subscription import Subscription
 from std_srvs.srv import SetBool, Trigger
 
 from inertial_estimation.config.identifier import IDENTIFIER_NAME, IdentifierSettings
 from inertial_estimation.identification.information.determined import in_words
 from inertial_estimation.ros.configured_node import ConfiguredNode, reported, run_node
-from inertial_estimation.ros.executors import step_back
+from inertial_estimation.ros.executors import PolledGroup, step_back
 from inertial_estimation.ros.identifier_pipeline import IdentifierPipeline
 
 UNCONFIGURED = 'not configured'
@@ -45,6 +46,12 @@ class IdentifierNode(ConfiguredNode):
         self.create_service(Trigger, '~/save', self._on_save)
         self.create_service(Trigger, '~/restore', self._on_restore)
         self.start()
+
+    @property
+    def subscriptions(self) -> Iterator[Subscription]:
+        """What wakes the executor: not what the pipeline polls."""
+        found = super().subscriptions
+        return (one for one in found if not isinstance(one.callback_group, PolledGroup))
 
     @reported
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -88,6 +95,12 @@ def _make(node: ConfiguredNode, settings: IdentifierSettings, urdf: str) -> Iden
         node.get_logger().info(
             'links that are points, sticks or without mass are published with the moments of a '
             f'small ball at least: {in_words(widened)}'
+        )
+    given = [name for name in ('fifo_priority', 'cpu_affinity') if getattr(settings, name)]
+    if given:
+        node.get_logger().info(
+            f"{' and '.join(given)}: the estimator's, not used here; niceness says how far this "
+            'node steps back'
         )
     return pipeline
 

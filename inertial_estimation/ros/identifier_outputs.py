@@ -19,7 +19,11 @@ from inertial_estimation.messages import topic_names
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.ros.conversions import ns_to_stamp, wrench_to_message
-from inertial_estimation.ros.identifier_arrays import base_message, progress_message
+from inertial_estimation.ros.identifier_arrays import (
+    base_message,
+    payloads_message,
+    progress_message,
+)
 from inertial_estimation.ros.inertial_parameters import (
     LATCHED,
     TOPIC,
@@ -50,6 +54,7 @@ class IdentifierOutputs:
         self._description = self._publisher(String, '~/robot_description')
         self._base = self._publisher(Float64MultiArray, '~/base_parameters')
         self._progress = self._publisher(Float64MultiArray, '~/progress')
+        self._payloads = self._publisher(Float64MultiArray, '~/payloads')
         bodies = QoSProfile(depth=len(robot.links), durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._inertias = self._publisher(InertiaStamped, '~/inertias', bodies)
         sensors = [sensor.name for sensor in robot.ft_sensors]
@@ -70,7 +75,9 @@ class IdentifierOutputs:
             What rows tell of base parameters.
 
         """
-        self._uncertainty.publish(roots_to_message(self._robot, refit.parameter_roots))
+        self._uncertainty.publish(
+            roots_to_message(self._robot, refit.parameter_roots, refit.parameters)
+        )
         self._parameters.publish(to_message(self._robot, refit.parameters))
         self._description.publish(String(data=export_urdf(self._robot, refit.parameters)))
         for link, row in zip(self._robot.link_names, refit.parameters):
@@ -85,7 +92,7 @@ class IdentifierOutputs:
         self, identifier: RecursiveIdentifier, refit: Refit | None, values: Sequence[BaseValues]
     ) -> None:
         """
-        Publish how far each submodel is, whether there is an update or not.
+        Publish how far each submodel is and what it carries, whether there is an update or not.
 
         Parameters
         ----------
@@ -98,6 +105,7 @@ class IdentifierOutputs:
 
         """
         self._progress.publish(progress_message(identifier, refit, values))
+        self._payloads.publish(payloads_message(identifier.payloads()))
 
     def destroy(self) -> None:
         """Give the publishers back."""

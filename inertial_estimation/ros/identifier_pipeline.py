@@ -26,10 +26,9 @@ from inertial_estimation.identification.recursion.recursive_identifier import (
 )
 from inertial_estimation.identification.recursion.watch import Change
 from inertial_estimation.model.usable_parameters import check_usable
-from inertial_estimation.ros.executors import has_events_executor
 from inertial_estimation.ros.identifier_outputs import IdentifierOutputs
 from inertial_estimation.ros.identifier_report import IdentifierReport
-from inertial_estimation.ros.inputs import Inputs
+from inertial_estimation.ros.polled_inputs import PolledInputs
 from inertial_estimation.ros.recursion_choice import recursion_settings
 from inertial_estimation.ros.state_file import StateFile
 from inertial_estimation.ros.stretches import FreeStretch, Stretches
@@ -38,6 +37,8 @@ from inertial_estimation.streams.stream import AssemblerStatistics
 
 REPORT_PERIOD = 1.0
 """Period of the diagnostics [s]."""
+EARLY = 0.1
+"""A refit may be: stretches end at samples, whose stamps are not those of a clock [s]."""
 QUEUE = 1000
 """Messages of a topic that may wait while bodies are refitted: a second at 1 kHz."""
 NO_FILE = "no file is named: give the parameter 'state_file'"
@@ -87,6 +88,11 @@ class IdentifierPipeline:
             recursion_settings(settings, self.robot),
             build_calibration(settings, self.robot),
         )
+        if not settings.fixed_link and not settings.held_frames:
+            node.get_logger().warning(
+                'nothing holds the robot: neither fixed_link nor held_frames names anything. What '
+                'it stands on is taken for its weight, unless the topic of contacts reports it'
+            )
         self._table = BaseTable(self.identifier.builder)
         self.refit: Refit | None = None
         self.enabled = True
@@ -205,18 +211,17 @@ class IdentifierPipeline:
         except (InertialEstimationError, np.linalg.LinAlgError) as error:
             self.report.note_failure(error)
 
-    def _make_inputs(self) -> Inputs:
+    def _make_inputs(self) -> PolledInputs:
         """Create the subscriptions; give the publishers back if one of them is refused."""
         settings = self._settings
         try:
-            return Inputs(
+            return PolledInputs(
                 self._node,
                 replace(settings, queue_depth=max(settings.queue_depth, QUEUE)),
                 self.robot,
                 self._assembler,
                 self._contacts,
                 self.take,
-                polled=settings.executor == 'single' or not has_events_executor(),
             )
         except InertialEstimationError:
             self._outputs.destroy()
@@ -229,7 +234,9 @@ class IdentifierPipeline:
         self.report.note_rows(perf_counter() - start)
         for name, change in changes:
             self._node.get_logger().info(_said(name, change))
-        due = self.identifier.stamp_ns - self._refitted_ns >= 1e9 * self._settings.refit_period
+        # Time may have been set back since, or what is known was saved later than it is now.
+        gone = 1e-9 * (self.identifier.stamp_ns - self._refitted_ns)
+        due = not 0.0 <= gone < self._settings.refit_period - EARLY
         if due or any(change is Change.BODY for _, change in changes):
             self._refit()
         if self._state is not None and self._state.is_due():
@@ -270,6 +277,7 @@ class IdentifierPipeline:
         self._assembler.reset()
         self._contacts.reset()
         self._stretches.reset()
+        self._inputs.forget()
         self._refitted_ns = 0
 
     def _on_time_jump(self, jump) -> None:

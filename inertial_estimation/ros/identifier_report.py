@@ -219,7 +219,10 @@ class IdentifierReport:
             values |= _errors(refit, name)
             if name in payloads:
                 load = payloads[name]
-                values['picked up'] = f'{load.mass:.3f} kg at {load.link}'
+                values['picked up'] = (
+                    f'{load.mass:.3f} kg at {load.link}, centre of mass '
+                    f'{", ".join(f"{value:.3f}" for value in load.center)} m'
+                )
             level, message = self._state(name, refit, learning=learning)
             if not known.block.kinds:
                 level = OK

@@ -3,7 +3,7 @@
 """
 Inertial parameters of all links as one message, and the strict reading of one.
 
-How sure they are is a message of its own.
+How sure they are is a message of its own, which says of which parameters it is.
 """
 
 from array import array
@@ -13,6 +13,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from inertial_estimation.errors import ModelError
+from inertial_estimation.estimation.model_in_use import fingerprint
 from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.usable_parameters import check_usable
@@ -23,8 +24,8 @@ UNCERTAINTY_TOPIC = 'inertial_parameters_uncertainty'
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PARAMETERS = ' '.join(INERTIAL)
 """Label of the columns."""
-DEVIATIONS = 'deviations'
-"""Label of the columns of a root of a covariance."""
+DEVIATIONS = 'deviations of '
+"""Begins the label of the columns of a root of a covariance; `fingerprint` follows."""
 
 
 def to_message(robot: Robot, parameters: Array) -> Float64MultiArray:
@@ -82,14 +83,18 @@ def from_message(robot: Robot, message: Float64MultiArray) -> Array:
             'with the names of the links in the label of the first dimension'
         )
     if len(message.data) != 10 * n or dims[0].size != n or dims[1].size != 10:
-        raise ModelError(f'{len(message.data)} numbers for {n} links, expected {10 * n}')
+        sizes = ' x '.join(str(dim.size) for dim in dims)
+        raise ModelError(
+            f'{len(message.data)} numbers for {n} links, expected {10 * n}, in a layout of '
+            f'{sizes}, expected {n} x 10'
+        )
     _check_names(robot, dims[0].label)
     parameters = np.array(message.data, dtype=float).reshape(n, 10)
     check_usable(robot.link_names, parameters)
     return parameters
 
 
-def roots_to_message(robot: Robot, roots: Array) -> Float64MultiArray:
+def roots_to_message(robot: Robot, roots: Array, parameters: Array) -> Float64MultiArray:
     """
     Return how sure parameters are as a message.
 
@@ -99,6 +104,8 @@ def roots_to_message(robot: Robot, roots: Array) -> Float64MultiArray:
         Names of the links.
     roots : ndarray, shape (n_links, 10, r)
         As for `Uncertainty.set_parameter_roots`, about each link's origin in its axes.
+    parameters : ndarray, shape (n_links, 10)
+        Those that it is said of, to the bit.
 
     Returns
     -------
@@ -111,16 +118,16 @@ def roots_to_message(robot: Robot, roots: Array) -> Float64MultiArray:
     message.layout.dim = [
         MultiArrayDimension(label=' '.join(robot.link_names), size=n, stride=10 * n * r),
         MultiArrayDimension(label=PARAMETERS, size=10, stride=10 * r),
-        MultiArrayDimension(label=DEVIATIONS, size=r, stride=r),
+        MultiArrayDimension(label=DEVIATIONS + fingerprint(parameters), size=r, stride=r),
     ]
     # A list would take a hundred times as long: a humanoid has 20 000 numbers.
     message.data = array('d', np.ascontiguousarray(roots, dtype=float).tobytes())
     return message
 
 
-def roots_from_message(robot: Robot, message: Float64MultiArray) -> Array:
+def roots_from_message(robot: Robot, message: Float64MultiArray) -> tuple[str, Array]:
     """
-    Return how sure parameters are.
+    Return of which parameters a message says how sure they are, and that.
 
     Parameters
     ----------
@@ -131,7 +138,9 @@ def roots_from_message(robot: Robot, message: Float64MultiArray) -> Array:
 
     Returns
     -------
-    ndarray, shape (n_links, 10, r)
+    parameters : str
+        Their `fingerprint`.
+    roots : ndarray, shape (n_links, 10, r)
 
     Raises
     ------
@@ -141,10 +150,12 @@ def roots_from_message(robot: Robot, message: Float64MultiArray) -> Array:
     """
     n, dims = len(robot.links), message.layout.dim
     labels = [dim.label for dim in dims[1:]]
-    if labels != [PARAMETERS, DEVIATIONS] or message.layout.data_offset:
+    fits = len(labels) == 2 and labels[0] == PARAMETERS and labels[1].startswith(DEVIATIONS)
+    if not fits or message.layout.data_offset:
         raise ModelError(
-            f"the layout is not that of links, '{PARAMETERS}' and '{DEVIATIONS}': send the rows "
-            'of a root of the covariance, with the names of the links in the first label'
+            f"the layout is not that of links, '{PARAMETERS}' and '{DEVIATIONS}<fingerprint>': "
+            'send the rows of a root of the covariance, with the names of the links in the first '
+            'label and the fingerprint of their parameters in the last'
         )
     r = dims[2].size
     if len(message.data) != 10 * n * r or dims[0].size != n or dims[1].size != 10:
@@ -156,7 +167,7 @@ def roots_from_message(robot: Robot, message: Float64MultiArray) -> Array:
     if not np.isfinite(roots).all():
         link = np.flatnonzero(~np.isfinite(roots).all(axis=(1, 2)))[0]
         raise ModelError(f"'{robot.link_names[link]}' has deviations that are not finite")
-    return roots
+    return labels[1].removeprefix(DEVIATIONS), roots
 
 
 def _check_names(robot: Robot, label: str) -> None:

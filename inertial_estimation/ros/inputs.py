@@ -100,10 +100,12 @@ class Inputs:
         for k, sensor in enumerate(robot.ft_sensors):
             frames = accepted_frame_ids(settings, robot, sensor)
             source = Source('ft', sensor.name, settings.ft_of(sensor.name).topic, frames)
+            source.index = k
             self._subscribe(source, lambda data, s=source, k=k: self._on_ft(s, k, data))
         for k, imu in enumerate(robot.imus):
             frames = accepted_frame_ids(settings, robot, imu)
             source = Source('imu', imu.name, settings.imu_of(imu.name).topic, frames)
+            source.index = k
             self._subscribe(source, lambda data, s=source, k=k: self._on_imu(s, k, data))
         source = Source('contacts', CONTACTS, CONTACTS)
         source.problems = self._contacts.problems

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Inertial parameters from a topic, from a file or from the URDF, taken over between cycles."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,6 +27,9 @@ from inertial_estimation.ros.inertial_parameters import (
 
 HELD = 'updates are held until ~/hold_model is called with false'
 NOT_TAKEN = "'take_inertial_parameters' is false: no update is taken over anyway"
+MAX_CAUSES = 20
+"""That are said: a sender of ever new nonsense must not fill the log. Diagnostics go on."""
+NUMBER = re.compile(r'(?<![\w.])-?\d[\d.]*(e[-+]?\d+)?')
 NO_FILE = "'model_file' is empty: name a file there, then configure the node anew"
 
 
@@ -61,6 +65,7 @@ class ModelUpdates:
         self._taken = self._refused = 0
         self._taken_at = ''
         self._reason = ''
+        self._causes: set[str] = set()
         self._is_refused = False
         self._services = [
             node.create_service(kind, f'~/{name}', callback)
@@ -119,9 +124,7 @@ class ModelUpdates:
         except InertialEstimationError as error:
             self._refused += 1
             self._reason, self._is_refused = str(error), True
-            self._node.get_logger().warning(
-                f'inertial parameters are refused, those before stay: {error}'
-            )
+            self._say_once(f'inertial parameters are refused, those before stay: {error}')
             return
         self._is_refused = False
         if self._model.offer(parameters):
@@ -129,16 +132,17 @@ class ModelUpdates:
             self._note_change()
 
     def _on_uncertainty(self, message: Float64MultiArray) -> None:
-        """Hear how sure the newest update is."""
+        """Hear how sure an update is."""
         try:
-            roots, self._doubt = roots_from_message(self._robot, message), ''
+            of, roots = roots_from_message(self._robot, message)
         except InertialEstimationError as error:
-            # What was said before is of another update.
-            roots, self._doubt = None, f'refused: {error}'
-            self._node.get_logger().warning(
+            self._say_once(
                 f'the uncertainty of inertial parameters is refused, it counts as none: {error}'
             )
-        self._model.offer_roots(roots)
+            self._doubt = f'refused: {error}'
+            return
+        self._doubt = ''
+        self._model.offer_roots(of, roots)
 
     def _on_hold(self, request: SetBool.Request, response: SetBool.Response):
         """Keep updates aside, or take them over again."""
@@ -189,6 +193,13 @@ class ModelUpdates:
         self._model.restore(parameters)
         self._note_change()
         return _answer(response, f"go on with '{path}' {self._within()}{self._held()}")
+
+    def _say_once(self, said: str) -> None:
+        """Warn, unless the same was said with other numbers: senders repeat their mistakes."""
+        cause = NUMBER.sub('', said)
+        if cause not in self._causes and len(self._causes) < MAX_CAUSES:
+            self._causes.add(cause)
+            self._node.get_logger().warning(said)
 
     def _note_change(self) -> None:
         """Note when, and make the change at once if nobody gets estimates."""

@@ -45,6 +45,7 @@ def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionS
             wrenches=settings.wrench_rows, efforts=efforts, joint=joint, offsets=offsets
         ),
         weight=settings.prior_weight,
+        method=settings.method,
         half_life=settings.half_life,
         force_walk=settings.force_walk,
         moment_walk=settings.moment_walk,

@@ -56,7 +56,7 @@ class Source:
     Attributes
     ----------
     index : int
-        Of a joint topic.
+        Among the sources of its kind.
     problems : Counter
         Messages that were refused, or used in part, by reason.
     fallbacks : int

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What an identifier knows, in a file that is whole or not there."""
 
+from itertools import count
 from pathlib import Path
 from time import monotonic
 
@@ -109,8 +110,12 @@ class StateFile:
         return f"restored what was known of {', '.join(names)} from '{self.path}'"
 
     def _set_aside(self) -> str:
-        """Rename the file; say its new name."""
+        """Rename the file to what no other has; say its new name."""
         aside = self.path.with_name(self.path.name + ASIDE)
+        for number in count(2):
+            if not aside.exists():
+                break
+            aside = self.path.with_name(f'{self.path.name}{ASIDE}.{number}')
         try:
             self.path.replace(aside)
         except OSError as error:

@@ -201,6 +201,11 @@ class DelayedSensorStream(ImuStream):
         self._smooth = smooth
         super().__init__(name, settings, differentiator, measures)
 
+    @property
+    def needs_all(self) -> bool:
+        """Whether a later instant may ask for any reading: it may."""
+        return True
+
     def restart(self) -> None:
         """Forget the readings, as at a time jump; the counters go on."""
         super().restart()

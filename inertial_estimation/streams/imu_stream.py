@@ -45,6 +45,11 @@ class ImuStream(SensorStream):
         self.angular_acceleration: Array = np.zeros(3)
         super().__init__(name, settings, measures)
 
+    @property
+    def needs_all(self) -> bool:
+        """Whether a filter needs every reading."""
+        return self._differentiator is not None
+
     def restart(self) -> None:
         """Forget the readings, as at a time jump; the counters go on."""
         super().restart()

@@ -21,6 +21,8 @@ from inertial_estimation.streams.stream import (
 
 READING_BYTES = 6 * 8
 NO_READING = np.full(6, np.nan).tobytes()
+SEEN = 4
+"""Readings at least in the time after which a value counts as frozen."""
 MAX_INTERVALS = 1000
 """Frozen intervals that are kept; a log has a few, a broken sensor makes ten a second."""
 
@@ -59,6 +61,7 @@ class SensorStream(Stream):
         '_frozen_after_ns',
         '_frozen_count',
         '_intervals',
+        '_kept_ns',
         '_max_age_ns',
         '_offset_ns',
         '_queue',
@@ -87,7 +90,7 @@ class SensorStream(Stream):
         super().restart()
         self._queue.clear()
         self._value = b''
-        self._since_ns = self._repeated_ns = 0
+        self._since_ns = self._repeated_ns = self._kept_ns = 0
         self.data = b''
         self.stamp_ns = self.since_ns = 0
 
@@ -128,9 +131,40 @@ class SensorStream(Stream):
             self._value = data
             self._since_ns, self._repeated_ns = stamp, 0
         self.note(stamp)
+        self._kept_ns = stamp
         if len(self._queue) == MAX_QUEUE:
             self.dropped += 1
         self._queue.append((stamp, data, self._since_ns))
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether a filter needs every reading."""
+        return False
+
+    def skip(self, stamp_ns: int) -> bool:
+        """
+        Count a reading without its numbers, unless they may matter.
+
+        They do where a filter needs them, where the stamp is not in order, and so often that a
+        value that stands still is told from one that changes.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            As for `push`.
+
+        Returns
+        -------
+        bool
+            False: push it.
+
+        """
+        stamp = stamp_ns + self._offset_ns
+        standing = self._frozen_after_ns and stamp - self._kept_ns > self._frozen_after_ns // SEEN
+        if self.needs_all or standing or stamp_ns <= 0 or stamp <= self.last_ns:
+            return False
+        self.note(stamp)
+        return True
 
     def advance(self, stamp_ns: int) -> None:
         """Move to the newest reading that is not later than a stamp [ns]."""

@@ -23,7 +23,12 @@ pytest.importorskip('icub_models', reason='the embedded robot is the iCub of icu
 pytest.importorskip('rich', reason='the tables of the demo')
 pytest.importorskip('yaml', reason='reads parameter files')
 
-from inertial_estimation.demo.results import ACCELERATION_GOAL, FORCE_GOAL, GAIN_GOAL
+from inertial_estimation.demo.carrying import NEEDED, carry
+from inertial_estimation.demo.display import Display
+from inertial_estimation.demo.load_results import IDENTIFIER, NOT_UPDATED, UPDATED
+from inertial_estimation.demo.results import ACCELERATION_GOAL, FORCE_GOAL, GAIN_GOAL, LATE
+from inertial_estimation.demo.run import find_config
+from inertial_estimation.simulation.scenario import carrying
 
 MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main())'
 DURATION = 10.0
@@ -116,6 +121,27 @@ def test_a_short_demo_from_start_to_end(start, tmp_path):
     assert data['missed_cycles'] >= 0
     assert said.count('met  ') == len(data['goals']) == 4
     assert 'l_upper_leg' in said and 'root_link' in said, 'the tables of both scenes'
+    assert data['carrying'] is None
+    assert "scene 'carrying' left out" in said
+
+
+def test_a_load_is_identified(capsys):
+    scenario = carrying(NEEDED, SEED)
+    with Display([]) as display:
+        carried = carry(scenario, find_config(), NEEDED, display)
+    assert carried.report['updates'] > 0 == carried.report['inconsistent_updates']
+    missed = [text for text, met in carried.goals() if not met]
+    if missed and carried.age > LATE:
+        pytest.skip(f'too busy a machine: estimates are {carried.age:.0f} ms old; {missed}')
+    assert missed == []
+    # Updates once a second, warm-up and start left out.
+    assert carried.report['updates'] > 5
+    assert carried.force(UPDATED, 'before') < FORCE_GOAL
+    assert carried.force(NOT_UPDATED, 'at_last') > 5.0
+    assert set(carried.cpu_percent) == {
+        'watcher', UPDATED, NOT_UPDATED, IDENTIFIER, 'embedded_robot'
+    }  # fmt: skip
+    assert "scene 'carrying'" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])

@@ -20,7 +20,7 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 pytest.importorskip('mujoco', reason='the embedded robot runs in mujoco')
 pytest.importorskip('icub_models', reason='the embedded robot is the iCub of icub-models')
 
-from geometry_msgs.msg import PointStamped, WrenchStamped
+from geometry_msgs.msg import InertiaStamped, PointStamped, WrenchStamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -34,7 +34,7 @@ from inertial_estimation.ros.conversions import stamp_to_ns
 from inertial_estimation.simulation.node import EmbeddedRobot
 from inertial_estimation.simulation.noise import SensorNoise
 from inertial_estimation.simulation.robot import SimulatedRobot
-from inertial_estimation.simulation.scenario import SCENES
+from inertial_estimation.simulation.scenario import SCENES, carrying
 
 MAIN = 'import sys; from inertial_estimation.simulation.node import main; sys.exit(main())'
 RATE = 50
@@ -158,6 +158,21 @@ def test_topics_say_what_the_simulator_says(start, scene):
         assert tuple(torques.name) == robot.joint_names
         np.testing.assert_array_equal(torques.effort, snapshot.torques)
     assert not node.done.done()
+
+
+def test_what_is_picked_up_is_told_when_it_is(start):
+    _, listener = start(scene='carrying', duration=1.0, audience=1)
+    listener.listen(JointState, 'joint_states')
+    listener.listen(InertiaStamped, 'embedded_robot/load')
+    heard = listener.heard
+    listener.spin_until(lambda: heard['embedded_robot/load'])
+    ((stamp, message),) = heard['embedded_robot/load'].items()
+    (load,) = carrying(1.0, SEED).loads
+    start_ns = min(heard['joint_states']) - 10**9 // RATE
+    assert load.start <= 1e-9 * (stamp - start_ns) < load.start + 1.5 / RATE
+    assert message.header.frame_id == load.frame
+    assert message.inertia.m == load.mass
+    assert tuple(vector(message.inertia.com)) == load.center
 
 
 def test_the_skin_tells_where_the_robot_is_pushed(start):

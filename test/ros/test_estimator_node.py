@@ -360,6 +360,37 @@ def test_waits_for_the_description_on_its_topic(bench, rng):
     robot.wait_for_stamp(wrenches, START_NS)
 
 
+def test_a_description_file_keeps_its_bytes_and_its_encoding(bench, tmp_path):
+    path = tmp_path / 'robot.urdf'
+    text = '<?xml version="1.0" encoding="ISO-8859-1"?>\r\n<!-- \u00fc -->\r\n'
+    text += HUMANOID['robot_description']
+    path.write_bytes(text.encode('latin-1'))
+    robot = bench(autostart=False, robot_description='', robot_description_file=str(path))
+    assert robot.estimator.trigger_configure() == SUCCESS
+    assert robot.estimator.pipeline.robot.urdf == text
+
+
+@pytest.mark.parametrize(
+    ('data', 'said'),
+    [(None, 'cannot read the URDF'), (b'<!-- \xfc --><robot/>', 'is not in UTF-8: its line 1')],
+)
+def test_a_description_file_that_cannot_be_read_is_named(bench, tmp_path, monkeypatch, data, said):
+    heard = []
+    monkeypatch.setattr(
+        EstimatorNode,
+        'get_logger',
+        lambda node, real=EstimatorNode.get_logger: Listened(real(node), heard),
+    )
+    path = tmp_path / 'robot.urdf'
+    if data is not None:
+        path.write_bytes(data)
+    robot = bench(autostart=False, robot_description='', robot_description_file=str(path))
+    assert robot.estimator.trigger_configure() == TransitionCallbackReturn.FAILURE
+    (sentence,) = heard
+    assert sentence.startswith("'robot_description_file': ")
+    assert said in sentence and str(path) in sentence
+
+
 def test_lifecycle(bench, rng):
     robot = bench(autostart=False)
     estimator = robot.estimator

@@ -25,18 +25,25 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.estimation.model_in_use import fingerprint
 from inertial_estimation.identification.priors import widened
+from inertial_estimation.identification.recursion.methods import METHODS
 from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
 from inertial_estimation.identification.rows.friction import JointModel
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.identification.unknowns import Term
+from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.ros import identifier_report
 from inertial_estimation.ros.conversions import point_to_message
-from inertial_estimation.ros.identifier_arrays import PROGRESS, SEPARATOR
+from inertial_estimation.ros.identifier_arrays import PAYLOAD, PROGRESS, SEPARATOR
 from inertial_estimation.ros.identifier_node import IdentifierNode
-from inertial_estimation.ros.inertial_parameters import from_message
+from inertial_estimation.ros.inertial_parameters import (
+    UNCERTAINTY_TOPIC,
+    from_message,
+    roots_from_message,
+)
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 NOISE = np.array([0.02, 0.02, 0.02, 0.001, 0.001, 0.001])
@@ -163,6 +170,72 @@ def test_samples_become_parameters(bench, truth, moving):
     assert not robot.node.get_publishers_info_by_topic('/robot_description')
 
 
+def test_stamps_that_are_not_even_cost_no_refit(bench, moving):
+    robot = bench()
+    report = robot.estimator.pipeline.report
+    jitter = np.random.default_rng(0).integers(-1_000_000, 1_000_000, len(moving))
+    uneven = replace(moving, stamp_ns=moving.stamp_ns + jitter)
+    behind = set()
+    for k in range(len(uneven)):
+        robot.estimator.pipeline.take(uneven[k])
+        if report.refits:
+            behind.add(report._stretches - report.refits)
+    # Once there is a refit there is one with every stretch.
+    assert len(behind) == 1
+    assert report.refits > 5
+
+
+def test_how_sure_parameters_are_goes_with_them(bench, truth, moving):
+    robot = bench()
+    feed(robot, moving)
+    found = parameters_of(robot)
+    (message,) = heard(robot, Float64MultiArray, UNCERTAINTY_TOPIC)
+    of, roots = roots_from_message(robot.estimator.pipeline.robot, message)
+    assert of == fingerprint(found)
+    held = list(truth.submodels[0].links)
+    assert not roots[held].any()
+    for submodel in truth.submodels[1:]:
+        links = list(submodel.links)
+        # Of the mass of a submodel: noise of 0.02 N and the prior leave little, but something.
+        deviation = np.linalg.norm(roots[links, 0].sum(axis=0))
+        assert 0.0 < deviation < MASS_ERROR * truth.parameters[links, 0].sum()
+
+
+@pytest.mark.parametrize('method', METHODS)
+def test_every_method_finds_masses(bench, truth, moving, method):
+    robot = bench(method=method)
+    feed(robot, moving)
+    refit = robot.estimator.pipeline.refit
+    assert set(refit.refitted) == set(FREE)
+    assert_near_the_truth(truth, refit.parameters)
+    published = parameters_of(robot)
+    # Bodies that could not exist are refused, and only these.
+    assert (published is not None) or refit.least_margin <= 0.0
+    if published is not None:
+        assert consistency_margin(published).min() > 0.0
+
+
+def test_what_is_the_estimators_is_said_not_to_count(bench, monkeypatch):
+    said = []
+    logger = IdentifierNode.get_logger
+    monkeypatch.setattr(IdentifierNode, 'get_logger', lambda self: _Heard(logger(self), said))
+    bench(fifo_priority=10)
+    assert any('fifo_priority' in text and 'niceness' in text for text in said)
+
+
+class _Heard:
+    """A logger that is listened to."""
+
+    def __init__(self, logger, said):
+        self._logger, self._said = logger, said
+
+    def __getattr__(self, name):
+        return getattr(self._logger, name)
+
+    def info(self, text):
+        self._said.append(text)
+
+
 def test_inertias_are_about_the_centres_of_mass(bench, truth, moving):
     robot = bench()
     feed(robot, moving)
@@ -264,6 +337,42 @@ def test_what_is_touched_is_not_learned_from(bench, truth, moving):
     assert seconds['upper_arm'] == 0.0
     assert seconds['thigh'] > 8.0
     assert_near_the_truth(truth, parameters_of(robot), ('thigh', 'foot'))
+
+
+def test_a_load_is_told_with_its_centre(bench, truth):
+    loaded = truth.parameters.copy()
+    center = np.array([0.03, -0.02, 0.1])
+    inertia = (center @ center) * np.eye(3) - np.outer(center, center) + 0.001 * np.eye(3)
+    loaded[truth.link_names.index('hand')] += [1.0, *center, *inertia[np.tril_indices(3)]]
+    samples, later = motion(truth, 22.0), motion(truth, 22.0, parameters=loaded)
+    robot = bench(payload_links=['hand'])
+    feed(robot, samples.take(slice(0, 1000)))
+    (nothing,) = heard(robot, Float64MultiArray, 'parameter_identifier/payloads')
+    assert nothing.layout.dim[0].size == len(nothing.data) == 0
+    feed(robot, later.take(slice(1000, None)))
+    robot.heard.clear()
+    *_, found = heard(robot, Float64MultiArray, 'parameter_identifier/payloads')
+    rows, columns = found.layout.dim
+    assert rows.label == 'upper_arm: hand'
+    assert tuple(columns.label.split(' ')) == PAYLOAD
+    numbers = np.array(found.data)
+    # FT noise of 0.02 N and 0.001 Nm on 1 kg, of ten seconds at 100 Hz.
+    assert numbers[0] == pytest.approx(1.0, abs=0.01)
+    np.testing.assert_allclose(numbers[1:4], center, atol=0.002)
+    assert (numbers[4:] > 0.0).all() and numbers[4:].max() < 0.01
+    robot.listen_to_diagnostics()
+    said = figure(robot.status('submodel upper_arm'), 'picked up')
+    assert said.startswith(f'{numbers[0]:.3f} kg at hand, centre of mass {numbers[1]:.3f}, ')
+
+
+def test_bodies_are_refitted_after_every_stretch_at_any_rate(bench, moving):
+    robot = bench()
+    # 250 Hz: every second or third sample gives rows, and no stretch is as long as the other.
+    stamps = moving.stamp_ns[0] + 4_000_000 * np.arange(len(moving))
+    feed(robot, replace(moving, stamp_ns=stamps))
+    seconds = int((stamps[-1] - stamps[0]) // 1_000_000_000)
+    warm_up = robot.estimator.settings.warm_up
+    assert robot.estimator.pipeline.report.refits >= seconds - warm_up - 1
 
 
 def test_held_frames_give_no_rows_and_no_warning(bench, moving, monkeypatch):
@@ -380,6 +489,25 @@ def test_time_that_is_set_back_costs_nothing_that_was_learned(bench, truth, movi
     assert_near_the_truth(truth, parameters_of(robot))
 
 
+def test_refits_go_on_after_time_was_set_back(bench, moving, tmp_path):
+    path = str(tmp_path / 'state.json')
+    robot = bench(state_file=path)
+    feed(robot, later(moving, 1000.0))
+    refits = robot.estimator.pipeline.report.refits
+    assert refits > 5
+    feed(robot, moving)
+    # One for each stretch once their noise is known, though the last one was in the future.
+    assert robot.estimator.pipeline.report.refits > refits + 8
+    # A state that was saved in the future, as before a simulation that begins anew.
+    feed(robot, later(moving, 1000.0))
+    call(robot, Trigger, 'save')
+    robot.estimator.trigger_deactivate()
+    again = bench(state_file=path)
+    assert again.estimator.pipeline.report.refits == 1
+    feed(again, moving)
+    assert again.estimator.pipeline.report.refits > 8
+
+
 def test_reset_forgets_what_was_learned(bench, moving):
     robot = bench()
     feed(robot, moving)
@@ -486,10 +614,13 @@ def test_a_file_that_cannot_be_used_is_set_aside(bench, moving, tmp_path, kind):
     content = {'cut off': content[:-100], 'no text': b'\xff\xfe'}.get(kind, content)
     other.estimator.pipeline._state = None
     path.write_bytes(content)
+    earlier = path.with_name('state.json.refused')
+    earlier.write_bytes(b'the state of days')
     robot = bench(state_file=str(path))
     assert not any(seconds_with_rows(robot).values())
-    aside = path.with_name('state.json.refused')
+    aside = path.with_name('state.json.refused.2')
     assert aside.read_bytes() == content
+    assert earlier.read_bytes() == b'the state of days'
     assert not path.exists()
     robot.listen_to_diagnostics()
     status = robot.status('state file')

@@ -80,6 +80,10 @@ def test_the_description_is_beside_only_where_it_is_another(robot, rng):
     parameters[2] *= 1.5
     beside = [m for m in inertia_markers(robot, parameters) if m.ns in DESCRIBED]
     assert [m.id for m in beside] == [2, 2]
+    # One number is enough.
+    parameters[1, 4] *= 1.01
+    beside = [m for m in inertia_markers(robot, parameters) if m.ns in DESCRIBED]
+    assert sorted(m.id for m in beside) == [1, 1, 2, 2]
 
 
 def degenerate():

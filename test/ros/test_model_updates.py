@@ -25,6 +25,7 @@ from visualization_msgs.msg import MarkerArray
 
 from inertial_estimation.building import build_estimator, build_robot
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.model_in_use import STEP_NS
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.ros.conversions import stamp_to_ns
@@ -188,6 +189,8 @@ REFUSED = {
     'body': (lambda m: set_number(m, 'thigh', 4, -1.0), "'thigh' is no body that could exist"),
     'order': (swap_names, 'other links, or in another order'),
     'shape': (lambda m: m.data.pop(), 'numbers for'),
+    'size': (lambda m: setattr(m.layout.dim[0], 'size', 3), 'numbers for'),
+    'columns': (lambda m: setattr(m.layout.dim[1], 'size', 6), 'numbers for'),
     'layout': (lambda m: m.layout.dim.pop(), 'the layout is not that of links'),
 }
 
@@ -214,12 +217,19 @@ def test_each_refusal_is_warned_of_once(make, monkeypatch):
     bench, said = make(), []
     logger = bench.estimator.get_logger()
     monkeypatch.setattr(type(logger), 'warning', lambda self, text, **_: said.append(text))
-    for change, _ in REFUSED.values():
-        bench.update(spoil(change))
+    for _ in range(2):
+        for change, _ in REFUSED.values():
+            bench.update(spoil(change))
     for _ in range(2):
         bench.next_status('model')
     refusals = [text for text in said if 'refused' in text]
-    assert len(refusals) == len(REFUSED)
+    # Three of them say how many numbers for how many links.
+    assert len(refusals) == len(REFUSED) - 2
+    for k in range(3):
+        bench.update(spoil(lambda message, k=k: set_number(message, 'hip', 0, 2e6 + k)))
+    # The same mistake with other numbers.
+    refusals = [text for text in said if 'refused' in text]
+    assert len(refusals) == len(REFUSED) - 2
 
 
 def test_updates_can_be_switched_off(make, rng):
@@ -344,7 +354,8 @@ def test_no_cycle_is_missed_and_torques_go_smoothly(make, rng):
     assert len(bench.heard_torques) == n + 1
     torques = np.array([came[stamp] for stamp in stamps])
     after = expected(bench, parameters)
-    share = np.abs(after - before) * 1e-9 * CYCLE_NS / seconds
+    # A whole number of cycles is as long as a step.
+    share = np.abs(after - before) * 1e-9 * STEP_NS / seconds
     noise = ROUND_OFF * np.abs(torques).max()
     assert (np.abs(np.diff(torques, axis=0)) <= share + noise).all()
     assert (np.abs(after - before) > 0.01).any()

@@ -24,6 +24,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState, MultiDOFJointState
 
 from inertial_estimation.config.settings import NODE_NAME
+from inertial_estimation.errors import ConfigError
 from inertial_estimation.ros.conversions import ns_to_stamp, stamp_to_ns
 from inertial_estimation.ros.empty_lists import empty_lists
 
@@ -182,6 +183,13 @@ def test_an_empty_list_is_the_last_word_where_it_stands_last(tmp_path):
     assert said_of('-p', 'gravity_:=[]', '-p', 'fixed_link:=[]', '--', '-p', 'imus:=[]') == {}
 
 
+def test_a_name_that_is_there_twice_in_a_parameter_file_is_refused(tmp_path):
+    path = tmp_path / 'twice.yaml'
+    path.write_text('/**:\n  ros__parameters:\n    raw: true\n    raw: false\n')
+    with pytest.raises(ConfigError, match="'raw' is said twice, in line 3 and in line 4"):
+        said_of('--params-file', str(path))
+
+
 def test_an_empty_list_on_top_of_a_file_empties_the_list(tmp_path):
     path = tmp_path / 'parameters.yaml'
     yaml = pytest.importorskip('yaml', reason='needs PyYAML')
@@ -195,7 +203,8 @@ def test_an_empty_list_on_top_of_a_file_empties_the_list(tmp_path):
         while 'stays unconfigured' not in said and (line := process.stderr.readline()):
             said += line
     finally:
-        process.send_signal(signal.SIGINT)
+        # It may still be starting, and is to say something, not to stop.
+        process.kill()
         process.communicate(timeout=TIMEOUT)
     assert 'nothing tells how robot' in said
 

@@ -22,10 +22,12 @@ from test_set_parameters import others
 
 from inertial_estimation.building import build_estimator
 from inertial_estimation.errors import ModelError
+from inertial_estimation.estimation.model_in_use import fingerprint
 from inertial_estimation.ros import budget
 from inertial_estimation.ros.inertial_parameters import (
     LATCHED,
     UNCERTAINTY_TOPIC,
+    from_message,
     roots_from_message,
     roots_to_message,
     to_message,
@@ -54,11 +56,9 @@ def bench(make):
 def say(bench: Bench, message):
     """Publish how sure parameters are, and wait until the estimator has looked at it."""
     model, updates = bench.estimator.pipeline._model, bench.estimator.pipeline._updates
-    before = id(model._roots), id(model._waiting_roots), updates._doubt
+    before = list(map(id, model._heard)), updates._doubt
     bench.publisher(Float64MultiArray, UNCERTAINTY_TOPIC, LATCHED).publish(message)
-    bench.spin_until(
-        lambda: (id(model._roots), id(model._waiting_roots), updates._doubt) != before
-    )
+    bench.spin_until(lambda: (list(map(id, model._heard)), updates._doubt) != before)
 
 
 def deviations(bench):
@@ -77,21 +77,26 @@ def by_parameters(bench, parameters, roots):
 
 def test_what_is_sent_arrives(rng):
     roots = roots_of(ROBOT, rng, columns=7)
-    message = roots_to_message(ROBOT, roots)
+    message = roots_to_message(ROBOT, roots, ROBOT.parameters)
     n = len(ROBOT.links)
     assert [dim.size for dim in message.layout.dim] == [n, 10, 7]
     assert [dim.stride for dim in message.layout.dim] == [70 * n, 70, 7]
-    np.testing.assert_array_equal(roots_from_message(ROBOT, message), roots)
-    nothing = roots_to_message(ROBOT, np.zeros((n, 10, 0)))
-    assert roots_from_message(ROBOT, nothing).shape == (n, 10, 0)
+    of, arrived = roots_from_message(ROBOT, message)
+    np.testing.assert_array_equal(arrived, roots)
+    # What the other topic carries is the same to the bit.
+    assert of == fingerprint(from_message(ROBOT, to_message(ROBOT, ROBOT.parameters)))
+    nothing = roots_to_message(ROBOT, np.zeros((n, 10, 0)), ROBOT.parameters)
+    assert roots_from_message(ROBOT, nothing)[1].shape == (n, 10, 0)
 
 
 def broken(kind, rng):
     """Return a message that must be refused."""
-    message = roots_to_message(ROBOT, roots_of(ROBOT, rng))
+    message = roots_to_message(ROBOT, roots_of(ROBOT, rng), ROBOT.parameters)
     dims = message.layout.dim
     if kind == 'layout':
         dims[2].label = 'columns'
+    elif kind == 'fingerprint':
+        dims[2].label = 'deviations'
     elif kind == 'offset':
         message.layout.data_offset = 1
     elif kind == 'parameters':
@@ -108,6 +113,7 @@ def broken(kind, rng):
 
 SAID = {
     'layout': 'the layout',
+    'fingerprint': 'the layout',
     'offset': 'the layout',
     'parameters': 'the layout',
     'size': 'numbers for',
@@ -127,7 +133,7 @@ def test_deviations_hold_what_comes_with_an_update(bench, rng, order):
     parameters, roots = others(ROBOT, rng), roots_of(ROBOT, rng)
     usual = deviations(bench)
     if order == 'before':
-        say(bench, roots_to_message(ROBOT, roots))
+        say(bench, roots_to_message(ROBOT, roots, parameters))
         # As long as the description is in use it says nothing.
         np.testing.assert_allclose(deviations(bench), usual, rtol=ROUND_OFF)
         bench.update(to_message(ROBOT, parameters))
@@ -135,10 +141,10 @@ def test_deviations_hold_what_comes_with_an_update(bench, rng, order):
     else:
         bench.update(to_message(ROBOT, parameters))
         deviations(bench)
-        say(bench, roots_to_message(ROBOT, roots))
+        say(bench, roots_to_message(ROBOT, roots, parameters))
         told = deviations(bench)
     assert bench.model()['uncertainty'] == 'in deviations'
-    say(bench, roots_to_message(ROBOT, np.zeros_like(roots)))
+    say(bench, roots_to_message(ROBOT, np.zeros_like(roots), parameters))
     by_sensors = deviations(bench)
     wanted = by_parameters(bench, parameters, roots)
     assert (wanted > by_sensors).any()
@@ -147,20 +153,22 @@ def test_deviations_hold_what_comes_with_an_update(bench, rng, order):
 
 def test_the_description_is_taken_to_be_exact_again(bench, rng):
     usual = deviations(bench)
-    say(bench, roots_to_message(ROBOT, roots_of(ROBOT, rng)))
-    bench.update(to_message(ROBOT, others(ROBOT, rng)))
+    parameters = others(ROBOT, rng)
+    say(bench, roots_to_message(ROBOT, roots_of(ROBOT, rng), parameters))
+    bench.update(to_message(ROBOT, parameters))
     assert (deviations(bench) > 1.1 * usual).any()
     bench.call('revert_model')
     np.testing.assert_allclose(deviations(bench), usual, rtol=ROUND_OFF)
     assert bench.model()['uncertainty'] == 'none'
 
 
-def test_what_is_refused_counts_as_nothing(bench, rng):
-    parameters = others(ROBOT, rng)
+def test_what_is_refused_or_of_another_update_counts_as_nothing(bench, rng):
+    parameters, roots = others(ROBOT, rng), roots_of(ROBOT, rng)
     bench.update(to_message(ROBOT, parameters))
     by_sensors = deviations(bench)
-    say(bench, roots_to_message(ROBOT, roots_of(ROBOT, rng)))
-    assert (deviations(bench) > 1.1 * by_sensors).any()
+    say(bench, roots_to_message(ROBOT, roots, others(ROBOT, rng)))
+    np.testing.assert_allclose(deviations(bench), by_sensors, rtol=ROUND_OFF)
+    assert bench.model()['uncertainty'] == 'none'
     say(bench, broken('names', rng))
     np.testing.assert_allclose(deviations(bench), by_sensors, rtol=ROUND_OFF)
     assert 'another order' in bench.model()['uncertainty']

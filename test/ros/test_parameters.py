@@ -85,7 +85,7 @@ def test_the_files_of_both_nodes_through_ros(make_node):
     arguments += ['-p', 'rows_rate:=50.0']
     identifier = make_node(*arguments, kind=IdentifierNode)
     shared = EstimatorSettings.from_yaml(files[0]).to_parameters()
-    own = load_parameters(files[1], IDENTIFIER_NAME)
+    own = load_parameters(files[0], IDENTIFIER_NAME) | load_parameters(files[1], IDENTIFIER_NAME)
     # The command line has the last word.
     expected = IdentifierSettings.from_dict(shared | own | {'autostart': False, 'rows_rate': 50.0})
     assert identifier.settings == expected

@@ -14,9 +14,18 @@ from inertial_estimation.building import accepted_frame_ids, build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.ros.bench import _compare, measure_cycle_loss
+from inertial_estimation.ros.bench_motion import periodic_motion
+from inertial_estimation.ros.bench_pairs import Window, compared
 from inertial_estimation.ros.bench_processes import topics_of
 from inertial_estimation.simulation.description import icub_urdf
-from inertial_estimation.verbs.bench import IDENTIFIER_COLUMNS, _identifier_row, _in_ros
+from inertial_estimation.verbs.bench import (
+    IDENTIFIER_COLUMNS,
+    PAIR_COLUMNS,
+    _identifier_row,
+    _in_ros,
+    _pair_goals,
+    _pair_row,
+)
 
 RATE, DURATION = 100.0, 2.0
 
@@ -83,3 +92,46 @@ def test_the_identifier_is_measured_beside_the_simulated_robot():
     assert 0 < load['samples'] <= load['received'] <= load['sent']
     assert load['processor_share'] > 0.0
     assert len(_identifier_row(load)) == len(IDENTIFIER_COLUMNS) == len(load)
+
+
+def test_halves_of_pairs_are_told_apart_by_stamps():
+    windows = [
+        (Window(0, 10, 0.0), Window(10, 20, 4e-9)),
+        (Window(30, 40, 0.0), Window(20, 30, 6e-9)),
+    ]
+    stamps = np.arange(0, 50, 2)
+    on = (stamps >= 10) & (stamps < 30)
+    load = compared(windows, stamps, np.where(on, 3e-6, 2e-6), 7, 5)
+    assert load.pairs == 2
+    assert load.median_ratio == pytest.approx(1.5)
+    assert (load.cycle_time_p50_off_us, load.cycle_time_p50_on_us) == pytest.approx((2.0, 3.0))
+    # Ten nanoseconds of twenty; without it none are counted.
+    assert load.processor_share == pytest.approx(0.5)
+    assert (load.refits, load.updates) == (7, 5)
+    with pytest.raises(InertialEstimationError, match='no estimates'):
+        compared(windows, stamps[:10], np.ones(10))
+
+
+def test_the_moving_robot_agrees_with_itself_where_the_motion_repeats():
+    settings = EstimatorSettings.from_dict({'fixed_link': 'root'} | HUMANOID | {'imus': []})
+    robot = build_robot(settings, settings.robot_description)
+    samples = periodic_motion(robot, 20)
+    step = samples.velocities[-1] / 20
+    # Half of a step squared times the acceleration is what a straight line misses.
+    curved = np.abs(samples.accelerations).max() / 20**2
+    np.testing.assert_allclose(samples.positions[-1] + step, samples.positions[0], atol=curved)
+    assert np.ptp(samples.ft_readings, axis=0).max() > 1.0
+
+
+def test_pairs_of_estimator_with_and_without_identifier():
+    pytest.importorskip('icub_models', reason='the benchmark runs on the iCub of icub-models')
+    parameters = {'fixed_link': 'root_link', 'contacts': ['l_forearm', 'r_forearm']}
+    job = {
+        'urdf': icub_urdf(), 'parameters': parameters, 'rate': 100, 'pairs': 1, 'seconds': 2.0,
+    }  # fmt: skip
+    load = _in_ros('bench_pairs', job)
+    assert load['processor_share'] > 0.0
+    assert 0.0 < load['rate_hz'] <= 2 * job['rate']
+    assert 0 < load['updates'] <= load['refits']
+    assert len(_pair_row(load)) == len(PAIR_COLUMNS) == len(load)
+    assert len(_pair_goals(load)) == 2

@@ -1,0 +1,238 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What an identifier costs the estimator beside it, and itself.
+
+Three processes: a robot that moves, the estimator, and the identifier, which is stopped (SIGSTOP)
+in one half of each pair and goes on in the other. Which half comes first changes from pair to
+pair. The first second of each half is not counted.
+"""
+
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from inertial_estimation.config import EstimatorSettings, IdentifierSettings
+from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.ros.bench import LAST_DOMAIN, _receive, _start_deaf
+from inertial_estimation.ros.bench_motion import identify, move
+from inertial_estimation.ros.bench_processes import START_TIMEOUT, estimate
+
+SETTLE = 1.0
+"""Of each half, not counted [s]."""
+WARM = 8.0
+"""Until the identifier refits every second [s]."""
+CUSHION = 20.0
+"""For two interpreters to end [s]."""
+
+
+class Window(NamedTuple):
+    """Half of a pair."""
+
+    start_ns: int
+    stop_ns: int
+    processor: float
+    """Time of the processor that the identifier took [s]."""
+
+
+class PairedLoad(NamedTuple):
+    """What pairs say."""
+
+    pairs: int
+    rate_hz: float
+    """Joint states that the estimator took."""
+    cycle_time_p50_off_us: float
+    cycle_time_p50_on_us: float
+    cycle_time_p99_off_us: float
+    cycle_time_p99_on_us: float
+    median_ratio: float
+    """Median over the pairs of the ratio of medians, on over off."""
+    processor_share: float
+    """Of one core, by all threads of the identifier while it runs."""
+    refits: int
+    updates: int
+
+
+def measure_pairs(
+    urdf: str, parameters: Mapping[str, Any], *, rate: int, pairs: int, seconds: float
+) -> PairedLoad:
+    """
+    Run the estimator with and without the identifier beside it, in turn.
+
+    Parameters
+    ----------
+    urdf : str
+        Robot description.
+    parameters : mapping
+        Of both nodes; the robot has a fixed link and FT sensors, no IMU.
+    rate : int
+        Of all topics of the robot [Hz].
+    pairs : int
+        How many.
+    seconds : float
+        Length of each half that is counted [s].
+
+    Returns
+    -------
+    PairedLoad
+
+    Raises
+    ------
+    InertialEstimationError
+        If a process does not answer in time, or nothing is estimated in a half.
+
+    """
+    spawn = multiprocessing.get_context('spawn')
+    stop, domain = spawn.Event(), 1 + os.getpid() % LAST_DOMAIN
+    estimator = EstimatorSettings.from_dict(dict(parameters))
+    jobs: list[tuple[Callable, tuple]] = [
+        (estimate, (estimator, urdf, stop)),
+        (identify, (IdentifierSettings.from_dict(dict(parameters)), urdf, stop)),
+        (move, (estimator, urdf, stop, rate)),
+    ]
+    pipes, processes = [], []
+    try:
+        for job, arguments in jobs:
+            mine, theirs = spawn.Pipe(duplex=False)
+            process = spawn.Process(target=job, args=(theirs, domain, *arguments), daemon=True)
+            _start_deaf(process)
+            pipes.append(mine)
+            processes.append(process)
+        _receive(pipes[2], 2 * START_TIMEOUT, 'robot')
+        time.sleep(WARM)
+        identifier = int(processes[1].pid or 0)
+        windows = [_pair(identifier, seconds, on_first=bool(k % 2)) for k in range(pairs)]
+        stop.set()
+        stamps, durations, *_ = _receive(pipes[0], CUSHION, 'estimator')
+        refits, updates = _receive(pipes[1], CUSHION, 'identifier')
+        for process in processes:
+            process.join(SETTLE)
+    finally:
+        for process in processes:
+            process.kill()
+    return compared(windows, stamps, durations, refits, updates)
+
+
+def compared(
+    windows: list[tuple[Window, Window]],
+    stamps: np.ndarray,
+    durations: np.ndarray,
+    refits: int = 0,
+    updates: int = 0,
+) -> PairedLoad:
+    """
+    Compare the cycles of both halves of pairs.
+
+    Parameters
+    ----------
+    windows : list of (Window, Window)
+        Without and with the identifier.
+    stamps : ndarray of int, shape (n,)
+        Of the estimator's cycles [ns].
+    durations : ndarray, shape (n,)
+        Theirs [s].
+    refits, updates : int
+        Of the identifier.
+
+    Returns
+    -------
+    PairedLoad
+
+    Raises
+    ------
+    InertialEstimationError
+        If a half has no cycle.
+
+    """
+    halves = [
+        [durations[(stamps >= half.start_ns) & (stamps < half.stop_ns)] for half in pair]
+        for pair in windows
+    ]
+    if not halves or any(not len(half) for pair in halves for half in pair):
+        raise InertialEstimationError('the estimator made no estimates in a part of the time')
+    ratios = [float(np.median(on) / np.median(off)) for off, on in halves]
+    off, on = (np.concatenate([pair[k] for pair in halves]) for k in range(2))
+    span = sum(1e-9 * (half.stop_ns - half.start_ns) for pair in windows for half in pair)
+    running = [half for _, half in windows]
+    return PairedLoad(
+        len(windows),
+        (len(off) + len(on)) / span,
+        *(1e6 * float(np.percentile(half, p)) for p in (50, 99) for half in (off, on)),
+        float(np.median(ratios)),
+        sum(half.processor for half in running)
+        / sum(1e-9 * (half.stop_ns - half.start_ns) for half in running),
+        refits,
+        updates,
+    )
+
+
+def _pair(pid: int, seconds: float, *, on_first: bool) -> tuple[Window, Window]:
+    """Let the identifier run and rest; return the half without it, and the half with it."""
+    found = {on: _half(pid, seconds, on) for on in (on_first, not on_first)}
+    return found[False], found[True]
+
+
+def _half(pid: int, seconds: float, on: bool) -> Window:
+    """Return a half of a pair; the identifier runs at its end."""
+    try:
+        os.kill(pid, signal.SIGCONT if on else signal.SIGSTOP)
+        time.sleep(SETTLE)
+        start, busy = time.time_ns(), processor_time(pid)
+        time.sleep(seconds)
+        return Window(start, time.time_ns(), processor_time(pid) - busy)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+def processor_time(pid: int) -> float:
+    """
+    Return the time of the processor that all threads of a process have taken.
+
+    Parameters
+    ----------
+    pid : int
+        Of the process.
+
+    Returns
+    -------
+    float
+        In steps of a hundredth, on most systems [s].
+
+    """
+    fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+    # User and system time are fields 14 and 15; the name, up to the bracket, is the second.
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+def main() -> int:
+    """
+    Compare, for callers without ROS: JSON in on standard input, JSON out on standard output.
+
+    In: ``urdf``, ``parameters`` of the nodes, ``rate`` [Hz], ``pairs``, ``seconds``. Out: the
+    fields of `PairedLoad`.
+
+    Returns
+    -------
+    int
+        Exit code: 1 if there is nothing to compare, 130 after ctrl-c.
+
+    """
+    try:
+        load = measure_pairs(**json.load(sys.stdin))
+    except InertialEstimationError as error:
+        sys.stderr.write(f'{error}\n')
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    sys.stdout.write(json.dumps(load._asdict()) + '\n')
+    return 0
