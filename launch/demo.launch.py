@@ -33,8 +33,8 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         'scene',
         default_value='standing',
-        choices=['pole', 'standing'],
-        description='How the robot is held while it is pushed',
+        choices=['pole', 'standing', 'carrying'],
+        description='How the robot is held while it is pushed, or picks something up',
     ),
     DeclareLaunchArgument('duration', default_value='60.0', description='How long it lasts [s]'),
 ]

@@ -94,11 +94,12 @@ def test_a_file_is_replaced_as_a_whole(tmp_path, link):
 
 
 def test_nothing_is_left_of_a_file_that_could_not_be_completed(tmp_path, monkeypatch):
-    def fill_the_disk(path, text, encoding):
+    def fill_the_disk(path, *given, **named):
         path.touch()
         raise OSError(28, 'No space left on device')
 
-    monkeypatch.setattr(Path, 'write_text', fill_the_disk)
+    for how in ('write_text', 'write_bytes'):
+        monkeypatch.setattr(Path, how, fill_the_disk)
     with pytest.raises(ConfigError, match='No space left'):
         write_whole(tmp_path / 'out.json', 'text')
     assert not list(tmp_path.iterdir())

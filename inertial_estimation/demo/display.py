@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
+from inertial_estimation.demo.load_results import IDENTIFIER, NOT_UPDATED, UPDATED, Carried
 from inertial_estimation.demo.results import Estimator, Figures, Result, goals, lateness
 from inertial_estimation.sample import Array
 
@@ -95,28 +96,49 @@ class Display:
         if not report['wrenches']:
             return
         short = self._console.is_terminal and self._console.height < FULL_HEIGHT
-        tables = _live_tables(title, report, self._estimators, short)
+        self._refresh(_live_tables(title, report, self._estimators, short))
+
+    def show_load(self, title: str, report: dict[str, Any]) -> None:
+        """
+        Show the state of the scene in which something is picked up.
+
+        Parameters
+        ----------
+        title : str
+            Scene and time.
+        report : dict
+            What its watcher wrote.
+
+        """
+        self._refresh(_load(title, report))
+
+    def _refresh(self, tables: Any) -> None:
+        """Show tables, but not too often where they pile up."""
         if self._console.is_terminal:
             self._live.update(tables)
         elif monotonic() - self._printed >= PRINT_PERIOD:
             self._printed = monotonic()
             self._console.print(tables)
 
-    def summarize(self, results: Sequence[Result]) -> None:
+    def summarize(self, results: Sequence[Result], carried: Carried | None = None) -> None:
         """
         Print the results and what they mean.
 
         Parameters
         ----------
         results : sequence of Result
-            Of all scenes.
+            Of the scenes with pushes.
+        carried : Carried, optional
+            Of the one with a load. Default: it was left out.
 
         """
         self._live.stop()
         self._console.print(_summary(results))
-        for text, met in goals(results):
+        if carried is not None:
+            self._console.print(_load(carried.scene, carried.report, carried.cpu_percent))
+        for text, met in goals(results, carried):
             self.say(f'{"met   " if met else "MISSED"}  {text}')
-        if late := lateness(results):
+        if late := lateness(results, carried):
             self.say(late)
 
 
@@ -164,6 +186,60 @@ def _summary(results: Sequence[Result]) -> Any:
     table.add_row('CPU own/all [%]', *(f'{own:.0f}/{every:.0f}' for own, every in cpu))
     table.caption, table.caption_justify = _LEGEND, 'left'
     return table
+
+
+def _load(
+    title: str, report: Mapping[str, Any], cpu_percent: Mapping[str, float] | None = None
+) -> Any:
+    """Return what is known of something that was picked up above the false forces."""
+    from rich.console import Group
+    from rich.markup import escape
+
+    table = _table(title, ['', 'truth', 'identified'])
+    rows = _identified(report) if 'load' in report else []
+    rows.append(
+        ('updates/inconsistent', '', f'{report["updates"]}/{report["inconsistent_updates"]}')
+    )
+    if cpu_percent is not None:
+        cell = f'{cpu_percent[IDENTIFIER]:.0f}/{sum(cpu_percent.values()):.0f}'
+        rows.append(('CPU identifier/all [%]', '', cell))
+    for name, *cells in rows:
+        table.add_row(escape(name), *cells)
+    return Group(table, _false_forces(report)) if 'load' in report else table
+
+
+def _identified(report: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return name, truth and what was found of the figures of a load."""
+    true, found = report['load']['center_m'], report['payload_center_m']
+    mass = _number(report['load']['mass_kg'], 3)
+    return [
+        ('the arm is heavier by [kg]', mass, _number(report['mass_gain_kg'], 3)),
+        ('  for the first time after [s]', '', _number(report['followed_after_s'], 1)),
+        ('picked up [kg]', mass, _number(report['payload_mass_kg'], 3)),
+        ('  centre of mass in the hand [mm]', _millimetres(true), _millimetres(found)),
+    ]
+
+
+def _false_forces(report: Mapping[str, Any]) -> Any:
+    """Return what estimators take a load for."""
+    from rich.markup import escape
+
+    spans = {'before': 'before', 'at_first': 'first second', 'now': 'last second'}
+    table = _table('', [escape('false force at the hand [N]'), *spans.values()])
+    for name, said in ((UPDATED, 'with updates'), (NOT_UPDATED, 'by the description')):
+        forces = report['false_force_n'][name]
+        table.add_row(said, *(_number(forces[span], 2) for span in spans))
+    return table
+
+
+def _millimetres(place: Sequence[float]) -> str:
+    """Return a place given in metres."""
+    return ' '.join(_number(1e3 * value, 1) for value in place)
+
+
+def _number(value: float, digits: int) -> str:
+    """Return a number; a dash while there is none."""
+    return '-' if value != value else f'{value:.{digits}f}'
 
 
 def _figures(title: str, columns: Sequence[tuple[str, Figures, Figures]]) -> Any:

@@ -6,7 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
+
+from inertial_estimation.demo.load_results import Carried
+from inertial_estimation.demo.load_scores import WITHIN
 
 Figures = Mapping[str, Any]
 """What the watcher says about one estimator."""
@@ -64,20 +68,23 @@ class Result:
         }
 
 
-def as_dict(results: Sequence[Result]) -> dict[str, Any]:
+def as_dict(results: Sequence[Result], carried: Carried | None = None) -> dict[str, Any]:
     """
     Return everything for a machine.
 
     Parameters
     ----------
     results : sequence of Result
-        Of all scenes.
+        Of the scenes with pushes.
+    carried : Carried, optional
+        Of the one with a load. Default: it was left out.
 
     Returns
     -------
     dict
-        Cycle times and ages are those of the worst estimator and scene, missed cycles are all.
-        None stands for what was not measured: JSON knows no NaN.
+        Cycle times and ages are those of the worst estimator and scene with pushes, missed cycles
+        are all of these.
+        None stands for what was not measured: JSON knows no NaN, and no infinity.
 
     """
     found = {
@@ -86,19 +93,20 @@ def as_dict(results: Sequence[Result]) -> dict[str, Any]:
         'age_ms': _worst(results, 'age_ms'),
         'missed_cycles': sum(result.figures['missed_cycles'] for result in results),
         'cpu_percent': {result.scene: dict(result.cpu_percent) for result in results},
-        'goals': [{'goal': text, 'met': met} for text, met in goals(results)],
+        'carrying': carried.as_dict() if carried else None,
+        'goals': [{'goal': text, 'met': met} for text, met in goals(results, carried)],
     }
     return {key: _without_nan(value) for key, value in found.items()}
 
 
-def goals(results: Sequence[Result]) -> list[tuple[str, bool]]:
+def goals(results: Sequence[Result], carried: Carried | None = None) -> list[tuple[str, bool]]:
     """
     Say of each goal what was reached, and whether that is enough.
 
     Parameters
     ----------
-    results : sequence of Result
-        Of all scenes.
+    results, carried
+        As for `as_dict`.
 
     Returns
     -------
@@ -118,17 +126,18 @@ def goals(results: Sequence[Result]) -> list[tuple[str, bool]]:
             f'{slowest:.2f} rad/s^2 ({scene})',
             slowest >= ACCELERATION_GOAL,
         ),
+        *(carried.goals() if carried else ()),
     ]
 
 
-def lateness(results: Sequence[Result]) -> str:
+def lateness(results: Sequence[Result], carried: Carried | None = None) -> str:
     """
     Say that the machine was too slow or busy, if it was.
 
     Parameters
     ----------
-    results : sequence of Result
-        Of all scenes.
+    results, carried
+        As for `as_dict`.
 
     Returns
     -------
@@ -140,22 +149,29 @@ def lateness(results: Sequence[Result]) -> str:
         _worst(results, 'age_ms')['p50'],
         sum(result.figures['missed_cycles'] for result in results),
     )
-    if not age > LATE:
-        return ''
-    return (
-        f'estimates were {age:.0f} ms old at the median and {missed} cycles missed: this machine '
-        'is too slow or busy for robot and four estimators in real time. The errors count, the '
-        'ages do not'
-    )
+    said = []
+    if age > LATE:
+        said.append(
+            f'estimates were {age:.0f} ms old at the median and {missed} cycles missed: this '
+            'machine is too slow or busy for robot and four estimators in real time. The errors '
+            'count, the ages do not'
+        )
+    if carried is not None and carried.age > LATE:
+        said.append(
+            f'estimates were {carried.age:.0f} ms old at the median with the load: this machine '
+            'is too slow or busy for robot, identifier and two estimators in real time. What was '
+            f'not found within {WITHIN:g} s of the robot may come later'
+        )
+    return '\n'.join(said)
 
 
 def _without_nan(value: Any) -> Any:
-    """Return nested values with None for NaN."""
+    """Return nested values with None for NaN and infinity."""
     if isinstance(value, dict):
         return {key: _without_nan(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_without_nan(item) for item in value]
-    return None if value != value else value
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _gain_goal(scene: str, results: Sequence[Result]) -> tuple[str, bool]:

@@ -1,6 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The demo: the embedded robot is pushed, and estimators with one and several IMUs follow."""
+"""
+The demo: the embedded robot is pushed, and estimators with one and several IMUs follow.
+
+Then it picks something up, and an identifier finds out what.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +18,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.demo.carrying import NEEDED, carry
 from inertial_estimation.demo.display import Display
+from inertial_estimation.demo.load_results import Carried
 from inertial_estimation.demo.processes import INTERRUPTS
 from inertial_estimation.demo.results import Estimator, Result, as_dict
 from inertial_estimation.demo.scene import play
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.output import check_writable, write_whole
-from inertial_estimation.simulation.scenario import SCENES
+from inertial_estimation.simulation.scenario import SCENES, carrying
 
 LEAST_DURATION = 10.0
 """Below this little is left of a scene when all processes have started [s]."""
@@ -39,8 +45,8 @@ def run(duration: float = 60.0, json_path: Path | None = None, *, seed: int = 0)
     Parameters
     ----------
     duration : float
-        Length of the whole run, start of the processes included; every scene gets the same
-        share [s]. On a machine so busy that the start takes up a share, it takes longer.
+        Length of the whole run, start of the processes included, see `shares` [s]. On a machine
+        so busy that the start takes up a share, it takes longer.
     json_path : Path, optional
         File that gets the results for a machine.
     seed : int
@@ -68,17 +74,45 @@ def run(duration: float = 60.0, json_path: Path | None = None, *, seed: int = 0)
         Estimator(name, EstimatorSettings.from_yaml(config, name).imus, name + TWIN)
         for name in NODES
     ]
-    share = duration / len(SCENES)
+    share, last = shares(duration)
     results: list[Result] = []
+    carried: Carried | None = None
     with _interruptible(), Display(estimators) as display:
         for make_scenario in SCENES.values():
             scenario = make_scenario(share, seed)
             results += play(scenario, estimators, config, share, display)
-        display.summarize(results)
+        if last:
+            carried = carry(carrying(last, seed), config, last, display)
+        else:
+            display.say(
+                f"scene 'carrying' left out: it takes {NEEDED:g} s, the others "
+                f'{LEAST_DURATION:g} s; take {LEAST_DURATION + NEEDED:g} s or more'
+            )
+        display.summarize(results, carried)
     if json_path is not None:
-        found = {'seed': seed, **as_dict(results)}
+        found = {'seed': seed, **as_dict(results, carried)}
         write_whole(json_path, json.dumps(found, indent=2) + '\n')
     return 0
+
+
+def shares(duration: float) -> tuple[float, float]:
+    """
+    Return how long scenes take.
+
+    Parameters
+    ----------
+    duration : float
+        Of the whole run [s].
+
+    Returns
+    -------
+    pushes, load : float
+        Each scene with pushes, and the one with a load: what it needs; 0 where that leaves too
+        little for the others, which have it all then [s].
+
+    """
+    load = NEEDED if duration >= NEEDED + LEAST_DURATION else 0.0
+    return (duration - load) / len(SCENES), load
 
 
 def find_config() -> Path:

@@ -1,34 +1,29 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""One scene of the demo: robot, estimators and watcher, from start to end."""
+"""A scene of the demo with pushes: robot, estimators and watcher, from start to end."""
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 from inertial_estimation.demo.display import Display
-from inertial_estimation.demo.processes import DemoError, Process, Processes
+from inertial_estimation.demo.processes import Process, Processes
 from inertial_estimation.demo.results import Estimator, Result
+from inertial_estimation.demo.stage import (
+    ROBOT,
+    Seen,
+    environment,
+    start_node,
+    start_robot,
+    watch,
+)
 from inertial_estimation.simulation.scenario import Scenario
 
-RATE_HZ = 250
-"""Joint states per second: six processes keep real time with it on two processors."""
-START_LIMIT = 60.0
-"""How long it may take until every estimator has estimated something [s]."""
 LEAST_WATCHED = 2.0
-"""A scene goes on for this long after that, even if its time is over [s]."""
-SPARE = START_LIMIT
-"""The robot goes on for longer than a scene, which the demo ends [s]."""
-REFRESH = 0.25
-"""Time between two looks at the processes [s]."""
-ROBOT = 'embedded_robot'
-LAST_DOMAIN = 101
-"""The ports of higher domains are those that the operating system hands out."""
+"""A scene goes on for this long after all have begun, even if its time is over [s]."""
 
 
 def play(
@@ -70,39 +65,20 @@ def play(
     display.say(
         f"scene '{scenario.name}', seed {scenario.seed}: robot and {len(nodes)} estimators start"
     )
-    begin = monotonic()
-    with Processes(_environment()) as processes:
+    end = monotonic() + duration
+    imus = [imu for estimator in estimators for imu in estimator.imus]
+    with Processes(environment()) as processes:
         watcher = _start_estimators(processes, scenario, nodes, config)
-        _start_robot(processes, scenario, estimators, duration)
-        while _next_report(processes, watcher) is None:
-            if monotonic() > begin + START_LIMIT:
-                raise DemoError(f'no estimate within {START_LIMIT:g} s\n{processes.last_words()}')
-        before = (monotonic(), processes.cpu_times())
-        end = max(begin + duration, before[0] + LEAST_WATCHED)
-        while (left := end - monotonic()) > 0.0:
-            report = _next_report(processes, watcher)
-            if report is not None:
-                display.show(f"scene '{scenario.name}', {left:.0f} s left", report)
-        cpu = _percent(before, (monotonic(), processes.cpu_times()))
-        report = watcher.last_report()
-    return [_result(scenario, estimator, report, cpu) for estimator in estimators]
-
-
-def _next_report(processes: Processes, watcher: Process) -> dict[str, Any] | None:
-    """Return the next report that knows all estimators, if it comes soon."""
-    report: dict[str, Any] | None = watcher.report(REFRESH)
-    processes.check()
-    return report if report and report['estimators'] else None
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment of the processes: this machine only, in a domain of their own."""
-    domain = str(1 + os.getpid() % LAST_DOMAIN)
-    return {
-        'ROS_DOMAIN_ID': domain,
-        **os.environ,
-        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
-    }
+        start_robot(processes, scenario, imus, duration, audience=1 + len(nodes))
+        seen = watch(
+            processes,
+            watcher,
+            lambda seconds, _: seconds >= LEAST_WATCHED and monotonic() >= end,
+            lambda report: display.show(
+                f"scene '{scenario.name}', {max(end - monotonic(), 0.0):.0f} s left", report
+            ),
+        )
+    return [_result(scenario, estimator, seen) for estimator in estimators]
 
 
 def _start_estimators(
@@ -116,46 +92,13 @@ def _start_estimators(
     )
     contacts = f'contacts:=[{", ".join(scenario.contacts)}]'
     for node in nodes:
-        processes.start(
-            node,
-            'inertial_estimation.ros.estimator_node',
-            ['--ros-args', '-r', f'__node:={node}', '--params-file', str(config), '-p', contacts],
-        )
+        start_node(processes, node, 'ros.estimator_node', config, contacts)
     return watcher
 
 
-def _start_robot(
-    processes: Processes,
-    scenario: Scenario,
-    estimators: Sequence[Estimator],
-    duration: float,
-) -> None:
-    """Start the robot, with the IMUs that anybody uses; it waits until all are there."""
-    imus = dict.fromkeys(imu for estimator in estimators for imu in estimator.imus)
-    given = {
-        'scene': scenario.name,
-        'rate': RATE_HZ,
-        'seed': scenario.seed,
-        'duration': duration + SPARE,
-        'imus': f'[{", ".join(imus)}]',
-        'audience': 1 + 2 * len(estimators),
-    }
-    parameters = [text for name, value in given.items() for text in ('-p', f'{name}:={value}')]
-    processes.start(ROBOT, 'inertial_estimation.simulation.node', ['--ros-args', *parameters])
-
-
-def _percent(
-    first: tuple[float, Mapping[str, float]], last: tuple[float, Mapping[str, float]]
-) -> dict[str, float]:
-    """Return the processor time of each process between two moments, in percent."""
-    (begin, before), (end, after) = first, last
-    return {name: 100.0 * (after[name] - before[name]) / (end - begin) for name in before}
-
-
-def _result(
-    scenario: Scenario, estimator: Estimator, report: Mapping[str, Any], cpu: Mapping[str, float]
-) -> Result:
+def _result(scenario: Scenario, estimator: Estimator, seen: Seen) -> Result:
     """Return the result of one estimator."""
+    report, cpu = seen
     return Result(
         scene=scenario.name,
         estimator=estimator,

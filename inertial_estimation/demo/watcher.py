@@ -9,31 +9,24 @@ when it is interrupted, is the result.
 """
 
 import json
-import os
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from statistics import fmean, median
 from time import time_ns
 
 import numpy as np
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
-from rclpy.signals import SignalHandlerOptions
-from rclpy.task import Future
 from sensor_msgs.msg import JointState, MultiDOFJointState
 
+from inertial_estimation.demo.reporter import Reporter, run, write_line
 from inertial_estimation.demo.scores import KEPT_NS, Comparison, NamedRows, State, percentiles
 from inertial_estimation.filters.savitzky_golay import SavitzkyGolayFilter
 from inertial_estimation.messages import JointStateDecoder
 from inertial_estimation.messages.layout import NANOSECONDS
-from inertial_estimation.ros.executors import LONG, make_executor
 
-PERIOD = 0.5
-"""Time between two lines [s]."""
 FILTER = (0.12, 3)
 """Window [s] and degree of the filter that says how fast the joints move."""
 QOS = QoSProfile(depth=500)
@@ -54,12 +47,15 @@ class Watched:
     ----------
     ages : list of float
         Clock at reception minus stamp, of every wrench message [ms].
+    newest_ns : int
+        Stamp of the last wrench message [ns].
 
     """
 
     def __init__(self, node: Node, name: str) -> None:
         self.name = name
         self.ages: list[float] = []
+        self.newest_ns = 0
         self._wrenches: NamedRows | None = None
         self._torques: NamedRows | None = None
         for message_type, topic, callback in (
@@ -81,7 +77,8 @@ class Watched:
         if self._wrenches is None:
             names = deserialize_message(data, MultiDOFJointState).joint_names
             self._wrenches = NamedRows(names, 6)
-        self.ages.append(1e-6 * (now_ns - self._wrenches.add(data)))
+        self.newest_ns = self._wrenches.add(data)
+        self.ages.append(1e-6 * (now_ns - self.newest_ns))
 
     def _on_torques(self, data: bytes) -> None:
         """Keep joint torques."""
@@ -132,7 +129,7 @@ class Motion:
             self._count += 1
 
 
-class Watcher(Node):
+class Watcher(Reporter):
     """
     Compares, and writes a line now and then.
 
@@ -147,11 +144,6 @@ class Watcher(Node):
     write : callable
         Takes each line.
 
-    Attributes
-    ----------
-    done : Future
-        Done when the last line is written; its result says what was wrong, if anything.
-
     """
 
     def __init__(
@@ -161,10 +153,7 @@ class Watcher(Node):
         moving: Sequence[str],
         write: Callable[[str], object],
     ) -> None:
-        super().__init__('demo_watcher')
-        self.done = Future()
-        self._write = write
-        self._stopped = False
+        super().__init__('demo_watcher', write)
         self._truth = Watched(self, robot)
         self._watched = [Watched(self, name) for name in estimators]
         self._motion = Motion(self, moving)
@@ -173,33 +162,6 @@ class Watcher(Node):
         self._start_ns = 0
         self._shown: dict[str, list] = {}
         self.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, QOS)
-        self._written_ns = time_ns()
-        # Signals are seen between two of these only.
-        self.create_timer(0.1 * PERIOD, self._tick)
-
-    def stop(self, *_) -> None:
-        """Write the result and end; fit for a signal handler."""
-        self._stopped = True
-
-    def _tick(self) -> None:
-        """Write a line if it is time."""
-        now_ns = time_ns()
-        # A signal in the middle of this must bring one more line: this one may be read already.
-        last = self._stopped
-        waits = now_ns - self._written_ns < PERIOD * 1e9 and not last
-        if waits or self.done.done():
-            return
-        self._written_ns = now_ns
-        if self.count_publishers('joint_states') > 1:
-            domain = os.environ.get('ROS_DOMAIN_ID', '0')
-            self.done.set_result(
-                f'another robot is on ROS domain {domain}: set ROS_DOMAIN_ID to one of your own'
-            )
-            return
-        self._compare()
-        self._write(json.dumps(self._report(), allow_nan=True) + '\n')
-        if last:
-            self.done.set_result('')
 
     def _compare(self) -> None:
         """Compare what has come since the last time."""
@@ -243,8 +205,9 @@ class Watcher(Node):
             for name, state in (('truth', truth), *states.items())
         }
 
-    def _report(self) -> dict:
+    def report(self) -> dict:
         """Return the state of the comparison."""
+        self._compare()
         truth, period_ns = self._truth.state, self._motion.period_ns
         return {
             'contacts': list(truth.wrenches.names) if truth is not None else [],
@@ -297,26 +260,4 @@ def main() -> int:
 
     """
     asked = json.loads(sys.argv[1])
-    # The handlers of rclpy would interrupt callbacks anywhere; the timer looks after ours.
-    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
-    node = Watcher(asked['robot'], asked['estimators'], asked['moving'], _write)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, node.stop)
-    executor = make_executor('events')
-    executor.add_node(node)
-    # A signal may wake the executor before its handler has run.
-    while not node.done.done():
-        executor.spin_until_future_complete(node.done, timeout_sec=LONG)
-    executor.shutdown()
-    node.destroy_node()
-    rclpy.try_shutdown()
-    if node.done.result():
-        sys.stderr.write(node.done.result() + '\n')
-        return 1
-    return 0
-
-
-def _write(line: str) -> None:
-    """Write a line at once."""
-    sys.stdout.write(line)
-    sys.stdout.flush()
+    return run(lambda: Watcher(asked['robot'], asked['estimators'], asked['moving'], write_line))

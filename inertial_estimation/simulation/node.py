@@ -6,7 +6,7 @@ The node ``embedded_robot``: the simulated iCub with the topics of a real one, i
 Its skin tells on ``contacts`` where it is pushed. Beside the sensors it publishes what no robot
 can: noise-free twins of the FT sensors on ``ft_true/<name>``, and the truth about external
 wrenches and joint torques under its own name, with the names and the stamps that an estimator
-gives them.
+gives them, and what it has picked up.
 """
 
 import gc
@@ -18,7 +18,7 @@ from time import monotonic_ns, time_ns
 
 import numpy as np
 import rclpy
-from geometry_msgs.msg import PointStamped, WrenchStamped
+from geometry_msgs.msg import InertiaStamped, PointStamped, WrenchStamped
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.exceptions import ParameterException
 from rclpy.logging import get_logger
@@ -32,14 +32,14 @@ from std_msgs.msg import String
 from inertial_estimation.errors import InertialEstimationError, NameNotFound
 from inertial_estimation.messages import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
 from inertial_estimation.messages.layout import FLOAT, NANOSECONDS, STAMP, STAMP_AT
-from inertial_estimation.ros.conversions import point_to_message
+from inertial_estimation.ros.conversions import ns_to_stamp, point_to_message
 from inertial_estimation.ros.executors import LONG, make_executor
 from inertial_estimation.ros.startup import init
 from inertial_estimation.sample import Sample
 from inertial_estimation.simulation.description import describe
 from inertial_estimation.simulation.noise import NoiseLevels, SensorNoise
 from inertial_estimation.simulation.robot import IMUS, SimulatedRobot
-from inertial_estimation.simulation.scenario import SCENES
+from inertial_estimation.simulation.scenario import EVERY_SCENE, Load
 from inertial_estimation.simulation.truth import Snapshot
 
 NODE_NAME = 'embedded_robot'
@@ -118,7 +118,7 @@ class EmbeddedRobot(Node):
     def __init__(self, **kwargs) -> None:
         super().__init__(NODE_NAME, **kwargs)
         self.done = Future()
-        scene = self._text('scene', 'standing', f'What happens, one of {", ".join(SCENES)}')
+        scene = self._text('scene', 'standing', f'What happens, one of {", ".join(EVERY_SCENE)}')
         rate = self._integer('rate', 250, (1, 1000), 'Joint states per second, divides 1000 [Hz]')
         seed = self._integer('seed', 0, (0, 2**31 - 1), 'Seed of motion, pushes and noise')
         duration = self._number('duration', 60.0, (0.1, 3600.0), 'How long it all lasts [s]')
@@ -127,10 +127,11 @@ class EmbeddedRobot(Node):
             'audience', 0, (0, 100), 'Subscribers of joint_states that it waits for'
         )
         imus = self._texts('imus', list(IMUS), 'Links that carry an IMU of the same name')
-        if scene not in SCENES:
-            raise NameNotFound('scene', scene, SCENES)
-        scenario = SCENES[scene](duration, seed)
+        if scene not in EVERY_SCENE:
+            raise NameNotFound('scene', scene, EVERY_SCENE)
+        scenario = EVERY_SCENE[scene](duration, seed)
         self._pushes = scenario.pushes
+        self._coming = sorted(scenario.loads, key=lambda load: -load.start)
         self._robot = SimulatedRobot(scenario, {link: link for link in imus}, rate)
         levels = NoiseLevels(*(noise * level for level in astuple(NoiseLevels())))
         self._noise = SensorNoise(levels, seed)
@@ -194,6 +195,8 @@ class EmbeddedRobot(Node):
         for push in self._pushes:
             if push.at(1e-9 * snapshot.time_ns) is not None:
                 self._touches.publish(point_to_message(stamp_ns, push.frame, (0.0, 0.0, 0.0)))
+        while self._coming and self._coming[-1].start <= 1e-9 * snapshot.time_ns:
+            self._loads.publish(_load_to_message(stamp_ns, self._coming.pop()))
         self._wrenches.publish(self._encode_wrenches(stamp_ns, snapshot.external_wrenches))
         self._torques.publish(self._encode_torques(stamp_ns, snapshot.torques))
         self._joints.publish(self._joint_layout.encode(stamp_ns, sample.positions))
@@ -210,6 +213,7 @@ class EmbeddedRobot(Node):
         self._touches = self.create_publisher(PointStamped, 'contacts', STREAM)
         self._wrenches = self.create_publisher(MultiDOFJointState, '~/external_wrenches', STREAM)
         self._torques = self.create_publisher(JointState, '~/joint_torques', STREAM)
+        self._loads = self.create_publisher(InertiaStamped, '~/load', LATCHED)
         self._encode_wrenches = WrenchesEncoder(robot.contact_frames).encode
         self._encode_torques = JointEffortEncoder(robot.joint_names).encode
         self._description = self.create_publisher(String, 'robot_description', LATCHED)
@@ -266,6 +270,17 @@ class EmbeddedRobot(Node):
         if value is None:
             return self.declare_parameter(name, default, descriptor).value
         return self.declare_parameter(name, value, descriptor, ignore_override=True).value
+
+
+def _load_to_message(stamp_ns: int, load: Load) -> InertiaStamped:
+    """Return what is carried from a stamp on, in the frame of the link that does."""
+    message = InertiaStamped()
+    message.header.stamp, message.header.frame_id = ns_to_stamp(stamp_ns), load.frame
+    inertia = message.inertia
+    inertia.m = load.mass
+    inertia.com.x, inertia.com.y, inertia.com.z = load.center
+    inertia.ixx = inertia.iyy = inertia.izz = load.inertia
+    return message
 
 
 def as_type_of(default: object, value: object) -> int | float | None:

@@ -20,6 +20,8 @@ ACCELERATION = 3.5
 """Root mean square acceleration that the scenes ask of a joint [rad/s^2]."""
 FIRST_PUSH = 1.0
 """When the first push of a scene begins [s]."""
+PICK_UP = 8.0
+"""When something is picked up, at the latest [s]."""
 
 
 @dataclass(frozen=True)
@@ -187,12 +189,12 @@ def standing(duration: float = 30.0, seed: int = 0) -> Scenario:
 
 def carrying(duration: float = 30.0, seed: int = 0) -> Scenario:
     """
-    Return the robot on both feet that nobody pushes: half-way it picks something up.
+    Return the robot on both feet that nobody pushes: it picks something up.
 
     Parameters
     ----------
     duration : float
-        Half of it goes by before the left hand holds 1 kg [s].
+        Half of it goes by, `PICK_UP` at most, before the left hand holds 1 kg [s].
     seed : int
         Seed of the motion.
 
@@ -201,14 +203,18 @@ def carrying(duration: float = 30.0, seed: int = 0) -> Scenario:
     Scenario
 
     """
-    load = Load(0.5 * duration, 'l_hand', 1.0, (0.03, 0.0, -0.04), 0.002)
+    load = Load(min(0.5 * duration, PICK_UP), 'l_hand', 1.0, (0.03, 0.0, -0.04), 0.002)
     return replace(standing(duration, seed), name='carrying', pushes=(), loads=(load,))
 
 
 SCENES: Mapping[str, Callable[[float, int], Scenario]] = MappingProxyType(
     {'pole': pole, 'standing': standing}
 )
-"""The scenes by name, each to be called with a duration [s] and a seed."""
+"""Scenes with pushes by name, each to be called with a duration [s] and a seed."""
+EVERY_SCENE: Mapping[str, Callable[[float, int], Scenario]] = MappingProxyType(
+    {**SCENES, 'carrying': carrying}
+)
+"""These, and the one with a load."""
 
 _Wrench = tuple[float, ...]
 # Every joint is named: those named are the joints that move.
