@@ -7,6 +7,7 @@ Not covered: the figures of the whole command, which take minutes.
 """
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -154,6 +155,26 @@ def test_identified_parameters_predict_torques_better(log):
         assert part.error(part.found[-1], moments) < part.error(part.described, moments)
 
 
+def test_what_predicts_worse_than_the_description_is_not_told(log):
+    """Nobody says that the robot stands: what the ground does is taken for weight."""
+    asked = replace(node_settings(log.robot), excited=1)
+    identifier = RecursiveIdentifier(log.robot, asked)
+    for part in equal_parts(log.samples, 1.0):
+        identifier.add(part)
+        refit = identifier.refit()
+    assert 'root_link' not in refit.refitted
+    assert re.match(
+        'what was found leaves .* times as much of new rows', refit.reasons['root_link']
+    )
+    # Its fit is far off indeed.
+    links = list(identifier.bodies())
+    truth = log.robot.parameters
+    (root,) = (one for one in log.robot.submodels if one.name == links[0])
+    assert (
+        abs(identifier.bodies()['root_link'][:, 0].sum() - truth[list(root.links), 0].sum()) > 0.5
+    )
+
+
 @pytest.mark.parametrize('situation', [push, payload])
 @pytest.mark.parametrize('seed', [0, 2])
 def test_situations(situation, seed):
@@ -161,8 +182,10 @@ def test_situations(situation, seed):
         assert goal.reached, goal.row
 
 
-def test_a_load_in_the_hand_of_the_embedded_robot(log):
-    goals = carried_load()
+# With the load of seed 3 errors of accelerations leave more than twice the usual square.
+@pytest.mark.parametrize('seed', [0, 3])
+def test_a_load_in_the_hand_of_the_embedded_robot(log, seed):
+    goals = carried_load(seed)
     for goal in goals:
         assert goal.reached, goal.row
     json.dumps(run.Background(log, (), goals).as_dict(), allow_nan=False)

@@ -94,7 +94,7 @@ def test_the_experiment_is_told_to_people_and_machines(monkeypatch, scores):
         assert title and rows
         assert all(len(row) == len(columns) for row in rows)
     json.dumps(run.as_dict([found]), allow_nan=False)
-    assert 'counts as 60 rows' in found.notes[-1]
+    assert 'beside 6000 rows it counts as 10' in found.notes[-1]
 
 
 def test_a_body_is_its_parameters(rng):

@@ -198,7 +198,7 @@ def _with_cvxpy(problem: Problem) -> Array:
     x = cvxpy.Variable(len(problem.unknowns))
     residual = problem.factor @ x - problem.target
     constraints = [
-        cvxpy.reshape(_pseudo_inertia_map() @ x[10 * k : 10 * k + 10], (4, 4), order='C') >> 0
+        cvxpy.reshape(pseudo_inertia_map() @ x[10 * k : 10 * k + 10], (4, 4), order='C') >> 0
         for k in range(len(problem.unknowns.links))
     ]
     distance = cvxpy.sum_squares(x - problem.prior_point())
@@ -207,6 +207,6 @@ def _with_cvxpy(problem: Problem) -> Array:
     return np.asarray(x.value)
 
 
-def _pseudo_inertia_map() -> Array:
+def pseudo_inertia_map() -> Array:
     """Return the matrix from ten parameters to the sixteen entries of the pseudo-inertia."""
     return np.asarray(pseudo_inertia(np.eye(10)).reshape(10, 16).T)

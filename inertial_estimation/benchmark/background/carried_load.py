@@ -35,7 +35,7 @@ from inertial_estimation.simulation.scenario import carrying
 
 Array = NDArray[np.float64]
 
-SECONDS, WAIT = 30.0, 10.0
+SECONDS, WAIT = 20.0, 10.0
 """Of the scene, and from the moment it picks something up until figures count [s]."""
 FALSE_FORCE, WEIGHED = 1.0, 8.0
 """What is left of a false force at most, and what there is of it at least before [N]."""

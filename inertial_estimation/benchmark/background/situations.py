@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.benchmark.background.node_settings import node_settings
-from inertial_estimation.benchmark.background.pole_log import smooth_motion, with_readings
+from inertial_estimation.benchmark.background.pole_log import smooth_motion
 from inertial_estimation.benchmark.background.wrong_description import OFFSETS, wrong_robot
 from inertial_estimation.benchmark.run import Goal
 from inertial_estimation.identification.recursion.payload import Payload
@@ -26,6 +26,7 @@ from inertial_estimation.identification.recursion.recursive_identifier import (
     equal_parts,
 )
 from inertial_estimation.identification.recursion.watch import Change
+from inertial_estimation.identification.rows.ft_readings import with_readings
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.simulation.description import icub_urdf

@@ -27,7 +27,7 @@ from inertial_estimation.benchmark.published.tools_experiment import (
     Score,
     weigh,
 )
-from inertial_estimation.identification.fit import WEIGHT
+from inertial_estimation.identification.prior_weight import DEFAULT as DEFAULT_WEIGHT
 from inertial_estimation.table import Table
 
 Array = NDArray[np.float64]
@@ -199,11 +199,11 @@ def _why(scores: Scores) -> str:
     """Return what keeps the default from being as good."""
     rows = max(score.rows for score in scores.values())
     return (
-        f"'{DEFAULT}' is held back by the weight of its prior: {WEIGHT:g} of the mean over "
-        f'{rows:g} rows counts as {WEIGHT * rows:g} rows that say "{_GUESS}", and no tool is '
+        f"'{DEFAULT}' is held back by the weight of its prior: beside "
+        f'{rows:g} rows it counts as {DEFAULT_WEIGHT.rows:g} that say "{_GUESS}", and no tool is '
         f"like that. A better guess alone does not do ('{PLACED}': worse than {WEIGHTED} in "
         f'{worse(scores, PLACED, WEIGHTED).text}); with the weight of one row '
-        '(--weight one-row) '
+        '(--weight 1-row) '
         f'the plain guess is worse than {WEIGHTED} in {worse(scores, ONE_ROW, WEIGHTED).text}'
     )
 

@@ -25,10 +25,10 @@ from inertial_estimation.benchmark.published.tools_data import (
     Tool,
     ball,
 )
-from inertial_estimation.identification.fit import ONE_ROW as OF_ONE_ROW
 from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.information.information import weighted_sum
+from inertial_estimation.identification.prior_weight import PriorRows
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
 from inertial_estimation.identification.rows.builder import RowBuilder
@@ -95,11 +95,11 @@ METHODS: Mapping[str, Method] = {
         consistent=False,
     ),
     DEFAULT: Method(
-        'identify as it is: entropic prior, weight 0.01',
+        'identify as it is: entropic prior, weight of 10 rows',
         lambda robot, seen: _fit(robot, seen, 'entropic'),
     ),
     'semidefinite': Method(
-        '--method semidefinite: pullback prior, weight 0.01',
+        '--method semidefinite: pullback prior, weight of 10 rows',
         lambda robot, seen: _fit(robot, seen, 'semidefinite'),
     ),
     'LMI': Method(
@@ -107,7 +107,7 @@ METHODS: Mapping[str, Method] = {
         lambda robot, seen: _fit(robot, seen, 'semidefinite', prior=PriorTerm.NONE),
     ),
     'manifold': Method(
-        '--method manifold: entropic prior, weight 0.01',
+        '--method manifold: entropic prior, weight of 10 rows',
         lambda robot, seen: _fit(robot, seen, 'manifold'),
     ),
     PLACED: Method(
@@ -115,12 +115,12 @@ METHODS: Mapping[str, Method] = {
         lambda robot, seen: _fit(_placed(robot, seen), seen, 'entropic'),
     ),
     ONE_ROW: Method(
-        'entropic prior, which weighs as much as one row: --weight one-row',
-        lambda robot, seen: _fit(robot, seen, 'entropic', weight=OF_ONE_ROW),
+        'entropic prior, which weighs as much as one row: --weight 1-row',
+        lambda robot, seen: _fit(robot, seen, 'entropic', weight=PriorRows(1.0)),
     ),
     ONE_ROW_PLACED: Method(
         'both',
-        lambda robot, seen: _fit(_placed(robot, seen), seen, 'entropic', weight=OF_ONE_ROW),
+        lambda robot, seen: _fit(_placed(robot, seen), seen, 'entropic', weight=PriorRows(1.0)),
     ),
 }
 

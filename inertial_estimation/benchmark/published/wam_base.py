@@ -29,7 +29,8 @@ from inertial_estimation.identification.feasibility.feasibility import (
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
-from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
+from inertial_estimation.model.base_parameters import BaseParameters
+from inertial_estimation.model.independent_columns import conditioning_order
 from inertial_estimation.table import Table
 
 Array = NDArray[np.float64]
