@@ -8,6 +8,9 @@ DURATION ?= 60
 SEED ?= 0
 JSON ?=
 CYCLES ?= 60
+# The identifier's cost for the estimator: 20 pairs of 10 s are the full run.
+PAIRS ?= 3
+PAIR_SECONDS ?= 4
 ARGS ?=
 
 BIN := .venv/bin
@@ -37,7 +40,8 @@ demo: .venv/package
 # Threads of linear algebra gain nothing on matrices of this size, and cost much beside other work.
 bench: export OMP_NUM_THREADS := 1
 bench: .venv/package
-	$(BIN)/inertial-estimation bench --cycles $(CYCLES) --identifier 30 $(if $(JSON),--json $(JSON)) $(ARGS)
+	$(BIN)/inertial-estimation bench --cycles $(CYCLES) --identifier 30 --pairs $(PAIRS) \
+	    --pair-seconds $(PAIR_SECONDS) $(if $(JSON),--json $(JSON)) $(ARGS)
 
 lint: .venv/package
 	$(BIN)/ruff check .

@@ -13,6 +13,8 @@ NEED_ROS = (
     'inertial_estimation.ros.',
     'inertial_estimation.simulation.node',
     'inertial_estimation.demo.watcher',
+    'inertial_estimation.demo.load_watcher',
+    'inertial_estimation.demo.reporter',
 )
 
 folder = Path(inertial_estimation.__file__).resolve().parent

@@ -24,8 +24,8 @@ FOLDER = Path(__file__).resolve().parents[1] / PACKAGE
 BASE = {'errors', 'sample', 'config', 'table'}
 ENGINE = {*BASE, 'model', 'filters', 'streams', 'estimation'}
 MATHEMATICS = {*ENGINE, 'uncertainty', 'building', 'calibration', 'identification'}
-# Modules of folders without ROS that need it: each runs as a process of its own.
-PROCESSES = ('simulation.node', 'demo.watcher')
+# Modules of folders without ROS that need it: what processes of their own run.
+PROCESSES = ('simulation.node', 'demo.watcher', 'demo.load_watcher', 'demo.reporter')
 # A module or folder of the package, and which others it may import.
 MAY_IMPORT = {
     'errors': set(),
@@ -46,7 +46,12 @@ MAY_IMPORT = {
     'ros': {*MATHEMATICS, 'messages', 'logs'},
     'simulation': {*MATHEMATICS, 'messages', 'logs'},
     'simulation.node': {*MATHEMATICS, 'messages', 'logs', 'ros', 'simulation'},
-    'demo.watcher': {*MATHEMATICS, 'messages', 'ros', 'demo'},
+    'demo.reporter': {*MATHEMATICS, 'messages', 'ros', 'demo'},
+    'demo.watcher': {*MATHEMATICS, 'messages', 'ros', 'demo', 'demo.reporter'},
+    'demo.load_watcher': {
+        *(*MATHEMATICS, 'messages', 'ros', 'simulation'),
+        *('demo', 'demo.reporter', 'demo.watcher'),
+    },
     '__init__': MATHEMATICS,
 }
 # The jobs of the command and the command itself run without ROS: what needs it is a process of
@@ -62,7 +67,13 @@ MAY_IMPORT['ros'] |= {'findings', 'output'}
 MAY_IMPORT['verbs'] = set(MAY_IMPORT) - {'ros', *PROCESSES}
 MAY_IMPORT['cli'] = {'errors', 'verbs'}
 MAY_IMPORT['__main__'] = {'cli'}
-NEED_ROS = ('ros/', 'simulation/node.py', 'demo/watcher.py')
+NEED_ROS = (
+    'ros/',
+    'simulation/node.py',
+    'demo/watcher.py',
+    'demo/load_watcher.py',
+    'demo/reporter.py',
+)
 ROS_MODULES = {'rclpy', 'launch', 'launch_ros', 'ament_index_python', 'builtin_interfaces',
                'rcl_interfaces', 'rosidl_runtime_py', 'rpyutils', 'std_srvs'}  # fmt: skip
 LIGHT = {*sys.stdlib_module_names, 'numpy', 'scipy', 'pinocchio', PACKAGE}
