@@ -9,7 +9,7 @@ thousand, and regressors need the motions themselves. No linear velocity is need
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.motion_sources import Source, assign_owners, serving_sources
-from inertial_estimation.model.robot import Link, Robot
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.spatial import hat
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -60,7 +61,17 @@ def poses_in_parents(robot: Robot, positions: Array) -> list[Poses]:
         One for each link; that of the root link is the identity.
 
     """
-    return [_pose_in_parent(link, positions) for link in robot.links]
+    P_H_L = np.array([link.P_H_L for link in robot.links])
+    linear, axes = np.hsplit(np.array([link.motion for link in robot.links]), 2)
+    q = _of_links(robot, positions)
+    at_zero, across = P_H_L[:, :3, :3], hat(axes)
+    turn = at_zero @ across
+    sine, versine = np.sin(q)[..., None], 1.0 - np.cos(q)[..., None]
+    # [T 3.19 corrected].
+    rotations = at_zero[:, None] + sine * turn[:, None] + versine * (turn @ across)[:, None]
+    slides = (at_zero @ linear[..., None])[..., 0]
+    origins = P_H_L[:, None, :3, 3] + q * slides[:, None]
+    return [Poses(*pose) for pose in zip(rotations, origins, strict=True)]
 
 
 def link_motions(
@@ -100,14 +111,16 @@ def link_motions(
         )
     serving, sources = serving_sources(robot, chosen)
     owners = assign_owners(robot.links, sources)
-    motions: list[Motion | None] = [None] * len(robot.links)
+    motions = np.full((3, len(robot.links), len(samples), 3), np.nan)
+    joints = _joint_motions(robot, samples)
     for s, source in enumerate(sources):
         known = _of_fixed(robot, len(samples))
         if not robot.fixed_frame:
             known = _of_imu(samples, int(serving[s]))
-        motions[source.link] = _at_link(known, source)
-        _spread(robot, samples, poses, owners, source.link, motions)
-    return [motion for motion in motions if motion is not None]
+        motions[:, source.link] = _at_link(known, source)
+        served = [k for k, owner in enumerate(owners) if owner == s]
+        _spread(robot, joints, poses, source.link, served, motions)
+    return [Motion(*motions[:, k]) for k in range(len(robot.links))]
 
 
 def to_axes(rotations: Array, vectors: Array) -> Array:
@@ -148,28 +161,12 @@ def cross(a: Array, b: Array) -> Array:
     """
     ax, ay, az = a[..., 0], a[..., 1], a[..., 2]
     bx, by, bz = b[..., 0], b[..., 1], b[..., 2]
-    found = np.empty(np.broadcast_shapes(a.shape, b.shape))
-    found[..., 0] = ay * bz - az * by
+    x = ay * bz - az * by
+    found = np.empty((*x.shape, 3))
+    found[..., 0] = x
     found[..., 1] = az * bx - ax * bz
     found[..., 2] = ax * by - ay * bx
     return found
-
-
-def _pose_in_parent(link: Link, positions: Array) -> Poses:
-    """Return where a link is in its parent [T 3.19 corrected]."""
-    n = len(positions)
-    rotations = np.broadcast_to(link.P_H_L[:3, :3], (n, 3, 3))
-    origins = np.broadcast_to(link.P_H_L[:3, 3], (n, 3))
-    if link.joint < 0:
-        return Poses(rotations, origins)
-    q = positions[:, link.joint]
-    linear, axis = link.motion[:3], link.motion[3:]
-    if not axis.any():
-        return Poses(rotations, origins + q[:, None] * (link.P_H_L[:3, :3] @ linear))
-    x, y, z = axis
-    turn = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    sine, versine = np.sin(q)[:, None, None], (1.0 - np.cos(q))[:, None, None]
-    return Poses(rotations @ (np.eye(3) + sine * turn + versine * (turn @ turn)), origins)
 
 
 def _of_imu(samples: SampleBatch, imu: int) -> Motion:
@@ -196,65 +193,76 @@ def _at_link(known: Motion, source: Source) -> Motion:
 
 def _spread(
     robot: Robot,
-    samples: SampleBatch,
+    joints: Array,
     poses: Sequence[Poses],
-    owners: Sequence[int],
     start: int,
-    motions: list[Motion | None],
+    served: Collection[int],
+    motions: Array,
 ) -> None:
-    """Carry the motion of a link to all that the same source serves."""
-    waiting = [start]
-    while waiting:
-        k = waiting.pop()
-        here = motions[k]
-        assert here is not None
-        parent = robot.links[k].parent
-        neighbours = [c for c, link in enumerate(robot.links) if link.parent == k]
-        for other in (*neighbours, *([parent] if parent >= 0 else [])):
-            if owners[other] != owners[start] or motions[other] is not None:
-                continue
-            child = other if other != parent else k
-            step = _outwards if other != parent else _inwards
-            motions[other] = step(here, poses[child], *_joint_motion(robot.links[child], samples))
-            waiting.append(other)
+    """Carry the motion of a link to all that the same source serves, many links at once."""
+    parents = [link.parent for link in robot.links]
+    waiting, reached = set(served) - {start}, [start]
+    while reached:
+        children = [k for k in waiting if parents[k] in reached]
+        below = [k for k in reached if parents[k] in waiting]
+        if children:
+            above = [parents[k] for k in children]
+            motions[:, children] = _outwards(
+                motions[:, above], _stacked(poses, children), joints[:, children]
+            )
+        if below:
+            above = [parents[k] for k in below]
+            motions[:, above] = _inwards(
+                motions[:, below], _stacked(poses, below), joints[:, below]
+            )
+        reached = [*children, *(parents[k] for k in below)]
+        waiting.difference_update(reached)
 
 
-def _joint_motion(link: Link, samples: SampleBatch) -> tuple[Array, Array, Array, Array]:
-    """Return the angular and linear rates of a joint and their rates, in the child's axes."""
-    if link.joint < 0:
-        return (np.zeros(3),) * 4
-    rate = samples.velocities[:, link.joint, None]
-    rate_of_rate = samples.accelerations[:, link.joint, None]
-    linear, angular = link.motion[:3], link.motion[3:]
-    return angular * rate, angular * rate_of_rate, linear * rate, linear * rate_of_rate
+def _stacked(poses: Sequence[Poses], links: Sequence[int]) -> Poses:
+    """Return the poses of some links as one, with these as first axis."""
+    return Poses(*(np.array(part) for part in zip(*(poses[k] for k in links), strict=True)))
 
 
-def _outwards(
-    parent: Motion, pose: Poses, turn: Array, turn_rate: Array, slide: Array, slide_rate: Array
-) -> Motion:
-    """Return the motion of a child link."""
-    w_P, dw_P, a_P = parent
-    to_child = np.swapaxes(pose.rotations, -1, -2)
-    p = pose.origins
-    carried = to_axes(to_child, a_P + cross(dw_P, p) + cross(w_P, cross(w_P, p)))
-    w_0, dw_0 = to_axes(to_child, w_P), to_axes(to_child, dw_P)
-    w = w_0 + turn
-    return Motion(
-        w,
-        dw_0 + turn_rate + cross(w_0, np.broadcast_to(turn, w_0.shape)),
-        carried + slide_rate + 2.0 * cross(w_0, np.broadcast_to(slide, w_0.shape)),
+def _joint_motions(robot: Robot, samples: SampleBatch) -> Array:
+    """Return angular rates of joints and their rates, linear ones likewise, in children's axes."""
+    directions = np.array([link.motion for link in robot.links])[:, None]
+    slide, turn = directions[..., :3], directions[..., 3:]
+    rate, rate_of_rate = (
+        _of_links(robot, values) for values in (samples.velocities, samples.accelerations)
     )
+    return np.array([turn * rate, turn * rate_of_rate, slide * rate, slide * rate_of_rate])
 
 
-def _inwards(
-    child: Motion, pose: Poses, turn: Array, turn_rate: Array, slide: Array, slide_rate: Array
-) -> Motion:
-    """Return the motion of a parent link; undoes `_outwards`."""
-    w, dw, a = child
-    w_0 = w - turn
-    dw_0 = dw - turn_rate - cross(w_0, np.broadcast_to(turn, w_0.shape))
-    a_0 = a - slide_rate - 2.0 * cross(w_0, np.broadcast_to(slide, w_0.shape))
-    w_P, dw_P = to_axes(pose.rotations, w_0), to_axes(pose.rotations, dw_0)
+def _of_links(robot: Robot, values: Array) -> Array:
+    """Return values of joints for the links they move, (n_links, n, 1); zero without a joint."""
+    # That of links without a joint, whose index is -1, comes last.
+    padded = np.column_stack([values, np.zeros(len(values))])
+    return padded.T[[link.joint for link in robot.links], :, None]
+
+
+def _outwards(parent: Array, pose: Poses, joint: Array) -> Array:
+    """Return motions of children."""
+    w_P, dw_P, a_P = parent
+    turn, turn_rate, slide, slide_rate = joint
     p = pose.origins
-    a_P = to_axes(pose.rotations, a_0) - cross(dw_P, p) - cross(w_P, cross(w_P, p))
-    return Motion(w_P, dw_P, a_P)
+    carried = a_P + cross(dw_P, p) + cross(w_P, cross(w_P, p))
+    # Of all three at once: v'R is R'v.
+    turned = np.stack([w_P, dw_P, carried], axis=-2) @ pose.rotations
+    w_0, dw_0, a_0 = turned[..., 0, :], turned[..., 1, :], turned[..., 2, :]
+    a = a_0 + slide_rate + 2.0 * cross(w_0, slide)
+    return np.array([w_0 + turn, dw_0 + turn_rate + cross(w_0, turn), a])
+
+
+def _inwards(child: Array, pose: Poses, joint: Array) -> Array:
+    """Return motions of parents; undoes `_outwards`."""
+    w, dw, a = child
+    turn, turn_rate, slide, slide_rate = joint
+    w_0 = w - turn
+    dw_0 = dw - turn_rate - cross(w_0, turn)
+    a_0 = a - slide_rate - 2.0 * cross(w_0, slide)
+    w_P, dw_P, carried = (
+        (pose.rotations @ vector[..., None])[..., 0] for vector in (w_0, dw_0, a_0)
+    )
+    p = pose.origins
+    return np.array([w_P, dw_P, carried - cross(dw_P, p) - cross(w_P, cross(w_P, p))])

@@ -50,7 +50,7 @@ def wrench_columns(
     found = np.zeros((6, len(links), 10, n))
     forces, moments = (np.moveaxis(half, 1, 2) for half in (found[:3], found[3:]))
     forces[:, 0] = _turned(R, a)
-    forces[:, 1:4] = _products(R, _hat(dw) + _products(_hat(w), _hat(w)))
+    forces[:, 1:4] = _products(R, _hat(dw) + _hat_squared(w))
     moments[:, 1:4] = -_products(R, _hat(a))
     # About the link's origin still: the force at the new origin comes with a moment.
     for row, (after, last) in enumerate(((1, 2), (2, 0), (0, 1))):
@@ -61,7 +61,8 @@ def wrench_columns(
 
 def _instants_last(parts: Sequence[Array]) -> Array:
     """Return an array for each link, (n, ...), as one of shape (..., n_links, n)."""
-    return np.ascontiguousarray(np.moveaxis(np.array(parts), (0, 1), (-2, -1)))
+    stacked = np.array(parts)
+    return np.ascontiguousarray(stacked.transpose(*range(2, stacked.ndim), 0, 1))
 
 
 def _hat(v: Array) -> Array:
@@ -69,6 +70,15 @@ def _hat(v: Array) -> Array:
     found = np.zeros((3, *v.shape))
     found[0, 1], found[0, 2], found[1, 2] = -v[2], v[1], -v[0]
     found[1, 0], found[2, 0], found[2, 1] = v[2], -v[1], v[0]
+    return found
+
+
+def _hat_squared(v: Array) -> Array:
+    """Return what `_hat` gives times itself, v v' - |v|^2."""
+    found: Array = v[:, None] * v
+    squares = v * v
+    for axis in range(3):
+        found[axis, axis] = -squares[axis - 2] - squares[axis - 1]
     return found
 
 

@@ -231,7 +231,7 @@ class ConeNewton:
     def _off_the_edge(self, u: Array) -> Array:
         """Return coordinates drawn toward the prior until round-off leaves bodies an inverse."""
         share = ROUND_OFF
-        while not has_root(np.linalg.inv(IDENTITY + self._shapes(u))):
+        while not has_root(np.asarray(np.linalg.inv(IDENTITY + self._shapes(u)), dtype=float)):
             u, share = (1.0 - share) * u, 10.0 * share
         return u
 
