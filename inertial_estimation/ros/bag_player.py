@@ -6,14 +6,13 @@ Plays a part of a bag in its own time; a process for benchmarks, where ros2 bag 
 The bytes go out as they were recorded. It begins when every topic has a subscriber.
 """
 
-import json
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.logs.bag import IMU, JOINT_STATE, WRENCH, BagReader
+from inertial_estimation.ros.json_job import answer
 
 START_TIMEOUT = 60.0
 """For the subscribers to appear [s]."""
@@ -106,16 +105,7 @@ def main() -> int:
     Returns
     -------
     int
-        Exit code: 1 if it cannot be played, 130 after ctrl-c.
+        Exit code, as of `json_job.answer`.
 
     """
-    try:
-        job = json.load(sys.stdin)
-        sent = play(Path(job.pop('bag')), **job)
-    except InertialEstimationError as error:
-        sys.stderr.write(f'{error}\n')
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    sys.stdout.write(f'{sent}\n')
-    return 0
+    return answer(lambda job: play(Path(job.pop('bag')), **job))

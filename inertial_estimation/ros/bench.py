@@ -8,22 +8,21 @@ but note stamps, and subscribes to the standard deviations in a second, shorter 
 are found by comparing stamps with those that were sent.
 """
 
-import json
 import multiprocessing
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.ros.bench_processes import DRAIN, START_TIMEOUT, estimate, read, send
+from inertial_estimation.ros.json_job import answer
 
 SHARE_WITH_DEVIATIONS = 0.5
 """Part of the time that the node runs once more while somebody wants standard deviations."""
@@ -207,22 +206,19 @@ def main() -> int:
     Returns
     -------
     int
-        Exit code: 1 if there is nothing to compare, 130 after ctrl-c.
+        Exit code, as of `json_job.answer`.
 
     """
-    try:
-        job = json.load(sys.stdin)
-        settings = EstimatorSettings.from_dict(job.pop('parameters'))
-        duration = job.pop('duration')
-        runs = {False: duration, True: SHARE_WITH_DEVIATIONS * duration}
-        losses = [
-            measure_cycle_loss(settings, **job, duration=seconds, deviations=on)
-            for on, seconds in runs.items()
-        ]
-    except InertialEstimationError as error:
-        sys.stderr.write(f'{error}\n')
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    sys.stdout.write(json.dumps([loss.as_dict() for loss in losses]) + '\n')
-    return 0
+    return answer(lambda job: _losses(**job))
+
+
+def _losses(
+    urdf: str, parameters: dict[str, Any], rate: float, duration: float
+) -> list[dict[str, Any]]:
+    """Compare without and with standard deviations."""
+    settings = EstimatorSettings.from_dict(parameters)
+    runs = {False: duration, True: SHARE_WITH_DEVIATIONS * duration}
+    return [
+        measure_cycle_loss(settings, urdf, rate=rate, duration=seconds, deviations=on).as_dict()
+        for on, seconds in runs.items()
+    ]

@@ -7,7 +7,6 @@ Two processes: the embedded robot, and this one with the node in it. The process
 all threads of this process, those of the middleware included.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.ros.json_job import answer
 
 LAST_DOMAIN = 101
 START_TIMEOUT = 60.0
@@ -156,15 +156,7 @@ def main() -> int:
     Returns
     -------
     int
-        Exit code: 1 if there is nothing to measure, 130 after ctrl-c.
+        Exit code, as of `json_job.answer`.
 
     """
-    try:
-        load = measure_identifier_load(**json.load(sys.stdin))
-    except InertialEstimationError as error:
-        sys.stderr.write(f'{error}\n')
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    sys.stdout.write(json.dumps(load._asdict()) + '\n')
-    return 0
+    return answer(lambda job: measure_identifier_load(**job)._asdict())

@@ -8,11 +8,9 @@ in one half of each pair and goes on in the other. Which half comes first change
 pair. The first second of each half is not counted.
 """
 
-import json
 import multiprocessing
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -26,6 +24,7 @@ from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.ros.bench import LAST_DOMAIN, _receive, _start_deaf
 from inertial_estimation.ros.bench_motion import identify, move
 from inertial_estimation.ros.bench_processes import START_TIMEOUT, estimate
+from inertial_estimation.ros.json_job import answer
 
 SETTLE = 1.0
 """Of each half, not counted [s]."""
@@ -224,15 +223,7 @@ def main() -> int:
     Returns
     -------
     int
-        Exit code: 1 if there is nothing to compare, 130 after ctrl-c.
+        Exit code, as of `json_job.answer`.
 
     """
-    try:
-        load = measure_pairs(**json.load(sys.stdin))
-    except InertialEstimationError as error:
-        sys.stderr.write(f'{error}\n')
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    sys.stdout.write(json.dumps(load._asdict()) + '\n')
-    return 0
+    return answer(lambda job: measure_pairs(**job)._asdict())

@@ -25,6 +25,7 @@ from inertial_estimation.logs.feed import resolve
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.ros.bench_identifier import LAST_DOMAIN, spin_until
 from inertial_estimation.ros.inertial_parameters import from_message
+from inertial_estimation.ros.json_job import answer
 
 PLAYER = 'import sys; from inertial_estimation.ros.bag_player import main; sys.exit(main())'
 EVERY_UPDATE = 100
@@ -144,15 +145,7 @@ def main() -> int:
     Returns
     -------
     int
-        Exit code: 1 if there is nothing to tell, 130 after ctrl-c.
+        Exit code, as of `json_job.answer`.
 
     """
-    try:
-        answer = play_to_identifier(**json.load(sys.stdin))
-    except InertialEstimationError as error:
-        sys.stderr.write(f'{error}\n')
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    sys.stdout.write(json.dumps(answer) + '\n')
-    return 0
+    return answer(lambda job: play_to_identifier(**job))
