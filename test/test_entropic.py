@@ -165,6 +165,20 @@ def test_starting_from_an_earlier_answer_leads_to_the_same(case, rng):
     np.testing.assert_allclose(warm.x, cold.x, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize('thin', [1e-8, 1e-12, 1e-14])
+def test_a_start_at_the_edge_of_what_can_be_leads_to_the_same(noisy, thin):
+    # To round-off the inverse of such a body, which multipliers start from, is no body.
+    start = noisy.prior_point()
+    shares, axes = np.linalg.eigh(pseudo_inertia(start[:10]))
+    shares[0] = thin * shares[-1]
+    start[:10] = parameters_of(axes @ np.diag(shares) @ axes.T)
+    for weight in (1e-2, 1e-6):
+        at_edge, cold = (solve_entropic(noisy, weight=weight, start=one) for one in (start, None))
+        assert at_edge.grade is cold.grade is Grade.OPTIMAL
+        least = objective(noisy, cold.x, weight)
+        assert objective(noisy, at_edge.x, weight) == pytest.approx(least, rel=1e-9)
+
+
 def test_a_start_that_cannot_exist_is_refused(noisy):
     start = noisy.prior_point()
     start[10] = -1.0

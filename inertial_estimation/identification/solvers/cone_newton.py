@@ -19,7 +19,7 @@ weight is self-concordant: there its decrement tells how far the minimum is [Nes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -64,8 +64,6 @@ CENTERED = 0.1
 """Aims above this share of the products are at their centre before they are at the bounds."""
 ROOM = 0.1
 """Least slack that a bound starts with, as a share of the size of the prior."""
-ROUND_OFF = 1e-12
-"""Share of the way to the prior that a start at the edge of the cone is drawn by first."""
 VIOLATED = 1e-7
 """A bound that is missed by more than this share of the size of the prior is not kept."""
 
@@ -150,7 +148,6 @@ class ConeNewton:
         Minimum
 
         """
-        first = self._off_the_edge(first)
         value, gradient = self.gradient(first)
         state, root = self._start(first, gradient, room)
         step, last, steps = 0.0, False, 0
@@ -168,6 +165,9 @@ class ConeNewton:
             if (final and gap <= end) or steps >= max_iterations:
                 break
             following, step = self._step(state, gradient, root, aims)
+            if not has_root(following.Y):
+                # Round-off in large multipliers; those of bodies at the centre are as good.
+                following = replace(following, Y=aims.bodies * self._inverse(following.u))
             if not self._sound(following):
                 break
             last = final and not len(self.b) and squared <= LAST**2 * self.weight
@@ -212,9 +212,26 @@ class ConeNewton:
         bool
 
         """
-        inertial = self.coordinates.unknowns(u)[: self.size].reshape(-1, 10)
-        within = np.isfinite(inertial).all() and has_root(IDENTITY + self._shapes(u))
-        return bool(within and consistency_margin(inertial).min() > 0.0)
+        inertial, shapes = self.coordinates.unknowns(u)[: self.size], self._shapes(u)
+        # Round-off may take either away first: steps need the root, the objective eigenvalues.
+        within = has_root(IDENTITY + shapes) and np.linalg.eigvalsh(shapes).min() > -1.0
+        return bool(within and consistency_margin(inertial.reshape(-1, 10)).min() > 0.0)
+
+    def is_start(self, u: Array) -> bool:
+        """
+        Return whether bodies are inside, and so are their multipliers at the start.
+
+        Parameters
+        ----------
+        u : ndarray, shape (n_u,)
+            Coordinates.
+
+        Returns
+        -------
+        bool
+
+        """
+        return self.inside(u) and has_root(self._inverse(u))
 
     def _sound(self, state: _State) -> bool:
         """Return whether iterates are inside, in spite of round-off."""
@@ -224,21 +241,17 @@ class ConeNewton:
         """Return the matrix S of each link."""
         return symmetric(u[: self.size].reshape(-1, 10))
 
+    def _inverse(self, u: Array) -> Array:
+        """Return the inverse of each link's body Z."""
+        return np.asarray(np.linalg.inv(IDENTITY + self._shapes(u)), dtype=np.float64)
+
     def _missing(self, state: _State) -> Array:
         """Return by how much slacks are not those of the coordinates."""
         return np.asarray(np.abs(self.A @ state.u - self.b - state.s))
 
-    def _off_the_edge(self, u: Array) -> Array:
-        """Return coordinates drawn toward the prior until round-off leaves bodies an inverse."""
-        share = ROUND_OFF
-        while not has_root(np.asarray(np.linalg.inv(IDENTITY + self._shapes(u)), dtype=float)):
-            u, share = (1.0 - share) * u, 10.0 * share
-        return u
-
     def _start(self, u: Array, gradient: Array, room: float) -> tuple[_State, Array]:
         """Return first iterates with a step that goes somewhere, and the root of their H."""
-        bodies: Array = IDENTITY + self._shapes(u)
-        inverse: Array = np.asarray(np.linalg.inv(bodies), dtype=np.float64)
+        bodies, inverse = IDENTITY + self._shapes(u), self._inverse(u)
         slack = np.maximum(self.A @ u - self.b, room)
         product = self.weight
         while True:
@@ -270,8 +283,7 @@ class ConeNewton:
 
         H = self.gram.copy()
         shapes = self._shapes(state.u)
-        inverse = np.asarray(np.linalg.inv(IDENTITY + shapes), dtype=np.float64)
-        blocks = product_hessian(inverse, state.Y)
+        blocks = product_hessian(self._inverse(state.u), state.Y)
         H[self._links[:, :, None], self._links[:, None, :]] += blocks
         H[self._others, self._others] += self.weight * self.drawn
         if len(self.b):
@@ -287,8 +299,7 @@ class ConeNewton:
         self, state: _State, gradient: Array, root: Array, aims: _Aims
     ) -> tuple[_State, float]:
         """Return the next iterates and the shorter of both steps."""
-        bodies = IDENTITY + self._shapes(state.u)
-        inverse = np.asarray(np.linalg.inv(bodies), dtype=np.float64)
+        bodies, inverse = IDENTITY + self._shapes(state.u), self._inverse(state.u)
         missing = aims.reached * (self.A @ state.u - self.b - state.s)
         force = gradient.copy()
         force[: self.size] -= (aims.bodies - self.weight) * components(inverse).reshape(-1)

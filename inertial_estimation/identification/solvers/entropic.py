@@ -31,6 +31,7 @@ from inertial_estimation.identification.result import Grade, Identification
 from inertial_estimation.identification.solvers.cone_newton import ConeNewton, Minimum
 from inertial_estimation.identification.solvers.coordinates import Coordinates, require_weight
 from inertial_estimation.identification.solvers.curvature import deviations
+from inertial_estimation.identification.solvers.divergence import symmetric
 from inertial_estimation.identification.solvers.interior import within_bounds
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.model.inertia import consistency_margin
@@ -39,6 +40,11 @@ Array = NDArray[np.float64]
 
 WITHIN = 1e-2
 """Least slack to start with from bodies that keep the bounds."""
+EDGE = 1e-2
+"""
+Least eigenvalue of a start in the metric of the prior, whose own are one: from nearer the edge of
+the cone there are more steps than from the prior.
+"""
 
 
 @one_thread()
@@ -64,7 +70,8 @@ def solve_entropic(
     weight : float
         Of the prior, against the mean squared residual; above zero.
     start : ndarray, shape (n,), optional
-        Unknowns to start from, say an earlier answer. Default: the prior.
+        Unknowns to start from, say an earlier answer; bodies that hardly can exist are drawn
+        toward the prior first. Default: the prior.
     noise : float, optional
         Standard deviation of a row. Default: from the residual.
     with_deviations : bool
@@ -95,7 +102,7 @@ def solve_entropic(
     first = np.zeros(len(coordinates.drawn))
     if start is not None:
         _require_consistent(problem, start)
-        first = coordinates.coordinates(start)
+        first = _off_the_edge(coordinates.coordinates(start), problem.unknowns.n_inertial)
     descents = _Descents(problem, coordinates, weight, max_iterations)
     answer = descents.run(first)
     x = coordinates.unknowns(answer.u)
@@ -162,10 +169,16 @@ class _Descents:
         if x is None:
             return []
         u = self.coordinates.coordinates(x)
-        if not self.method.inside(u):
+        if not self.method.is_start(u):
             return []
         budgets = (0, self.max_iterations)
         return [self.method.minimise(u, most, room=WITHIN) for most in budgets]
+
+
+def _off_the_edge(u: Array, size: int) -> Array:
+    """Return a start drawn toward the prior, away from where steps stay short."""
+    least = 1.0 + float(np.linalg.eigvalsh(symmetric(u[:size].reshape(-1, 10))).min())
+    return u if least >= EDGE else (1.0 - EDGE) / (1.0 - least) * u
 
 
 def _worse(answer: Minimum) -> tuple[bool, float]:
