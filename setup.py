@@ -17,6 +17,7 @@ setup(
     maintainer='The inertial_estimation developers',
     maintainer_email='maintainers@inertial-estimation.invalid',
     license='BSD-3-Clause',
+    py_modules=['inertial_estimation_nodes'],
     packages=find_packages(include=[package_name, f'{package_name}.*']),
     package_data={package_name: ['py.typed']},
     data_files=[
@@ -40,9 +41,9 @@ setup(
     entry_points={
         'console_scripts': [
             'inertial-estimation = inertial_estimation.cli:main',
-            'wrench_estimator = inertial_estimation.ros.estimator_node:main',
-            'parameter_identifier = inertial_estimation.ros.identifier_node:main',
-            'embedded_robot = inertial_estimation.simulation.node:main',
+            'wrench_estimator = inertial_estimation_nodes:wrench_estimator',
+            'parameter_identifier = inertial_estimation_nodes:parameter_identifier',
+            'embedded_robot = inertial_estimation_nodes:embedded_robot',
         ],
     },
     zip_safe=True,

@@ -27,7 +27,6 @@ PATIENCE = 5.0
 """How long a process may take to end when asked to [s]."""
 LAST_LINES, LAST_WIDTH, LAST_BYTES = 20, 200, 10_000
 """How much of what a dead process wrote is shown."""
-RUN = 'import sys; from {module} import main; sys.exit(main())'
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 
@@ -69,7 +68,7 @@ class Process:
         self._text = b''
         # A session of its own: ctrl-c reaches the demo alone, which ends them in order.
         self._popen = Popen(
-            [sys.executable, '-c', RUN.format(module=module), *arguments],
+            [sys.executable, '-m', 'inertial_estimation_nodes', module, *arguments],
             stdin=DEVNULL,
             stdout=PIPE if reports else self._said,
             stderr=self._said,

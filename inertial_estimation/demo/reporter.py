@@ -4,7 +4,6 @@
 
 import json
 import os
-import signal
 import sys
 from abc import abstractmethod
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
-from inertial_estimation.ros.executors import LONG, make_executor
+from inertial_estimation.ros.executors import LONG, hand_over, make_executor, note_signals
 
 PERIOD = 0.5
 """Time between two lines [s]."""
@@ -92,10 +91,10 @@ def run(make: Callable[[], Reporter]) -> int:
 
     """
     # The handlers of rclpy would interrupt callbacks anywhere; the timer looks after ours.
+    signals = note_signals()
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     node = make()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, node.stop)
+    hand_over(signals, node.stop)
     executor = make_executor('events')
     executor.add_node(node)
     # A signal may wake the executor before its handler has run.

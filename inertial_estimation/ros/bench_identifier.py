@@ -20,7 +20,7 @@ from inertial_estimation.ros.json_job import answer
 LAST_DOMAIN = 101
 START_TIMEOUT = 60.0
 """For the simulator to load its robot [s]."""
-ROBOT = 'import sys; from inertial_estimation.simulation.node import main; sys.exit(main())'
+ROBOT = 'inertial_estimation_nodes', 'inertial_estimation.simulation.node'
 
 
 class IdentifierLoad(NamedTuple):
@@ -83,7 +83,7 @@ def measure_identifier_load(
     node.take_priority()
     arguments = {'scene': 'pole', 'rate': rate, 'duration': duration, 'audience': 1}
     words = [word for name, value in arguments.items() for word in ('-p', f'{name}:={value}')]
-    robot = subprocess.Popen([sys.executable, '-c', ROBOT, '--ros-args', *words])
+    robot = subprocess.Popen([sys.executable, '-m', *ROBOT, '--ros-args', *words])
     try:
         share = _watched(node, robot)
         return _figures(node.pipeline, round(rate * duration), share)

@@ -109,7 +109,13 @@ def _end_with_parent() -> None:
 
 
 def estimate(
-    pipe: Connection, domain: int, settings: EstimatorSettings, urdf: str, stop: Event
+    pipe: Connection,
+    domain: int,
+    settings: EstimatorSettings,
+    urdf: str,
+    stop: Event,
+    ready: Event | None = None,
+    deviations: bool = False,
 ) -> None:
     """
     Run the node; send the stamps and durations of its cycles, and what the deviations took.
@@ -126,6 +132,10 @@ def estimate(
         Robot description.
     stop : Event
         When to end.
+    ready : Event, optional
+        Set when there are estimates.
+    deviations : bool, optional
+        Set it when there are standard deviations as well, if they are configured.
 
     """
     import rclpy
@@ -144,6 +154,9 @@ def estimate(
         new_stamps, new_durations = node.pipeline.cycles.since(sum(map(len, stamps)))
         stamps.append(new_stamps)
         durations.append(new_durations)
+        waits = deviations and settings.deviations_rate and not node.pipeline.deviations.count
+        if ready is not None and any(map(len, stamps)) and not waits:
+            ready.set()
 
     _spin_until(node, settings.executor, stop, collect)
     collect()
@@ -210,9 +223,10 @@ def send(
     urdf: str,
     rate: float,
     duration: float,
+    ready: Event,
 ) -> None:
     """
-    Publish every topic at a rate, bit patterns changing; send the stamps.
+    Publish every topic at a rate, bit patterns changing; send the stamps since all were ready.
 
     Parameters
     ----------
@@ -221,7 +235,9 @@ def send(
     rate : float
         Of every topic [Hz].
     duration : float
-        How long to send [s].
+        How long to send when they are ready, or have had their time for it [s].
+    ready : Event
+        When what is sent has its effect.
 
     """
     import rclpy
@@ -240,17 +256,22 @@ def send(
             return
         time.sleep(POLL)
     time.sleep(DRAIN)
-    stamps = np.zeros(int(rate * duration), dtype=np.int64)
-    start = time.perf_counter()
-    for k in range(len(stamps)):
-        stamps[k] = stamp = time.time_ns()
+    deadline = time.monotonic() + START_TIMEOUT
+    stamps: list[int] = []
+    start, k = time.perf_counter(), 0
+    while len(stamps) < int(rate * duration):
+        # It stays as it was found when the first was counted.
+        counted = stamps or ready.is_set() or time.monotonic() > deadline
+        stamp = time.time_ns()
         for publisher, topic in publishers:
             STAMP.pack_into(topic.data, STAMP_AT, *divmod(stamp, NANOSECONDS))
             # The lowest bytes of a zero: a number that is tiny, and never the same twice.
             COUNT.pack_into(topic.data, len(topic.data) + topic.varied, k)
             publisher.publish(bytes(topic.data))
-        time.sleep(max(0.0, start + (k + 1) / rate - time.perf_counter()))
-    pipe.send(stamps)
+        stamps += [stamp] if counted else []
+        k += 1
+        time.sleep(max(0.0, start + k / rate - time.perf_counter()))
+    pipe.send(np.array(stamps, dtype=np.int64))
     time.sleep(DRAIN)
     node.destroy_node()
     rclpy.try_shutdown()

@@ -3,10 +3,8 @@
 """A lifecycle node that becomes a pipeline once there is a robot description."""
 
 import gc
-import signal
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -29,7 +27,7 @@ from inertial_estimation.errors import (
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import load_text
 from inertial_estimation.ros.empty_lists import empty_lists
-from inertial_estimation.ros.executors import spin, take_priority
+from inertial_estimation.ros.executors import note_signals, spin, take_priority
 from inertial_estimation.ros.parameters import Parameters
 from inertial_estimation.ros.startup import init
 
@@ -232,7 +230,7 @@ def run_node(
     make: Callable[..., ConfiguredNode], name: str, args: Sequence[str] | None = None
 ) -> int:
     """
-    Run a node until it is interrupted.
+    Run a node until it is interrupted, be it before it has started.
 
     Parameters
     ----------
@@ -249,20 +247,19 @@ def run_node(
         Exit code: 1 if the command line, a parameter file or the parameters do not fit.
 
     """
-    with suppress(KeyboardInterrupt):
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        try:
-            init(args, name)
-            node = make(parameter_overrides=empty_lists(args, name))
-        except (InertialEstimationError, ParameterException) as error:
-            get_logger(name).fatal(str(error))
-            rclpy.try_shutdown()
-            return 1
-        for refusal in node.take_priority():
-            node.get_logger().warning(refusal)
-        try:
-            spin(node, node.settings.executor)
-        finally:
-            node.destroy_node()
+    signals = note_signals()
+    try:
+        init(args, name)
+        node = make(parameter_overrides=empty_lists(args, name))
+    except (InertialEstimationError, ParameterException) as error:
+        get_logger(name).fatal(str(error))
+        rclpy.try_shutdown()
+        return 1
+    for refusal in node.take_priority():
+        node.get_logger().warning(refusal)
+    try:
+        spin(node, node.settings.executor, signals)
+    finally:
+        node.destroy_node()
     rclpy.try_shutdown()
     return 0

@@ -4,7 +4,7 @@
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rclpy.callback_groups import CallbackGroup
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
@@ -15,6 +15,8 @@ from rclpy.task import Future
 LONG = 1e6
 WAKE = 0.1
 """How long a signal may wait [s]."""
+ENDING = (signal.SIGINT, signal.SIGTERM)
+"""The signals that ask a node to end."""
 
 
 class PolledGroup(CallbackGroup):
@@ -64,7 +66,44 @@ def make_executor(kind: str, context=None) -> Executor:
     return SingleThreadedExecutor(context=context)
 
 
-def spin(node: Node, kind: str) -> None:
+def note_signals() -> list[int]:
+    """
+    Take signals that ask to end as a note from now on, in place of what they did.
+
+    An exception in their place may come where it is only printed, as in a callback that C calls,
+    and what was asked for is forgotten.
+
+    Returns
+    -------
+    list of int
+        Filled with the signals that come; for `spin`.
+
+    """
+    signals: list[int] = []
+    for number in ENDING:
+        signal.signal(number, lambda number, _: signals.append(number))
+    return signals
+
+
+def hand_over(signals: Sequence[int], stop: Callable[..., None]) -> None:
+    """
+    Call a function at every signal that asks to end, and now if there was one.
+
+    Parameters
+    ----------
+    signals : sequence of int
+        From `note_signals`.
+    stop : callable
+        Fit for a signal handler.
+
+    """
+    for number in ENDING:
+        signal.signal(number, stop)
+    if signals:
+        stop()
+
+
+def spin(node: Node, kind: str, signals: Sequence[int]) -> None:
     """
     Spin a node until its context is shut down or a signal asks to end.
 
@@ -77,16 +116,16 @@ def spin(node: Node, kind: str) -> None:
         Any node; called from the main thread.
     kind : str
         As for `make_executor`.
+    signals : sequence of int
+        From `note_signals`; also one that came before this was called ends it.
 
     """
-    done, signals = Future(), []
+    done = Future()
 
     def look() -> None:
         if signals and not done.done():
             done.set_result(None)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: signals.append(1))
     node.create_timer(WAKE, look)
     executor = make_executor(kind, node.context)
     executor.add_node(node)

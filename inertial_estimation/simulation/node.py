@@ -10,9 +10,7 @@ gives them, and what it has picked up.
 """
 
 import gc
-import signal
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import astuple
 from time import monotonic_ns, time_ns
 
@@ -33,7 +31,7 @@ from inertial_estimation.errors import InertialEstimationError, NameNotFound
 from inertial_estimation.messages import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
 from inertial_estimation.messages.layout import FLOAT, NANOSECONDS, STAMP, STAMP_AT
 from inertial_estimation.ros.conversions import ns_to_stamp, point_to_message
-from inertial_estimation.ros.executors import LONG, make_executor
+from inertial_estimation.ros.executors import LONG, hand_over, make_executor, note_signals
 from inertial_estimation.ros.startup import init
 from inertial_estimation.sample import Sample
 from inertial_estimation.simulation.description import describe
@@ -320,25 +318,24 @@ def main(args: Sequence[str] | None = None) -> int:
         Exit code: 1 if the robot cannot be built as the parameters say.
 
     """
-    with suppress(KeyboardInterrupt):
-        try:
-            init(args, NODE_NAME)
-            node = EmbeddedRobot()
-        except (InertialEstimationError, ParameterException) as error:
-            get_logger(NODE_NAME).fatal(str(error))
-            rclpy.try_shutdown()
-            return 1
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, node.stop)
-        # Nothing of this is ever garbage; looking through it would cost a cycle.
-        gc.collect()
-        gc.freeze()
-        executor = make_executor('events')
-        executor.add_node(node)
-        # A signal may wake the executor before its handler has run.
-        while not node.done.done():
-            executor.spin_until_future_complete(node.done, timeout_sec=LONG)
-        executor.shutdown()
-        node.destroy_node()
+    signals = note_signals()
+    try:
+        init(args, NODE_NAME)
+        node = EmbeddedRobot()
+    except (InertialEstimationError, ParameterException) as error:
+        get_logger(NODE_NAME).fatal(str(error))
+        rclpy.try_shutdown()
+        return 1
+    hand_over(signals, node.stop)
+    # Nothing of this is ever garbage; looking through it would cost a cycle.
+    gc.collect()
+    gc.freeze()
+    executor = make_executor('events')
+    executor.add_node(node)
+    # A signal may wake the executor before its handler has run.
+    while not node.done.done():
+        executor.spin_until_future_complete(node.done, timeout_sec=LONG)
+    executor.shutdown()
+    node.destroy_node()
     rclpy.try_shutdown()
     return 0

@@ -113,7 +113,8 @@ def prefix(tmp_path):
     ):
         write_program(
             nodes / name,
-            f'import sys\nfrom inertial_estimation.{module} import main\nsys.exit(main())\n',
+            'import sys\nfrom inertial_estimation_nodes import start\n'
+            f"sys.exit(start('inertial_estimation.{module}'))\n",
         )
     return tmp_path
 

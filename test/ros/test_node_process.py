@@ -31,6 +31,35 @@ from inertial_estimation.ros.empty_lists import empty_lists
 ANSWER = 2.0
 """How long the answer of a service is waited for [s]."""
 MAIN = 'import sys; from inertial_estimation.ros.estimator_node import main; sys.exit(main())'
+FORGETTING = """
+import signal, sys
+import inertial_estimation_nodes as nodes
+
+class Gone:
+    def __del__(self):
+        # An exception that a handler raises here is printed and forgotten.
+        signal.raise_signal(signal.{name})
+"""
+ON_IMPORT = """
+class Finder:
+    def find_spec(self, name, *_):
+        if name == 'inertial_estimation.ros.configured_node':
+            Gone()
+
+sys.meta_path.insert(0, Finder())
+sys.exit(nodes.{node}())
+"""
+ON_START = """
+from inertial_estimation.ros import configured_node
+init = configured_node.init
+
+def interrupted(*args):
+    init(*args)
+    Gone()
+
+configured_node.init = interrupted
+sys.exit(nodes.{node}())
+"""
 TOPIC = 'wrench_estimator/external_wrenches'
 
 
@@ -96,6 +125,28 @@ def test_runs_and_ends_cleanly(start, node, executor, number):
     _, said = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 0
     assert 'Traceback' not in said
+
+
+NODES = pytest.mark.parametrize('node', ['wrench_estimator', 'parameter_identifier'])
+SIGNALS = pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+
+
+def run_interrupted(code, node, number):
+    """Run a node that gets a signal where an exception would be lost; return its exit code."""
+    code = (FORGETTING + code).format(name=number.name, node=node)
+    return subprocess.run([sys.executable, '-c', code], timeout=TIMEOUT, check=False).returncode
+
+
+@NODES
+@SIGNALS
+def test_a_signal_in_the_middle_of_an_import_ends_it(node, number):
+    assert run_interrupted(ON_IMPORT, node, number) == -number
+
+
+@NODES
+@SIGNALS
+def test_a_signal_before_it_has_started_ends_it(node, number):
+    assert run_interrupted(ON_START, node, number) == 0
 
 
 @pytest.mark.parametrize('executor', ['events', 'single'])
