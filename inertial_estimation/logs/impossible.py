@@ -28,7 +28,7 @@ from inertial_estimation.logs.fit_checks import (
     told_factor,
     unit,
 )
-from inertial_estimation.logs.left_out import links_seen, massless_warnings
+from inertial_estimation.logs.left_out import massless_warnings
 from inertial_estimation.logs.ratings import BEYOND, rated
 from inertial_estimation.model.robot import Robot
 
@@ -152,7 +152,7 @@ def _sizes(found: RobotFit, block: BlockFit) -> Iterator[str]:
     """Yield which units are measured against what is predicted, or in another size by far."""
     masses = found.robot.parameters[list(block.evidence.block.submodel.links), 0]
     # Without masses a description predicts nothing.
-    stated = (masses[links_seen(block)] >= SMALLEST_MASS).all()
+    stated = (masses[block.links_seen] >= SMALLEST_MASS).all()
     for name, one in _units(block):
         told = np.array([told_factor(block, kind) for kind in one.kinds])
         told = told[np.isfinite(told)]
