@@ -493,7 +493,10 @@ def test_what_is_no_weight_is_refused(folder, capsys):
     with pytest.raises(SystemExit):
         run(folder, '--weight', 'two-rows')
     said = ' '.join(capsys.readouterr().err.split())
-    assert "'two-rows' is no weight of a prior: give a positive number, such as 0.01" in said
+    assert (
+        "'two-rows' is no weight of a prior: give a number from 1e-12 to 1e+12, such as 0.01"
+        in said
+    )
 
 
 REAL = {

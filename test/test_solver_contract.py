@@ -20,6 +20,7 @@ from inertial_estimation.identification.information.information import Informati
 from inertial_estimation.identification.information.row_space import RowSpace
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.solvers.coordinates import MOST_WEIGHT
 from inertial_estimation.identification.solvers.divergence import parameters_of, whitening
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm
@@ -265,12 +266,23 @@ def test_rows_with_nan_are_refused(method, case, bad):
         method(replace(problem, target=target))
 
 
-@pytest.mark.parametrize('weight', [0.0, -1.0, np.nan, np.inf])
+@pytest.mark.parametrize('weight', [0.0, -1.0, np.nan, np.inf, 1e-13, 1e-30, 1e13, 1e30])
 def test_a_weight_that_is_none_is_refused(method, case, weight):
     if not method.weighted:
         pytest.skip('the method has no weight')
     with pytest.raises(ModelError, match='weight'):
         method(case.problem(), weight=weight)
+
+
+def test_the_heaviest_prior_leaves_other_unknowns_free(method, case, noise):
+    if not method.weighted:
+        pytest.skip('the method has no weight')
+    result = method(case.problem(noise), weight=MOST_WEIGHT)
+    np.testing.assert_allclose(result.parameters, case.prior, rtol=SAME, atol=SAME)
+    free = case.unknowns.join(case.prior, result.x[-2:])
+    slopes = case.Y[:, -2:].T @ (case.Y @ free - case.y - noise)
+    sizes = np.linalg.norm(case.Y[:, -2:], axis=0) * np.linalg.norm(case.y)
+    assert (np.abs(slopes) <= SAME * sizes).all()
 
 
 def test_a_heavy_prior_stays(method, case, noise):
