@@ -66,6 +66,24 @@ def test_impossible_ones_come_with_proof_and_what_is_nearest(files, capsys):
     assert run(folder) == 0
 
 
+@pytest.mark.parametrize(('deviation', 'code'), [('0.3', 0), ('0.1', 1)])
+def test_friction_below_zero_is_told_beside_the_bodies(files, capsys, deviation, code):
+    folder, names, values = files
+    write(folder, names, values)
+    lines = (folder / 'base.csv').read_text().splitlines()
+    text = ['combination,value,deviation', *(f'{line},' for line in lines[1:])]
+    (folder / 'base.csv').write_text('\n'.join([*text, f'elbow.viscous,-0.2,{deviation}']))
+    assert run(folder, '--json', folder / 'out.json') == code
+    assert 'Friction and drives below zero' in capsys.readouterr().out
+    found = json.loads((folder / 'out.json').read_text())
+    assert found['full']['verdict'] == found['physical']['verdict'] == 'feasible'
+    assert found['below_zero']['elbow.viscous'] == {
+        'value': -0.2,
+        'deviation': float(deviation),
+        'may_be_zero': code == 0,
+    }
+
+
 @pytest.mark.parametrize(
     ('text', 'said'),
     [

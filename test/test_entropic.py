@@ -19,7 +19,7 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
-from inertial_estimation.identification.solvers.coordinates import Coordinates
+from inertial_estimation.identification.solvers.coordinates import LEAST_WEIGHT, Coordinates
 from inertial_estimation.identification.solvers.curvature import Curvature, deviations
 from inertial_estimation.identification.solvers.discrepancy import solve_within
 from inertial_estimation.identification.solvers.divergence import (
@@ -134,8 +134,8 @@ def test_a_weak_prior_leads_to_the_edge_of_what_can_be(noisy):
     assert (np.diff(margins) < 0.0).all() and min(margins) > 0.0
 
 
-def test_a_weight_below_round_off_is_consistent_or_says_so(noisy):
-    result = solve_entropic(noisy, weight=1e-15)
+def test_the_least_weight_is_consistent_or_says_so(noisy):
+    result = solve_entropic(noisy, weight=LEAST_WEIGHT)
     assert result.consistent
     assert result.grade in (Grade.OPTIMAL, Grade.INACCURATE, Grade.STOPPED)
     assert (result.optimality <= 1e-9) == (result.grade is Grade.OPTIMAL)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from robots import nested_humanoid_urdf, random_sample
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification import fit as fit_module
@@ -20,9 +20,11 @@ from inertial_estimation.identification.information.evidence import gather
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.reweighting import NoiseLevels, noise_levels
 from inertial_estimation.identification.prior_models import entropic_model
+from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
 from inertial_estimation.identification.rows.friction import JointModel
 from inertial_estimation.identification.rows.friction_scales import friction_scales
+from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -79,6 +81,45 @@ def test_a_method_that_can_do_without_prior_does(scene, method):
     robot, evidence = scene
     found = fit(robot, evidence, method, {'weight': None})
     assert all(block.answer.consistent for block in found.blocks)
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return an arm on a table and noisy efforts; they do not see what stands on the table."""
+    rng = np.random.default_rng(1)
+    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base', ft_sensors=[])
+    samples = SampleBatch.stack([random_sample(robot, rng) for _ in range(80)])
+    samples = replace(samples, efforts=5.0 * rng.normal(size=samples.positions.shape))
+    return robot, gather(RowBuilder(robot, RowChoice(efforts=robot.joint_names)), samples)
+
+
+@pytest.mark.parametrize('method', SOLVERS)
+def test_links_that_no_row_sees_stay_as_they_are_to_the_bit(arm, method):
+    robot, evidence = arm
+    found = fit(robot, evidence, method)
+    assert found.blocks[0].links_seen == [False] + [True] * (len(robot.links) - 1)
+    np.testing.assert_array_equal(found.parameters[0], robot.parameters[0])
+    assert not (found.parameters[1:] == robot.parameters[1:]).all(axis=1).any()
+
+
+def test_links_that_no_row_sees_need_no_body(arm):
+    robot, _ = arm
+    parameters = robot.parameters.copy()
+    parameters[0] = 0.0
+    bare = robot.with_parameters(parameters)
+    found = fit(bare, arm[1])
+    assert found.consistent
+    np.testing.assert_array_equal(found.described[0], parameters[0])
+    np.testing.assert_array_equal(found.described[1:], found.parameters[1:])
+
+
+def test_bounds_move_links_that_no_row_sees(arm):
+    robot, evidence = arm
+    heavy = np.tile([0.0, np.inf], (len(robot.links), 1))
+    heavy[0] = 2.0 * robot.parameters[0, 0], np.inf
+    name = evidence[0].block.submodel.name
+    found = fit(robot, evidence, 'semidefinite', bounds={name: Bounds(mass=heavy)})
+    assert found.parameters[0, 0] == pytest.approx(heavy[0, 0], rel=1e-5)
 
 
 def test_kinds_without_noise_are_told_in_the_notes(scene):

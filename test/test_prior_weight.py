@@ -39,16 +39,31 @@ def test_rows_weigh_the_less_the_more_were_measured():
 
 
 @pytest.mark.parametrize(
-    'text', ['', 'rows', '-rows', 'ten-rows', '-1-rows', '0-rows', 'inf-rows', '0', 'nan', '1 row']
+    'text',
+    [
+        '',
+        'rows',
+        '-rows',
+        'ten-rows',
+        '-1-rows',
+        '0-rows',
+        'inf-rows',
+        '0',
+        'nan',
+        '1 row',
+        '1e-30',
+        '1e30',
+        '1e30-rows',
+    ],
 )
 def test_what_is_no_weight_is_named(text):
     with pytest.raises(ConfigError, match=f"'{text}' is no weight of a prior"):
         prior_weight(text)
 
 
-@pytest.mark.parametrize('rows', [0.0, -1.0, np.inf, np.nan])
-def test_a_number_of_rows_is_positive(rows):
-    with pytest.raises(ModelError, match='weight of the prior must be positive'):
+@pytest.mark.parametrize('rows', [0.0, -1.0, np.inf, np.nan, 1e-13, 1e13])
+def test_a_number_of_rows_is_within_what_numbers_can_tell(rows):
+    with pytest.raises(ModelError, match='weight of the prior must be from 1e-12 to 1e'):
         PriorRows(rows)
 
 

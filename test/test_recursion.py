@@ -317,6 +317,12 @@ def test_a_payload_is_taken_for_one(robot, prior):
     assert np.abs(refits[-1].offsets['l_arm_ft'] - offsets[4]).max() < 0.2
 
 
+@pytest.mark.parametrize('weight', [0.0, -1.0, np.nan, 1e-30, 1e30])
+def test_a_weight_that_numbers_cannot_tell_is_refused(robot, weight):
+    with pytest.raises(ConfigError, match='must be from 1e-12 to 1e'):
+        settings(robot, weight=weight)
+
+
 def test_links_that_carry_payloads_are_checked(robot, prior):
     hand = robot.link_names.index('l_hand')
     arm = next(s for s in robot.submodels if hand in s.links)

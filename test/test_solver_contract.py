@@ -20,7 +20,8 @@ from inertial_estimation.identification.information.information import Informati
 from inertial_estimation.identification.information.row_space import RowSpace
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade
-from inertial_estimation.identification.solvers.divergence import parameters_of
+from inertial_estimation.identification.solvers.coordinates import MOST_WEIGHT
+from inertial_estimation.identification.solvers.divergence import parameters_of, whitening
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
@@ -34,6 +35,10 @@ SAME = 1e-5
 Round-off of the rows through an iterative method: the root of its gap, which is below 1e-9,
 where the prior alone holds the answer, with a weight of 1e-2.
 """
+STAYS = 1e-5
+"""Of the prior, that it may be off where rows tell nothing: ten times an interior point's gap."""
+POINTS_STAY = 1e-3
+"""The same of masses at points: a regularization of 1e-4 against a weight of 1e-2."""
 SMALL = 0.1
 """Noise that leaves bodies inside the cone."""
 TRIALS = 20
@@ -136,6 +141,25 @@ def test_a_prior_of_another_unknown_tells_of_it(method, case, noise):
     problem = replace(case, Y=silent).problem(noise)
     problem = replace(problem, extra_scales=np.array([np.inf, 0.3]))
     assert method(problem).deviations[-1] == pytest.approx(0.3, rel=SAME)
+
+
+def test_what_no_row_tells_stays_at_the_prior(method, case, noise):
+    link, Y = 2, case.Y.copy()
+    Y[:, 10 * link : 10 * link + 10] = 0.0
+    Y[:, -1] = 0.0
+    blind = replace(case, Y=Y, y=Y @ case.truth)
+    problem = replace(blind.problem(noise), prior_extras=np.array([0.0, 0.7]))
+    found = method(problem)
+    assert whitened(found.parameters[link], case.prior[link]) <= stays(method)
+    assert found.x[-1] == pytest.approx(0.7, rel=SAME)
+
+
+def test_a_prior_that_fits_the_rows_stays_whole(method, case):
+    """Rows that tell too little, and nothing new: neither sums nor shares may change."""
+    at = case.unknowns.join(case.prior, np.zeros(2))
+    fitting = replace(case, Y=case.Y[:30], y=case.Y[:30] @ at)
+    found = method(fitting.problem())
+    assert max(map(whitened, found.parameters, case.prior)) <= stays(method)
 
 
 @pytest.mark.parametrize(('name', 'options'), WITHOUT_PRIOR)
@@ -242,12 +266,23 @@ def test_rows_with_nan_are_refused(method, case, bad):
         method(replace(problem, target=target))
 
 
-@pytest.mark.parametrize('weight', [0.0, -1.0, np.nan, np.inf])
+@pytest.mark.parametrize('weight', [0.0, -1.0, np.nan, np.inf, 1e-13, 1e-30, 1e13, 1e30])
 def test_a_weight_that_is_none_is_refused(method, case, weight):
     if not method.weighted:
         pytest.skip('the method has no weight')
     with pytest.raises(ModelError, match='weight'):
         method(case.problem(), weight=weight)
+
+
+def test_the_heaviest_prior_leaves_other_unknowns_free(method, case, noise):
+    if not method.weighted:
+        pytest.skip('the method has no weight')
+    result = method(case.problem(noise), weight=MOST_WEIGHT)
+    np.testing.assert_allclose(result.parameters, case.prior, rtol=SAME, atol=SAME)
+    free = case.unknowns.join(case.prior, result.x[-2:])
+    slopes = case.Y[:, -2:].T @ (case.Y @ free - case.y - noise)
+    sizes = np.linalg.norm(case.Y[:, -2:], axis=0) * np.linalg.norm(case.y)
+    assert (np.abs(slopes) <= SAME * sizes).all()
 
 
 def test_a_heavy_prior_stays(method, case, noise):
@@ -270,6 +305,16 @@ def assert_same(found, expected):
     np.testing.assert_allclose(found.x, expected.x, rtol=SAME, atol=SAME)
     assert found.mean_square == pytest.approx(expected.mean_square, rel=1e-6)
     assert found.rank == expected.rank
+
+
+def stays(method):
+    """Return how far a method may leave a prior that nothing contradicts."""
+    return POINTS_STAY if method is SOLVERS['mass_points'] else STAYS
+
+
+def whitened(found, prior):
+    """Return how far a body is from its prior, as a share of it in every direction."""
+    return np.linalg.norm(np.linalg.solve(whitening(prior[None])[0], found - prior))
 
 
 def frame_change(rng: np.random.Generator) -> np.ndarray:

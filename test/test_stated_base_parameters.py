@@ -6,6 +6,8 @@ Base parameters as text: what is read, what is refused, what comes of it.
 Not covered: the verdicts on published values, see `test_feasibility` and `test_wam7`.
 """
 
+import json
+
 import numpy as np
 import pytest
 
@@ -52,10 +54,59 @@ def test_the_description_itself_is_feasible(robot, table, consistency):
     assert found.verdict is Verdict.FEASIBLE
 
 
-def test_negative_friction_and_impossible_inertia_are_infeasible(robot, table):
+def test_friction_by_itself_says_nothing_of_bodies(robot, table):
     combinations, values = table
-    text = text_of([*combinations, 'elbow.viscous'], [*values, -0.2])
-    assert check_stated(robot, read_base_parameters(text, robot)).verdict is Verdict.INFEASIBLE
+    extras = [
+        'elbow.viscous',
+        'lift.coulomb',
+        'shoulder.viscous + 0.5 lift.viscous',
+        'shoulder.coulomb',
+        'shoulder.offset',
+        'elbow.coulomb - lift.drive_inertia',
+    ]
+    text = text_of([*combinations, *extras], [*values, -0.2, -0.1, -0.3, 0.4, -2.0, -1.0])
+    stated = read_base_parameters(text, robot)
+    assert check_stated(robot, stated).verdict is Verdict.FEASIBLE
+    assert [(one.value, one.may_be_zero) for one in stated.below_zero] == [
+        (-0.2, False), (-0.1, False), (-0.3, False),
+    ]  # fmt: skip
+
+
+def test_a_drive_among_parameters_of_links_is_not_negative(robot, table):
+    """The base turns about the same axis: what it weighs there is at least nothing."""
+    combinations, values = table
+    k = next(k for k, name in enumerate(combinations) if name.startswith('upper.Izz'))
+    names = [f'{combinations[k]} + shoulder.drive_inertia' if n == k else name
+             for n, name in enumerate(combinations)]  # fmt: skip
+    found = {}
+    for added in (0.5, -10.0):
+        changed = values.copy()
+        changed[k] += added
+        stated = read_base_parameters(text_of(names, changed), robot)
+        assert stated.below_zero == []
+        found[added] = check_stated(robot, stated).verdict
+    assert found == {0.5: Verdict.FEASIBLE, -10.0: Verdict.INFEASIBLE}
+
+
+@pytest.mark.parametrize(('deviation', 'zero'), [('0.21', True), ('0.19', False), ('', False)])
+def test_friction_below_zero_may_be_zero_within_its_deviation(robot, deviation, zero):
+    text = f'combination,value,deviation\nelbow.viscous,-0.2,{deviation}'
+    (one,) = read_base_parameters(text, robot).below_zero
+    assert one.may_be_zero == zero
+
+
+def test_the_file_of_an_identification_is_read(robot):
+    both = {'combination': 'tool.m', 'value': 0.25, 'deviation': 0.5}
+    drive = {'combination': 'elbow.viscous', 'value': -0.1, 'deviation': None}
+    found = {'submodels': [{'base_parameters': [both]}, {'base_parameters': [both, drive]}]}
+    stated = read_base_parameters(json.dumps(found), robot)
+    assert stated.base.combinations(stated.unknowns.names) == ['tool.m', 'elbow.viscous']
+    assert stated.values.tolist() == [0.25, -0.1]
+    assert stated.deviations.tolist() == [0.5, 0.0]
+
+
+def test_impossible_inertia_is_infeasible(robot, table):
+    combinations, values = table
     worse = values.copy()
     worse[0] -= 10.0
     found = check_stated(robot, read_base_parameters(text_of(combinations, worse), robot))
@@ -83,6 +134,11 @@ def test_values_are_rounded_as_they_are_printed(robot, table):
         ('combination,value\nshoulder.viscous,1\nshoulder.viscous,2', 'another name'),
         ('combination,value\nlower.Ixx,1', "'lower.Ixx' .1 in all. is no base parameter"),
         ('combination,value\ntool m,1', 'sign'),
+        ('combination,value,deviation\ntool.m,1,-1', "deviation '-1' of 'tool.m' is negative"),
+        ('combination,value,deviation\ntool.m,1,much', "'much'"),
+        ('{"submodels": 1}', 'this JSON is not that of identify'),
+        ('{', 'this JSON is not that of identify'),
+        ('{"submodels": []}', 'or the JSON of identify'),
     ],
 )
 def test_what_makes_no_sense_is_refused(robot, text, words):

@@ -14,6 +14,10 @@ from inertial_estimation.model.urdf_export import export_urdf, inertial_of, ligh
 
 # Moving an inertia to the centre of mass and back.
 ROUND_OFF = 1e-14
+INERTIAL = (
+    '<inertial><mass value="{0}"/><inertia ixx="{1}" ixy="0" ixz="0" iyy="{1}" iyz="0" izz="{1}"/>'
+    '</inertial>'
+)
 
 
 def heavier(robot, links, by=1.3):
@@ -73,6 +77,36 @@ def test_links_of_a_light_lump_keep_an_equal_share():
     before = inertial_of({t.get('name'): t for t in parse(robot.urdf).iter('link')}['tip'])
     np.testing.assert_allclose(bodies[1] / bodies[1][0], before / before[0], rtol=0, atol=1e-12)
     assert lightened(robot, parameters) == {'tip': pytest.approx(bodies[1][0] / before[0])}
+
+
+@pytest.mark.parametrize('frame', ['', INERTIAL.format(1e-3, 1e-6)])
+@pytest.mark.parametrize('factor', [1.0 - 1e-6, 1.0 + 1e-6, 1.2])
+def test_the_heaviest_link_takes_what_is_new_where_the_topmost_is_a_frame(frame, factor):
+    """Many descriptions begin with a link that is but a name for where the robot stands."""
+    text = (
+        f'<robot name="r"><link name="footprint">{frame}</link>'
+        f'<link name="wheel">{INERTIAL.format(0.5, 0.01)}</link>'
+        f'<link name="base">{INERTIAL.format(20, 2)}</link><link name="arm">'
+        f'{INERTIAL.format(1, 0.1)}</link>'
+        '<joint name="a" type="fixed"><parent link="footprint"/><child link="wheel"/></joint>'
+        '<joint name="b" type="fixed"><origin xyz="0.1 0.2 0.3" rpy="0.4 0.5 0.6"/><parent '
+        'link="footprint"/><child link="base"/></joint><joint name="j" type="continuous"><parent '
+        'link="base"/><child link="arm"/></joint></robot>'
+    )
+    robot = Robot.from_urdf(text)
+    parameters = heavier(robot, ['footprint'], by=factor)
+    written = export_urdf(robot, parameters)
+    found = Robot.from_urdf(written).parameters
+    np.testing.assert_allclose(found, parameters, rtol=0, atol=20 * ROUND_OFF)
+    assert lightened(robot, parameters) == {}
+    before, after = (
+        {tag.get('name'): inertial_of(tag) for tag in parse(one).iter('link')}
+        for one in (text, written)
+    )
+    for name in ('footprint', 'wheel', 'arm'):
+        np.testing.assert_array_equal(after[name], before[name])
+    change = (factor - 1.0) * robot.parameters[0, 0]
+    assert after['base'][0] - before['base'][0] == pytest.approx(change)
 
 
 def test_links_beyond_locked_joints_keep_a_mass(rng):

@@ -32,8 +32,9 @@ class BaseParameterReport:
 
     @property
     def feasible(self) -> bool:
-        """Whether bodies that could exist have these base parameters."""
-        return self.checks[Consistency.FULL].verdict is Verdict.FEASIBLE
+        """Whether bodies that could exist have these base parameters, and drives that do."""
+        bodies = self.checks[Consistency.FULL].verdict is Verdict.FEASIBLE
+        return bodies and all(one.may_be_zero for one in self.stated.below_zero)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -49,7 +50,8 @@ class BaseParameterReport:
             for kind, check in self.checks.items()
         )
         columns = ('asked of each link', 'verdict', 'margin', 'distance', 'search')
-        return (Table('Base parameters', columns, rows), *self._nearest(), *self._certificates())
+        verdicts = Table('Base parameters', columns, rows)
+        return (verdicts, *self._below_zero(), *self._nearest(), *self._certificates())
 
     def as_dict(self) -> dict[str, Any]:
         """
@@ -70,12 +72,35 @@ class BaseParameterReport:
                 'certificate': self._certificate(check),
             }
             for kind, check in self.checks.items()
+        } | {
+            'below_zero': {
+                one.combination: {
+                    'value': one.value,
+                    'deviation': one.deviation or None,
+                    'may_be_zero': one.may_be_zero,
+                }
+                for one in self.stated.below_zero
+            }
         }
 
     @property
     def _names(self) -> list[str]:
         """Return the combinations."""
         return self.stated.base.combinations(self.stated.unknowns.names)
+
+    def _below_zero(self) -> tuple[Table, ...]:
+        """Return friction and drives that are negative, which verdicts on bodies do not know."""
+        rows = tuple(
+            (
+                one.combination,
+                f'{one.value:.3g}',
+                f'{one.deviation:.2g}' if one.deviation else 'not stated',
+                'may be zero' if one.may_be_zero else 'infeasible',
+            )
+            for one in self.stated.below_zero
+        )
+        columns = ('combination', 'stated', 'deviation', 'verdict')
+        return (Table('Friction and drives below zero', columns, rows),) if rows else ()
 
     def _nearest(self) -> tuple[Table, ...]:
         """Return what the nearest feasible base parameters change, if anything."""

@@ -38,7 +38,7 @@ from inertial_estimation.identification.prior_weight import against_the_mean
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Identification
-from inertial_estimation.identification.robot_fit import BlockFit, RobotFit
+from inertial_estimation.identification.robot_fit import BlockFit, RobotFit, links_seen
 from inertial_estimation.identification.rows.friction_scales import friction_scales
 from inertial_estimation.identification.shared_offsets import (
     Submodel,
@@ -162,8 +162,25 @@ def _fit_block(asked: _Asked) -> BlockFit:
         1.0, _mean_square(evidence, before, noise)
     ):
         raise _trouble(evidence, 'the answer fits the rows much worse than the prior does')
+    answer = _unseen_stay(asked, noise, answer)
     missed = _missed(asked, noise.information, answer.x)
     return BlockFit(evidence, noise, asked.together(noise), answer, before, asked.weight, missed)
+
+
+def _unseen_stay(asked: _Asked, noise: NoiseLevels, answer: Identification) -> Identification:
+    """
+    Return an answer whose links that no row sees are the prior's to the bit [A after 32].
+
+    Solvers leave them there to their tolerances, which in a description would pass for news. Where
+    bounds move them, they stay moved.
+    """
+    seen = links_seen(asked.together(noise), asked.unknowns)
+    bodies, extras = asked.unknowns.split(answer.x)
+    x = asked.unknowns.join(np.where(np.array(seen)[:, None], bodies, asked.prior), extras)
+    rows = noise.information
+    if not set(_missed(asked, rows, x)) <= set(_missed(asked, rows, answer.x)):
+        return answer
+    return replace(answer, x=x)
 
 
 def _missed(asked: _Asked, rows: Information, x: Array) -> tuple[str, ...]:

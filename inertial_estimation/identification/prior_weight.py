@@ -15,7 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from inertial_estimation.errors import ConfigError, ModelError
-from inertial_estimation.identification.solvers.coordinates import require_weight
+from inertial_estimation.identification.solvers.coordinates import (
+    LEAST_WEIGHT,
+    MOST_WEIGHT,
+    require_weight,
+)
 
 _ROWS = re.compile(r'(?P<rows>[^-]+)-rows?')
 
@@ -70,8 +74,9 @@ def prior_weight(text: str) -> float | PriorRows:
         require_weight(weight)
     except (ValueError, ModelError) as error:
         raise ConfigError(
-            f"'{text}' is no weight of a prior: give a positive number, such as 0.01, or a number "
-            f'of rows, such as {DEFAULT}'
+            f"'{text}' is no weight of a prior: give a number from {LEAST_WEIGHT:g} to "
+            f'{MOST_WEIGHT:g}, such as 0.01, or such a number of rows, as {DEFAULT}; without any '
+            "prior use 'least_squares'"
         ) from error
     return weight
 

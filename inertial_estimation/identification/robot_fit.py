@@ -15,9 +15,13 @@ from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.reweighting import NoiseLevels
 from inertial_estimation.identification.result import Identification
+from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.robot import Robot
 
 Array = NDArray[np.float64]
+
+UNSEEN = 1e-12
+"""A link whose columns are a smaller share of the largest changes no row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +45,16 @@ class BlockFit:
     def name(self) -> str:
         """Name of the submodel."""
         return self.evidence.block.submodel.name
+
+    @property
+    def kinds(self) -> list[str]:
+        """Kinds of rows that were fitted: those whose noise is told."""
+        return list(self.noise.deviations)
+
+    @property
+    def links_seen(self) -> list[bool]:
+        """Which of its links change any row, as a base that stands still does not."""
+        return links_seen(self.information, self.answer.unknowns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +80,18 @@ class RobotFit:
         return found
 
     @property
+    def described(self) -> Array:
+        """
+        The same for a robot description, (n_links, 10): the robot's where an answer is the prior.
+
+        A link that no row sees needs no body that a solver could start with.
+        """
+        found = self.parameters
+        same = (found == self.prior).all(axis=1)
+        found[same] = self.robot.parameters[same]
+        return found
+
+    @property
     def payloads(self) -> dict[str, Array]:
         """Parameters of each payload about the origin of its frame, (10,), by name."""
         found = {}
@@ -81,6 +107,27 @@ class RobotFit:
     def consistent(self) -> bool:
         """Whether all answers are bodies that could exist."""
         return all(block.answer.consistent for block in self.blocks)
+
+
+def links_seen(rows: Information, unknowns: Unknowns) -> list[bool]:
+    """
+    Return which links change any row.
+
+    Parameters
+    ----------
+    rows : Information
+        Of a submodel.
+    unknowns : Unknowns
+        Its columns.
+
+    Returns
+    -------
+    list of bool
+
+    """
+    changes = np.linalg.norm(rows.R[:, : unknowns.n_inertial], axis=0)
+    least = UNSEEN * changes.max(initial=0.0)
+    return [bool((link > least).any()) for link in changes.reshape(len(unknowns.links), -1)]
 
 
 def require_bounds(found: RobotFit) -> None:

@@ -53,7 +53,7 @@ def lightened_warnings(found: RobotFit) -> list[str]:
     list of str
 
     """
-    lighter = lightened(found.robot, found.parameters)
+    lighter = lightened(found.robot, found.described)
     if not lighter:
         return []
     shares = ', '.join(f'{name} ({100 * share:.3g} %)' for name, share in lighter.items())

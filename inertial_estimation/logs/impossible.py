@@ -28,7 +28,7 @@ from inertial_estimation.logs.fit_checks import (
     told_factor,
     unit,
 )
-from inertial_estimation.logs.left_out import links_seen, massless_warnings
+from inertial_estimation.logs.left_out import massless_warnings
 from inertial_estimation.logs.ratings import BEYOND, rated
 from inertial_estimation.model.robot import Robot
 
@@ -110,7 +110,7 @@ def _units(block: BlockFit) -> Iterator[tuple[str, _Unit]]:
     """Yield rows of one unit."""
     n, evidence = block.answer.unknowns.n_inertial, block.evidence
     signals, left = evidence.signals(block.answer.x), evidence.residuals(block.answer.x)
-    there = [kind for kind, rows in evidence.kinds.items() if rows.count and signals[kind] > 0.0]
+    there = [kind for kind in block.kinds if evidence.kinds[kind].count and signals[kind] > 0.0]
     for name in dict.fromkeys(map(unit, there)):
         kinds = [kind for kind in there if unit(kind) == name]
         predicted = [
@@ -152,7 +152,7 @@ def _sizes(found: RobotFit, block: BlockFit) -> Iterator[str]:
     """Yield which units are measured against what is predicted, or in another size by far."""
     masses = found.robot.parameters[list(block.evidence.block.submodel.links), 0]
     # Without masses a description predicts nothing.
-    stated = (masses[links_seen(block)] >= SMALLEST_MASS).all()
+    stated = (masses[block.links_seen] >= SMALLEST_MASS).all()
     for name, one in _units(block):
         told = np.array([told_factor(block, kind) for kind in one.kinds])
         told = told[np.isfinite(told)]

@@ -13,16 +13,13 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import LogError
 from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.priors import SMALLEST_MASS
-from inertial_estimation.identification.robot_fit import BlockFit, RobotFit
+from inertial_estimation.identification.robot_fit import RobotFit
 from inertial_estimation.identification.rows.builder import RowBuilder
 from inertial_estimation.logs.freedom import submodel_of
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, SampleBatch
 
 Mask = NDArray[np.bool_]
-
-ROUND_OFF = 1e-12
-"""A link whose columns are a smaller share of the largest changes no row."""
 
 FEW = 8
 """Names that a sentence holds."""
@@ -132,7 +129,7 @@ def massless_warnings(found: RobotFit) -> list[str]:
     empty = [
         f'{found.robot.link_names[k]} ({found.prior[k, 0]:g} kg)'
         for block in found.blocks
-        for k, seen in zip(block.evidence.block.submodel.links, links_seen(block), strict=True)
+        for k, seen in zip(block.evidence.block.submodel.links, block.links_seen, strict=True)
         if seen and found.robot.parameters[k, 0] < SMALLEST_MASS
     ]
     if not empty:
@@ -142,26 +139,6 @@ def massless_warnings(found: RobotFit) -> list[str]:
         'light is hardly left again, and rows that contradict it count as noise: give these '
         'links a guess, or a smaller --weight'
     ]
-
-
-def links_seen(block: BlockFit) -> list[bool]:
-    """
-    Return which links of a submodel change any row, as a base that stands still does not.
-
-    Parameters
-    ----------
-    block : BlockFit
-        Of the submodel.
-
-    Returns
-    -------
-    list of bool
-
-    """
-    unknowns = block.answer.unknowns
-    changes = np.linalg.norm(block.information.R[:, : unknowns.n_inertial], axis=0)
-    least = ROUND_OFF * changes.max(initial=0.0)
-    return [bool((link > least).any()) for link in changes.reshape(len(unknowns.links), -1)]
 
 
 def _lost(values: Array) -> bool:

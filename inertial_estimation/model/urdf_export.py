@@ -4,8 +4,9 @@
 A robot description with other inertial parameters, every other byte as it was.
 
 A link of the robot may be several of the URDF, lumped at fixed or locked joints. The topmost one
-takes the difference. Where no body could be that difference, the others are made lighter, all by
-the same factor: each keeps its shape, and what moves in other programs keeps a mass.
+takes the difference, or the heaviest one where the topmost is but a frame with next to no mass.
+Where no body could be that difference, the others are made lighter, all by the same factor: each
+keeps its shape, and what moves in other programs keeps a mass.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from inertial_estimation.model.rigid_body import (
     spatial_inertia,
 )
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.spatial import inverse_pose
 from inertial_estimation.model.urdf_numbers import three_numbers
 
 Array = NDArray[np.float64]
@@ -90,16 +92,17 @@ def lightened(robot: Robot, parameters: Array) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        Share that is left to them, by name: links that are tied to a topmost one which would be
-        no body beside what the description says of them.
+        Share that is left to them, by name: links that are tied to the one that takes the
+        difference, which would be no body beside what the description says of them.
 
     """
     found = {}
-    for k, top in enumerate(robot.link_names):
+    for k in range(len(robot.link_names)):
         if np.array_equal(parameters[k], robot.parameters[k]):
             continue
+        taker = _taker(robot, k)
         for name, own in _of_lump(robot, k, parameters[k]).items():
-            if name != top:
+            if name != taker:
                 before = _described(robot.urdf, name)
                 largest = np.abs(before).argmax()
                 found[name] = float(own[largest] / before[largest])
@@ -141,22 +144,47 @@ def inertial_of(link: Element) -> Array:
 MOMENTS = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
 
 
+FRAME = 0.01
+"""Share of the mass of a lump below which its topmost link is but a frame."""
 HALVINGS = 50
 """Of the range in which the greatest share lies that leaves a body."""
 
 
 def _of_lump(robot: Robot, index: int, new: Array) -> dict[str, Array]:
     """Return the parameters of those URDF links of one link that get others."""
-    top = robot.link_names[index]
-    rest = robot.parameters[index] - _described(robot.urdf, top)
+    taker = _taker(robot, index)
+    L_H_taker = robot.frames[taker][1]
+    rest = robot.parameters[index] - _seen_from(_described(robot.urdf, taker), L_H_taker)
+    taker_H_L = inverse_pose(L_H_taker)
     if consistency_margin(new - rest) > 0:
-        return {top: new - rest}
-    # Half of the most: the topmost link is then as far inside what a body can be.
+        return {taker: _seen_from(new - rest, taker_H_L)}
+    # Half of the most: the link that takes the rest is then as far inside what a body can be.
     share = _most(new, rest) / 2
-    tags = _link_tags(robot.urdf)
-    others = [name for name in tags if name != top and robot.frames[name][0] == index]
+    others = [name for name in _lumped(robot, index) if name != taker]
     lighter = {name: share * _described(robot.urdf, name) for name in others}
-    return {top: new - share * rest} | {name: own for name, own in lighter.items() if own.any()}
+    taken = {taker: _seen_from(new - share * rest, taker_H_L)}
+    return taken | {name: own for name, own in lighter.items() if own.any()}
+
+
+def _seen_from(parameters: Array, A_H_B: Array) -> Array:
+    """Return parameters about the origin of B about that of A; the same bits where it is one."""
+    if np.array_equal(A_H_B, np.eye(4)):
+        return parameters
+    return parameters_of(inertia_seen_from(spatial_inertia(parameters), A_H_B))
+
+
+def _taker(robot: Robot, index: int) -> str:
+    """Return which URDF link of one link takes what is new."""
+    top = robot.link_names[index]
+    masses = {name: _described(robot.urdf, name)[0] for name in _lumped(robot, index)}
+    if masses[top] >= FRAME * sum(masses.values()):
+        return top
+    return max(masses, key=lambda name: masses[name])
+
+
+def _lumped(robot: Robot, index: int) -> list[str]:
+    """Return the URDF links of one link."""
+    return [name for name in _link_tags(robot.urdf) if robot.frames[name][0] == index]
 
 
 @lru_cache(maxsize=1024)

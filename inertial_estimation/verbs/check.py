@@ -57,11 +57,12 @@ def add(verbs: Any) -> None:
         'one)',
     )  # fmt: skip
     verb.add_argument(
-        '--base-parameters', metavar='CSV',
+        '--base-parameters', metavar='FILE',
         help='instead of all that but the fixed link or the file, which may be one of identify: '
         'whether bodies have these base parameters, and the nearest that some have; rows of '
-        'combination,value such as "upper.Izz + 0.09 tool.m,0.143". Exit code: 0 some have, 1 '
-        'none (default: none are checked)',
+        'combination,value such as "upper.Izz + 0.09 tool.m,0.143", with a third column '
+        'deviation where friction may be zero, or the JSON of identify. Exit code: 0 some have, '
+        '1 none, or friction is negative (default: none are checked)',
     )  # fmt: skip
     _add_identifiable(verb)
     verb.add_argument(

@@ -133,7 +133,7 @@ def _run(chosen: argparse.Namespace) -> int:
     if chosen.out_urdf is not None:
         try:
             require_bounds(report.fit)
-            written = export_urdf(report.fit.robot, report.fit.parameters)
+            written = export_urdf(report.fit.robot, report.fit.described)
             report = replace(report, warnings=(*report.warnings, *lightened_warnings(report.fit)))
         except ModelError as error:
             # All else is worth having, so that one sees what went wrong.

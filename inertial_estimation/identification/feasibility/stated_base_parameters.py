@@ -8,16 +8,22 @@ Base parameters as somebody states them: combinations and values, as text with c
     shoulder.viscous,0.61
 
 Names are those of `Unknowns`. A value may be off by half of its last digit, as printed numbers
-are.
+are. A column ``deviation`` may say how sure it is; the JSON of an identification has all three.
+
+Combinations of friction and drives alone say nothing of bodies, and a small one that was measured
+is below zero as often as not. So verdicts on bodies do not ask for their signs, which are told
+beside them.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from io import StringIO
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +44,7 @@ from inertial_estimation.model.robot import Robot
 
 Array = NDArray[np.float64]
 
-COLUMNS = ('combination', 'value')
+COLUMNS, DEVIATION = ('combination', 'value'), 'deviation'
 NOT_NEGATIVE = (Term.VISCOUS, Term.COULOMB, Term.DRIVE_INERTIA)
 """Other unknowns that are not negative in any robot [S 28]."""
 SEEN = 1e-6
@@ -55,6 +61,41 @@ class StatedBaseParameters:
     """Shape (n_base,)."""
     rounding: Array
     """Half of the last digit of each, shape (n_base,)."""
+    deviations: Array
+    """Standard deviation of each, zero where none is stated, shape (n_base,)."""
+
+    @property
+    def of_bodies(self) -> NDArray[np.bool_]:
+        """Combinations that have parameters of links, shape (n_base,)."""
+        return np.asarray(self.base.grouping[:, : self.unknowns.n_inertial].any(axis=1))
+
+    @property
+    def below_zero(self) -> list[BelowZero]:
+        """Combinations of friction and drives alone that are below what any robot has."""
+        extras = self.base.grouping[:, self.unknowns.n_inertial :]
+        terms = [extra.term for extra in self.unknowns.extras]
+        allowed = np.array([term not in NOT_NEGATIVE for term in terms], dtype=np.bool_)
+        asked = ~self.of_bodies & (extras >= 0.0).all(axis=1)
+        asked &= ~extras[:, allowed].any(axis=1)
+        names = self.base.combinations(self.unknowns.names)
+        return [
+            BelowZero(names[k], float(self.values[k]), float(self.deviations[k]))
+            for k in np.flatnonzero(asked & (self.values < -self.rounding))
+        ]
+
+
+class BelowZero(NamedTuple):
+    """Friction or a drive, stated negative."""
+
+    combination: str
+    value: float
+    deviation: float
+    """Zero: none is stated."""
+
+    @property
+    def may_be_zero(self) -> bool:
+        """Whether it is within one deviation of zero."""
+        return self.value >= -self.deviation
 
 
 def read_base_parameters(text: str, robot: Robot) -> StatedBaseParameters:
@@ -75,15 +116,13 @@ def read_base_parameters(text: str, robot: Robot) -> StatedBaseParameters:
     Raises
     ------
     ModelError
-        If the text has other columns, a value is no number, two combinations begin with the same
-        name, or a combination is none that sensors could tell.
+        If the text has other columns, a value is no number, a deviation is negative, two
+        combinations begin with the same name, or a combination is none that sensors could tell.
     NameNotFound
         If there is no such link, parameter or joint.
 
     """
-    rows = list(csv.DictReader(StringIO(text)))
-    if not rows or any(row.get(column) is None for row in rows for column in COLUMNS):
-        raise ModelError(f'base parameters need rows with the columns {", ".join(COLUMNS)}')
+    rows = _rows(text)
     combinations = [row['combination'] for row in rows]
     unknowns = Unknowns(robot.link_names, _extras(combinations, robot))
     base = BaseParameters.parse(combinations, unknowns.names)
@@ -92,7 +131,8 @@ def read_base_parameters(text: str, robot: Robot) -> StatedBaseParameters:
     _require_identifiable(base, combinations, robot)
     numbers = [_number(row['value'], row['combination']) for row in rows]
     values, rounding = (np.array(column) for column in zip(*numbers, strict=True))
-    return StatedBaseParameters(unknowns, base, values, rounding)
+    deviations = np.array([_deviation(row) for row in rows])
+    return StatedBaseParameters(unknowns, base, values, rounding, deviations)
 
 
 def check_stated(
@@ -101,7 +141,7 @@ def check_stated(
     """
     Return whether bodies have stated base parameters, up to their rounding.
 
-    Friction and drive inertia are not to be negative.
+    Friction and drive inertia that are summed with parameters of links are not to be negative.
 
     Parameters
     ----------
@@ -117,9 +157,12 @@ def check_stated(
     BaseParameterCheck
 
     """
+    n = stated.unknowns.n_inertial
+    columns = stated.base.grouping[stated.of_bodies, n:].T
+    with_bodies = [bool(column.any()) for column in columns]
     limits = [
-        [0.0 if extra.term in NOT_NEGATIVE else -np.inf, np.inf]
-        for extra in stated.unknowns.extras
+        [0.0 if among and extra.term in NOT_NEGATIVE else -np.inf, np.inf]
+        for extra, among in zip(stated.unknowns.extras, with_bodies, strict=True)
     ]
     return check_base_parameters(
         stated.base,
@@ -130,6 +173,42 @@ def check_stated(
         rounding=stated.rounding,
         scale=_sizes(robot),
     )
+
+
+def _rows(text: str) -> list[dict[str, str]]:
+    """Return what is stated, by the names of columns."""
+    if text.lstrip().startswith('{'):
+        rows = list(_identified(text))
+    else:
+        rows = list(csv.DictReader(StringIO(text)))
+    if not rows or any(row.get(column) is None for row in rows for column in COLUMNS):
+        raise ModelError(
+            f'base parameters need rows with the columns {", ".join(COLUMNS)}, or the JSON of '
+            'identify'
+        )
+    return rows
+
+
+def _identified(text: str) -> Iterator[dict[str, str]]:
+    """Yield the base parameters of the JSON of an identification."""
+    try:
+        found = json.loads(text)
+        records = [one for block in found['submodels'] for one in block['base_parameters']]
+        # Both neighbours of an FT sensor state its offset.
+        for one in {record['combination']: record for record in records}.values():
+            deviation = '' if one[DEVIATION] is None else repr(one[DEVIATION])
+            yield dict(
+                zip(
+                    (*COLUMNS, DEVIATION),
+                    (one['combination'], repr(one['value']), deviation),
+                    strict=True,
+                )
+            )
+    except (ValueError, LookupError, TypeError) as error:
+        raise ModelError(
+            "this JSON is not that of identify, whose 'submodels' have 'base_parameters'; or give "
+            f'rows with the columns {", ".join(COLUMNS)}'
+        ) from error
 
 
 def _sizes(robot: Robot) -> Array:
@@ -177,6 +256,17 @@ def _require_identifiable(base: BaseParameters, combinations: Sequence[str], rob
                 'changes with parameters that no sensor tells; state it for the frames and '
                 'links of this description'
             )
+
+
+def _deviation(row: dict[str, str]) -> float:
+    """Return a deviation, zero where none is stated."""
+    text = (row.get(DEVIATION) or '').strip()
+    if not text:
+        return 0.0
+    number, _ = _number(text, row['combination'])
+    if number < 0.0:
+        raise ModelError(f"the deviation '{text}' of '{row['combination']}' is negative")
+    return number
 
 
 def _number(text: str, combination: str) -> tuple[float, float]:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.identification.recursion.methods import METHODS
 from inertial_estimation.identification.rows.builder import RowChoice
+from inertial_estimation.identification.solvers.coordinates import require_weight
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,12 @@ class RecursionSettings:
         """Raise unless the numbers make sense."""
         if self.method not in METHODS:
             raise ConfigError(f"method is '{self.method}', expected one of {', '.join(METHODS)}")
-        for name in ('weight', 'half_life'):
-            if not getattr(self, name) > 0.0:
-                raise ConfigError(f'{name} is {getattr(self, name)}, expected more than zero')
+        try:
+            require_weight(self.weight)
+        except ModelError as error:
+            raise ConfigError(str(error)) from error
+        if not self.half_life > 0.0:
+            raise ConfigError(f'half_life is {self.half_life}, expected more than zero')
         for name in ('force_walk', 'moment_walk', 'warm_up'):
             value = getattr(self, name)
             if not 0.0 <= value < np.inf:

@@ -18,6 +18,7 @@ import numpy as np
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Identification
+from inertial_estimation.identification.solvers.coordinates import LEAST_WEIGHT, MOST_WEIGHT
 
 LEAST = 1e-10
 """Least weight that is tried, over the mean square at the prior."""
@@ -70,7 +71,8 @@ def solve_within(
     def excess(logarithm: float) -> float:
         return solve(problem, weight=float(np.exp(logarithm))).mean_square - greatest
 
-    low, high = (float(np.log(share * at_prior)) for share in (LEAST, GREATEST))
+    low = float(np.log(max(LEAST * at_prior, LEAST_WEIGHT)))
+    high = float(np.log(min(GREATEST * at_prior, MOST_WEIGHT)))
     best = excess(low) + greatest
     if best > greatest:
         raise ModelError(f'no answer has a mean square of {greatest:.6g}; the least is {best:.6g}')
