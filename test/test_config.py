@@ -347,6 +347,17 @@ def test_the_file_of_the_identifier_documents_every_parameter_of_its_own():
     assert IdentifierSettings.from_dict(given) == IdentifierSettings()
 
 
+def test_the_file_of_an_arm_by_currents_is_for_both_nodes():
+    path = CONFIG / 'identifier_ur10e.yaml'
+    shared, own = (
+        EstimatorSettings.from_yaml(path),
+        IdentifierSettings.from_yaml(path, IDENTIFIER_NAME),
+    )
+    assert shared.joints == own.joints
+    assert own.efforts == ('all',)
+    assert len(own.effort_gains) == len(own.joints)
+
+
 def test_the_identifier_offers_the_methods_of_the_library():
     assert identifier.METHODS == methods.METHODS
 
