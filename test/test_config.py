@@ -147,7 +147,7 @@ def test_one_wrong_value(given, said):
         ({'ft.leg.direction': 'child_to_parent'}, "without 'ft.leg.joint'"),
         ({'ft.leg.joint': 'j', 'ft.leg.frame': 'sensor'}, 'belongs to frame'),
         ({'ft.leg.joint': 'j', 'ft.leg.pose': [0.0] * 6}, 'belongs to frame'),
-        ({'ft.leg.joint': 'j'}, "'ft_sensors' is empty"),
+        ({'ft.leg.joint': 'j'}, "'ft_sensors' is [all]"),
         ({'imus': ['a'], 'imu.a.pose': [0.0] * 6}, "without 'imu.a.frame'"),
         (
             {'accelerometers': ['a'], 'accelerometer.a.pose': [0.0] * 6},
