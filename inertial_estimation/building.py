@@ -15,6 +15,7 @@ from inertial_estimation.config import (
     ImuSettings,
     LinkSensorSettings,
 )
+from inertial_estimation.config.checks import are_all
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact
@@ -65,12 +66,14 @@ def build_robot(
         If the description cannot be used, or a setting names what it does not have.
 
     """
-    sensors = [_ft_spec(name, settings.ft_of(name)) for name in settings.ft_sensors]
+    sensors = None
+    if not are_all('ft', settings.ft_sensors):
+        sensors = [_ft_spec(name, settings.ft_of(name)) for name in settings.ft_sensors]
     robot = Robot.from_urdf(
         urdf,
         joints=settings.joints or None,
         locked_positions=locked_positions,
-        ft_sensors=(sensors or None) if cut else [],
+        ft_sensors=sensors if cut else [],
         accelerometers=_link_specs(settings.accelerometers, settings.accelerometer) or None,
         gyroscopes=_link_specs(settings.gyroscopes, settings.gyroscope) or None,
         imus=_link_specs(settings.imus, settings.imu),

@@ -10,7 +10,7 @@ ros/test_estimator_node.py).
 
 import numpy as np
 import pytest
-from robots import nested_humanoid_urdf, random_sample
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.building import (
@@ -20,8 +20,14 @@ from inertial_estimation.building import (
     build_robot,
 )
 from inertial_estimation.check import check_robot
-from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, LogError, ModelError, ShapeError
+from inertial_estimation.config import EstimatorSettings, IdentifierSettings
+from inertial_estimation.errors import (
+    ConfigError,
+    LogError,
+    ModelError,
+    NameNotFound,
+    ShapeError,
+)
 from inertial_estimation.logs.recording import read_samples
 from inertial_estimation.model.robot import Robot
 
@@ -233,3 +239,14 @@ def read_still(robot, up):
             turn = poses[robot.link_names[link.parent]] @ link.P_H_L[:3, :3]
         poses[link.name] = turn
     return {name: up @ turn for name, turn in poses.items()}
+
+
+@pytest.mark.parametrize('kind', [EstimatorSettings, IdentifierSettings])
+def test_no_ft_sensors_are_none_and_all_are_those_of_the_description(kind):
+    urdf, base = arm_with_wrist_sensor_urdf(), {'fixed_link': 'base'}
+    for given, wanted in ({}, 1), ({'ft_sensors': ['all']}, 1), ({'ft_sensors': []}, 0):
+        robot = build_robot(kind.from_dict(base | given), urdf)
+        assert len(robot.ft_sensors) == wanted
+        assert len(robot.submodels) == 1 + wanted
+    with pytest.raises(NameNotFound, match='wrist_sensor'):
+        kind.from_dict(base | {'ft_sensors': [], 'ft.wrist_sensor.max_age': 0.2})

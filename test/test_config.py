@@ -147,7 +147,7 @@ def test_one_wrong_value(given, said):
         ({'ft.leg.direction': 'child_to_parent'}, "without 'ft.leg.joint'"),
         ({'ft.leg.joint': 'j', 'ft.leg.frame': 'sensor'}, 'belongs to frame'),
         ({'ft.leg.joint': 'j', 'ft.leg.pose': [0.0] * 6}, 'belongs to frame'),
-        ({'ft.leg.joint': 'j'}, "'ft_sensors' is empty"),
+        ({'ft.leg.joint': 'j'}, "'ft_sensors' is [all]"),
         ({'imus': ['a'], 'imu.a.pose': [0.0] * 6}, "without 'imu.a.frame'"),
         (
             {'accelerometers': ['a'], 'accelerometer.a.pose': [0.0] * 6},
@@ -345,6 +345,17 @@ def test_the_file_of_the_identifier_documents_every_parameter_of_its_own():
         if not item.is_list:
             assert given[item.name] == item.default, item.name
     assert IdentifierSettings.from_dict(given) == IdentifierSettings()
+
+
+def test_the_file_of_an_arm_by_currents_is_for_both_nodes():
+    path = CONFIG / 'identifier_ur10e.yaml'
+    shared, own = (
+        EstimatorSettings.from_yaml(path),
+        IdentifierSettings.from_yaml(path, IDENTIFIER_NAME),
+    )
+    assert shared.joints == own.joints
+    assert own.efforts == ('all',)
+    assert len(own.effort_gains) == len(own.joints)
 
 
 def test_the_identifier_offers_the_methods_of_the_library():

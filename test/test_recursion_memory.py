@@ -218,10 +218,9 @@ def test_offsets_wander_while_no_samples_come(robot):
 def test_noise_follows_what_is_left_as_a_mean_over_its_memory(robot):
     known = of_foot(robot, noise={'moment_x': 0.7})
     known.noise = dict.fromkeys(FORCES, 1.0) | dict.fromkeys(MOMENTS, 0.2) | {'moment_x': 0.7}
-    (evidence,) = (e for e in evidence_of(robot) if e.block.submodel.name == 'foot')
     left = dict.fromkeys(FORCES, 3.0) | {'moment_x': 9.0, 'moment_y': 0.4, 'moment_z': np.nan}
     for _ in range(10):
-        known.adapt(evidence, left, MEMORY / 10)
+        known.adapt(left, MEMORY / 10)
     share = 1.0 - np.exp(-1.0)
     for kind in FORCES:
         assert known.noise[kind] == pytest.approx(np.sqrt(1.0 + share * 8.0))

@@ -23,6 +23,8 @@ LISTS = {
     'gyroscope': 'gyroscopes',
 }
 """The list that names the groups of each kind."""
+ALL = ('all',)
+"""In place of the FT sensors in use: all that the URDF has tags of."""
 NAME_LISTS = (
     'joints',
     'joint_topics',
@@ -120,12 +122,31 @@ def check_listed(kind: str, groups: Iterable[str], listed: tuple[str, ...]) -> N
         With the first group that is not listed.
 
     """
-    # Without a list the FT sensors are those of the URDF, known when the robot is.
-    if kind == 'ft' and not listed:
+    # The FT sensors of the URDF are known when the robot is.
+    if are_all(kind, listed):
         return
     for name in groups:
         if name not in listed:
             raise NameNotFound(f"entry of '{LISTS[kind]}' for '{kind}.{name}.*'", name, listed)
+
+
+def are_all(kind: str, listed: Iterable[str]) -> bool:
+    """
+    Return whether a list stands for all sensors of the URDF.
+
+    Parameters
+    ----------
+    kind : str
+        One of `LISTS`.
+    listed : iterable of str
+        The list that names them.
+
+    Returns
+    -------
+    bool
+
+    """
+    return kind == 'ft' and tuple(listed) == ALL
 
 
 def _check_places(settings: EstimatorSettings) -> None:
@@ -134,8 +155,8 @@ def _check_places(settings: EstimatorSettings) -> None:
         _check_mounting(f'ft.{name}', sensor)
         if sensor.joint and name not in settings.ft_sensors:
             raise ConfigError(
-                f"'ft.{name}.joint' is '{sensor.joint}' and 'ft_sensors' is empty, which means "
-                "the tags of the URDF: name every sensor in 'ft_sensors', this one as well"
+                f"'ft.{name}.joint' is '{sensor.joint}' and 'ft_sensors' is [all], the tags of "
+                "the URDF: name every sensor in 'ft_sensors', this one as well"
             )
     for kind in ('imu', 'accelerometer', 'gyroscope'):
         for name, given in getattr(settings, kind).items():
@@ -165,7 +186,11 @@ def _check_mounting(name: str, sensor: FtSettings) -> None:
 def _check_topics(settings: EstimatorSettings) -> None:
     """Refuse one topic for two sensors of a kind."""
     for kind, names, of in (
-        ('ft', settings.ft_sensors or settings.ft, settings.ft_of),
+        (
+            'ft',
+            settings.ft if are_all('ft', settings.ft_sensors) else settings.ft_sensors,
+            settings.ft_of,
+        ),
         ('imu', settings.imus, settings.imu_of),
     ):
         owners: dict[str, str] = {}

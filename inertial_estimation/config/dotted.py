@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inertial_estimation.config.checks import LISTS, check_listed
+from inertial_estimation.config.checks import ALL, LISTS, are_all, check_listed
 from inertial_estimation.config.files import leaves
 from inertial_estimation.config.groups import GROUPS
 from inertial_estimation.config.schema import Value, settings_of
@@ -53,7 +53,7 @@ def read_parameters(top_class: type, data: Mapping[str, Any]) -> dict[str, Any]:
             known = [*top, *(f'{k}.<name>' for k in GROUPS)]
             raise NameNotFound('parameter', name, known, remedy=_whose(name))
     for kind, group_class in GROUPS.items():
-        check_listed(kind, groups[kind], values.get(LISTS[kind], ()))
+        check_listed(kind, groups[kind], values.get(LISTS[kind], ALL if kind == 'ft' else ()))
         values[kind] = {name: group_class(**given) for name, given in groups[kind].items()}
     return values
 
@@ -122,7 +122,8 @@ def complete_groups(kind: str, given: object, listed: tuple[str, ...]) -> dict[s
             raise ConfigError(f"'{kind}.{name}' is {group!r}, {expected}")
     # What a name left of the list must not stop `replace` from taking it off.
     empty = group_class()
-    is_tag = kind == 'ft' and not listed
+    is_tag = are_all(kind, listed)
+    listed = () if is_tag else listed
     kept = {n: g for n, g in given.items() if n in listed or g != empty or is_tag}
     return {**dict.fromkeys(listed, empty), **kept}
 

@@ -39,6 +39,12 @@ class IdentifierSettings(EstimatorSettings):
     efforts: tuple[str, ...] = setting(
         (), "Joints whose efforts give rows; 'all' alone: every joint"
     )
+    effort_gains: tuple[float, ...] = setting(
+        (),
+        "Torque over what joints report as efforts, say currents, in the order of 'efforts'; "
+        'empty: they report Nm or N [Nm/A]',
+        range=(-1e6, 1e6),
+    )
     friction: tuple[str, ...] = setting(
         (),
         'What is unknown of these joints beside inertia: viscous, coulomb, offset, drive_inertia',
@@ -49,7 +55,7 @@ class IdentifierSettings(EstimatorSettings):
         range=(0.0, 10.0),
     )
     dead_zone: float = setting(
-        0.0, 'Slower joints give no rows of their efforts [rad/s or m/s]', range=(0.0, 10.0)
+        0.02, 'Slower joints give no rows of their efforts [rad/s or m/s]', range=(0.0, 10.0)
     )
     held_frames: tuple[str, ...] = setting(
         (),

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.config.checks import LISTS, check
+from inertial_estimation.config.checks import ALL, LISTS, check
 from inertial_estimation.config.dotted import complete_groups, read_parameters, write_parameters
 from inertial_estimation.config.files import load_parameters
 from inertial_estimation.config.groups import (
@@ -137,7 +137,9 @@ class EstimatorSettings(Checked):
         'Pass joint positions and the readings of FT sensors and IMUs through the filter as well; '
         'savitzky_golay only',
     )
-    ft_sensors: tuple[str, ...] = setting((), 'FT sensors in use; empty: all of the URDF')
+    ft_sensors: tuple[str, ...] = setting(
+        ALL, "FT sensors in use; 'all' alone: those of the URDF; empty: none"
+    )
     accelerometers: tuple[str, ...] = setting(
         (), 'Accelerometers of the robot; empty: every tag of the URDF'
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import Any
 
-from inertial_estimation.config.checks import LISTS
+from inertial_estimation.config.checks import ALL, LISTS, are_all
 from inertial_estimation.errors import NameNotFound
 
 PLACES = ('frame', 'joint')
@@ -84,8 +84,8 @@ def _is_left_over(name: str, values: Mapping[str, Any]) -> bool:
     kind, _, rest = name.partition('.')
     if kind not in LISTS or not rest.rpartition('.')[0]:
         return False
-    listed = values.get(LISTS[kind])
+    listed = values.get(LISTS[kind], ALL if kind == 'ft' else ())
     if not isinstance(listed, (list, tuple)):
         listed = ()
-    # Without a list the FT sensors are those of the URDF, known when the robot is.
-    return not (kind == 'ft' and not listed) and rest.rpartition('.')[0] not in listed
+    # The FT sensors of the URDF are known when the robot is.
+    return not are_all(kind, listed) and rest.rpartition('.')[0] not in listed

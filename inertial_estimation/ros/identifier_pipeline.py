@@ -298,4 +298,5 @@ def _said(name: str, change: Change) -> str:
         Change.FREE: f'{name}: agrees again',
         Change.BODY: f'{name}: carries another mass since',
         Change.OFFSET: f'{name}: an FT sensor has another offset since',
+        Change.BEGUN: f'{name}: moves as never before; what was known of it at rest is forgotten',
     }[change]

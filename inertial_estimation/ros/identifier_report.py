@@ -11,10 +11,13 @@ from rclpy.qos import QoSProfile
 
 from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.estimation.contact_stream import ContactStream
+from inertial_estimation.identification.information.determined import in_words
 from inertial_estimation.identification.recursion.base_values import BaseValues
+from inertial_estimation.identification.recursion.knowledge import EFFORT
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
     Refit,
+    Withheld,
 )
 from inertial_estimation.logs.freedom import submodel_of
 from inertial_estimation.ros.diagnostics import ERROR, OK, WARN, Task, milliseconds, to_message
@@ -223,10 +226,32 @@ class IdentifierReport:
                     f'{load.mass:.3f} kg at {load.link}, centre of mass '
                     f'{", ".join(f"{value:.3f}" for value in load.center)} m'
                 )
+            task, kinds = f'submodel {name}', known.block.kinds
+            if learning and (off := self._identifier.withheld().get(name)):
+                values['left out'] = f'{off.kind}: {off.left:.3f}, usually {off.noise:.3f}'
+                values['left out for [s]'] = f'{off.seconds:.1f}'
+                yield Task(task, WARN, _of_withheld(off), values, 'left out', repeats=False)
+                continue
+            lacking = self._without_efforts(kinds) if learning else []
+            if lacking:
+                values['without efforts'] = ' '.join(lacking)
+                yield Task(task, WARN, _of_efforts(lacking), values, 'without efforts')
+                continue
             level, message = self._state(name, refit, learning=learning)
-            if not known.block.kinds:
+            if not kinds:
                 level = OK
-            yield Task(f'submodel {name}', level, message, values, name, repeats=False)
+            yield Task(task, level, message, values, name, repeats=False)
+
+    def _without_efforts(self, kinds: Sequence[str]) -> list[str]:
+        """Return the joints of rows of efforts whose efforts the newest sample does not have."""
+        if self._sample is None:
+            return []
+        joints, efforts = self._identifier.robot.joint_names, self._sample.efforts
+        return [
+            name
+            for k, name in enumerate(joints)
+            if f'{EFFORT}{name}' in kinds and (efforts is None or not isfinite(efforts[k]))
+        ]
 
     def _state(self, name: str, refit: Refit | None, *, learning: bool) -> tuple[bytes, str]:
         """Return whether a submodel is identified, and if not for long, that as a warning."""
@@ -235,11 +260,30 @@ class IdentifierReport:
         if refit is not None and name in refit.refitted:
             self._waiting.pop(name, None)
             return OK, 'identified'
-        message = 'waits for rows'
+        message = 'waits for rows: none has come yet, or all joints stand still'
         if refit is not None:
             message = refit.reasons.get(name, message)
         self._waiting[name] = self._waiting.get(name, 0) + learning
         return WARN if self._waiting[name] > PATIENCE else OK, message
+
+
+def _of_withheld(off: Withheld) -> str:
+    """Return what acts on a submodel, and what to do about it."""
+    unit = next(unit for group, unit in GROUPS.items() if off.kind.startswith(group))
+    return (
+        f'something unknown acts on it, or it has changed: {off.kind} is off by {off.left:.3g}, '
+        f'usually {off.noise:.3g} {unit}, since {off.seconds:.0f} s; these rows are left out. If '
+        "nothing touches it, call ~/reset while it moves as at work; a larger 'gate' bears more, "
+        "a smaller 'prior_weight' less of a wrong description, 'gate: 0.0' leaves nothing out"
+    )
+
+
+def _of_efforts(joints: Sequence[str]) -> str:
+    """Return which efforts are missing, and what to do about it."""
+    return (
+        f'joint states have no effort of {in_words(joints)}: let the driver send efforts, or name '
+        "only joints that report them in 'efforts'"
+    )
 
 
 def _errors(refit: Refit | None, name: str) -> dict[str, str]:

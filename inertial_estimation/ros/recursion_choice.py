@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """From the settings of the identifier to those of the recursion."""
 
+from collections.abc import Sequence
+
 from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.recursion.settings import RecursionSettings
@@ -41,6 +43,7 @@ def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionS
     joint = JointModel(terms, settings.sign_width, settings.dead_zone)
     efforts = robot.joint_names if settings.efforts == ALL else settings.efforts
     return RecursionSettings(
+        effort_gains=_gains(settings, efforts),
         rows=RowChoice(
             wrenches=settings.wrench_rows, efforts=efforts, joint=joint, offsets=offsets
         ),
@@ -54,6 +57,17 @@ def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionS
         payload_links=settings.payload_links,
         excited=settings.least_told,
     )
+
+
+def _gains(settings: IdentifierSettings, efforts: Sequence[str]) -> dict[str, float]:
+    """Return the torque over what each joint reports, by its name."""
+    gains = settings.effort_gains
+    if gains and len(gains) != len(efforts):
+        raise ConfigError(
+            f"'effort_gains' has {len(gains)} numbers for {len(efforts)} joints of 'efforts': "
+            'give one for each, in that order, or none where efforts are in Nm or N'
+        )
+    return dict(zip(efforts, gains, strict=True)) if gains else {}
 
 
 def _term(name: str) -> Term:

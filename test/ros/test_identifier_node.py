@@ -7,6 +7,7 @@ What the recursion makes of rows is in test_recursion.py, stretches in test_stre
 process and its launch file in test_launch.py.
 """
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -417,6 +418,46 @@ def test_diagnostics_say_what_was_learned(bench, moving):
     recursion = robot.status('recursion')
     assert int(figure(recursion, 'updates')) > 5
     assert int(figure(recursion, 'failures, total')) == 0
+
+
+def test_rows_that_are_left_out_are_a_warning_with_the_reason(bench, truth, moving):
+    robot = bench()
+    robot.listen_to_diagnostics()
+    feed(robot, moving)
+    assert robot.next_status('submodel foot').message == 'identified'
+    pushed = later(motion(truth, 6.0, seed=1), 20.0)
+    # To and fro, which no offset does.
+    times = 1e-9 * (pushed.stamp_ns - pushed.stamp_ns[0])
+    pushed.ft_readings[:, :, 0] += 50.0 * np.sin(4.0 * times)[:, None]
+    feed(robot, pushed)
+    status = robot.next_status('submodel foot')
+    assert status.level == DiagnosticStatus.WARN
+    assert re.search(r'force_. is off by \d+', status.message)
+    assert "'gate'" in status.message
+    assert '~/reset' in status.message
+    assert float(figure(status, 'left out for [s]')) > 1.0
+    # A pause leaves nothing out.
+    call(robot, SetBool, 'enable', data=False)
+    assert robot.next_status('submodel foot').level == DiagnosticStatus.OK
+
+
+def test_joint_states_without_efforts_are_a_warning_with_the_remedy(context):
+    arm = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
+    samples = with_readings(arm, smooth_motion(arm, 3.0), arm.parameters)
+    parameters = {
+        'robot_description': arm_with_wrist_sensor_urdf(), 'fixed_link': 'base',
+        'efforts': ['all'],
+    }  # fmt: skip
+    robot = BenchRobot(context, parameters, IdentifierNode)
+    try:
+        robot.listen_to_diagnostics()
+        feed(robot, samples)
+        status = robot.status('submodel base')
+        assert status.level == DiagnosticStatus.WARN
+        for said in (*arm.joint_names, "'efforts'"):
+            assert said in status.message
+    finally:
+        robot.close()
 
 
 def test_no_joint_states_are_an_error(bench):

@@ -139,3 +139,14 @@ def test_groups_follow_the_lists(make_node):
     settings = node._declared.collect()
     assert set(settings.contact) == {'hand'}
     assert node.has_parameter('contact.hand.kind')
+
+
+@pytest.mark.parametrize('kind', [EstimatorNode, IdentifierNode])
+def test_no_ft_sensors_in_a_file_are_none(make_node, tmp_path, kind):
+    """An empty list there reaches both nodes, and is not that of a line left out."""
+    path = tmp_path / 'robot.yaml'
+    path.write_text('/**:\n  ros__parameters:\n    ft_sensors: []\n')
+    arguments = ['--ros-args', '--params-file', str(path)]
+    node = make_node(*arguments, kind=kind)
+    assert node.settings.ft_sensors == ()
+    assert make_node(kind=kind).settings.ft_sensors == ('all',)

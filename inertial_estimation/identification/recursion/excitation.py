@@ -50,10 +50,31 @@ def excitation(known: Knowledge, weight: float) -> Excitation:
     """
     information = known.information
     assert information is not None
+    told = combinations_told(known, information, weight)
+    return Excitation(told, known.seconds, information.count)
+
+
+def combinations_told(known: Knowledge, information: Information, weight: float) -> int:
+    """
+    Return how many combinations of inertial parameters some rows tell better than the prior does.
+
+    Parameters
+    ----------
+    known : Knowledge
+        Unknowns and prior of the submodel.
+    information : Information
+        Its rows, in units of their noise; only what they multiply counts, not what was measured.
+    weight : float
+        Of the prior.
+
+    Returns
+    -------
+    int
+
+    """
     others = np.arange(known.block.unknowns.n_inertial, information.n)
     left: Information = eliminated(information, others)
     rows = left.R.reshape(left.n, -1, 10)
     whitened = np.einsum('nlj,ljk->nlk', rows, whitening(known.prior)).reshape(left.n, -1)
     strengths = np.linalg.svd(whitened, compute_uv=False)
-    told = int(np.sum(strengths**2 > weight * information.count))
-    return Excitation(told, known.seconds, information.count)
+    return int(np.sum(strengths**2 > weight * information.count))

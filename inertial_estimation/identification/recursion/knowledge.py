@@ -31,11 +31,15 @@ Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
 FORCES, MOMENTS = COMPONENTS[:3], COMPONENTS[3:]
+EFFORT = 'effort '
+"""What the names of kinds of rows of efforts begin with."""
 PRIOR_SPREAD = 0.3
 """How far a body may well be off its prior, over its size."""
 MEMORY = 30.0
 """Time with rows after which what they left of old ones counts a third in their noise [s]."""
 
+GROWN = 1.1
+"""Times as much as before that the efforts of a joint must be for its friction to follow them."""
 QUIETEST = 1e-4
 """No rows are taken to have less noise than this, as those of a simulation may [N, Nm]."""
 
@@ -63,6 +67,8 @@ class Knowledge:
         How far other unknowns may well be from zero.
     seconds : float
         Time with rows.
+    learned : bool
+        Whether rows ever told as much as settings ask for.
 
     """
 
@@ -74,6 +80,7 @@ class Knowledge:
         self.noise: dict[str, float] = {}
         self.scales: Array = np.full(len(block.unknowns.extras), np.inf)
         self.seconds = 0.0
+        self.learned = False
         self._kinds: Evidence | None = None
         extras = block.unknowns.extras
         offsets = [extra.term in FT_OFFSET for extra in extras]
@@ -184,22 +191,57 @@ class Knowledge:
         """
         self.seconds += seconds
         self._kinds = evidence if self._kinds is None else self._kinds.merge(evidence)
-        if self.seconds < self._settings.warm_up:
-            return
-        self.scales = friction_scales(self._kinds)
+        if self.seconds >= self._settings.warm_up and self.begin(self._kinds):
+            self._kinds = None
+
+    def begin(self, evidence: Evidence) -> bool:
+        """
+        Take rows for all that is known, in units of the noise that they tell.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Rows of each kind, as they were measured.
+
+        Returns
+        -------
+        bool
+            False: they are too few to tell noise from unknowns, and nothing has changed.
+
+        """
+        scales, self.scales = self.scales, friction_scales(evidence)
         seen: dict[str, float] = {}
         if not self._settings.noise.keys() >= set(self.block.kinds):
             # As heavy as in a refit it would take what the description is off for noise, and
             # noise would then excuse the description for good.
             try:
-                found = noise_levels(self._kinds.kinds, prior=self.loose_prior())
+                found = noise_levels(evidence.kinds, prior=self.loose_prior())
             except ModelError:
-                # Too few rows yet to tell noise from unknowns.
-                return
+                self.scales = scales
+                return False
             seen = {kind: max(level, QUIETEST) for kind, level in found.deviations.items()}
         self._set_noise(seen)
-        self.information = in_units_of_noise(self._kinds, self.noise)
-        self._kinds = None
+        self.information = in_units_of_noise(evidence, self.noise)
+        return True
+
+    def hear(self, evidence: Evidence) -> None:
+        """
+        Let friction be as large as the largest efforts so far allow.
+
+        A joint that hardly carries anything at first says nothing of its friction in motion.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Further rows, as they were measured.
+
+        """
+        if not any(kind.startswith(EFFORT) for kind in evidence.kinds):
+            return
+        seen = friction_scales(evidence)
+        follows = np.isfinite(seen) & (np.isinf(self.scales) | (seen > GROWN * self.scales))
+        if follows.any():
+            self.scales = np.where(follows, seen, self.scales)
 
     def loose_prior(self) -> Information:
         """Return rows that keep bodies about as far from the description as they may well be."""
@@ -216,7 +258,7 @@ class Knowledge:
         x[n:] = np.linalg.lstsq(information.R[:, n:], rest, rcond=None)[0]
         return x
 
-    def adapt(self, evidence: Evidence, left: Mapping[str, float], seconds: float) -> None:
+    def adapt(self, left: Mapping[str, float], seconds: float) -> None:
         """
         Let the noise of further rows follow what is left of rows lately.
 
@@ -226,8 +268,6 @@ class Knowledge:
 
         Parameters
         ----------
-        evidence : Evidence
-            These rows, as they were measured.
         left : mapping of str to float
             Root mean square of what was found leaves of each kind of row that had no part in it.
         seconds : float
@@ -236,9 +276,6 @@ class Knowledge:
         """
         share = 1.0 - np.exp(-seconds / MEMORY)
         seen = {kind: level for kind, level in left.items() if np.isfinite(level)}
-        if not seen.keys() <= self.noise.keys():
-            unknown = np.isinf(self.scales)
-            self.scales = np.where(unknown, friction_scales(evidence), self.scales)
         following = {}
         for kind, level in seen.items():
             before = self.noise.get(kind, level)

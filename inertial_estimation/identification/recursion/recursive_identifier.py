@@ -18,6 +18,7 @@ from inertial_estimation.identification.information.evidence import Evidence, ga
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.excitation import Excitation, excitation
+from inertial_estimation.identification.recursion.first_motion import FirstMotion
 from inertial_estimation.identification.recursion.joint_refit import JointRefit, joint_refit
 from inertial_estimation.identification.recursion.knowledge import Knowledge, in_units_of_noise
 from inertial_estimation.identification.recursion.offsets_in_use import offsets_in_use
@@ -45,6 +46,20 @@ of the newest stretches: what moves for the first time tells offsets anew, and i
 """
 NEWEST = 5
 """Stretches of which that is asked."""
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """Rows of a submodel that are left out as they do not agree with what is known."""
+
+    kind: str
+    """The kind of row that is off by most times its noise, as in `Evidence.kinds`."""
+    left: float
+    """What is known leaves of it so much [rms; N, Nm]."""
+    noise: float
+    """And usually so much [N, Nm]."""
+    seconds: float
+    """For how long [s]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +138,11 @@ class RecursiveIdentifier:
         self.builder = RowBuilder(robot, settings.rows, calibration)
         self.prior, self.widened = widened(robot.link_names, robot.parameters)
         _check_carriers(robot, settings.payload_links)
+        for joint in settings.effort_gains:
+            if joint not in robot.joint_names:
+                raise NameNotFound('joint', joint, robot.joint_names, 'a gain of efforts is given')
+        gains = [settings.effort_gains.get(joint, 1.0) for joint in robot.joint_names]
+        self._gains = np.array(gains, dtype=np.float64)
         self.reset()
 
     @property
@@ -154,11 +174,15 @@ class RecursiveIdentifier:
         self.stamp_ns = 0
         self._assumed = np.zeros(0, dtype=np.intp)
         self._watches: dict[str, Watch] = {}
+        self._first_motions = {
+            one.block.submodel.name: FirstMotion(one, self.settings) for one in self.known
+        }
         self._start: dict[str, Array] = {}
         self._found: dict[str, tuple[Array, Array]] = {}
         self._payloads: dict[str, PayloadFit] = {}
         self._errors: dict[str, tuple[dict[str, float], dict[str, float]]] = {}
         self._worse: dict[str, deque[float]] = {}
+        self._withheld: dict[str, Withheld] = {}
 
     def add(
         self,
@@ -194,6 +218,8 @@ class RecursiveIdentifier:
         span = min(elapsed, _spanned(samples))
         changes = []
         samples = self._without_assumed(samples)
+        if samples.efforts is not None and self.settings.effort_gains:
+            samples = replace(samples, efforts=samples.efforts * self._gains)
         evidence = gather(self.builder, samples, external=external, free=free)
         for one, new in zip(self.known, evidence, strict=True):
             one.wait(elapsed)
@@ -225,10 +251,15 @@ class RecursiveIdentifier:
         """Work rows in, unless they are suspect; return what has changed."""
         rows, name = in_units_of_noise(new, one.noise), one.block.submodel.name
         if rows is None:
+            one.hear(new)
             self._follow(one, new, seconds)
             return None
         before = one.information
+        one.hear(new)
         verdict = self._judged(one, Stretch(rows, seconds))
+        self._note_withheld(one, new, seconds)
+        if self._begun(one, new, seconds):
+            return Change.BEGUN
         if verdict.change is not None:
             self._worse.pop(name, None)
         if verdict.change is Change.BODY and before is not None:
@@ -251,7 +282,50 @@ class RecursiveIdentifier:
             losses = [_loss(left, one.noise) for left in (described, found)]
             worse = float(np.sqrt(losses[1] / losses[0])) if losses[0] > 0.0 else 1.0
             self._worse.setdefault(name, deque(maxlen=NEWEST)).append(worse)
-            one.adapt(new, found, seconds)
+            one.adapt(found, seconds)
+
+    def _begun(self, one: Knowledge, new: Evidence, seconds: float) -> bool:
+        """Return whether rows that disagree are the first real motion, and all that is known."""
+        name = one.block.submodel.name
+        watch, first = self._watches.get(name), self._first_motions[name]
+        if watch is None or not watch.touched:
+            first.clear()
+            return False
+        if not first.add(new, seconds):
+            return False
+        for forgotten in (
+            self._watches, self._found, self._payloads, self._errors, self._worse, self._withheld
+        ):  # fmt: skip
+            forgotten.pop(name, None)
+        return True
+
+    def withheld(self) -> dict[str, Withheld]:
+        """
+        Return whose rows are left out now, as something unknown acts on them or has changed.
+
+        Returns
+        -------
+        dict of str to Withheld
+            By submodel.
+
+        """
+        return dict(self._withheld)
+
+    def _note_withheld(self, one: Knowledge, new: Evidence, seconds: float) -> None:
+        """Note which rows are off, and by how much, if they are left out."""
+        name = one.block.submodel.name
+        watch = self._watches.get(name)
+        if watch is None or not watch.touched:
+            self._withheld.pop(name, None)
+            return
+        x = self._found[name][1] if name in self._found else one.described()
+        left = {kind: level for kind, level in new.residuals(x).items() if kind in one.noise}
+        known = {kind: level for kind, level in left.items() if np.isfinite(level)}
+        if not known:
+            return
+        worst = max(known, key=lambda kind: known[kind] / one.noise[kind])
+        before = self._withheld[name].seconds if name in self._withheld else 0.0
+        self._withheld[name] = Withheld(worst, known[worst], one.noise[worst], before + seconds)
 
     def _let_go(self, name: str, evidence: Sequence[Evidence]) -> None:
         """Let neighbours go of offsets that have changed, but where their rows say otherwise."""
@@ -326,6 +400,7 @@ class RecursiveIdentifier:
         for bodies in found.bodies:
             name = bodies.knowledge.block.submodel.name
             seen[name] = excitation(bodies.knowledge, self.settings.weight)
+            bodies.knowledge.learned |= seen[name].told >= self.settings.excited
             if seen[name].told < self.settings.excited:
                 reasons[name] = (
                     f'rows tell {seen[name].told} combinations of parameters better than the '

@@ -47,6 +47,8 @@ class RecursionSettings:
     """Time with rows before the noise of a submodel's rows is told, and anything with it [s]."""
     noise: Mapping[str, float] = field(default_factory=dict)
     """Standard deviation of kinds of rows, where it is known [N, Nm]; others show it."""
+    effort_gains: Mapping[str, float] = field(default_factory=dict)
+    """Torque or force over what a joint reports as its effort, say a current; others: one."""
     gate: float = 0.0
     """
     Residual over the usual one from which something unknown acts on a submodel, or has changed;
@@ -73,6 +75,12 @@ class RecursionSettings:
                 raise ConfigError(f'{name} is {value}, expected zero or more, finite')
         if not (self.gate == 0.0 or 2.0 <= self.gate < np.inf):
             raise ConfigError(f'gate is {self.gate}, expected 0 (off) or at least 2')
+        for joint, gain in self.effort_gains.items():
+            if not (np.isfinite(gain) and gain != 0.0):
+                raise ConfigError(
+                    f"the gain of the efforts of '{joint}' is {gain}, expected a finite number "
+                    'other than zero'
+                )
         bad = [kind for kind, level in self.noise.items() if not 0.0 < level < np.inf]
         if bad:
             raise ConfigError(f'noise of {", ".join(bad)} must be positive and finite')

@@ -118,6 +118,8 @@ def fingerprint(identifier: RecursiveIdentifier) -> str:
     applied = [] if calibration is None else calibration.apply(points).tolist()
     held = robot.fixed_frame, robot.gravity.tolist()
     choice = repr(identifier.settings.rows)
+    if gains := identifier.settings.effort_gains:
+        choice += repr(sorted(gains.items()))
     return _sum(repr((robot.urdf, robot.parameters.tolist(), held, unknowns, choice, applied)))
 
 

@@ -70,6 +70,8 @@ class Change(Enum):
     """One of its links has another mass."""
     OFFSET = 'offset'
     """An FT sensor has another offset."""
+    BEGUN = 'begun'
+    """It moves as never before, and its noise is told anew."""
 
 
 class Stretch(NamedTuple):
@@ -116,7 +118,7 @@ class Watch:
         self._known, self._gate = knowledge, gate
         self.usual = 1.0
         self._sways = 1.0
-        self._prior = knowledge.loose_prior()
+        self._scales, self._prior = knowledge.scales, knowledge.loose_prior()
         self._body: Columns = np.arange(10 * link, 10 * link + 10)
         self._waiting: Stretch | None = None
         self._waiting_sizes = 0.0, 0.0
@@ -176,6 +178,8 @@ class Watch:
         """Return what was known, with the prior."""
         known = self._known
         assert known.information is not None
+        if known.scales is not self._scales:
+            self._scales, self._prior = known.scales, known.loose_prior()
         return known.information.merge(self._prior)
 
     def _added(self, before: Information, stretches: tuple[Stretch, ...]) -> float:
