@@ -188,6 +188,22 @@ def test_a_payload_that_is_no_body_is_told(rng):
     assert 'like payload disc' in said
 
 
+@pytest.mark.parametrize('known', [{}, FULL])
+def test_a_payload_that_is_always_there_tells_no_gains(rng, known):
+    """It may be a part of the link, and all else as large as one likes."""
+    builder, samples, there = currents(arm(ft_sensors=[]), payload(**known), rng)
+    with pytest.raises(LogError, match=r'cannot be told.* payload disc is in all of them alike'):
+        identified(builder, samples, np.ones_like(there))
+
+
+def test_another_payload_of_unknown_mass_is_no_measure_beside_one_that_is_else_always_there(rng):
+    robot, body = arm(ft_sensors=[]), payload()
+    builder, samples, there = currents(robot, body, rng)
+    both = replace(builder.choice, payloads=(body, Payload('other', 'tip')))
+    with pytest.raises(LogError, match=r'cannot be told.* payload disc'):
+        identified(RowBuilder(robot, both), samples, np.hstack([there, 1.0 - there]))
+
+
 @pytest.mark.parametrize('there', [None, 'never'])
 def test_without_a_payload_gains_are_refused(rng, there):
     builder, samples, loaded = currents(arm(ft_sensors=[]), payload(), rng)

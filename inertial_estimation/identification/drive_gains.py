@@ -17,14 +17,15 @@ right-hand side; where nothing does, all gains and bodies could be twice as larg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
-from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.information import Information, weighted_sum
+from inertial_estimation.identification.information.row_space import RowSpace
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.unknowns import Unknowns, gain_columns
 
@@ -32,6 +33,11 @@ Array = NDArray[np.float64]
 
 NOTHING = 1e-12
 """Right-hand sides of less than this share of the rows are round-off."""
+EXPLAINED = 1e-6
+"""
+Share of right-hand sides that bodies leave up to which these tell nothing else: round-off of a
+payload that is always there leaves 1e-15, one that is gone for a second in an hour 1e-2.
+"""
 SETTLED = 1e-9
 """Relative change of every gain at which the search ends."""
 ROUNDS = 100
@@ -40,7 +46,9 @@ STRIDE = 2.0
 """A gain changes by no more than this factor at a time."""
 
 
-def require_scale(kinds: Mapping[str, Information], unknowns: Unknowns) -> None:
+def require_scale(
+    kinds: Mapping[str, Information], unknowns: Unknowns, payloads: Sequence[str] = ()
+) -> None:
     """
     Refuse unknown gains where nothing says how large a torque is.
 
@@ -50,6 +58,8 @@ def require_scale(kinds: Mapping[str, Information], unknowns: Unknowns) -> None:
         Rows of each kind, as they were measured.
     unknowns : Unknowns
         Of these rows.
+    payloads : sequence of str, optional
+        Names of those of known mass that these bodies carry at times.
 
     Raises
     ------
@@ -59,16 +69,37 @@ def require_scale(kinds: Mapping[str, Information], unknowns: Unknowns) -> None:
     """
     if not len(gain_columns(unknowns)):
         return
-    for part in kinds.values():
-        size = np.hypot(np.linalg.norm(part.rho), np.sqrt(part.energy))
-        if size > NOTHING * np.linalg.norm(part.R):
-            return
-    joints = ', '.join(geared(unknowns))
-    raise LogError(
-        f'the gains of {joints} cannot be told: with all gains and all bodies twice as large '
-        'these logs would be the same; add a log with a payload of known mass and name it under '
-        "'payloads', or an FT sensor, or a joint whose torque is known"
+    told = any(
+        np.hypot(np.linalg.norm(part.rho), np.sqrt(part.energy))
+        > NOTHING * np.linalg.norm(part.R)
+        for part in kinds.values()
     )
+    if told and not _explained(kinds, gain_columns(unknowns)):
+        return
+    text = (
+        f'the gains of {", ".join(geared(unknowns))} cannot be told: with all gains and all '
+        'bodies twice as large these logs would be the same'
+    )
+    if told:
+        what = f'payload {", ".join(payloads)}' if payloads else 'what is known'
+        raise LogError(
+            f'{text}, since {what} is in all of them alike and might as well be a part of its link; '
+            "add a log of the robot without it, which its 'logs' under 'payloads' do not match, "
+            'or with another known one, or an FT sensor, or a joint whose torque is known'
+        )
+    raise LogError(
+        f"{text}; add a log with a payload of known mass and name it under 'payloads', or an FT "
+        'sensor, or a joint whose torque is known'
+    )
+
+
+def _explained(kinds: Mapping[str, Information], gains: NDArray[np.intp]) -> bool:
+    """Tell whether bodies and the like explain right-hand sides in full, with gains of zero."""
+    rows = weighted_sum(kinds.values(), [1.0] * len(kinds))
+    space = RowSpace.of(np.delete(rows.R, gains, axis=1))
+    rest = rows.rho - space.left @ (space.left.T @ rows.rho)
+    left, size = (float(one @ one) + rows.energy for one in (rest, rows.rho))
+    return left <= EXPLAINED**2 * size
 
 
 def geared(unknowns: Unknowns) -> list[str]:

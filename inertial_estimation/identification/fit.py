@@ -150,7 +150,8 @@ def _told_block(asked: _Asked, untold: dict[str, str]) -> BlockFit | None:
 def _fit_block(asked: _Asked) -> BlockFit:
     """Identify one submodel."""
     evidence = asked.evidence
-    require_scale(evidence.kinds, asked.unknowns)
+    known = [one.name for one in evidence.block.payloads if one.mass is not None]
+    require_scale(evidence.kinds, asked.unknowns, known)
     solve = _with_gains if len(gain_columns(asked.unknowns)) else _without_gains
     try:
         noise, answer, before = solve(asked)
