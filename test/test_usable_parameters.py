@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.usable_parameters import check_usable
+from inertial_estimation.model.usable_parameters import check_masses, check_usable
 
 NAMES = ('base', 'hand')
 
@@ -54,3 +54,26 @@ def test_what_a_robot_may_have(usable):
 def test_what_no_robot_has_is_refused_by_name(spoilt, said):
     with pytest.raises(ModelError, match=f"'hand' has.*{said}|'hand' is {said}"):
         check_usable(NAMES, np.array([GOOD, spoilt]))
+
+
+def masses(*given):
+    return np.array([body(mass, [0.0, 0.0, 0.0]) for mass in given])
+
+
+@pytest.mark.parametrize('given', [(8.0, 0.4), (9.1, 3.1), (24.0, 3.0), (3.4, 0.1)])
+def test_masses_near_a_description_may_be_used(given):
+    check_masses(NAMES, masses(*given), masses(10.0, 0.1), 3.0)
+
+
+@pytest.mark.parametrize(
+    ('given', 'said'),
+    [
+        ((100.0, 1.0), 'the robot would weigh 101 kg, its description says 10.1 kg, expected'),
+        ((3.2, 0.1), 'the robot would weigh 3.3 kg'),
+        ((9.0, 3.5), "'hand' has a mass of 3.5 kg, its description says 0.1 kg, expected up to 3"),
+    ],
+)  # fmt: skip
+def test_masses_far_from_a_description_are_refused_with_the_remedy(given, said):
+    with pytest.raises(ModelError, match=f"{said}.*'update_mass_factor'"):
+        check_masses(NAMES, masses(*given), masses(10.0, 0.1), 3.0)
+    check_masses(NAMES, masses(*given), masses(10.0, 0.1), 0.0)

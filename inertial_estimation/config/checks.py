@@ -59,6 +59,11 @@ def check(settings: EstimatorSettings) -> None:
     _check_places(settings)
     _check_topics(settings)
     _check_derivatives(settings)
+    if 0.0 < settings.update_mass_factor < 1.0:
+        raise ConfigError(
+            f"'update_mass_factor' is {settings.update_mass_factor:g}, expected at least 1, or 0 "
+            'to take over any mass'
+        )
     if settings.fixed_link and settings.imus:
         raise ConfigError(
             f"'fixed_link' is '{settings.fixed_link}' and 'imus' is {list(settings.imus)}: "

@@ -175,6 +175,13 @@ class EstimatorSettings(Checked):
     take_inertial_parameters: bool = setting(
         True, 'Take over the inertial parameters that come on the topic inertial_parameters'
     )
+    update_mass_factor: float = setting(
+        3.0,
+        'Updates whose total mass is more than so many times that of the description, or less '
+        'than one over it, are refused, and so are links far heavier than described; at least 1; '
+        '0: none is for its mass',
+        range=(0.0, 1e6),
+    )
     model_blend_time: float = setting(
         0.5,
         'How long inertial parameters take to change to others; 0: one cycle [s]',

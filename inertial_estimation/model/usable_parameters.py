@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 
 LARGEST_MASS, LARGEST_ARM = 1e4, 10.0
 """What no link of a robot exceeds: its mass [kg], and how far its centre of mass is off [m]."""
+LOAD_SHARE = 0.1
+"""Of the robot's mass, what a link may weigh beside its own."""
 
 
 def check_usable(names: Sequence[str], parameters: Array) -> None:
@@ -51,6 +53,47 @@ def check_usable(names: Sequence[str], parameters: Array) -> None:
             raise ModelError(
                 f"'{name}' is no body that could exist (smallest eigenvalue of its "
                 f'pseudo-inertia: {margin:.3g})'
+            )
+
+
+def check_masses(names: Sequence[str], parameters: Array, described: Array, factor: float) -> None:
+    """
+    Raise unless masses are near enough to those of a description to be of the same robot.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the links.
+    parameters, described : ndarray, shape (n_links, 10)
+        Those to be used, and those of the description.
+    factor : float
+        The robot may weigh so many times what is described at most, and the same part of it at
+        least; a link so many times the sum of its own described mass and a tenth of the robot's,
+        which leaves room for a load in a light hand. 0: anything is taken.
+
+    Raises
+    ------
+    ModelError
+        With masses, bounds and the remedy.
+
+    """
+    whole, total = float(described[:, 0].sum()), float(parameters[:, 0].sum())
+    if factor == 0.0 or not whole > 0.0:
+        return
+    remedy = f"raise 'update_mass_factor' ({factor:g}) if the description is that wrong"
+    if not whole / factor <= total <= whole * factor:
+        raise ModelError(
+            f'the robot would weigh {total:.4g} kg, its description says {whole:.4g} kg, expected '
+            f'{whole / factor:.4g} to {whole * factor:.4g}: check units and sender, or {remedy}'
+        )
+    bounds = factor * (described[:, 0] + LOAD_SHARE * whole)
+    for name, mass, own, bound in zip(
+        names, parameters[:, 0], described[:, 0], bounds, strict=True
+    ):
+        if mass > bound:
+            raise ModelError(
+                f"'{name}' has a mass of {mass:.4g} kg, its description says {own:.4g} kg, "
+                f'expected up to {bound:.4g}: check units and sender, or {remedy}'
             )
 
 

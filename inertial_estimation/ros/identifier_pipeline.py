@@ -25,7 +25,7 @@ from inertial_estimation.identification.recursion.recursive_identifier import (
     Refit,
 )
 from inertial_estimation.identification.recursion.watch import Change
-from inertial_estimation.model.usable_parameters import check_usable
+from inertial_estimation.model.usable_parameters import check_masses, check_usable
 from inertial_estimation.ros.identifier_outputs import IdentifierOutputs
 from inertial_estimation.ros.identifier_report import IdentifierReport
 from inertial_estimation.ros.polled_inputs import PolledInputs
@@ -252,11 +252,17 @@ class IdentifierPipeline:
         refusal = ''
         if self.refit is not None and self.refit.refitted:
             try:
-                check_usable(self.robot.link_names, self.refit.parameters)
+                self._check(self.refit.parameters)
                 self._outputs.publish(self.refit, values)
             except ModelError as error:
                 refusal = str(error)
         self.report.note_refit(perf_counter() - start, self.refit, values, refusal)
+
+    def _check(self, parameters: np.ndarray) -> None:
+        """Raise unless an estimator with these settings would take parameters over."""
+        names, factor = self.robot.link_names, self._settings.update_mass_factor
+        check_usable(names, parameters)
+        check_masses(names, parameters, self.robot.parameters, factor)
 
     def _try(self, work: Callable[[RecursiveIdentifier], str]) -> tuple[bool, str]:
         """Read or write the state file; say in log and diagnostics what came of it."""

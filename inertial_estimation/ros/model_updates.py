@@ -15,6 +15,7 @@ from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.estimation.model_in_use import UPDATE, URDF, ModelInUse
 from inertial_estimation.identification.parameter_file import from_text, to_text
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.usable_parameters import check_masses
 from inertial_estimation.output import write_whole
 from inertial_estimation.ros.diagnostics import OK, WARN, Task
 from inertial_estimation.ros.inertial_parameters import (
@@ -121,6 +122,12 @@ class ModelUpdates:
         """Take an update over, keep it aside, or refuse it."""
         try:
             parameters = from_message(self._robot, message)
+            check_masses(
+                self._robot.link_names,
+                parameters,
+                self._robot.parameters,
+                self._settings.update_mass_factor,
+            )
         except InertialEstimationError as error:
             self._refused += 1
             self._reason, self._is_refused = str(error), True

@@ -186,6 +186,10 @@ def swap_names(message):
 REFUSED = {
     'NaN': (lambda m: set_number(m, 'head', 0, np.nan), "'head' has parameters that are not fin"),
     'mass': (lambda m: set_number(m, 'hip', 0, 1e6), "'hip' has a mass of 1e\\+06 kg, expected"),
+    'masses': (
+        lambda m: setattr(m, 'data', [10.0 * number for number in m.data]),
+        "the robot would weigh .* raise 'update_mass_factor'",
+    ),
     'body': (lambda m: set_number(m, 'thigh', 4, -1.0), "'thigh' is no body that could exist"),
     'order': (swap_names, 'other links, or in another order'),
     'shape': (lambda m: m.data.pop(), 'numbers for'),
