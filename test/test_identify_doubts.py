@@ -23,6 +23,10 @@ from inertial_estimation.identification import fit
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.rows.preparation import Preparation
 from inertial_estimation.identification.solvers.methods import SOLVERS
+from inertial_estimation.logs.fit_checks import fit_warnings
+from inertial_estimation.logs.identify import identify
+from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.identify_tables import identify_tables
 from inertial_estimation.logs.motion_checks import disagreements
 from inertial_estimation.logs.signals import read_signal
 from inertial_estimation.logs.time_checks import require_possible_rate
@@ -435,6 +439,36 @@ def test_friction_and_drives_that_are_negative_are_told_with_their_bounds(folder
     settings['bounds'] = {'extras': {'viscous': [0, float('inf')]}}
     (folder / 'logs.yaml').write_text(yaml.safe_dump(settings))
     assert not any('negative' in text for text in warned(folder))
+
+
+@pytest.mark.parametrize(('below', 'told'), [(0.5, False), (1.5, True)])
+def test_friction_below_zero_is_told_beyond_its_deviation_alone(folder, below, told):
+    settings = IdentifySettings.from_yaml(folder / 'logs.yaml')
+    found = identify([folder / 'log.npz'], (folder / 'arm.urdf').read_text(), settings).fit
+    (block,) = found.blocks
+    x, n = block.answer.x.copy(), block.answer.unknowns.n_inertial
+    x[n:] = -np.array([below, 0.9, 0.5, -1.0]) * block.answer.deviations[n:]
+    block = replace(block, answer=replace(block.answer, x=x))
+    said = [text for text in fit_warnings(replace(found, blocks=(block,))) if 'negative' in text]
+    assert len(said) == told
+    names = [f'{joint}.viscous (' for joint in JOINTS]
+    assert [name in ' '.join(said) for name in names] == [told, False, False, False]
+
+
+def test_rows_that_were_left_out_are_no_share_of_next_to_nothing(folder):
+    k = np.arange(int(SECONDS * RATE))
+    tiny = np.where((k >= 600) & (k < 605), 1e-5 * np.sin(k), np.nan)
+    change(folder, e=of_column(1, lambda _: tiny))
+    text = (folder / 'logs.yaml').read_text().replace('cutoff: 10.0', 'cutoff: 10.0\n  edges: 0.0')
+    (folder / 'logs.yaml').write_text(text)
+    settings = IdentifySettings.from_yaml(folder / 'logs.yaml')
+    report = identify([folder / 'log.npz'], (folder / 'arm.urdf').read_text(), settings)
+    assert any('noise of effort j_seen rows cannot be told' in text for text in report.warnings)
+    assert not any('j_seen (' in text for text in report.warnings)
+    (fits,) = [one for one in identify_tables(report) if one.title.startswith('Root mean squares')]
+    column = fits.columns.index('fit [%]')
+    shares = {row[1]: row[column] for row in fits.rows}
+    assert [shares[f'effort {joint}'] == '' for joint in JOINTS] == [False, True, False, False]
 
 
 def test_stiction_at_rest_is_told_until_there_is_a_dead_zone(folder, rng):

@@ -47,6 +47,11 @@ class BlockFit:
         return self.evidence.block.submodel.name
 
     @property
+    def kinds(self) -> list[str]:
+        """Kinds of rows that were fitted: those whose noise is told."""
+        return list(self.noise.deviations)
+
+    @property
     def links_seen(self) -> list[bool]:
         """Which of its links change any row, as a base that stands still does not."""
         return links_seen(self.information, self.answer.unknowns)

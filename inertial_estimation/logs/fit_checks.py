@@ -39,11 +39,8 @@ SMALL = 0.02
 """Share of the mass of all links below which one may be anything."""
 PASSIVE = (Term.VISCOUS, Term.DRIVE_INERTIA)
 """What cannot be negative: it would drive the joint, or weigh less than nothing."""
-BELOW, NONE = 1.0, 0.1
-"""
-Deviations by which one of them is below zero before all are told, and by which those that are told
-are: what is next to nothing is negative as often as not.
-"""
+BELOW = 1.0
+"""Deviations by which one of them is below zero before it is told: others may well be zero."""
 CAUSES = (
     "check the units and gears ('unit', 'scale', 'divided_by'), the order of columns and joints, "
     'signs, and that the description is of this robot'
@@ -75,7 +72,7 @@ def _sizes(block: BlockFit) -> Iterator[str]:
     """Yield of which rows what is measured is many times what is predicted, or against it."""
     if len(gain_columns(block.answer.unknowns)):
         return
-    odd = [(kind, factor(block, kind)) for kind in block.evidence.kinds]
+    odd = [(kind, factor(block, kind)) for kind in block.kinds]
     names = [f'{kind} ({value:.2g})' for kind, value in odd if np.isfinite(value)]
     if names:
         yield (
@@ -173,7 +170,8 @@ def _left(block: BlockFit) -> Iterator[str]:
     poor = [
         f'{kind} ({100 * left[kind] / signal:.0f} %)'
         for kind, signal in signals.items()
-        if left[kind] > MOST * signal > 0.0
+        if kind in block.kinds
+        and left[kind] > MOST * signal > 0.0
         and (
             signal > WEAK * _largest(signals, kind)
             or left[kind] > NOTHING * signal
@@ -264,9 +262,9 @@ def _negative(block: BlockFit) -> Iterator[str]:
     found = [
         (extra, value, deviation)
         for extra, value, deviation in zip(unknowns.extras, answer.x[n:], deviations, strict=True)
-        if extra.term in PASSIVE and '+' not in extra.of and value < -NONE * deviation
+        if extra.term in PASSIVE and '+' not in extra.of and value < -BELOW * deviation
     ]
-    if any(value < -BELOW * deviation for _, value, deviation in found):
+    if found:
         said = ', '.join(
             f'{extra} ({value:.3g} +- {spread:.2g})' for extra, value, spread in found
         )

@@ -68,6 +68,8 @@ class KindErrors(NamedTuple):
     """Root mean squares of one kind of row [N, Nm]; NaN where there are no rows."""
 
     kind: str
+    counted: bool
+    """Whether these rows were fitted; those whose noise nothing tells were not."""
     signal: float
     before: float
     """What is left with the description's bodies."""
@@ -107,7 +109,8 @@ def residuals(block: BlockFit, validation: Evidence | None) -> Iterator[KindErro
         )
     for kind in evidence.kinds:
         others = (values.get(kind, np.nan) for values in unseen)
-        yield KindErrors(kind, signals[kind], before[kind], after[kind], *others)
+        counted = kind in block.kinds
+        yield KindErrors(kind, counted, signals[kind], before[kind], after[kind], *others)
 
 
 class AllEfforts(NamedTuple):
@@ -141,7 +144,7 @@ def all_efforts(report: IdentifyReport) -> AllEfforts | None:
     sums, unseen_sums = np.zeros(4), np.zeros(4)
     for block in report.fit.blocks:
         other = validation.get(block.name)
-        for kind, *errors in residuals(block, other):
+        for kind, _, *errors in residuals(block, other):
             if not kind.startswith(EFFORT) or np.isnan(errors[0]):
                 continue
             sums += block.evidence.kinds[kind].count * np.square([1.0, *errors[:3]])

@@ -106,7 +106,7 @@ def _fit(report: IdentifyReport) -> Table:
             str(block.evidence.rows[one.kind]),
             f'{block.evidence.kinds[one.kind].count:.0f}',
             str(block.evidence.left_out[one.kind]),
-            *_errors(one),
+            *_errors(one, counted=one.counted),
         )
         for block in report.fit.blocks
         for one in residuals(block, validation.get(block.name))
@@ -124,11 +124,11 @@ def _all_efforts(report: IdentifyReport) -> Iterator[tuple[str, ...]]:
         yield (*('all', 'efforts', '', '', ''), *_errors(total))
 
 
-def _errors(one: KindErrors | AllEfforts) -> tuple[str, ...]:
-    """Return the columns of root mean squares, empty where there are no rows."""
+def _errors(one: KindErrors | AllEfforts, *, counted: bool = True) -> tuple[str, ...]:
+    """Return the columns of root mean squares, empty where there are no rows or no fit."""
     return (
         *(f'{value:.3g}' for value in (one.signal, one.before, one.fitted)),
-        _percent(one.fitted, one.signal),
+        _percent(one.fitted, one.signal) if counted else '',
         *('' if np.isnan(v) else f'{v:.3g}' for v in (one.before_unseen, one.predicted)),
         _percent(one.predicted, one.unseen),
     )

@@ -110,7 +110,7 @@ def _units(block: BlockFit) -> Iterator[tuple[str, _Unit]]:
     """Yield rows of one unit."""
     n, evidence = block.answer.unknowns.n_inertial, block.evidence
     signals, left = evidence.signals(block.answer.x), evidence.residuals(block.answer.x)
-    there = [kind for kind, rows in evidence.kinds.items() if rows.count and signals[kind] > 0.0]
+    there = [kind for kind in block.kinds if evidence.kinds[kind].count and signals[kind] > 0.0]
     for name in dict.fromkeys(map(unit, there)):
         kinds = [kind for kind in there if unit(kind) == name]
         predicted = [
