@@ -80,6 +80,7 @@ def test_inertia_without_mass_is_refused():
         (0, 0.0, 'no mass'),
         (4, -0.1, 'moment of inertia of -0.'),
         (9, np.nan, 'NaN'),
+        (2, 1000.0 * BODY[0], 'centre of mass 1000 m off its origin, expected up to 10'),
     ],
 )
 def test_the_impossible_is_refused_by_name(index, value, said):

@@ -483,6 +483,8 @@ def test_other_parameters(nested_humanoid, rng):
         ({'fixed_link': 'bse'}, FrameNotFound, "frame.*'bse'.*base"),
         ({'gravity': (0.0, -9.81)}, ShapeError, "'gravity'"),
         ({'gravity': (0.0, 0.0, np.nan)}, ModelError, 'gravity.*not finite'),
+        ({'gravity': (0.0, 0.0, -981.0)}, ModelError, "'gravity' is 981 m/s.2, expected up to 25"),
+        ({'gravity': (25.0, 0.0, -1.0)}, ModelError, 'expected up to 25'),
         ({'joints': ['lift'], 'locked_positions': {'elbw': 1.0}}, NameNotFound, "'elbw'.*elbow"),
         ({'locked_positions': {'elbow': 1.0}}, ModelError, "'elbow'.*not a locked joint"),
         ({'locked_positions': {'tip_joint': 1.0}}, ModelError, "'tip_joint'.*not a locked"),

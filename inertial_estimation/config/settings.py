@@ -53,7 +53,7 @@ class EstimatorSettings(Checked):
         'else the root',
     )
     gravity: tuple[float, ...] = setting(
-        (0.0, 0.0, -9.81), 'Gravity in the axes of the fixed link [m/s^2]', sizes=(3,)
+        (0.0, 0.0, -9.81), 'Gravity in the axes of the fixed link, up to 25 [m/s^2]', sizes=(3,)
     )
     joint_topics: tuple[str, ...] = setting(
         ('joint_states',), 'JointState topics; the first one triggers each cycle'

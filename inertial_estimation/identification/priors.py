@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.model.usable_parameters import LARGEST_ARM
 
 Array = NDArray[np.float64]
 
@@ -61,7 +62,8 @@ def widened(names: Sequence[str], parameters: Array) -> tuple[Array, tuple[str, 
         If there are not ten parameters for each name.
     ModelError
         If something is NaN, a mass or a moment of inertia about the centre of mass is negative,
-        or a link has a first moment or inertia but no mass.
+        a link has a first moment or inertia but no mass, or its centre of mass is farther from its
+        origin than any link is long.
 
     """
     if parameters.shape != (len(names), 10):
@@ -83,6 +85,12 @@ def _widened(name: str, parameters: Array) -> Array:
     if not mass and first.any():
         raise _impossible(name, 'has a first moment but no mass')
     center = first / mass if mass else np.zeros(3)
+    arm = float(np.linalg.norm(center))
+    if arm > LARGEST_ARM:
+        raise _impossible(
+            name,
+            f'has its centre of mass {arm:g} m off its origin, expected up to {LARGEST_ARM:g}',
+        )
     about_origin = _tensor(parameters)
     if not mass and np.linalg.norm(about_origin) > SMALLEST_INERTIA:
         raise _impossible(name, 'has moments of inertia but no mass')
@@ -116,6 +124,6 @@ def _point(p: Array) -> Array:
 def _impossible(name: str, why: str) -> ModelError:
     """Return what to say of a prior that nobody can mean."""
     return ModelError(
-        f"the prior of '{name}' {why}, which no body has; mend its inertial in the robot "
-        'description'
+        f"the prior of '{name}' {why}, which no body of a robot has; mend its inertial in the "
+        'robot description'
     )

@@ -144,7 +144,7 @@ def all_efforts(report: IdentifyReport) -> AllEfforts | None:
     sums, unseen_sums = np.zeros(4), np.zeros(4)
     for block in report.fit.blocks:
         other = validation.get(block.name)
-        for kind, *errors in residuals(block, other):
+        for kind, _, *errors in residuals(block, other):
             if not kind.startswith(EFFORT) or np.isnan(errors[0]):
                 continue
             sums += block.evidence.kinds[kind].count * np.square([1.0, *errors[:3]])

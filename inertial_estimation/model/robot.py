@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import FrameNotFound
+from inertial_estimation.errors import FrameNotFound, ModelError
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.inertial_sensors import InertialSensors, same_place
@@ -49,6 +49,8 @@ Array = NDArray[np.float64]
 __all__ = ['STANDARD_GRAVITY', 'Link', 'Robot']
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+MOST_GRAVITY = 25.0
+"""What no robot stands in: that of Jupiter [m/s^2]. In a pool, or on the moon, there is less."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +125,7 @@ class Robot:
         fixed_link : str, optional
             Frame that is at rest in the world.
         gravity : sequence of float, shape (3,)
-            Gravity in the axes of that frame [m/s^2].
+            Gravity in the axes of that frame, up to 25 in any direction [m/s^2].
         external_torque_base : str, optional
             Link, or frame on the link, that external joint torques take to be at rest. Default:
             the fixed link, else the root link.
@@ -167,7 +169,7 @@ class Robot:
             gyroscopes=sensors.gyroscopes,
             imus=sensors.pairs() if by_default else sensors.imus(imus or ()),
             fixed_frame=fixed_link,
-            gravity=numbers('gravity', gravity, (3,)),
+            gravity=_gravity(gravity),
             external_torque_base=external_torque_base,
         )
         at_rest = {'fixed_link': fixed_link, 'external_torque_base': external_torque_base}
@@ -295,3 +297,15 @@ class Robot:
         other = copy(self)
         object.__setattr__(other, 'parameters', values)
         return other
+
+
+def _gravity(given: Sequence[float]) -> Array:
+    """Return gravity in the axes of the fixed frame, (3,)."""
+    gravity = numbers('gravity', given, (3,))
+    size = float(np.linalg.norm(gravity))
+    if size > MOST_GRAVITY:
+        raise ModelError(
+            f"'gravity' is {size:g} m/s^2, expected up to {MOST_GRAVITY:g}: give it in m/s^2, as "
+            f'{list(STANDARD_GRAVITY)}'
+        )
+    return gravity
