@@ -14,6 +14,7 @@ from free_air import smooth_motion, with_readings
 from robots import nested_humanoid_urdf
 from shared_data import SHARED
 
+from inertial_estimation.benchmark.run import Goal
 from inertial_estimation.benchmark.yoga import log, predictions, run
 from inertial_estimation.benchmark.yoga.predictions import (
     CONSTANT,
@@ -28,6 +29,7 @@ from inertial_estimation.benchmark.yoga.predictions import (
 from inertial_estimation.cli import main
 from inertial_estimation.errors import LogError
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.verbs import bench
 
 FREE = ('leg_sensor', 'foot_sensor')
 DATA = SHARED / 'data'
@@ -125,11 +127,27 @@ def test_what_the_node_says_is_read(robot):
         (['--play'], '--play is for --yoga'),
         (['--yoga', 'nowhere'], f'there is no nowhere/{log.BAG}'),
         (['--yoga', 'nowhere', '--background'], 'are 2 runs'),
+        (['--published', 'nowhere', '--strict'], '--strict is for runs with goals'),
     ],
 )
 def test_calls_that_cannot_be_answered(arguments, said, capsys):
     assert main(['bench', *arguments]) == 1
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('limit', 'strict', 'code'), [(1.0, True, 1), (1.0, False, 0), (3.0, True, 0)]
+)
+@pytest.mark.parametrize('way', ['_run_yoga', '_run_background', '_measure'])
+def test_missed_goals_are_counted_and_with_strict_the_exit_code(
+    monkeypatch, capsys, way, limit, strict, code
+):
+    """Whatever run they are of."""
+    goals = Goal('a', 2.0, limit), Goal('b', 0.5, 1.0)
+    monkeypatch.setattr(bench, way, lambda chosen: goals)
+    options = {'_run_yoga': ['--yoga', 'folder'], '_run_background': ['--background']}.get(way, [])
+    assert main(['bench', *options, *(['--strict'] if strict else [])]) == code
+    assert ('1 of 2 goals are missed' in capsys.readouterr().out) == (limit < 2.0)
 
 
 @pytest.mark.skipif(not (DATA / log.BAG).exists(), reason='needs ../shared/data')

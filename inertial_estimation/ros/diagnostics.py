@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What goes to /diagnostics: tasks, and the message they make."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -10,6 +11,8 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from inertial_estimation.ros.conversions import ns_to_stamp
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
+
+NUMBER = re.compile(r'(?<![\w.])-?\d[\d.]*(e[-+]?\d+)?')
 
 Values = Mapping[str, object]
 
@@ -24,7 +27,7 @@ class Task(NamedTuple):
     cause: str = ''
     """The message without the figures that change all the time; empty: it has none."""
     repeats: bool = True
-    """Whether it is worth a warning now and then while it lasts, not only when it comes."""
+    """Whether it is worth a warning when it comes back, and a word when it is over."""
     is_said: bool = False
     """Whether it was logged when it happened, so that a report need not."""
 
@@ -65,6 +68,23 @@ def to_message(stamp_ns: int, node: str, robot: str, tasks: Iterable[Task]) -> D
         for task in tasks
     ]
     return message
+
+
+def without_figures(text: str) -> str:
+    """
+    Return a text without its numbers: the same cause says others every time.
+
+    Parameters
+    ----------
+    text : str
+        Of any length.
+
+    Returns
+    -------
+    str
+
+    """
+    return NUMBER.sub('', text)
 
 
 def milliseconds(seconds: float) -> str:

@@ -97,6 +97,7 @@ class IdentifierPipeline:
         self.refit: Refit | None = None
         self.enabled = True
         self._refitted_ns = 0
+        self._saved = False
         self._stretches = Stretches(
             self.robot, settings.rows_rate, settings.contact_margin, settings.held_frames
         )
@@ -158,7 +159,7 @@ class IdentifierPipeline:
 
     def save(self) -> tuple[bool, str]:
         """Write what is known; return whether it was, and what was done."""
-        return self._try(self._state.save) if self._state else (False, NO_FILE)
+        return self._save(self._state) if self._state else (False, NO_FILE)
 
     def restore(self) -> tuple[bool, str]:
         """Take what was known from the file; return whether it was, and what was done."""
@@ -174,7 +175,7 @@ class IdentifierPipeline:
     def keep(self) -> None:
         """Write what is known if the file lacks something of it."""
         if self._state is not None and self._state.is_behind(self.identifier):
-            self._try(self._state.save)
+            self._save(self._state)
 
     def statistics(self) -> AssemblerStatistics:
         """Return what came in so far."""
@@ -264,14 +265,24 @@ class IdentifierPipeline:
         check_usable(names, parameters)
         check_masses(names, parameters, self.robot.parameters, factor)
 
-    def _try(self, work: Callable[[RecursiveIdentifier], str]) -> tuple[bool, str]:
+    def _save(self, state: StateFile) -> tuple[bool, str]:
+        """Write what is known; the log says so the first time only."""
+        given = self._try(state.save, is_routine=self._saved)
+        self._saved |= given[0]
+        return given
+
+    def _try(
+        self, work: Callable[[RecursiveIdentifier], str], *, is_routine: bool = False
+    ) -> tuple[bool, str]:
         """Read or write the state file; say in log and diagnostics what came of it."""
         try:
             done, said = True, work(self.identifier)
         except InertialEstimationError as error:
             done, said = False, str(error)
         # rclpy takes one severity from one line only.
-        if done:
+        if done and is_routine:
+            self._node.get_logger().debug(said)
+        elif done:
             self._node.get_logger().info(said)
         else:
             self._node.get_logger().warning(said)

@@ -20,11 +20,19 @@ from inertial_estimation.identification.recursion.recursive_identifier import (
     Withheld,
 )
 from inertial_estimation.logs.freedom import submodel_of
-from inertial_estimation.ros.diagnostics import ERROR, OK, WARN, Task, milliseconds, to_message
+from inertial_estimation.ros.diagnostics import (
+    ERROR,
+    OK,
+    WARN,
+    Task,
+    milliseconds,
+    to_message,
+    without_figures,
+)
 from inertial_estimation.ros.estimate_tasks import known_joints_task
 from inertial_estimation.ros.identifier_arrays import GROUPS, errors
 from inertial_estimation.ros.inputs import Inputs
-from inertial_estimation.ros.monitor import Reminder
+from inertial_estimation.ros.monitor import Reminder, full_name, over_text
 from inertial_estimation.ros.source_reports import SourceReports
 from inertial_estimation.sample import Sample
 from inertial_estimation.streams.assembler import SampleAssembler
@@ -167,12 +175,22 @@ class IdentifierReport:
             tasks.append(Task('state file', OK if done else WARN, said, {}))
         now_ns = self._node.get_clock().now().nanoseconds
         robot = self._identifier.robot.name
-        self._publisher.publish(to_message(now_ns, self._node.get_name(), robot, tasks))
-        if active and (due := self._reminder.due(tasks)):
-            said = '; '.join(f'{task.name}: {task.message}' for task in due)
-            self._node.get_logger().warning(said)
+        self._publisher.publish(to_message(now_ns, full_name(self._node), robot, tasks))
+        if said := self._reminder.resets(self._assembler.statistics().resets):
+            self._node.get_logger().info(said)
+        if active:
+            self._log(tasks)
         self._failure, self._sample = '', None
         self._samples = self._gap_ns = 0
+
+    def _log(self, tasks: Sequence[Task]) -> None:
+        """Say what is new, once."""
+        begun, over = self._reminder.news(tasks)
+        if over:
+            self._node.get_logger().info(over_text(over))
+        if begun:
+            said = '; '.join(f'{task.name}: {task.message}' for task in begun)
+            self._node.get_logger().warning(said)
 
     def destroy(self) -> None:
         """Give the publisher back."""
@@ -240,7 +258,7 @@ class IdentifierReport:
             level, message = self._state(name, refit, learning=learning)
             if not kinds:
                 level = OK
-            yield Task(task, level, message, values, name, repeats=False)
+            yield Task(task, level, message, values, without_figures(message), repeats=False)
 
     def _without_efforts(self, kinds: Sequence[str]) -> list[str]:
         """Return the joints of rows of efforts whose efforts the newest sample does not have."""

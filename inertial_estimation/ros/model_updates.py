@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Inertial parameters from a topic, from a file or from the URDF, taken over between cycles."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from inertial_estimation.identification.parameter_file import from_text, to_text
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.usable_parameters import check_masses
 from inertial_estimation.output import write_whole
-from inertial_estimation.ros.diagnostics import OK, WARN, Task
+from inertial_estimation.ros.diagnostics import OK, WARN, Task, without_figures
 from inertial_estimation.ros.inertial_parameters import (
     LATCHED,
     TOPIC,
@@ -30,7 +29,6 @@ HELD = 'updates are held until ~/hold_model is called with false'
 NOT_TAKEN = "'take_inertial_parameters' is false: no update is taken over anyway"
 MAX_CAUSES = 20
 """That are said: a sender of ever new nonsense must not fill the log. Diagnostics go on."""
-NUMBER = re.compile(r'(?<![\w.])-?\d[\d.]*(e[-+]?\d+)?')
 NO_FILE = "'model_file' is empty: name a file there, then configure the node anew"
 
 
@@ -203,7 +201,7 @@ class ModelUpdates:
 
     def _say_once(self, said: str) -> None:
         """Warn, unless the same was said with other numbers: senders repeat their mistakes."""
-        cause = NUMBER.sub('', said)
+        cause = without_figures(said)
         if cause not in self._causes and len(self._causes) < MAX_CAUSES:
             self._causes.add(cause)
             self._node.get_logger().warning(said)

@@ -3,11 +3,11 @@
 """Once a second: looks at what the estimator has been doing, publishes and logs it."""
 
 from collections.abc import Iterable
-from math import inf
 from typing import NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.lifecycle import LifecycleNode
+from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from inertial_estimation.estimation.contact_stream import ContactStream
@@ -30,10 +30,47 @@ from inertial_estimation.ros.source_reports import SourceReports
 from inertial_estimation.sample import Sample
 from inertial_estimation.streams.assembler import AssemblerStatistics, SampleAssembler
 
-LOG_EVERY = 10
-"""Reports between two warnings that say the same."""
+WELL = 10
+"""Reports in a row in which a task is well before its trouble is over."""
+MAX_CAUSES = 20
+"""That are said of a task until it is well: one with ever new ones must not fill the log."""
 LONGEST_LOG = 4
 """Tasks in one warning; /diagnostics has them all."""
+
+
+def full_name(node: Node) -> str:
+    """
+    Return the name of a node with its namespace, which tells nodes of two robots apart.
+
+    Parameters
+    ----------
+    node : Node
+        Any.
+
+    Returns
+    -------
+    str
+        Without the leading slash.
+
+    """
+    return str(node.get_fully_qualified_name()).lstrip('/')
+
+
+def over_text(tasks: Iterable[Task]) -> str:
+    """
+    Return what the log says of tasks that are well again.
+
+    Parameters
+    ----------
+    tasks : iterable of Task
+        At least one.
+
+    Returns
+    -------
+    str
+
+    """
+    return 'well again: ' + '; '.join(f'{task.name}: {task.message}' for task in tasks)
 
 
 class Watches(NamedTuple):
@@ -46,18 +83,44 @@ class Watches(NamedTuple):
     """Where velocities and accelerations of joints come from."""
 
 
-class Reminder:
-    """Remembers what was warned about lately."""
+class News(NamedTuple):
+    """What a report says that the log has not said yet."""
+
+    begun: list[Task]
+    """Tasks that turned bad, or are bad for another cause than before."""
+    over: list[Task]
+    """Tasks that have been well for some time again."""
+
+
+class _Episode:
+    """From the first report in which a task was bad to the last one."""
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[str, str], float] = {}
+        self.causes: set[str] = set()
+        self.well = 0
+        self.ends = False
 
-    def due(self, tasks: Iterable[Task]) -> list[Task]:
+
+class Reminder:
+    """
+    Remembers what was warned about, so that the log says what changes and nothing twice.
+
+    A task that turns bad is warned of once for each cause, and once more is said when it has been
+    well for `WELL` reports. What comes and goes faster is one and the same trouble. The
+    diagnostics have the state all the time.
+    """
+
+    def __init__(self) -> None:
+        self._resets = 0
+        self._episodes: dict[str, _Episode] = {}
+        self._lasting: set[tuple[str, str]] = set()
+
+    def news(self, tasks: Iterable[Task]) -> News:
         """
-        Return the tasks to warn about: what is new, and most again every `LOG_EVERY` reports.
+        Return what is to be logged of a report.
 
         What is not to be repeated is not new when it comes back either: a hand that touches here
-        and there brings the same warning with every touch.
+        and there brings the same warning with every touch. Nor is said that it is over.
 
         Parameters
         ----------
@@ -66,20 +129,64 @@ class Reminder:
 
         Returns
         -------
-        list of Task
-            Those that turned bad, or are bad for another cause than before.
+        News
 
         """
-        bad = [task for task in tasks if task.level != OK and not task.is_said]
-        due = [task for task in bad if task.complaint not in self._waiting]
-        names = {task.name for task in bad}
-        # A cause that comes and goes while its task stays bad is not new every time.
-        self._waiting = {
-            (name, cause): reports - 1
-            for (name, cause), reports in self._waiting.items()
-            if reports > 1 and (name in names or reports == inf)
-        } | {task.complaint: LOG_EVERY - 1 if task.repeats else inf for task in due}
-        return due
+        news = News([], [])
+        for task in tasks:
+            if task.level == OK or task.is_said:
+                if self._is_over(task.name):
+                    news.over.append(task)
+            elif self._is_new(task):
+                news.begun.append(task)
+        return news
+
+    def resets(self, total: int) -> str:
+        """
+        Return what to say of time that was set back since the last call.
+
+        Parameters
+        ----------
+        total : int
+            How often stamps went back so far.
+
+        Returns
+        -------
+        str
+            Empty: it was not.
+
+        """
+        times, self._resets = total - self._resets, total
+        if times <= 0:
+            return ''
+        often = f' {times} times' if times > 1 else ''
+        return f'the stamps of joint states went back{often}: filters and buffers were emptied'
+
+    def _is_new(self, task: Task) -> bool:
+        """Note a bad task; return whether its cause was not said yet."""
+        episode = self._episodes.setdefault(task.name, _Episode())
+        episode.well = 0
+        episode.ends |= task.repeats
+        cause = task.complaint[1]
+        if cause in episode.causes or task.complaint in self._lasting:
+            return False
+        if len(episode.causes) == MAX_CAUSES:
+            return False
+        episode.causes.add(cause)
+        if not task.repeats:
+            self._lasting.add(task.complaint)
+        return True
+
+    def _is_over(self, name: str) -> bool:
+        """Note a task that is well; return whether that is to be said."""
+        episode = self._episodes.get(name)
+        if episode is None:
+            return False
+        episode.well += 1
+        if episode.well < WELL:
+            return False
+        del self._episodes[name]
+        return episode.ends
 
 
 class Monitor:
@@ -163,12 +270,16 @@ class Monitor:
             Whether the node is.
 
         """
-        tasks = self._tasks(self._assembler.statistics(), active)
+        statistics = self._assembler.statistics()
+        if said := self._reminder.resets(statistics.resets):
+            self._node.get_logger().info(said)
+        tasks = self._tasks(statistics, active)
         tasks += [deviations_task(deviations), model]
         for source in self._inputs.sources:
             source.skew_due = True
         now_ns = self._node.get_clock().now().nanoseconds
-        self._publisher.publish(to_message(now_ns, self._node.get_name(), self._robot.name, tasks))
+        name = full_name(self._node)
+        self._publisher.publish(to_message(now_ns, name, self._robot.name, tasks))
         if active:
             self._log(tasks)
         # What is old by the next report must not pass for the state of things then.
@@ -204,7 +315,9 @@ class Monitor:
 
     def _log(self, tasks: list[Task]) -> None:
         """Warn in one line about tasks that turned bad, or for another cause; say what is new."""
-        due = self._reminder.due(tasks)
+        due, over = self._reminder.news(tasks)
+        if over:
+            self._node.get_logger().info(over_text(over))
         if due:
             said = '; '.join(f'{task.name}: {task.message}' for task in due[:LONGEST_LOG])
             more = f'; and {len(due) - LONGEST_LOG} more' if len(due) > LONGEST_LOG else ''

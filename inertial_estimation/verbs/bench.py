@@ -122,11 +122,16 @@ def add(verbs: Any) -> None:
         '--picture', type=Path, metavar='FILE',
         help='errors over time of the run in the background as a picture (default: none)',
     )  # fmt: skip
+    verb.add_argument(
+        '--strict', action='store_true',
+        help='exit code 1 if a goal is missed; runs on published experiments and real arms have '
+        'no goals (default: 0, and the tables say which are missed)',
+    )  # fmt: skip
     verb.set_defaults(run=_run)
 
 
-def _run(chosen: argparse.Namespace) -> None:
-    """Measure what is asked for."""
+def _run(chosen: argparse.Namespace) -> int:
+    """Measure what is asked for; return the exit code."""
     if chosen.figaroh and not chosen.real_robots:
         raise ConfigError('--figaroh is for --real-robots')
     if chosen.picture and not chosen.background:
@@ -142,10 +147,16 @@ def _run(chosen: argparse.Namespace) -> None:
     asked = [name for name, (given, _) in kinds.items() if given]
     if len(asked) > 1:
         raise ConfigError(f'{" and ".join(asked)} are {len(asked)} runs')
-    (kinds[asked[0]][1] if asked else _measure)(chosen)
+    if chosen.strict and asked and asked[0] in ('--published', '--real-robots'):
+        raise ConfigError(f'--strict is for runs with goals, and {asked[0]} has none')
+    goals = (kinds[asked[0]][1] if asked else _measure)(chosen)
+    missed = [goal.name for goal in goals if not goal.reached]
+    if missed:
+        show(f'{len(missed)} of {len(goals)} goals are missed')
+    return 1 if missed and chosen.strict else 0
 
 
-def _run_background(chosen: argparse.Namespace) -> None:
+def _run_background(chosen: argparse.Namespace) -> Sequence[Goal]:
     """Identify beside simulated robots at work."""
     from inertial_estimation.benchmark.background import picture, run
 
@@ -159,9 +170,10 @@ def _run_background(chosen: argparse.Namespace) -> None:
     files.write_json(chosen.json, found.as_dict())
     if chosen.picture:
         picture.draw(found, chosen.picture)
+    return found.goals
 
 
-def _run_yoga(chosen: argparse.Namespace) -> None:
+def _run_yoga(chosen: argparse.Namespace) -> Sequence[Goal]:
     """Identify beside a real robot on one foot."""
     from inertial_estimation.benchmark.yoga import log, run
 
@@ -176,9 +188,10 @@ def _run_yoga(chosen: argparse.Namespace) -> None:
     found = run.compare(read, played)
     show(*(table(*one) for one in found.tables()))
     files.write_json(chosen.json, found.as_dict())
+    return found.goals
 
 
-def _run_published(chosen: argparse.Namespace) -> None:
+def _run_published(chosen: argparse.Namespace) -> Sequence[Goal]:
     """Run the experiments of the sources."""
     from inertial_estimation.benchmark.published import run
 
@@ -190,9 +203,10 @@ def _run_published(chosen: argparse.Namespace) -> None:
         tables = (table(*one) for one in finding.tables)
         show(f'\n[bold]{escape(finding.name)}[/bold]', *tables, *map(escape, finding.notes))
     files.write_json(chosen.json, run.as_dict(found))
+    return ()
 
 
-def _compare_robots(chosen: argparse.Namespace) -> None:
+def _compare_robots(chosen: argparse.Namespace) -> Sequence[Goal]:
     """Compare methods on real robots."""
     from inertial_estimation.benchmark.real_robots import run
 
@@ -203,9 +217,10 @@ def _compare_robots(chosen: argparse.Namespace) -> None:
         )
     show(*(table(*one) for one in found.tables()), *map(escape, found.notes()))
     files.write_json(chosen.json, found.as_dict())
+    return ()
 
 
-def _measure(chosen: argparse.Namespace) -> None:
+def _measure(chosen: argparse.Namespace) -> Sequence[Goal]:
     """Measure times."""
     from inertial_estimation.benchmark import (
         derivatives,
@@ -236,16 +251,15 @@ def _measure(chosen: argparse.Namespace) -> None:
         refits = refit.measure(progress=lambda done: progress('identification', done))
         joint = joint_refit.measure(progress=lambda done: progress('refits', done))
     logs = reduction.measure()
-    reached = (
+    goals = [
         *benchmark.goals, *refit.goals(refits), *joint_refit.goals(joint), *reduction.goals(logs)
-    )  # fmt: skip
-    goals = [goal.row for goal in reached]
+    ]  # fmt: skip
     show(
         table('Time per call', COLUMNS, benchmark.rows),
         table(refit.TITLE, refit.COLUMNS, refit.rows(refits)),
         table(joint_refit.TITLE, joint_refit.COLUMNS, joint_refit.rows(joint)),
         table(reduction.TITLE, reduction.COLUMNS, [one.row for one in logs]),
-        table('Goals', GOAL_COLUMNS, goals),
+        table('Goals', GOAL_COLUMNS, [goal.row for goal in goals]),
         table(derivatives.TITLE, derivatives.COLUMNS, [score.row for score in scores]),
         table(neglect.TITLE, neglect.columns(costs), [cost.row for cost in costs]),
     )
@@ -265,12 +279,14 @@ def _measure(chosen: argparse.Namespace) -> None:
         show(table('Identifier', IDENTIFIER_COLUMNS, [_identifier_row(load)]))
     if chosen.pairs:
         figures['pairs'] = load = _pairs(chosen.pairs, chosen.pair_seconds, chosen.rate)
-        rows = [goal.row for goal in _pair_goals(load)]
+        of_pairs = _pair_goals(load)
+        goals += of_pairs
         show(
             table('Estimator without and with the identifier', PAIR_COLUMNS, [_pair_row(load)]),
-            table('Goals', GOAL_COLUMNS, rows),
+            table('Goals', GOAL_COLUMNS, [goal.row for goal in of_pairs]),
         )
     files.write_json(chosen.json, figures)
+    return goals
 
 
 def _require(packages: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs rclpy')
 
 from bench_robot import HUMANOID, PERIOD_NS, START_NS, BenchRobot, figure
+from rclpy.parameter import Parameter
 from robots import nested_humanoid_urdf, random_sample
 from sensor_msgs.msg import Imu
 
@@ -27,7 +28,7 @@ from inertial_estimation.ros.dependence import STAYS, DependenceWatch
 from inertial_estimation.ros.diagnostics import ERROR, OK, WARN, Task
 from inertial_estimation.ros.estimate_tasks import cycle_task, known_joints_task
 from inertial_estimation.ros.estimator_node import EstimatorNode
-from inertial_estimation.ros.monitor import LOG_EVERY, Reminder
+from inertial_estimation.ros.monitor import MAX_CAUSES, WELL, Reminder, full_name
 from inertial_estimation.ros.source_tasks import clock_task, contacts_task, sensor_task
 from inertial_estimation.ros.sources import NOTHING, Source
 from inertial_estimation.sample import SensorState
@@ -89,7 +90,7 @@ def streamed(**fields):
 def warned(*reports):
     """Return the messages that each report of one task leads to."""
     reminder = Reminder()
-    return [[task.message for task in reminder.due([task])] for task in reports]
+    return [[task.message for task in reminder.news([task]).begun] for task in reports]
 
 
 def test_the_dependence_names_the_sensors_of_each_torque(rng):
@@ -250,16 +251,21 @@ def test_of_torques_in_part_only_the_known_ones_count(rng):
 def test_what_lasts_by_nature_is_said_once():
     lasts = Task('dependence', WARN, 'no FT sensor', {}, repeats=False)
     other = Task('dependence', WARN, 'no FT sensor here either', {}, repeats=False)
-    said = warned(*[lasts] * (2 * LOG_EVERY), other, lasts)
-    assert [k for k, messages in enumerate(said) if messages] == [0, 2 * LOG_EVERY]
+    said = warned(*[lasts] * 20, other, lasts)
+    assert [k for k, messages in enumerate(said) if messages] == [0, 20]
 
 
 def test_what_lasts_by_nature_is_not_said_with_every_touch():
     lasts = Task('dependence', WARN, 'no FT sensor', {}, repeats=False)
     well = Task('dependence', OK, 'FT sensors inform every torque', {})
     other = Task('dependence', WARN, 'no FT sensor here either', {}, repeats=False)
-    said = warned(lasts, well, lasts, well, other, lasts)
-    assert [bool(messages) for messages in said] == [True, False, False, False, True, False]
+    said = warned(lasts, well, lasts, well, other, lasts, *[well] * WELL, lasts)
+    assert [bool(messages) for messages in said] == [
+        True, False, False, False, True, False, *[False] * (WELL + 1)
+    ]  # fmt: skip
+    # Nor is said that it is over.
+    reminder = Reminder()
+    assert not any(reminder.news([task]).over for task in (lasts, *[well] * WELL))
 
 
 def test_a_changed_dependence_is_news_once_and_no_warning(rng):
@@ -316,10 +322,15 @@ def test_the_dependence_is_on_the_topic_and_what_is_configured_is_logged_once(
         robot.close()
 
 
-def test_the_same_cause_is_repeated_now_and_then():
+def test_the_same_cause_is_said_once_however_long_it_lasts():
     stale = Task('ft foot', ERROR, 'stale', {})
-    said = warned(*[stale] * (2 * LOG_EVERY + 1))
-    assert [k for k, messages in enumerate(said) if messages] == [0, LOG_EVERY, 2 * LOG_EVERY]
+    said = warned(*[stale] * 100)
+    assert [k for k, messages in enumerate(said) if messages] == [0]
+
+
+def test_ever_new_causes_do_not_fill_the_log():
+    said = warned(*(Task('ft foot', ERROR, f'cause {k}', {}) for k in range(3 * MAX_CAUSES)))
+    assert sum(map(len, said)) == MAX_CAUSES
 
 
 def test_another_cause_is_said_at_once():
@@ -328,9 +339,14 @@ def test_another_cause_is_said_at_once():
     assert warned(stale, frozen, stale, frozen) == [['stale'], ['frozen'], [], []]
 
 
-def test_a_task_that_was_well_in_between_is_said_again():
+def test_the_end_is_said_once_and_what_comes_after_it_is_new():
     stale, fresh = Task('ft foot', ERROR, 'stale', {}), Task('ft foot', OK, 'fresh', {})
-    assert warned(stale, fresh, stale) == [['stale'], [], ['stale']]
+    reminder = Reminder()
+    # A moment in which it is well ends nothing.
+    reports = [stale, *[fresh] * (WELL - 1), stale, *[fresh] * (2 * WELL), stale]
+    news = [reminder.news([task]) for task in reports]
+    assert [k for k, one in enumerate(news) if one.begun] == [0, len(reports) - 1]
+    assert [(k, one.over) for k, one in enumerate(news) if one.over] == [(2 * WELL, [fresh])]
 
 
 def test_a_count_alone_is_no_other_cause():
@@ -507,3 +523,20 @@ def test_the_time_while_inactive_is_not_missed(context, rng):
         assert figure(robot.status('cycle'), 'missed cycles, total') == '0'
     finally:
         robot.close()
+
+
+def test_stamps_that_went_back_are_said_once():
+    reminder = Reminder()
+    said = [reminder.resets(total) for total in (0, 1, 1, 3)]
+    assert [bool(text) for text in said] == [False, True, False, True]
+    assert '2 times' in said[-1]
+
+
+def test_nodes_of_two_namespaces_are_told_apart(context):
+    node = EstimatorNode(context=context, namespace='left', parameter_overrides=[
+        Parameter('autostart', value=False)
+    ])  # fmt: skip
+    try:
+        assert full_name(node) == 'left/wrench_estimator'
+    finally:
+        node.destroy_node()

@@ -637,12 +637,16 @@ def test_what_is_known_is_saved_at_the_end(bench, moving, tmp_path, end):
     assert path.exists()
 
 
-def test_what_is_known_is_saved_now_and_then(bench, moving, tmp_path, monkeypatch):
+def test_what_is_known_is_saved_now_and_then(bench, moving, tmp_path, monkeypatch, capfd):
     path = tmp_path / 'state.json'
     robot = bench(state_file=str(path), save_period=1.0)
     monkeypatch.setattr(robot.estimator.pipeline._state, '_due', 0.0)
     feed(robot, moving)
     assert path.exists()
+    assert call(robot, Trigger, 'save').success
+    assert call(robot, Trigger, 'save').success
+    # The log need not have every one.
+    assert capfd.readouterr().err.count('saved what is known') == 1
 
 
 @pytest.mark.parametrize('kind', ['cut off', 'no text', 'of another robot'])
