@@ -1,8 +1,18 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fixtures that many tests use; the robots themselves are in robots.py."""
+"""
+Fixtures that many tests use; the robots themselves are in robots.py.
+
+Linear algebra has one thread, in the processes of tests as well, set before numpy is imported.
+Several gain nothing on matrices of this size; on a busy machine they wait for each other, and a
+test may take thirty times as long.
+"""
 
 from __future__ import annotations
+
+import os
+
+os.environ['OMP_NUM_THREADS'] = '1'
 
 from pathlib import Path
 
