@@ -7,6 +7,7 @@ Not covered: what rows and gains become of it, which `test_drive_gains` does.
 """
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -138,6 +139,44 @@ def test_the_log_with_the_payload_must_be_there(folder, capsys):
     assert not (folder / 'out.json').exists()
 
 
+@pytest.mark.parametrize(
+    ('wrong', 'right', 'said'),
+    [
+        ('mass: 2.0', 'mass: 2000.0', "check that the mass of payload 'disc' (2000 kg) is in kg"),
+        ('mass: 2.0', 'mass: 0.002', "check that the mass of payload 'disc' (0.002 kg) is in kg"),
+        ("'*_disc.npz'", "'run.npz'", "'logs' matches those with it and not those without it"),
+        ('columns: current', 'columns: current, scale: -1', 'of shoulder, elbow, lift by'),
+        ('columns: current', 'columns: current, scale: [1, -1, 1]', 'of the efforts of elbow by'),
+    ],
+)
+def test_gains_that_no_drive_has_are_refused(folder, capsys, rng, wrong, right, said):
+    assert wrong in SETTINGS
+    add_noise(folder, rng)
+    (folder / 'logs.yaml').write_text(SETTINGS.replace(wrong, right))
+    assert run(folder, 'run.npz', 'run_disc.npz') == 1
+    error = capsys.readouterr().err
+    assert 'the gains that were found are none of drives' in error and said in error
+    assert error.count('\n') == 1 and not (folder / 'out.json').exists()
+
+
+def add_noise(folder, rng):
+    for name in ('run.npz', 'run_disc.npz'):
+        log = dict(np.load(folder / name))
+        log['current'] += rng.normal(0.0, NOISE / GAINS, log['current'].shape)
+        np.savez(folder / name, **log)
+
+
+def test_gains_are_taken_with_a_description_that_is_far_off(folder):
+    """Of a twentieth of the masses: a description is no measure of gains."""
+    urdf = (folder / 'arm.urdf').read_text()
+    (folder / 'arm.urdf').write_text(re.sub(r'(mass value|i[xyz]{2})="([^"]*)"', lighter, urdf))
+    assert run(folder, 'run.npz', 'run_disc.npz') == 0
+
+
+def lighter(found):
+    return f'{found[1]}="{0.05 * float(found[2])}"'
+
+
 def test_names_of_logs_may_hold_wildcards():
     (one,) = read_payloads({'disc': DISC})
     assert one.is_in(Stretch.parse('/logs/a_disc.npz@2:5'))
@@ -181,7 +220,12 @@ def test_impossible_payloads_are_refused(said, message):
 
 @pytest.mark.parametrize(
     ('body', 'message'),
-    [(Payload('lift', 'tip', 1.0), 'name of a joint'), (Payload('disc', 'tipp', 1.0), 'tipp')],
+    [
+        (Payload('lift', 'tip', 1.0), 'name of a joint.* give it another'),
+        (Payload('slider', 'tip', 1.0), 'name of a link.* give it another'),
+        (Payload('wrist_sensor', 'tip', 1.0), 'name of an FT sensor'),
+        (Payload('disc', 'tipp', 1.0), 'tipp'),
+    ],
 )
 def test_payloads_must_fit_to_the_robot(body, message):
     robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')

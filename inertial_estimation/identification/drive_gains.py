@@ -70,8 +70,7 @@ def require_scale(
     if not len(gain_columns(unknowns)):
         return
     told = any(
-        np.hypot(np.linalg.norm(part.rho), np.sqrt(part.energy))
-        > NOTHING * np.linalg.norm(part.R)
+        np.hypot(np.linalg.norm(part.rho), np.sqrt(part.energy)) > NOTHING * np.linalg.norm(part.R)
         for part in kinds.values()
     )
     if told and not _explained(kinds, gain_columns(unknowns)):
@@ -83,8 +82,8 @@ def require_scale(
     if told:
         what = f'payload {", ".join(payloads)}' if payloads else 'what is known'
         raise LogError(
-            f'{text}, since {what} is in all of them alike and might as well be a part of its link; '
-            "add a log of the robot without it, which its 'logs' under 'payloads' do not match, "
+            f'{text}, since {what} is in all of them alike and might as well be a part of '
+            "its link; add a log of the robot without it, which its 'logs' under 'payloads' do not match, "
             'or with another known one, or an FT sensor, or a joint whose torque is known'
         )
     raise LogError(

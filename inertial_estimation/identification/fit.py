@@ -286,22 +286,42 @@ def _without_gains(asked: _Asked) -> tuple[NoiseLevels, Identification, Array]:
 
 def _with_gains(asked: _Asked) -> tuple[NoiseLevels, Identification, Array]:
     """Return the same where gains are unknown."""
-    kinds, unknowns = asked.evidence.kinds, asked.evidence.block.unknowns
+    unknowns = asked.unknowns
     gains = gain_columns(unknowns)
+    before = bodies_stay(asked.evidence, asked.prior)
+    # Steps keep the sign of a gain, and bodies that are far off may turn it in the guess.
+    guesses = [before.copy()]
+    guesses[0][gains] = np.abs(before[gains])
+    if (before[gains] < 0.0).any():
+        guesses.append(before)
+    found = [_from_guess(asked, guess) for guess in guesses]
+    x, moving, noise, answer = min(found, key=lambda one: _left(asked.evidence, one[0]))
+    notes = answer.notes
+    if moving.any():
+        joints = ', '.join(np.array(geared(unknowns))[moving])
+        notes = (*notes, f'the search for the gains did not end: {joints}')
+    return noise, replace(answer, x=x, notes=notes), before
+
+
+def _from_guess(
+    asked: _Asked, guess: Array
+) -> tuple[Array, NDArray[np.bool_], NoiseLevels, Identification]:
+    """Return what fits best, gains that do not stay, noise and answer, from a guess on."""
+    kinds, unknowns = asked.evidence.kinds, asked.unknowns
     found: list[tuple[NoiseLevels, Identification]] = []
 
     def all_fitted(x: Array) -> Array:
         found[:] = [asked.solved(linearised(kinds, x, unknowns), x)]
         return found[0][1].x
 
-    before = bodies_stay(asked.evidence, asked.prior)
-    x, moving = settled(all_fitted, before, gains)
-    noise, answer = found[0]
-    notes = answer.notes
-    if moving.any():
-        joints = ', '.join(np.array(geared(unknowns))[moving])
-        notes = (*notes, f'the search for the gains did not end: {joints}')
-    return noise, replace(answer, x=x, notes=notes), before
+    x, moving = settled(all_fitted, guess, gain_columns(unknowns))
+    return x, moving, *found[0]
+
+
+def _left(evidence: Evidence, x: Array) -> float:
+    """Return how much of what was measured unknowns leave: the sum of squared shares."""
+    left, signals = evidence.residuals(x), evidence.signals(x)
+    return sum((left[kind] / signals[kind]) ** 2 for kind in left if signals[kind] > 0.0)
 
 
 def bodies_stay(evidence: Evidence, prior: Array) -> Array:

@@ -24,6 +24,7 @@ from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.point_grids import PointGrid
 from inertial_estimation.logs.excitation_check import excitation_warnings, require_motion
 from inertial_estimation.logs.fit_checks import fit_warnings
+from inertial_estimation.logs.gain_checks import require_possible_gains
 from inertial_estimation.logs.identify_bounds import read_bounds
 from inertial_estimation.logs.identify_payloads import require_logs
 from inertial_estimation.logs.identify_settings import IdentifySettings
@@ -122,6 +123,7 @@ def identify(
         seen = undisturbed(seen, fitted, reader, builder, settings, progress)
     found = fit(robot, seen.evidence, method, options, bounds, own)
     require_possible(found)
+    require_possible_gains(found)
     by_name = dict(zip([block.submodel.name for block in builder.blocks], bases, strict=True))
     told = {
         block.name: determined(block.evidence.block, by_name[block.name], block.information)

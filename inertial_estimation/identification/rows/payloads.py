@@ -210,17 +210,24 @@ class Payloads:
     FrameNotFound
         If a frame does not exist.
     ConfigError
-        If a name is that of a joint, a sensor or another payload, whose unknowns it would take.
+        If a name is that of a link, a joint, a sensor or another payload, whose unknowns it would
+        take.
 
     """
 
     def __init__(self, robot: Robot, payloads: Sequence[Payload]) -> None:
         names = [payload.name for payload in payloads]
-        taken = {*robot.joint_names, *(sensor.name for sensor in robot.ft_sensors)}
+        taken = {
+            **dict.fromkeys(robot.link_names, 'a link'),
+            **dict.fromkeys(robot.joint_names, 'a joint'),
+            **dict.fromkeys((sensor.name for sensor in robot.ft_sensors), 'an FT sensor'),
+        }
         for name in names:
             if name in taken or names.count(name) > 1:
+                other = taken.get(name, 'another payload')
                 raise ConfigError(
-                    f"payload '{name}' has the name of a joint, a sensor or another payload"
+                    f"payload '{name}' has the name of {other}, whose unknowns it would take: "
+                    'give it another one'
                 )
         self._all = tuple(payloads)
         self._places = [
