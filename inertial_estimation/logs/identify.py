@@ -35,6 +35,7 @@ from inertial_estimation.logs.left_out import massless_warnings, require_rows, r
 from inertial_estimation.logs.log_reader import open_logs
 from inertial_estimation.logs.recording import Progress, no_progress
 from inertial_estimation.logs.reduction import LogPart, reduce_logs, undisturbed
+from inertial_estimation.logs.signal_checks import require_live_efforts
 from inertial_estimation.logs.slow_residuals import stiction_warnings
 from inertial_estimation.logs.stretch import Stretch
 
@@ -115,6 +116,7 @@ def identify(
     points = link_points(robot, method, settings.shapes, mesh_folders)
     own = solver_options(points, builder.blocks)
     seen = reduce_logs(fitted, reader, builder, settings, progress)
+    require_live_efforts(seen.constant)
     bases = tellable(builder)
     assumptions = (builder, reader.assumed, settings.contacts)
     require_rows(seen.evidence, [*rowless_warnings(*assumptions), *seen.warnings])
