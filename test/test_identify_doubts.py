@@ -120,6 +120,29 @@ def test_degrees_that_are_declared_radians_are_beyond_the_limits(folder, capsys)
     assert 'unit: deg' in error and 'divided_by' in error
 
 
+@pytest.mark.parametrize(
+    ('change_of', 'named', 'said'),
+    [
+        (np.negative, JOINTS, 'their sign is turned'),
+        (lambda e: 1000 * e, JOINTS, 'units'),
+        (lambda e: e[:, [1, 0, *range(2, e.shape[1])]], JOINTS[:2], 'order'),
+        (lambda e: e, [], ''),
+    ],
+)
+def test_logs_that_are_not_predicted_are_named(folder, change_of, named, said):
+    with np.load(folder / 'log.npz') as log:
+        np.savez(folder / 'other.npz', **dict(log) | {'e': change_of(log['e'])})
+    found = [
+        one
+        for one in warned(folder, '--validate', folder / 'other.npz')
+        if 'does not predict' in one
+    ]
+    assert len(found) == bool(named)
+    for text in found:
+        assert 'other.npz: ' in text and said in text
+        assert [name for name in JOINTS if f'effort {name} (' in text] == named
+
+
 @pytest.mark.parametrize('how', ['fitted', 'predicted'])
 def test_an_effort_that_never_changes_in_one_log_costs_its_rows_there(folder, how):
     with np.load(folder / 'log.npz') as log:

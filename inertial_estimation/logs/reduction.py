@@ -84,6 +84,8 @@ class Reduced(NamedTuple):
     """Some instants of each log."""
     constant: Mapping[str, Mapping[str, str]]
     """Efforts of moving joints that do not change in a log, in words, by log and joint."""
+    of_logs: Mapping[str, list[Evidence]]
+    """`evidence` of each log by itself."""
 
 
 def reduce_logs(
@@ -142,6 +144,7 @@ def reduce_logs(
         _joined([one.left for one in found]),
         [part for one in found for part in one.watched],
         {name: said for one in found for name, said in one.constant.items()},
+        {name: said for one in found for name, said in one.of_logs.items()},
     )
 
 
@@ -176,6 +179,7 @@ def _reduce_one(
         left,
         [watched(observed._replace(free=free))],
         {str(log): constant},
+        {str(log): evidence},
     )
 
 
@@ -228,8 +232,7 @@ def _without_constant(
     efforts = raw.efforts.copy()
     efforts[:, [robot.joint_names.index(name) for name in found.moving]] = np.nan
     said += [
-        f'{text} while it moves: its rows are left out here'
-        for text in found.moving.values()
+        f'{text} while it moves: its rows are left out here' for text in found.moving.values()
     ]
     return replace(raw, efforts=efforts), found.moving, said
 
