@@ -95,8 +95,8 @@ def of_column(k, f):
 
 def run(folder, *more):
     out = ('--json', folder / 'o.json', '--out-urdf', folder / 'o.urdf')
-    arguments = ['identify', folder / 'log.npz', '--robot', folder / 'arm.urdf', '--config',
-                 folder / 'logs.yaml', *out, *more]  # fmt: skip
+    arguments = ['identify', folder / 'log.npz', *more, '--robot', folder / 'arm.urdf', '--config',
+                 folder / 'logs.yaml', *out]  # fmt: skip
     return main(list(map(str, arguments)))
 
 
@@ -122,6 +122,47 @@ def test_degrees_that_are_declared_radians_are_beyond_the_limits(folder, capsys)
     error = refused(folder, capsys)
     assert "position of 'j_drawn' is" in error and 'are -3 and 3' in error
     assert 'unit: deg' in error and 'divided_by' in error
+
+
+@pytest.mark.parametrize(
+    ('change_of', 'named', 'said'),
+    [
+        (np.negative, JOINTS, 'their sign is turned'),
+        (lambda e: 1000 * e, JOINTS, 'units'),
+        (lambda e: e[:, [1, 0, *range(2, e.shape[1])]], JOINTS[:2], 'order'),
+        (lambda e: e, [], ''),
+    ],
+)
+def test_logs_that_are_not_predicted_are_named(folder, change_of, named, said):
+    with np.load(folder / 'log.npz') as log:
+        np.savez(folder / 'other.npz', **dict(log) | {'e': change_of(log['e'])})
+    found = [
+        one
+        for one in warned(folder, '--validate', folder / 'other.npz')
+        if 'does not predict' in one
+    ]
+    assert len(found) == bool(named)
+    for text in found:
+        assert 'other.npz: ' in text and said in text
+        assert [name for name in JOINTS if f'effort {name} (' in text] == named
+
+
+@pytest.mark.parametrize('how', ['fitted', 'predicted'])
+def test_an_effort_that_never_changes_in_one_log_costs_its_rows_there(folder, how):
+    with np.load(folder / 'log.npz') as log:
+        np.savez(folder / 'dead.npz', **dict(log) | {'e': of_column(1, np.zeros_like)(log['e'])})
+    more = [folder / 'dead.npz']
+    said = warned(folder, *(['--validate', *more] if how == 'predicted' else more))
+    text = f"dead.npz: effort of '{JOINTS[1]}' is 0 at all 1200 instants"
+    assert any(text in one and 'left out here' in one for one in said)
+    rows = json.loads((folder / 'o.json').read_text())['submodels'][0]['rows']
+    counts = [rows[f'effort {name}']['count'] for name in JOINTS]
+    assert (counts[1] < counts[0]) == (how == 'fitted')
+    unseen = rows[f'effort {JOINTS[1]}']['validation']
+    assert unseen is None
+    change(folder, e=of_column(1, np.zeros_like))
+    (folder / 'o.json').unlink()
+    assert run(folder, *more) == 1 and not (folder / 'o.json').exists()
 
 
 def test_positions_a_little_beyond_their_limits_are_told(folder):

@@ -83,8 +83,9 @@ def require_scale(
         what = f'payload {", ".join(payloads)}' if payloads else 'what is known'
         raise LogError(
             f'{text}, since {what} is in all of them alike and might as well be a part of '
-            "its link; add a log of the robot without it, which its 'logs' under 'payloads' do not match, "
-            'or with another known one, or an FT sensor, or a joint whose torque is known'
+            "its link; add a log of the robot without it, which its 'logs' under 'payloads' do "
+            'not match, or with another known one, or an FT sensor, or a joint whose torque '
+            'is known'
         )
     raise LogError(
         f"{text}; add a log with a payload of known mass and name it under 'payloads', or an FT "

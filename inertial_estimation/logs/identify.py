@@ -33,8 +33,10 @@ from inertial_estimation.logs.identify_warnings import load_warnings
 from inertial_estimation.logs.impossible import require_possible
 from inertial_estimation.logs.left_out import massless_warnings, require_rows, rowless_warnings
 from inertial_estimation.logs.log_reader import open_logs
+from inertial_estimation.logs.prediction_checks import prediction_warnings
 from inertial_estimation.logs.recording import Progress, no_progress
 from inertial_estimation.logs.reduction import LogPart, reduce_logs, undisturbed
+from inertial_estimation.logs.signal_checks import require_live_efforts
 from inertial_estimation.logs.slow_residuals import stiction_warnings
 from inertial_estimation.logs.stretch import Stretch
 
@@ -115,6 +117,7 @@ def identify(
     points = link_points(robot, method, settings.shapes, mesh_folders)
     own = solver_options(points, builder.blocks)
     seen = reduce_logs(fitted, reader, builder, settings, progress)
+    require_live_efforts(seen.constant)
     bases = tellable(builder)
     assumptions = (builder, reader.assumed, settings.contacts)
     require_rows(seen.evidence, [*rowless_warnings(*assumptions), *seen.warnings])
@@ -142,6 +145,8 @@ def identify(
         predicted, warnings = unseen.parts, warnings + unseen.warnings
         validation = tuple(one for one in unseen.evidence if one.block.submodel.name in told)
         warnings += _unpredicted(validation)
+        for log, evidence in unseen.of_logs.items():
+            warnings += prediction_warnings(log, found, evidence)
     links = [link for block in found.blocks for link in block.answer.unknowns.links]
     return IdentifyReport(
         method, seen.parts, predicted, found, validation, told, tuple(dict.fromkeys(warnings)),

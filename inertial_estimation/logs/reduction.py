@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -36,8 +36,9 @@ from inertial_estimation.logs.ratings import rating_warnings
 from inertial_estimation.logs.recording import Progress, no_progress
 from inertial_estimation.logs.repeated import without_repeated
 from inertial_estimation.logs.signal_checks import (
+    REMEDY,
+    constant_efforts,
     gap_warnings,
-    require_live_efforts,
     require_live_wrenches,
 )
 from inertial_estimation.logs.slow_residuals import watched
@@ -81,6 +82,10 @@ class Reduced(NamedTuple):
     """Residuals that agree with what was presumed of each submodel; empty without that."""
     watched: list[Observed]
     """Some instants of each log."""
+    constant: Mapping[str, Mapping[str, str]]
+    """Efforts of moving joints that do not change in a log, in words, by log and joint."""
+    of_logs: Mapping[str, list[Evidence]]
+    """`evidence` of each log by itself."""
 
 
 def reduce_logs(
@@ -138,6 +143,8 @@ def reduce_logs(
         [text for one in found for text in one.warnings],
         _joined([one.left for one in found]),
         [part for one in found for part in one.watched],
+        {name: said for one in found for name, said in one.constant.items()},
+        {name: said for one in found for name, said in one.of_logs.items()},
     )
 
 
@@ -150,7 +157,7 @@ def _reduce_one(
 ) -> Reduced:
     """Reduce one log."""
     how = settings.preparation
-    raw, prepared, observed, unknown = _read_one(log, reader, settings)
+    raw, prepared, observed, unknown, constant = _read_one(log, reader, settings)
     samples, external, free, there = observed
     left: list[dict[str, Array]] = []
     if presumed:
@@ -171,6 +178,8 @@ def _reduce_one(
         [f'{log}: {text}' for text in said],
         left,
         [watched(observed._replace(free=free))],
+        {str(log): constant},
+        {str(log): evidence},
     )
 
 
@@ -182,6 +191,8 @@ class _Read(NamedTuple):
     observed: Observed
     unknown: list[str]
     """What is missing or doubtful of signals, in words."""
+    constant: Mapping[str, str]
+    """Efforts that give no rows, as `Constant.moving` has them."""
 
 
 def _read_one(log: Stretch, reader: LogReader, settings: IdentifySettings) -> _Read:
@@ -191,6 +202,8 @@ def _read_one(log: Stretch, reader: LogReader, settings: IdentifySettings) -> _R
     if settings.layout is not None:
         require_possible_rate(raw, settings.layout.time, how)
     doubts = _doubts(reader.robot, raw, settings)
+    raw, constant, said = _without_constant(reader.robot, raw, settings)
+    doubts += said
     after = settings.frozen_after
     if settings.layout is not None:
         # Of bags the reader leaves out what FT sensors repeat, as the node would.
@@ -205,7 +218,23 @@ def _read_one(log: Stretch, reader: LogReader, settings: IdentifySettings) -> _R
     )
     unknown = [*doubts, *missing(known), *frozen_warnings(reader.robot, frozen)]
     observed = Observed(samples, external, free, carried(settings.payloads, log, len(samples)))
-    return _Read(raw, prepared, observed, unknown)
+    return _Read(raw, prepared, observed, unknown, constant)
+
+
+def _without_constant(
+    robot: Robot, raw: SampleBatch, settings: IdentifySettings
+) -> tuple[SampleBatch, Mapping[str, str], list[str]]:
+    """Return samples without efforts that nothing measures, which these are, and all doubts."""
+    found = constant_efforts(robot, raw, settings.choice(robot).efforts)
+    said = [f'{text}: {REMEDY}' for text in found.resting.values()]
+    if not found.moving or raw.efforts is None:
+        return raw, {}, said
+    efforts = raw.efforts.copy()
+    efforts[:, [robot.joint_names.index(name) for name in found.moving]] = np.nan
+    said += [
+        f'{text} while it moves: its rows are left out here' for text in found.moving.values()
+    ]
+    return replace(raw, efforts=efforts), found.moving, said
 
 
 def _doubts(robot: Robot, raw: SampleBatch, settings: IdentifySettings) -> list[str]:
@@ -218,7 +247,6 @@ def _doubts(robot: Robot, raw: SampleBatch, settings: IdentifySettings) -> list[
         require_agreement(robot, raw, how.largest_gap)
     else:
         said += disagreements(robot, raw, how.largest_gap)
-    said += require_live_efforts(robot, raw, efforts)
     said += require_live_wrenches(robot, raw)
     if settings.layout is not None:
         # Bags begin before all sensors do.

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,23 @@ Array = NDArray[np.float64]
 
 STILL = 0.01
 """A joint that moves by less may have an effort that does not change [rad or m]."""
+REMEDY = "check its column, or take the joint out of 'rows.efforts'"
 LEAST = 5
 """Instants from which an effort that does not change is no chance."""
 
 
-def require_live_efforts(robot: Robot, samples: SampleBatch, joints: Sequence[str]) -> list[str]:
+class Constant(NamedTuple):
+    """Efforts that do not change in a log, in words, by joint."""
+
+    moving: dict[str, str]
+    """Of joints that move: nothing measures these."""
+    resting: dict[str, str]
+    """Of joints that do not: they may be right."""
+
+
+def constant_efforts(robot: Robot, samples: SampleBatch, joints: Sequence[str]) -> Constant:
     """
-    Refuse efforts that do not change although their joint moves.
+    Return which efforts do not change.
 
     Parameters
     ----------
@@ -38,32 +49,44 @@ def require_live_efforts(robot: Robot, samples: SampleBatch, joints: Sequence[st
 
     Returns
     -------
-    list of str
-        Efforts of joints at rest that do not change either, in words.
+    Constant
+
+    """
+    found = Constant({}, {})
+    if samples.efforts is None:
+        return found
+    for name in joints:
+        k = robot.joint_names.index(name)
+        known = _known(samples.efforts[:, k])
+        if len(known) < LEAST or np.ptp(known):
+            continue
+        moves = span(samples.positions[:, k]) > STILL
+        (found.moving if moves else found.resting)[name] = (
+            f"effort of '{name}' is {known[0]:.4g} at all {len(known)} instants, which nothing "
+            'measures'
+        )
+    return found
+
+
+def require_live_efforts(logs: Mapping[str, Mapping[str, str]]) -> None:
+    """
+    Refuse efforts that do not change in any log although their joint moves.
+
+    Parameters
+    ----------
+    logs : mapping of str to mapping of str to str
+        What `Constant.moving` says of each log.
 
     Raises
     ------
     LogError
-        With the joint and the value.
+        With the log, the joint and the value.
 
     """
-    said: list[str] = []
-    efforts = samples.efforts
-    if efforts is None:
-        return said
-    for name in joints:
-        k = robot.joint_names.index(name)
-        known = _known(efforts[:, k])
-        if len(known) < LEAST or np.ptp(known):
-            continue
-        text = (
-            f"effort of '{name}' is {known[0]:.4g} at all {len(known)} instants, which nothing "
-            "measures: check its column, or take the joint out of 'rows.efforts'"
-        )
-        if span(samples.positions[:, k]) > STILL:
-            raise LogError(text)
-        said.append(text)
-    return said
+    for log, said in logs.items():
+        for joint, text in said.items():
+            if all(joint in other for other in logs.values()):
+                raise LogError(f'{log}: {text}: {REMEDY}')
 
 
 def require_live_wrenches(robot: Robot, samples: SampleBatch) -> list[str]:
