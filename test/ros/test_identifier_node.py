@@ -55,6 +55,8 @@ MASS_ERROR = 0.01
 """Of a submodel, over its mass: noise of 0.02 N leaves a tenth of it."""
 FRICTION_ERROR = 0.05
 """A tenth of what it is: accelerations come from a filter [Nm s/rad, Nm]."""
+GAIN = 12.5
+"""Torque over current [Nm/A]."""
 FORCE_ERROR, MOMENT_ERROR = 0.2, 0.02
 """Of offsets, a twentieth of what they are [N, Nm]."""
 
@@ -723,6 +725,8 @@ def test_efforts_of_an_arm_tell_friction_and_drives(context):
     parameters = {
         'robot_description': arm_with_wrist_sensor_urdf(), 'fixed_link': 'base',
         'efforts': ['all'], 'friction': list(FRICTION), 'least_told': 3,
+        # They report currents.
+        'effort_gains': [GAIN] * len(arm.joint_names),
     }  # fmt: skip
     robot = BenchRobot(context, parameters, IdentifierNode)
     try:
@@ -732,7 +736,7 @@ def test_efforts_of_an_arm_tell_friction_and_drives(context):
             robot.send_ft('wrist_sensor', sample.stamp_ns, sample.ft_readings[0])
             robot.send_joints(
                 sample.stamp_ns, arm.joint_names, position=sample.positions,
-                velocity=sample.velocities, effort=sample.efforts,
+                velocity=sample.velocities, effort=sample.efforts / GAIN,
             )  # fmt: skip
             robot.spin_briefly(2)
         status = robot.status('submodel base')

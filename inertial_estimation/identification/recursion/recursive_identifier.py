@@ -404,7 +404,8 @@ class RecursiveIdentifier:
             if seen[name].told < self.settings.excited:
                 reasons[name] = (
                     f'rows tell {seen[name].told} combinations of parameters better than the '
-                    f'description does, {self.settings.excited} are asked for: move it more'
+                    f'description does, {self.settings.excited} are asked for: move it more; '
+                    "a smaller 'prior_weight' lets rows tell more beside the description"
                 )
                 continue
             if (worse := self._times_worse(name)) > WORSE:
