@@ -649,7 +649,7 @@ def test_percents_of_what_is_predicted_are_of_its_own_signal(files, capsys):
     with np.load(folder / 'other.npz') as log:
         np.savez(folder / 'odd.npz', **dict(log) | {'e1': 3.0 * log['e1']})
     assert run(folder, '--validate', folder / 'odd.npz', '--json', folder / 'o.json') == 0
-    (row,) = [line for line in capsys.readouterr().out.splitlines() if 'effort shoulder' in line]
+    (row,) = [one for one in capsys.readouterr().out.splitlines() if '│ effort shoulder' in one]
     found = json.loads((folder / 'o.json').read_text())['submodels'][0]['rows']
     one = found['effort shoulder']
     share = 100 * one['validation'] / one['validation_signal']

@@ -139,3 +139,11 @@ def test_the_demo_keeps_its_configuration(capsys: pytest.CaptureFixture[str]) ->
     assert main(['demo', '--duration', '1', '--json', str(config)]) == 2
     assert 'is the same file and is read' in capsys.readouterr().err
     assert config.read_bytes() == before
+
+
+def test_a_dash_is_no_output(tmp_path, monkeypatch):
+    """Elsewhere it is standard output; here a file of that name would be left behind."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CallError, match="'-' is no file"):
+        check_outputs([Path('-')], [])
+    assert not list(tmp_path.iterdir())

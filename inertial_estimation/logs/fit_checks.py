@@ -33,6 +33,11 @@ NOTHING = 1.1
 """Share of a weak signal that no noise explains: without any bodies less would be left."""
 NOISE = 3.0
 """Times what the rows of one kind leave by themselves, from which they contradict the others."""
+GOOD, FEW = 0.2, 0.5
+"""
+Share of a signal that a fit leaves of rows that bodies explain, and share of all kinds of rows up
+to which it is the description that is wrong and not the units.
+"""
 LIGHT = 0.1
 """Share of its mass in the description below which a link is worth a word."""
 SMALL = 0.02
@@ -73,12 +78,29 @@ def _sizes(block: BlockFit) -> Iterator[str]:
     if len(gain_columns(block.answer.unknowns)):
         return
     odd = [(kind, factor(block, kind)) for kind in block.kinds]
-    names = [f'{kind} ({value:.2g})' for kind, value in odd if np.isfinite(value)]
+    told = {kind: value for kind, value in odd if np.isfinite(value)}
+    names = [f'{kind} ({value:.2g})' for kind, value in told.items()]
     if names:
         yield (
             f'{block.name}: what is measured is not what the description predicts, friction and '
             f'offsets refitted, but so many times it: {", ".join(names)}; {CAUSES}'
+            f'{_or_masses(block, told)}'
         )
+
+
+def _or_masses(block: BlockFit, odd: Mapping[str, float]) -> str:
+    """Return that the description may be wrong by as much, where bodies explain the rows."""
+    signals = block.evidence.signals(block.answer.x)
+    left = block.evidence.residuals(block.answer.x)
+    explained = all(
+        value > 0.0 and left[kind] < GOOD * signals[kind] for kind, value in odd.items()
+    )
+    if not explained or len(odd) > FEW * len(signals):
+        return ''
+    return (
+        '; if all that is right, the masses of the description are off there, and what was found '
+        f'stands: it leaves less than {100 * GOOD:.0f} % of these rows'
+    )
 
 
 def factor(block: BlockFit, kind: str) -> float:

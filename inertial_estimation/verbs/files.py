@@ -15,6 +15,8 @@ from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.output import check_writable, write_whole
 from inertial_estimation.verbs.options import CallError
 
+STANDARD = '-'
+"""What stands for standard output elsewhere."""
 OF_A_BAG = ('.yaml', '.mcap', '.db3', '.zstd')
 
 
@@ -111,12 +113,16 @@ def check_outputs(outputs: Sequence[Path | None], inputs: Iterable[str | Path | 
     ConfigError
         If an output cannot be written, with the reason.
     CallError
-        If an output is a file that is read, under whatever name, or another output.
+        If an output is a file that is read, under whatever name, or another output, or ``-``.
 
     """
     asked = [path for path in outputs if path is not None]
     there: dict[tuple[int, int], Path] = {}
     for k, path in enumerate(asked):
+        if str(path) == STANDARD:
+            raise CallError(
+                "'-' is no file to write, and nothing goes to standard output: name one"
+            )
         check_writable(path)
         same = _identity(path)
         if same in there or path.resolve() in [other.resolve() for other in asked[:k]]:
