@@ -134,7 +134,12 @@ def move(
 
 
 def identify(
-    pipe: Connection, domain: int, settings: IdentifierSettings, urdf: str, stop: Event
+    pipe: Connection,
+    domain: int,
+    settings: IdentifierSettings,
+    urdf: str,
+    stop: Event,
+    ready: Event,
 ) -> None:
     """
     Run the identifier; say at the end how many refits there were, and how many were published.
@@ -143,6 +148,8 @@ def identify(
     ----------
     pipe, domain, settings, urdf, stop
         As in `bench_processes.estimate`.
+    ready : Event
+        Set when a refit has been published.
 
     """
     import rclpy
@@ -155,7 +162,9 @@ def identify(
     overrides = [Parameter(name, value=value) for name, value in given.items() if value != []]
     node = IdentifierNode(parameter_overrides=overrides)
     node.take_priority()
-    _spin_until(node, settings.executor, stop, lambda: None)
+    _spin_until(
+        node, settings.executor, stop, lambda: node.pipeline.report.updates and ready.set()
+    )
     report = node.pipeline.report
     pipe.send((report.refits, report.updates))
     node.destroy_node()

@@ -128,7 +128,7 @@ def test_pairs_of_estimator_with_and_without_identifier():
     pytest.importorskip('icub_models', reason='the benchmark runs on the iCub of icub-models')
     parameters = {'fixed_link': 'root_link', 'contacts': ['l_forearm', 'r_forearm']}
     job = {
-        'urdf': icub_urdf(), 'parameters': parameters, 'rate': 100, 'pairs': 1, 'seconds': 2.0,
+        'urdf': icub_urdf(), 'parameters': parameters, 'rate': 100, 'pairs': 1, 'seconds': 1.0,
     }  # fmt: skip
     load = _in_ros('bench_pairs', job)
     assert load['processor_share'] > 0.0
