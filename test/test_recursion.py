@@ -31,6 +31,7 @@ from inertial_estimation.identification.recursion.recursive_identifier import (
 )
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.state import fingerprint, from_text, to_text
+from inertial_estimation.identification.recursion.submodel_identifier import SubmodelIdentifier
 from inertial_estimation.identification.recursion.watch import Change
 from inertial_estimation.identification.rows.builder import RowChoice
 from inertial_estimation.identification.rows.friction import JointModel
@@ -336,7 +337,8 @@ def test_links_that_carry_payloads_are_checked(robot, prior):
     # Not the last one of its submodel, which would be taken without a name.
     chosen = RecursiveIdentifier(robot, settings(robot, payload_links=(others[0], 'r_hand')))
     known = next(one for one in chosen.known if one.block.submodel is arm)
-    assert known.block.unknowns.links[chosen._carrier(known)] == others[0]
+    carrier = SubmodelIdentifier(known, chosen.settings).carrier
+    assert known.block.unknowns.links[carrier] == others[0]
 
 
 def test_an_offset_that_jumps_is_taken_for_one(robot, prior):

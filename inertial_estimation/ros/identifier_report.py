@@ -17,8 +17,8 @@ from inertial_estimation.identification.recursion.knowledge import EFFORT
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
     Refit,
-    Withheld,
 )
+from inertial_estimation.identification.recursion.submodel_identifier import Withheld
 from inertial_estimation.logs.freedom import submodel_of
 from inertial_estimation.ros.diagnostics import (
     ERROR,

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,17 +14,19 @@ from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.information.determined import in_words
 from inertial_estimation.identification.information.elimination import wandered
 from inertial_estimation.identification.information.evidence import Evidence, gather
-from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.excitation import Excitation, excitation
-from inertial_estimation.identification.recursion.first_motion import FirstMotion
 from inertial_estimation.identification.recursion.joint_refit import JointRefit, joint_refit
-from inertial_estimation.identification.recursion.knowledge import Knowledge, in_units_of_noise
+from inertial_estimation.identification.recursion.knowledge import Knowledge
 from inertial_estimation.identification.recursion.offsets_in_use import offsets_in_use
 from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
-from inertial_estimation.identification.recursion.payload import Payload, PayloadFit
+from inertial_estimation.identification.recursion.payload import Payload
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.recursion.watch import Change, Stretch, Verdict, Watch
+from inertial_estimation.identification.recursion.submodel_identifier import (
+    SubmodelIdentifier,
+    Withheld,
+)
+from inertial_estimation.identification.recursion.watch import Change
 from inertial_estimation.identification.rows.builder import RowBuilder
 from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
 from inertial_estimation.model.inertia import consistency_margin
@@ -44,22 +45,6 @@ WORSE = 2.0
 What was found may leave of new rows so many times what the description does [rms], in the middle
 of the newest stretches: what moves for the first time tells offsets anew, and is soon over.
 """
-NEWEST = 5
-"""Stretches of which that is asked."""
-
-
-@dataclass(frozen=True)
-class Withheld:
-    """Rows of a submodel that are left out as they do not agree with what is known."""
-
-    kind: str
-    """The kind of row that is off by most times its noise, as in `Evidence.kinds`."""
-    left: float
-    """What is known leaves of it so much [rms; N, Nm]."""
-    noise: float
-    """And usually so much [N, Nm]."""
-    seconds: float
-    """For how long [s]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +97,6 @@ class RecursiveIdentifier:
 
     Attributes
     ----------
-    known : tuple of Knowledge
-        What is known of each submodel.
     stamp_ns : int
         Of the last sample that went in; 0: none did.
     prior : ndarray, shape (n_links, 10)
@@ -146,9 +129,14 @@ class RecursiveIdentifier:
         self.reset()
 
     @property
+    def known(self) -> tuple[Knowledge, ...]:
+        """What is known of each submodel."""
+        return tuple(one.known for one in self._submodels)
+
+    @property
     def found(self) -> dict[str, Array]:
         """All unknowns of the submodels that were refitted last, shape (n_unknowns,) each."""
-        return {name: x for name, (_, x) in self._found.items()}
+        return {one.name: one.found for one in self._submodels if one.found is not None}
 
     def bodies(self) -> dict[str, Array]:
         """
@@ -167,22 +155,16 @@ class RecursiveIdentifier:
 
     def reset(self) -> None:
         """Forget all rows."""
-        self.known = tuple(
-            Knowledge(block, self.prior[list(block.submodel.links)], self.settings)
+        self._submodels = tuple(
+            SubmodelIdentifier(
+                Knowledge(block, self.prior[list(block.submodel.links)], self.settings),
+                self.settings,
+            )
             for block in self.builder.blocks
         )
         self.stamp_ns = 0
         self._assumed = np.zeros(0, dtype=np.intp)
-        self._watches: dict[str, Watch] = {}
-        self._first_motions = {
-            one.block.submodel.name: FirstMotion(one, self.settings) for one in self.known
-        }
         self._start: dict[str, Array] = {}
-        self._found: dict[str, tuple[Array, Array]] = {}
-        self._payloads: dict[str, PayloadFit] = {}
-        self._errors: dict[str, tuple[dict[str, float], dict[str, float]]] = {}
-        self._worse: dict[str, deque[float]] = {}
-        self._withheld: dict[str, Withheld] = {}
 
     def add(
         self,
@@ -216,22 +198,16 @@ class RecursiveIdentifier:
         elapsed, self.stamp_ns = (last - since) / SECOND_NS, last
         # Of a time without samples offsets wander, rows do not fade.
         span = min(elapsed, _spanned(samples))
-        changes = []
         samples = self._without_assumed(samples)
         if samples.efforts is not None and self.settings.effort_gains:
             samples = replace(samples, efforts=samples.efforts * self._gains)
         evidence = gather(self.builder, samples, external=external, free=free)
-        for one, new in zip(self.known, evidence, strict=True):
-            one.wait(elapsed)
-            if one.block.submodel.name in self._payloads:
-                steps = one.walks(elapsed)
-                self._payloads[one.block.submodel.name].wait(one.offsets, steps)
+        changes = []
+        for one, new in zip(self._submodels, evidence, strict=True):
             count = max((part.count for part in new.kinds.values()), default=0.0)
-            seconds = span * count / len(samples)
-            if count and one.information is None:
-                one.warm_up(new, seconds)
-            elif count and (change := self._take(one, new, seconds)) is not None:
-                changes.append((one.block.submodel.name, change))
+            change = one.add(new, elapsed, span * count / len(samples))
+            if change is not None:
+                changes.append((one.name, change))
         for name, change in changes:
             if change is Change.OFFSET:
                 self._let_go(name, evidence)
@@ -247,58 +223,6 @@ class RecursiveIdentifier:
             return samples
         return replace(samples, positions=np.where(assumed, np.nan, samples.positions))
 
-    def _take(self, one: Knowledge, new: Evidence, seconds: float) -> Change | None:
-        """Work rows in, unless they are suspect; return what has changed."""
-        rows, name = in_units_of_noise(new, one.noise), one.block.submodel.name
-        if rows is None:
-            one.hear(new)
-            self._follow(one, new, seconds)
-            return None
-        before = one.information
-        one.hear(new)
-        verdict = self._judged(one, Stretch(rows, seconds))
-        self._note_withheld(one, new, seconds)
-        if self._begun(one, new, seconds):
-            return Change.BEGUN
-        if verdict.change is not None:
-            self._worse.pop(name, None)
-        if verdict.change is Change.BODY and before is not None:
-            self._payloads[name] = self._payload(one, before)
-        for stretch in verdict.accepted:
-            one.absorb(*stretch)
-            if name in self._payloads:
-                self._payloads[name].add(*stretch)
-        # What was found before a change leaves the change, which is no noise.
-        if not verdict.left_out and verdict.change is None:
-            self._follow(one, new, seconds)
-        return verdict.change
-
-    def _follow(self, one: Knowledge, new: Evidence, seconds: float) -> None:
-        """Note what was found before leaves of rows, and let their noise follow it."""
-        name = one.block.submodel.name
-        if name in self._found:
-            described, found = (new.residuals(x) for x in self._found[name])
-            self._errors[name] = described, found
-            losses = [_loss(left, one.noise) for left in (described, found)]
-            worse = float(np.sqrt(losses[1] / losses[0])) if losses[0] > 0.0 else 1.0
-            self._worse.setdefault(name, deque(maxlen=NEWEST)).append(worse)
-            one.adapt(found, seconds)
-
-    def _begun(self, one: Knowledge, new: Evidence, seconds: float) -> bool:
-        """Return whether rows that disagree are the first real motion, and all that is known."""
-        name = one.block.submodel.name
-        watch, first = self._watches.get(name), self._first_motions[name]
-        if watch is None or not watch.touched:
-            first.clear()
-            return False
-        if not first.add(new, seconds):
-            return False
-        for forgotten in (
-            self._watches, self._found, self._payloads, self._errors, self._worse, self._withheld
-        ):  # fmt: skip
-            forgotten.pop(name, None)
-        return True
-
     def withheld(self) -> dict[str, Withheld]:
         """
         Return whose rows are left out now, as something unknown acts on them or has changed.
@@ -309,44 +233,19 @@ class RecursiveIdentifier:
             By submodel.
 
         """
-        return dict(self._withheld)
-
-    def _note_withheld(self, one: Knowledge, new: Evidence, seconds: float) -> None:
-        """Note which rows are off, and by how much, if they are left out."""
-        name = one.block.submodel.name
-        watch = self._watches.get(name)
-        if watch is None or not watch.touched:
-            self._withheld.pop(name, None)
-            return
-        x = self._found[name][1] if name in self._found else one.described()
-        left = {kind: level for kind, level in new.residuals(x).items() if kind in one.noise}
-        known = {kind: level for kind, level in left.items() if np.isfinite(level)}
-        if not known:
-            return
-        worst = max(known, key=lambda kind: known[kind] / one.noise[kind])
-        before = self._withheld[name].seconds if name in self._withheld else 0.0
-        self._withheld[name] = Withheld(worst, known[worst], one.noise[worst], before + seconds)
+        return {one.name: one.withheld for one in self._submodels if one.withheld is not None}
 
     def _let_go(self, name: str, evidence: Sequence[Evidence]) -> None:
         """Let neighbours go of offsets that have changed, but where their rows say otherwise."""
-        changed = next(one for one in self.known if one.block.submodel.name == name)
-        for one, new in zip(self.known, evidence, strict=True):
-            watch = self._watches.get(one.block.submodel.name)
+        changed = next(one.known for one in self._submodels if one.name == name)
+        for one, new in zip(self._submodels, evidence, strict=True):
+            known = one.known
             has_rows = any(part.count for part in new.kinds.values())
-            if one.information is None or (has_rows and watch is not None and not watch.touched):
+            if known.information is None or (has_rows and one.watched and not one.touched):
                 continue
-            shared = [known in changed.offset_names for known in one.offset_names]
-            columns = one.offsets[shared]
-            one.information = wandered(one.information, columns, np.full(len(columns), np.inf))
-
-    def _judged(self, one: Knowledge, stretch: Stretch) -> Verdict:
-        """Return what is to be done with rows."""
-        if not self.settings.gate:
-            return Verdict((stretch,), 0, None)
-        name = one.block.submodel.name
-        if name not in self._watches:
-            self._watches[name] = Watch(one, self._carrier(one), self.settings.gate)
-        return self._watches[name].judge(stretch)
+            shared = [other in changed.offset_names for other in known.offset_names]
+            columns = known.offsets[shared]
+            known.information = wandered(known.information, columns, np.full(len(columns), np.inf))
 
     def payloads(self) -> dict[str, Payload]:
         """
@@ -358,20 +257,8 @@ class RecursiveIdentifier:
             By submodel.
 
         """
-        found = {name: fit.payload() for name, fit in self._payloads.items()}
+        found = {one.name: one.payload() for one in self._submodels}
         return {name: payload for name, payload in found.items() if payload is not None}
-
-    def _payload(self, one: Knowledge, before: Information) -> PayloadFit:
-        """Return what is to tell how a submodel has changed since rows told so much of it."""
-        link = self._carrier(one)
-        columns = np.arange(10 * link, 10 * link + 10)
-        return PayloadFit(one.block.unknowns.links[link], columns, before.merge(one.loose_prior()))
-
-    def _carrier(self, one: Knowledge) -> int:
-        """Return which link of a submodel carries what it picks up."""
-        links = one.block.unknowns.links
-        named = [k for k, link in enumerate(links) if link in self.settings.payload_links]
-        return named[0] if named else len(links) - 1
 
     def refit(self) -> Refit | None:
         """
@@ -389,7 +276,9 @@ class RecursiveIdentifier:
         found = joint_refit(ready, self.settings.weight, self._start, self.settings.method)
         named = {one.knowledge.block.submodel.name: one for one in found.bodies}
         self._start = {name: one.parameters for name, one in named.items()}
-        self._found = {name: (one.knowledge.described(), one.x) for name, one in named.items()}
+        for one in self._submodels:
+            if one.name in named:
+                one.take_over(named[one.name].x)
         return self._report(found)
 
     def _report(self, found: JointRefit) -> Refit:
@@ -397,6 +286,7 @@ class RecursiveIdentifier:
         # Who takes them over asks for bodies, which a description need not have everywhere.
         parameters = self.prior.copy()
         seen, reasons, refitted = {}, self._waiting(), []
+        times_worse = {one.name: one.times_worse for one in self._submodels}
         for bodies in found.bodies:
             name = bodies.knowledge.block.submodel.name
             seen[name] = excitation(bodies.knowledge, self.settings.weight)
@@ -408,7 +298,7 @@ class RecursiveIdentifier:
                     "a smaller 'prior_weight' lets rows tell more beside the description"
                 )
                 continue
-            if (worse := self._times_worse(name)) > WORSE:
+            if (worse := times_worse[name]) > WORSE:
                 reasons[name] = (
                     f'what was found leaves {worse:.1f} times as much of new rows as the '
                     'description does: something acts on it that nobody reports, or its rows do '
@@ -426,15 +316,11 @@ class RecursiveIdentifier:
             tuple(refitted),
             seen,
             reasons,
-            {name: before for name, (before, _) in self._errors.items()},
-            {name: after for name, (_, after) in self._errors.items()},
+            {one.name: one.errors.described for one in self._submodels if one.errors},
+            {one.name: one.errors.found for one in self._submodels if one.errors},
             float(margins.min()),
             self._roots(found, refitted),
         )
-
-    def _times_worse(self, name: str) -> float:
-        """Return what was found leaves of new rows, over what the description leaves [rms]."""
-        return float(np.median(self._worse.get(name, 1.0)))
 
     def _roots(self, found: JointRefit, refitted: Sequence[str]) -> Array:
         """Return how sure the parameters of all links are, shape (n_links, 10, r)."""
@@ -514,11 +400,3 @@ def equal_parts(samples: SampleBatch, seconds: float) -> Sequence[SampleBatch]:
     edges = np.flatnonzero(np.diff(np.floor(times / seconds)) > 0) + 1
     starts, stops = [0, *edges.tolist()], [*edges.tolist(), len(samples)]
     return [samples.take(slice(a, b)) for a, b in zip(starts, stops, strict=True)]
-
-
-def _loss(left: Mapping[str, float], noise: Mapping[str, float]) -> float:
-    """Return the mean square of what is left of rows, over their noise."""
-    known = [
-        left[kind] / noise[kind] for kind in left if kind in noise and np.isfinite(left[kind])
-    ]
-    return float(np.mean(np.square(known))) if known else 0.0

@@ -1,0 +1,253 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rows of one submodel: worked in or left out, and what was found is held against them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.identification.information.evidence import Evidence
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.recursion.first_motion import FirstMotion
+from inertial_estimation.identification.recursion.knowledge import Knowledge, in_units_of_noise
+from inertial_estimation.identification.recursion.payload import Payload, PayloadFit
+from inertial_estimation.identification.recursion.settings import RecursionSettings
+from inertial_estimation.identification.recursion.watch import Change, Stretch, Verdict, Watch
+
+Array = NDArray[np.float64]
+
+NEWEST = 5
+"""Stretches by which what was found is held against the description."""
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """Rows of a submodel that are left out as they do not agree with what is known."""
+
+    kind: str
+    """The kind of row that is off by most times its noise, as in `Evidence.kinds`."""
+    left: float
+    """What is known leaves of it so much [rms; N, Nm]."""
+    noise: float
+    """And usually so much [N, Nm]."""
+    seconds: float
+    """For how long [s]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Root mean squares that were left of the newest rows before they were worked in [N, Nm]."""
+
+    described: Mapping[str, float]
+    """By the description, with all but its bodies fitted, for each kind of row."""
+    found: Mapping[str, float]
+    """By what had been found."""
+
+
+class SubmodelIdentifier:
+    """
+    One submodel.
+
+    Parameters
+    ----------
+    knowledge : Knowledge
+        What is known of it; it grows.
+    settings : RecursionSettings
+        How it remembers.
+
+    Attributes
+    ----------
+    known : Knowledge
+        As given.
+    found : ndarray, shape (n_unknowns,), or None
+        All unknowns, of the last refit.
+    errors : Errors or None
+        Of the last refit, in the newest rows.
+    withheld : Withheld or None
+        Rows that are left out now, as something unknown acts on the submodel or has changed.
+
+    """
+
+    def __init__(self, knowledge: Knowledge, settings: RecursionSettings) -> None:
+        self.known, self._settings = knowledge, settings
+        self._first_motion = FirstMotion(knowledge, settings)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget all but what is known."""
+        self.found: Array | None = None
+        self.errors: Errors | None = None
+        self.withheld: Withheld | None = None
+        self._described: Array | None = None
+        self._watch: Watch | None = None
+        self._payload: PayloadFit | None = None
+        self._worse: deque[float] = deque(maxlen=NEWEST)
+
+    @property
+    def name(self) -> str:
+        """Of the submodel."""
+        return self.known.block.submodel.name
+
+    @property
+    def touched(self) -> bool:
+        """Whether rows are suspect now."""
+        return self._watch is not None and self._watch.touched
+
+    @property
+    def watched(self) -> bool:
+        """Whether rows were judged yet."""
+        return self._watch is not None
+
+    @property
+    def times_worse(self) -> float:
+        """What was found leaves of new rows, over what the description leaves [rms]."""
+        return float(np.median(self._worse or 1.0))
+
+    @property
+    def carrier(self) -> int:
+        """Index of the link, among those of the submodel, that carries what it picks up."""
+        links = self.known.block.unknowns.links
+        named = [k for k, link in enumerate(links) if link in self._settings.payload_links]
+        return named[0] if named else len(links) - 1
+
+    def take_over(self, x: Array) -> None:
+        """
+        Note what a refit found, for new rows to be held against.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n_unknowns,)
+            All unknowns.
+
+        """
+        self._described, self.found = self.known.described(), x
+
+    def payload(self) -> Payload | None:
+        """
+        Return what is carried since something was picked up last.
+
+        Returns
+        -------
+        Payload or None
+
+        """
+        return self._payload.payload() if self._payload else None
+
+    def add(self, new: Evidence, elapsed: float, seconds: float) -> Change | None:
+        """
+        Let time pass, and work rows in unless they are suspect.
+
+        Parameters
+        ----------
+        new : Evidence
+            Rows, as they were measured; there may be none.
+        elapsed : float
+            Time since rows were asked for last [s].
+        seconds : float
+            Time that the rows span [s].
+
+        Returns
+        -------
+        Change or None
+            What has just happened.
+
+        """
+        self.known.wait(elapsed)
+        if self._payload:
+            self._payload.wait(self.known.offsets, self.known.walks(elapsed))
+        if not any(part.count for part in new.kinds.values()):
+            return None
+        if self.known.information is None:
+            self.known.warm_up(new, seconds)
+            return None
+        self.known.hear(new)
+        rows = in_units_of_noise(new, self.known.noise)
+        if rows is None:
+            self._follow(new, seconds)
+            return None
+        return self._take(rows, new, seconds)
+
+    def _take(self, rows: Information, new: Evidence, seconds: float) -> Change | None:
+        """Work rows in units of their noise in, unless they are suspect."""
+        before = self.known.information
+        verdict = self._judged(Stretch(rows, seconds))
+        self._note_withheld(new, seconds)
+        if self._begins(new, seconds):
+            return Change.BEGUN
+        if verdict.change is not None:
+            self._worse.clear()
+        if verdict.change is Change.BODY and before is not None:
+            self._payload = self._payload_since(before)
+        for stretch in verdict.accepted:
+            self.known.absorb(*stretch)
+            if self._payload:
+                self._payload.add(*stretch)
+        # What was found before a change leaves the change, which is no noise.
+        if not verdict.left_out and verdict.change is None:
+            self._follow(new, seconds)
+        return verdict.change
+
+    def _judged(self, stretch: Stretch) -> Verdict:
+        """Return what is to be done with rows."""
+        if not self._settings.gate:
+            return Verdict((stretch,), 0, None)
+        if self._watch is None:
+            self._watch = Watch(self.known, self.carrier, self._settings.gate)
+        return self._watch.judge(stretch)
+
+    def _begins(self, new: Evidence, seconds: float) -> bool:
+        """Return whether rows that disagree are the first real motion, and all that is known."""
+        if not self.touched:
+            self._first_motion.clear()
+            return False
+        if not self._first_motion.add(new, seconds):
+            return False
+        self._forget()
+        return True
+
+    def _follow(self, new: Evidence, seconds: float) -> None:
+        """Note what was found before leaves of rows, and let their noise follow it."""
+        if self.found is None or self._described is None:
+            return
+        described, found = (new.residuals(x) for x in (self._described, self.found))
+        self.errors = Errors(described, found)
+        losses = [_loss(left, self.known.noise) for left in (described, found)]
+        self._worse.append(float(np.sqrt(losses[1] / losses[0])) if losses[0] > 0.0 else 1.0)
+        self.known.adapt(found, seconds)
+
+    def _note_withheld(self, new: Evidence, seconds: float) -> None:
+        """Note which rows are off, and by how much, if they are left out."""
+        if not self.touched:
+            self.withheld = None
+            return
+        x, noise = self.known.described() if self.found is None else self.found, self.known.noise
+        left = {
+            kind: level
+            for kind, level in new.residuals(x).items()
+            if kind in noise and np.isfinite(level)
+        }
+        if not left:
+            return
+        worst = max(left, key=lambda kind: left[kind] / noise[kind])
+        before = self.withheld.seconds if self.withheld else 0.0
+        self.withheld = Withheld(worst, left[worst], noise[worst], before + seconds)
+
+    def _payload_since(self, before: Information) -> PayloadFit:
+        """Return what is to tell how the submodel has changed since rows told so much of it."""
+        link = self.carrier
+        columns = np.arange(10 * link, 10 * link + 10)
+        prior = self.known.loose_prior()
+        return PayloadFit(self.known.block.unknowns.links[link], columns, before.merge(prior))
+
+
+def _loss(left: Mapping[str, float], noise: Mapping[str, float]) -> float:
+    """Return the mean square of what is left of rows, over their noise."""
+    known = [
+        left[kind] / noise[kind] for kind in left if kind in noise and np.isfinite(left[kind])
+    ]
+    return float(np.mean(np.square(known))) if known else 0.0
