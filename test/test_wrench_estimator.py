@@ -231,7 +231,11 @@ def test_an_arm_sensor_never_reaches_a_leg(name, contacts, disturbance, request,
         disturbed[arms] += disturbance * rng.normal(size=(len(arms), 6))
         before = estimator.update(sample)
         after = estimator.update(sample._replace(ft_readings=disturbed))
-        np.testing.assert_array_equal(after.torques[legs], before.torques[legs])
+        # A lost sensor goes another way through linear algebra, which may round otherwise.
+        round_off = 1e-13 * np.abs(before.torques).max() if np.isnan(disturbance) else 0.0
+        np.testing.assert_allclose(
+            after.torques[legs], before.torques[legs], rtol=0.0, atol=round_off
+        )
         np.testing.assert_array_equal(after.torque_quality[legs], 0)
         assert not np.array_equal(after.residuals, before.residuals) or not np.array_equal(
             after.wrenches, before.wrenches
