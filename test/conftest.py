@@ -4,8 +4,7 @@
 Fixtures that many tests use; the robots themselves are in robots.py.
 
 Linear algebra has one thread, in the processes of tests as well, set before numpy is imported.
-Several gain nothing on matrices of this size; on a busy machine they wait for each other, and a
-test may take thirty times as long.
+Several gain nothing on matrices of this size, and on a busy machine they wait for each other.
 """
 
 from __future__ import annotations
