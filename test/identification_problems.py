@@ -11,7 +11,7 @@ from robots import nested_humanoid_urdf, random_sample
 
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.solvers.divergence import whitening
+from inertial_estimation.identification.solvers.divergence import parameters_of, whitening
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.regressor import submodel_regressors
 from inertial_estimation.model.robot import Robot
@@ -61,3 +61,11 @@ def humanoid_case(rng: np.random.Generator, instants: int = 60, off: float = 0.1
     moves = off * rng.normal(size=(len(names), 10, 1))
     prior = parameters + (whitening(parameters) @ moves)[..., 0]
     return Case(unknowns, Y, Y @ truth, truth, prior)
+
+
+def bodies(rng, n):
+    """Return bodies of masses and sizes over two orders of magnitude, shape (n, 10)."""
+    roots = rng.normal(size=(n, 4, 4)) * 10.0 ** rng.uniform(-1.5, -0.5, (n, 4, 1))
+    roots[:, 3] /= np.linalg.norm(roots[:, 3], axis=1)[:, None]
+    roots *= 10.0 ** rng.uniform(-0.7, 0.5, (n, 1, 1))
+    return parameters_of(roots @ np.swapaxes(roots, 1, 2))

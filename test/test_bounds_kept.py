@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from identification_problems import bodies
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.solvers import entropic
 from inertial_estimation.identification.solvers.cone_newton import ConeNewton
-from inertial_estimation.identification.solvers.divergence import parameters_of
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.interior import within_bounds
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
@@ -30,14 +30,6 @@ START = 1e-2
 """The same for a start, which the iterations bring within the bounds."""
 HARD = (1, 2, 3)
 """Draws where iterations that head straight for the bounds stay at the edge of the cone."""
-
-
-def bodies(rng, n):
-    """Return bodies of masses and sizes over two orders of magnitude, shape (n, 10)."""
-    roots = rng.normal(size=(n, 4, 4)) * 10.0 ** rng.uniform(-1.5, -0.5, (n, 4, 1))
-    roots[:, 3] /= np.linalg.norm(roots[:, 3], axis=1)[:, None]
-    roots *= 10.0 ** rng.uniform(-0.7, 0.5, (n, 1, 1))
-    return parameters_of(roots @ np.swapaxes(roots, 1, 2))
 
 
 def far_off(seed, links=6):

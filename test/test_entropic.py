@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from identification_problems import humanoid_case
+from identification_problems import bodies, humanoid_case
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information.information import Information
@@ -357,3 +357,23 @@ def test_a_prior_that_holds_the_answer_leaves_rows_to_tell_the_noise(case):
     free = coordinates.drawn.size - np.count_nonzero(coordinates.drawn)
     expected = np.sqrt(count / (count - free))
     np.testing.assert_allclose((stated / known)[-free:], expected, rtol=1e-4)
+
+
+def far_body(seed):
+    """Return a link that rows tell in full, with next to no noise, and a prior of another size."""
+    rng = np.random.default_rng(seed)
+    truth, prior = bodies(rng, 1), bodies(rng, 1)
+    rows = rng.normal(size=(20, 10)) * 10.0 ** rng.uniform(-2, 2, 10)
+    noise = 1e-4 * np.std(rows @ truth[0])
+    y = rows @ truth[0] / noise + rng.normal(size=20)
+    return Problem(Unknowns(('link',)), rows / noise, y, 0.0, 20.0, prior), truth[0]
+
+
+@pytest.mark.parametrize('seed', [19, 36, 58, 100, 194, 243])
+def test_a_prior_that_is_far_off_keeps_nothing_at_the_edge_of_the_cone(seed):
+    # The mean square of the prior is 1e6 to 1e9: products of its weight are too small.
+    problem, truth = far_body(seed)
+    found = solve_entropic(problem, weight=1e-7)
+    assert found.grade is Grade.OPTIMAL
+    # The truth fits no better; a hundredth is for what the prior costs.
+    assert found.mean_square <= 1.01 * problem.mean_square(truth)

@@ -92,7 +92,7 @@ def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
     identifier.stamp_ns = stamp_ns
     for one in identifier.known:
         if (found := restored.get(one.block.submodel.name)) is not None:
-            one.information, one.noise, one.scales, one.seconds = found
+            one.information, one.noise, one.scales, one.seconds, one.learned = found
     return tuple(restored)
 
 
@@ -149,11 +149,12 @@ def _known_dict(one: Knowledge) -> dict[str, Any]:
         'noise': one.noise,
         'scales': one.scales.tolist(),
         'seconds': one.seconds,
+        'learned': one.learned,
     }
 
 
 def _restored(one: Knowledge, said: dict[str, Any]) -> tuple[Any, ...]:
-    """Return information, noise, scales and seconds of a submodel."""
+    """Return information, noise, scales, seconds of a submodel, and whether it was learned."""
     n = len(one.block.unknowns)
     R, rho = np.array(said['R'], dtype=float), np.array(said['rho'], dtype=float)
     scales = np.array(said['scales'], dtype=float)
@@ -161,7 +162,9 @@ def _restored(one: Knowledge, said: dict[str, Any]) -> tuple[Any, ...]:
         raise ValueError(f'{one.block.submodel.name} has other unknowns')
     information = Information(R, rho, float(said['energy']), float(said['count']))
     noise = {str(kind): float(level) for kind, level in said['noise'].items()}
-    return information, noise, scales, float(said['seconds'])
+    # Texts of earlier releases do not say so: then it is asked of the rows.
+    learned = bool(said.get('learned', False))
+    return information, noise, scales, float(said['seconds']), learned
 
 
 def _sum(text: str) -> str:

@@ -11,7 +11,8 @@ The bodies ``Z = 1 + S`` and the slacks of the bounds have multipliers: at the s
 Rendl, Vanderbei, Wolkowicz 1996], stays fast where it is slow on the logarithms themselves: with
 a weak prior, next to bodies that cannot exist. While steps are short the products are aimed at
 a larger value than in the end [Mehrotra 1992], and what bounds are missed by is left for later:
-made up at once, it would push bodies to the edge of their cones, where steps stay short. Where
+made up at once, it would push bodies to the edge of their cones, where steps stay short. Without
+bounds products that are too small for that grow while steps are short. Where
 the prior rules, the first step and the last ones are Newton's on the objective, which over the
 weight is self-concordant: there its decrement tells how far the minimum is [Nesterov, Nemirovskii
 1994]. Every iterate is strictly consistent.
@@ -58,8 +59,12 @@ INSIDE = 0.95
 """Share of the way to the edge of the cone that a step goes at most."""
 AIM = 0.02
 """Share of their mean that products are aimed at when steps are long."""
-REACH = 0.5
-"""Share of the first step that is to be inside; products start larger until it is."""
+REACH = 1.1
+"""Multiple of the first step that is to be inside; products start larger until it is."""
+SHORT = 0.1
+"""Share of a step that is inside below which the products are too small, without bounds."""
+LARGER = 4.0
+"""Times their mean that products are aimed at then, so that bodies leave the edge of the cone."""
 CENTERED = 0.1
 """Aims above this share of the products are at their centre before they are at the bounds."""
 ROOM = 0.1
@@ -265,8 +270,11 @@ class ConeNewton:
     def _aims(self, state: _State, step: float, value: float) -> _Aims:
         """Return what is aimed at next."""
         share = max(AIM, (1.0 - step) ** 2)
-        bodies = max(self.weight, share * self._mean_product(state))
+        mean = self._mean_product(state)
+        bodies = max(self.weight, share * mean)
         if not len(self.b):
+            if 0.0 < step < SHORT:
+                bodies = max(self.weight, LARGER * mean)
             return _Aims(bodies, 0.0, 1.0)
         least = 0.1 * OPTIMAL * (value + self.weight) / len(self.b)
         slacks = max(least, share * float(state.s @ state.y) / len(self.b))
