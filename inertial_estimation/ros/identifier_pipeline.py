@@ -97,6 +97,7 @@ class IdentifierPipeline:
         self.refit: Refit | None = None
         self.enabled = True
         self._refitted_ns = 0
+        self._told: tuple[str, ...] = ()
         self._saved = False
         self._stretches = Stretches(
             self.robot, settings.rows_rate, settings.contact_margin, settings.held_frames
@@ -250,14 +251,18 @@ class IdentifierPipeline:
         self.refit = self.identifier.refit()
         values = self._table.values(self.identifier.known, self.identifier.found)
         self._outputs.publish_progress(self.identifier, self.refit, values)
-        refusal = ''
-        if self.refit is not None and self.refit.refitted:
+        published, refusal = False, ''
+        # Of what was told and no longer is, the description is told.
+        if self.refit is not None and (self.refit.refitted or self._told):
             try:
                 self._check(self.refit.parameters)
                 self._outputs.publish(self.refit, values)
+                published, self._told = True, self.refit.refitted
             except ModelError as error:
                 refusal = str(error)
-        self.report.note_refit(perf_counter() - start, self.refit, values, refusal)
+        self.report.note_refit(
+            perf_counter() - start, self.refit, values, published=published, refusal=refusal
+        )
 
     def _check(self, parameters: np.ndarray) -> None:
         """Raise unless an estimator with these settings would take parameters over."""

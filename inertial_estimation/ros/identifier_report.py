@@ -119,7 +119,13 @@ class IdentifierReport:
         self._stretches += 1
 
     def note_refit(
-        self, seconds: float, refit: Refit | None, values: Sequence[BaseValues], refusal: str
+        self,
+        seconds: float,
+        refit: Refit | None,
+        values: Sequence[BaseValues],
+        *,
+        published: bool,
+        refusal: str,
     ) -> None:
         """
         Note a refit.
@@ -132,8 +138,10 @@ class IdentifierReport:
             What was found.
         values : sequence of BaseValues
             What rows tell of base parameters.
+        published : bool
+            Whether it was.
         refusal : str
-            Why it was not published; empty: it was, or there was nothing to publish.
+            Why it was not; empty: it was, or there was nothing to publish.
 
         """
         self._refit_time = seconds
@@ -142,7 +150,7 @@ class IdentifierReport:
         self._base = {one.submodel: one for one in values}
         self._refusal = refusal
         self._refusals += bool(refusal)
-        self.updates += refit is not None and bool(refit.refitted) and not refusal
+        self.updates += published
 
     def note_failure(self, error: Exception) -> None:
         """Note why a stretch was not learned from."""
@@ -198,11 +206,13 @@ class IdentifierReport:
 
     def _recursion(self, active: bool, enabled: bool) -> Task:
         """Return the state of the recursion."""
-        level, message = OK, 'running' if active else 'inactive'
+        level, message, cause = OK, 'running' if active else 'inactive', ''
         if self._failure:
             level, message = ERROR, f'nothing was learned from a stretch: {self._failure}'
+            cause = without_figures(message)
         elif self._refusal:
             level, message = ERROR, f'an update was refused, the last one holds: {self._refusal}'
+            cause = without_figures(message)
         elif active and not self._samples:
             level, message = ERROR, 'no joint states: nothing is learned'
         elif active and not enabled:
@@ -218,7 +228,7 @@ class IdentifierReport:
             'time for a stretch [ms]': milliseconds(self._rows_time),
             'time for a refit [ms]': milliseconds(self._refit_time),
         }
-        return Task('recursion', level, message, values)
+        return Task('recursion', level, message, values, cause)
 
     def _inputs(self) -> Iterator[Task]:
         """Yield the state of joints and topics."""

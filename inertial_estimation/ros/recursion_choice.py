@@ -35,9 +35,15 @@ def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionS
     Raises
     ------
     ConfigError
-        If a term of friction is unknown, or a number does not fit.
+        If a term of friction is unknown, a number does not fit, or nothing measures what bodies
+        weigh.
 
     """
+    if not robot.ft_sensors and not settings.efforts:
+        raise ConfigError(
+            'neither FT sensors nor efforts of joints are in use, so nothing tells what links '
+            "weigh: name some in 'ft_sensors', or joints in 'efforts'"
+        )
     offsets = tuple(sensor.name for sensor in robot.ft_sensors) if settings.ft_offsets else ()
     terms = tuple(map(_term, settings.friction))
     joint = JointModel(terms, settings.sign_width, settings.dead_zone)

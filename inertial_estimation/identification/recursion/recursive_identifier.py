@@ -43,7 +43,8 @@ LONGEST_ALONE = 1.0
 WORSE = 2.0
 """
 What was found may leave of new rows so many times what the description does [rms], in the middle
-of the newest stretches: what moves for the first time tells offsets anew, and is soon over.
+of the newest stretches: what moves for the first time tells offsets anew, and is soon over. With
+the offsets that were found, and without any.
 """
 
 
@@ -286,7 +287,7 @@ class RecursiveIdentifier:
         # Who takes them over asks for bodies, which a description need not have everywhere.
         parameters = self.prior.copy()
         seen, reasons, refitted = {}, self._waiting(), []
-        times_worse = {one.name: one.times_worse for one in self._submodels}
+        own = {one.name: one for one in self._submodels}
         for bodies in found.bodies:
             name = bodies.knowledge.block.submodel.name
             seen[name] = excitation(bodies.knowledge, self.settings.weight)
@@ -298,11 +299,19 @@ class RecursiveIdentifier:
                     "a smaller 'prior_weight' lets rows tell more beside the description"
                 )
                 continue
-            if (worse := times_worse[name]) > WORSE:
+            if (worse := own[name].times_worse) > WORSE:
                 reasons[name] = (
                     f'what was found leaves {worse:.1f} times as much of new rows as the '
                     'description does: something acts on it that nobody reports, or its rows do '
                     'not say what they should'
+                )
+                continue
+            if (worse := own[name].times_worse_alone(bodies.x)) > WORSE:
+                reasons[name] = (
+                    'without the offsets that were found with it, as it would be used, it leaves '
+                    f'{worse:.1f} times as much of new rows as the description does: weight and '
+                    'offset are not told apart; tilt it more, or, if sensors have no offset, set '
+                    "'ft_offsets: false'"
                 )
                 continue
             refitted.append(name)

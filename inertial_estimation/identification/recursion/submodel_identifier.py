@@ -87,6 +87,7 @@ class SubmodelIdentifier:
         self._watch: Watch | None = None
         self._payload: PayloadFit | None = None
         self._worse: deque[float] = deque(maxlen=NEWEST)
+        self._newest: deque[Evidence] = deque(maxlen=NEWEST)
 
     @property
     def name(self) -> str:
@@ -107,6 +108,32 @@ class SubmodelIdentifier:
     def times_worse(self) -> float:
         """What was found leaves of new rows, over what the description leaves [rms]."""
         return float(np.median(self._worse or 1.0))
+
+    def times_worse_alone(self, x: Array) -> float:
+        """
+        Return what bodies leave of the newest rows without the offsets found with them.
+
+        So they are used by who does not subtract these offsets. Where rows hardly tell a weight
+        from an offset, noise in what they multiply makes bodies lighter and offsets larger.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n_unknowns,)
+            All unknowns.
+
+        Returns
+        -------
+        float
+            Over what the description leaves likewise [rms], in the middle of these stretches.
+
+        """
+        if not len(self.known.offsets):
+            return 1.0
+        described, found = self.known.described(), x.copy()
+        described[self.known.offsets] = found[self.known.offsets] = 0.0
+        return float(
+            np.median([self._ratio(new, described, found) for new in self._newest] or 1.0)
+        )
 
     @property
     def carrier(self) -> int:
@@ -163,6 +190,7 @@ class SubmodelIdentifier:
         if not any(part.count for part in new.kinds.values()):
             return None
         if self.known.information is None:
+            self._newest.append(new)
             self.known.warm_up(new, seconds)
             return None
         self.known.hear(new)
@@ -181,6 +209,7 @@ class SubmodelIdentifier:
             return Change.BEGUN
         if verdict.change is not None:
             self._worse.clear()
+            self._newest.clear()
         if verdict.change is Change.BODY and before is not None:
             self._payload = self._payload_since(before)
         for stretch in verdict.accepted:
@@ -189,6 +218,7 @@ class SubmodelIdentifier:
                 self._payload.add(*stretch)
         # What was found before a change leaves the change, which is no noise.
         if not verdict.left_out and verdict.change is None:
+            self._newest.append(new)
             self._follow(new, seconds)
         return verdict.change
 
@@ -214,11 +244,14 @@ class SubmodelIdentifier:
         """Note what was found before leaves of rows, and let their noise follow it."""
         if self.found is None or self._described is None:
             return
-        described, found = (new.residuals(x) for x in (self._described, self.found))
-        self.errors = Errors(described, found)
-        losses = [_loss(left, self.known.noise) for left in (described, found)]
-        self._worse.append(float(np.sqrt(losses[1] / losses[0])) if losses[0] > 0.0 else 1.0)
-        self.known.adapt(found, seconds)
+        self.errors = Errors(new.residuals(self._described), new.residuals(self.found))
+        self._worse.append(self._ratio(new, self._described, self.found))
+        self.known.adapt(self.errors.found, seconds)
+
+    def _ratio(self, new: Evidence, described: Array, found: Array) -> float:
+        """Return what is left of rows over what the description leaves [rms, over the noise]."""
+        losses = [_loss(new.residuals(x), self.known.noise) for x in (described, found)]
+        return float(np.sqrt(losses[1] / losses[0])) if losses[0] > 0.0 else 1.0
 
     def _note_withheld(self, new: Evidence, seconds: float) -> None:
         """Note which rows are off, and by how much, if they are left out."""
