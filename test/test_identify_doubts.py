@@ -147,6 +147,35 @@ def test_logs_that_are_not_predicted_are_named(folder, change_of, named, said):
         assert [name for name in JOINTS if f'effort {name} (' in text] == named
 
 
+@pytest.mark.parametrize(
+    ('change_of', 'named'),
+    [
+        (of_column(2, np.negative), JOINTS[2:3]),
+        (lambda e: 5 * e, JOINTS),
+        (lambda e: e[:, [1, 0, *range(2, e.shape[1])]], JOINTS[:2]),
+        (lambda e: e, []),
+    ],
+)
+def test_fitted_logs_that_contradict_each_other_are_named(folder, rng, change_of, named):
+    """Both of two are, with the joints, as nothing says which is wrong."""
+    samples = moving(rng, SECONDS, RATE)
+    efforts = efforts_of(arm(), samples) + VISCOUS * samples.velocities
+    efforts += rng.normal(0.0, NOISE, efforts.shape)
+    np.savez(
+        folder / 'other.npz',
+        t=samples.stamp_ns * 1e-9,
+        q=samples.positions,
+        v=samples.velocities,
+        e=change_of(efforts),
+    )
+    said = [one for one in warned(folder, folder / 'other.npz') if 'contradict each other' in one]
+    logs = {one.split(': base: ')[0] for one in said}
+    assert logs == ({str(folder / name) for name in ('log.npz', 'other.npz')} if named else set())
+    assert len(said) == len(logs)
+    for name in JOINTS:
+        assert any(f'effort {name} (' in one for one in said) == (name in named)
+
+
 @pytest.mark.parametrize('how', ['fitted', 'predicted'])
 def test_an_effort_that_never_changes_in_one_log_costs_its_rows_there(folder, how):
     with np.load(folder / 'log.npz') as log:

@@ -27,6 +27,7 @@ from inertial_estimation.sample import SampleBatch
 RATE = 500.0
 INSTANTS = 2000  # of which rows are asked, in both logs
 GAINS = np.array([12.0, 0.5, 3.0])
+WEIGHED = Payload('disc', 'tip', 2.0, (0.05, -0.03, 0.1), (0.02, 0.0, 0.03, 0.0, 0.0, 0.025))
 DISC = {'frame': 'tip', 'mass': 2.0, 'logs': ['*_disc.npz']}
 # The low pass at 20 Hz and central differences change motions below 2 Hz by up to this share.
 FILTERED = 1e-2
@@ -80,9 +81,8 @@ def write_log(path, payloads, rng):
 def folder(tmp_path, rng):
     (tmp_path / 'arm.urdf').write_text(arm_with_wrist_sensor_urdf())
     (tmp_path / 'logs.yaml').write_text(SETTINGS)
-    disc = Payload('disc', 'tip', 2.0, (0.05, -0.03, 0.1), (0.02, 0.0, 0.03, 0.0, 0.0, 0.025))
     write_log(tmp_path / 'run.npz', (), rng)
-    write_log(tmp_path / 'run_disc.npz', (disc,), rng)
+    write_log(tmp_path / 'run_disc.npz', (WEIGHED,), rng)
     return tmp_path
 
 
@@ -159,8 +159,30 @@ def test_gains_that_no_drive_has_are_refused(folder, capsys, rng, wrong, right, 
     assert error.count('\n') == 1 and not (folder / 'out.json').exists()
 
 
-def add_noise(folder, rng):
-    for name in ('run.npz', 'run_disc.npz'):
+@pytest.mark.parametrize('known', [True, False])
+@pytest.mark.parametrize(
+    ('third', 'loaded', 'odd'),
+    [('more.npz', True, True), ('more_disc.npz', False, True), ('more_disc.npz', True, False)],
+)
+def test_a_log_that_has_a_payload_other_than_is_said_is_named(
+    folder, rng, known, third, loaded, odd
+):
+    """With gains to find, or the mass of the payload."""
+    write_log(folder / third, (WEIGHED,) if loaded else (), rng)
+    add_noise(folder, rng, third)
+    if known:
+        scale = f'columns: current, scale: {GAINS.tolist()}'
+        settings = SETTINGS.replace('columns: current', scale).replace(', gains: all', '')
+        (folder / 'logs.yaml').write_text(settings.replace('mass: 2.0, ', ''))
+    assert run(folder, 'run.npz', 'run_disc.npz', f'{third}@2:6') == 0
+    warnings = json.loads((folder / 'out.json').read_text())['warnings']
+    said = [one for one in warnings if 'contradict each other' in one]
+    assert any(one.startswith(f'{folder / third}@2:6: ') for one in said) == odd
+    assert all("check that 'logs' of each payload" in one for one in said) and bool(said) == odd
+
+
+def add_noise(folder, rng, *more):
+    for name in ('run.npz', 'run_disc.npz', *more):
         log = dict(np.load(folder / name))
         log['current'] += rng.normal(0.0, NOISE / GAINS, log['current'].shape)
         np.savez(folder / name, **log)

@@ -22,6 +22,7 @@ from inertial_estimation.identification.robot_fit import RobotFit
 from inertial_estimation.identification.rows.builder import RowBuilder
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.point_grids import PointGrid
+from inertial_estimation.logs.contradictions import contradiction_warnings
 from inertial_estimation.logs.excitation_check import excitation_warnings, require_motion
 from inertial_estimation.logs.fit_checks import fit_warnings
 from inertial_estimation.logs.gain_checks import require_possible_gains
@@ -135,6 +136,7 @@ def identify(
     fitted_or_untold = {*told, *found.untold}
     warnings += [*points.notes, *rowless_warnings(*assumptions, fitted_or_untold), *seen.warnings]
     warnings += excitation_warnings(robot, seen.reach, told.items())
+    warnings += contradiction_warnings(found, seen.of_logs)
     warnings += [*_doubts(found), *stiction_warnings(builder, seen.watched, found)]
     if bounds and not SOLVERS[method].bounded:
         warnings.append(f'{method} does not keep the bounds: choose entropic or semidefinite')
