@@ -333,6 +333,18 @@ def test_a_joint_without_the_effort_is_named(tmp_path, capsys):
     assert "joint 'joint_1' needs" in ' '.join(capsys.readouterr().out.split())
 
 
+def test_limits_beyond_the_description_are_the_first_warning(urdf, tmp_path, capsys):
+    limits, out = tmp_path / 'limits.yaml', tmp_path / 'out.json'
+    limits.write_text('joint_2: {lower: -57, upper: 57, velocity: 1.5}\njoint_3: {lower: -1}\n')
+    assert run(urdf, *FAST, '--limits', limits, '--json', out) == 0
+    said = json.loads(out.read_text())['warnings'][0]
+    assert "wider than the description's: 'joint_2' lower -57 for -3, upper 57 for 3 [" in said
+    assert 'degrees' in said and said in ' '.join(capsys.readouterr().out.split())
+    limits.write_text('joint_2: {lower: -2, upper: 3.0}\n')
+    assert run(urdf, *FAST, '--limits', limits, '--acceleration', '60', '--json', out) == 0
+    assert 'wider' not in ' '.join(json.loads(out.read_text())['warnings'])
+
+
 def test_a_motion_that_tells_little_is_said_to(urdf, capsys):
     assert run(urdf, *FAST, '--period', '0.001') == 0
     assert 'is poor: give the joints more room' in ' '.join(capsys.readouterr().out.split())

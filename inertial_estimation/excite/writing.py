@@ -49,8 +49,8 @@ def check_rate(basis: FourierBasis, rate_hz: float) -> None:
         )
     if rows > MOST_ROWS:
         raise ConfigError(
-            f'--rate is {rate_hz:g} Hz, {rows:.3g} rows in a period of {basis.period:g} s: ask for '
-            f'at most {MOST_ROWS / basis.period:.4g} Hz, {MOST_ROWS} rows'
+            f'--rate is {rate_hz:g} Hz, {rows:.3g} rows in a period of {basis.period:g} s: ask '
+            f'for at most {MOST_ROWS / basis.period:.4g} Hz, {MOST_ROWS} rows'
         )
 
 
