@@ -106,9 +106,9 @@ def joint_limits(
         _check(name, limits)
         wider += _wider(name, told.get(name, {}), described)
         rows.append([limits.get(key, np.nan) for key in (*KEYS, EFFORT)])
-    lower, upper, velocity, acceleration, effort = np.array(rows).reshape(-1, len(KEYS) + 1).T
+    lower, upper, velocity, accelerations, effort = np.array(rows).reshape(-1, len(KEYS) + 1).T
     return JointLimits(
-        robot.joint_names, lower, upper, velocity, acceleration, effort, tuple(wider)
+        robot.joint_names, lower, upper, velocity, accelerations, effort, tuple(wider)
     )
 
 
