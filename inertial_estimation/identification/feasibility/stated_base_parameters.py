@@ -8,9 +8,9 @@ Base parameters as somebody states them: combinations and values, as text with c
     shoulder.viscous,0.61
     wrist_2+wrist_3.viscous,0.2
 
-Names are those of `Unknowns`; ``+`` between two joints is a coupling. A value may be off by half of
-its last digit, as printed numbers are. A column ``deviation`` may say how sure it is; the JSON of an
-identification has all three.
+Names are those of `Unknowns`; ``+`` between two joints is a coupling. A value may be off by half
+of its last digit, as printed numbers are. A column ``deviation`` may say how sure it is; the JSON
+of an identification has all three.
 
 Combinations of friction and drives alone say nothing of bodies, and a small one that was measured
 is below zero as often as not. So verdicts on bodies do not ask for their signs, which are told
