@@ -208,6 +208,9 @@ def test_an_arm_that_would_fold_onto_itself_does_not(urdf, tmp_path, capsys):
 @pytest.mark.parametrize(
     ('more', 'said'),
     [
+        (('--joints', 'joint_1', 'joint_1'), "--joints names 'joint_1' more than once"),
+        (('--efforts', 'joint_1', 'joint_1'), "--efforts names 'joint_1' more than once"),
+        (('--ft', 'wrist', 'wrist'), "--ft names 'wrist' more than once"),
         (('--joints', 'joint_9'), "no joint.*'joint_9'|'joint_9'"),
         (('--fixed-link', 'link_9'), "no frame is named 'link_9'"),
         (('--fixed-link', 'link_3'), "'link_0' must be the fixed link"),
@@ -228,6 +231,23 @@ def test_an_arm_that_would_fold_onto_itself_does_not(urdf, tmp_path, capsys):
 def test_what_cannot_be_is_said_in_a_sentence(urdf, capsys, more, said):
     line = refusal(capsys, urdf, *FAST, *more)
     assert re.search(said, line), line
+
+
+@pytest.mark.parametrize(
+    ('rate', 'said'),
+    [
+        ('1e9', '--rate is 1e+09 Hz, 6e+09 rows in a period of 6 s: ask for at most 3.333e+04 Hz'),
+        ('0.001', '0.006 rows in a period of 6 s, which do not tell 3 harmonics: ask for more'),
+        ('1', '6 rows in a period of 6 s, which do not tell 3 harmonics: ask for more than 1 Hz'),
+    ],
+)
+def test_a_rate_that_makes_no_table_is_refused_before_the_search(
+    urdf, tmp_path, capsys, monkeypatch, rate, said
+):
+    monkeypatch.setattr('inertial_estimation.excite.design', lambda *_: pytest.fail('searched'))
+    out = tmp_path / 'out.csv'
+    assert said in refusal(capsys, urdf, *FAST, '--rate', rate, '--out-csv', out)
+    assert not out.exists()
 
 
 def test_limits_that_are_missing_or_impossible(tmp_path, capsys):
@@ -311,6 +331,18 @@ def test_a_joint_without_the_effort_is_named(tmp_path, capsys):
     urdf.write_text(folding_urdf().replace('effort="20"', 'effort="0.5"'))
     assert run(urdf, *FAST) == 0
     assert "joint 'joint_1' needs" in ' '.join(capsys.readouterr().out.split())
+
+
+def test_limits_beyond_the_description_are_the_first_warning(urdf, tmp_path, capsys):
+    limits, out = tmp_path / 'limits.yaml', tmp_path / 'out.json'
+    limits.write_text('joint_2: {lower: -57, upper: 57, velocity: 1.5}\njoint_3: {lower: -1}\n')
+    assert run(urdf, *FAST, '--limits', limits, '--json', out) == 0
+    said = json.loads(out.read_text())['warnings'][0]
+    assert "wider than the description's: 'joint_2' lower -57 for -3, upper 57 for 3 [" in said
+    assert 'degrees' in said and said in ' '.join(capsys.readouterr().out.split())
+    limits.write_text('joint_2: {lower: -2, upper: 3.0}\n')
+    assert run(urdf, *FAST, '--limits', limits, '--acceleration', '60', '--json', out) == 0
+    assert 'wider' not in ' '.join(json.loads(out.read_text())['warnings'])
 
 
 def test_a_motion_that_tells_little_is_said_to(urdf, capsys):

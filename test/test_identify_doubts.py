@@ -375,6 +375,41 @@ def test_efforts_that_no_robot_has_are_refused(folder, capsys, factor, said):
         assert text in error
 
 
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_gravity_upwards_is_refused_although_a_vertical_joint_is_as_predicted(
+    folder, capsys, rng, sign
+):
+    fast, slower = moving(rng, SECONDS, RATE), 4
+    # Weight is most of it then, of which alone the sign is turned.
+    samples = replace(
+        fast,
+        stamp_ns=slower * fast.stamp_ns,
+        velocities=fast.velocities / slower,
+        accelerations=fast.accelerations / slower**2,
+    )
+    # Against the axis of the first joint.
+    down = -9.81 * Robot.from_urdf(arm_urdf(), fixed_link='base').links[1].P_H_L[:3, 2]
+    robot = Robot.from_urdf(arm_urdf(), fixed_link='base', gravity=down)
+    efforts = efforts_of(robot, samples) + VISCOUS * samples.velocities
+    efforts += rng.normal(0.0, NOISE, efforts.shape)
+    np.savez(
+        folder / 'log.npz',
+        t=samples.stamp_ns * 1e-9,
+        q=samples.positions,
+        v=samples.velocities,
+        e=efforts,
+    )
+    settings = yaml.safe_load((folder / 'logs.yaml').read_text())
+    settings['robot']['gravity'] = (sign * down).tolist()
+    (folder / 'logs.yaml').write_text(yaml.safe_dump(settings))
+    if sign > 0.0:
+        assert warned(folder) == []
+        return
+    error = refused(folder, capsys)
+    assert 'those that gravity does not load are not turned (effort j_drawn)' in error
+    assert "turn the sign of 'robot.gravity'" in error
+
+
 def test_columns_that_are_all_in_the_wrong_order_are_refused(folder, capsys):
     change(folder, e=lambda e: e[:, ::-1])
     error = refused(folder, capsys)

@@ -36,6 +36,22 @@ def test_the_description_may_hold_accelerations(arm_with_wrist_sensor):
     np.testing.assert_array_equal(found.acceleration, [4.0, 6.0, 6.0])
 
 
+def test_what_goes_beyond_the_description_is_known(arm_with_wrist_sensor):
+    urdf = arm_with_wrist_sensor.urdf.replace('velocity="10"', 'velocity="10" acceleration="6"')
+    robot = Robot.from_urdf(urdf, fixed_link='base')
+    given = {
+        'shoulder': SHOULDER,  # Continuous: the description has no positions of it.
+        'elbow': {'lower': -3.1, 'upper': 2.9, 'velocity': 10.0, 'acceleration': 6.5},
+        'lift': {'lower': -2.9, 'upper': 3.00001, 'velocity': 573.0},  # Rounded; degrees.
+    }
+    found = joint_limits(robot, given, acceleration=60.0)
+    assert list(found.wider) == [
+        ('elbow', 'lower', -3.1, -3.0),
+        ('elbow', 'acceleration', 6.5, 6.0),
+        ('lift', 'velocity', 573.0, 10.0),
+    ]
+
+
 @pytest.mark.parametrize(
     ('given', 'acceleration', 'said'),
     [

@@ -105,6 +105,22 @@ def test_the_file_of_an_identification_is_read(robot):
     assert stated.deviations.tolist() == [0.5, 0.0]
 
 
+def test_couplings_and_payloads_of_an_identification_are_read(robot, table):
+    """They leave verdicts on bodies alone; negative friction of a coupling is told."""
+    combinations, values = table
+    worse = values.copy()
+    worse[0] -= 10.0
+    more = ['elbow+shoulder.viscous', 'weight.mc_x', 'weight.Ixx']
+    for stated, verdict in ((values, Verdict.FEASIBLE), (worse, Verdict.INFEASIBLE)):
+        both = zip([*combinations, *more], [*stated.tolist(), -0.1, 0.3, -0.2], strict=True)
+        records = [{'combination': c, 'value': v, 'deviation': None} for c, v in both]
+        found = {'submodels': [{'base_parameters': records}], 'payloads': {'weight': {'m': 2.0}}}
+        read = read_base_parameters(json.dumps(found), robot)
+        assert [str(extra) for extra in read.unknowns.extras] == more
+        assert [one.combination for one in read.below_zero] == more[:1]
+        assert check_stated(robot, read).verdict is verdict
+
+
 def test_impossible_inertia_is_infeasible(robot, table):
     combinations, values = table
     worse = values.copy()
@@ -138,6 +154,8 @@ def test_values_are_rounded_as_they_are_printed(robot, table):
         ('combination,value,deviation\ntool.m,1,much', "'much'"),
         ('{"submodels": 1}', 'this JSON is not that of identify'),
         ('{', 'this JSON is not that of identify'),
+        ('{"submodels": [], "payloads": 3}', 'this JSON is not that of identify'),
+        ('combination,value\nelbow+elbow.viscous,1', 'a coupling is of two joints'),
         ('{"submodels": []}', 'or the JSON of identify'),
     ],
 )
@@ -150,7 +168,13 @@ def test_what_makes_no_sense_is_refused(robot, text, words):
 
 @pytest.mark.parametrize(
     ('name', 'words'),
-    [('tol.m', 'tool'), ('elbow.viscos', 'viscous'), ('elbw.viscous', 'elbow')],
+    [
+        ('weight.mc_x', "no link is named 'weight'"),
+        ('elbow+lft.viscous', "'lft'; closest: lift"),
+        ('tol.m', 'tool'),
+        ('elbow.viscos', 'viscous'),
+        ('elbw.viscous', 'elbow'),
+    ],
 )
 def test_unknown_names_are_named(robot, name, words):
     with pytest.raises(NameNotFound, match=words):

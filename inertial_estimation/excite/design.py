@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from inertial_estimation.identification.rows.friction import OF_A_JOINT, JointMo
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.collision_shapes import has_collision_library
-from inertial_estimation.model.joint_limits import JointLimits, joint_limits
+from inertial_estimation.model.joint_limits import JointLimits, WiderLimit, joint_limits
 from inertial_estimation.model.meshes import READERS
 from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot
 from inertial_estimation.model.torque_derivatives import TorqueRegressor
@@ -133,7 +133,7 @@ class Design:
     @property
     def warnings(self) -> list[str]:
         """What a user should know before a robot moves so."""
-        found = []
+        found = list(_wider(self.limits.wider))
         for name, effort, limit in zip(
             self.limits.joint_names, self.efforts, self.limits.effort, strict=True
         ):
@@ -318,6 +318,21 @@ def _first_free(
         f'{nearest.links} touch between the instants that were searched, in all {len(attempts)} '
         'attempts: ask for more clearance'
     )
+
+
+def _wider(wider: Sequence[WiderLimit]) -> Iterator[str]:
+    """Yield what to know of limits that let joints do more than the description does."""
+    of_joints: dict[str, list[str]] = {}
+    for one in wider:
+        said = f'{one.key} {one.told:g} for {one.described:g}'
+        of_joints.setdefault(one.joint, []).append(said)
+    if of_joints:
+        said = '; '.join(f"'{name}' {', '.join(told)}" for name, told in of_joints.items())
+        yield (
+            f"the given limits are wider than the description's: {said} [rad or m and their "
+            'rates]: do not play this motion unless the robot can do that; degrees would be read '
+            'as rad'
+        )
 
 
 def _states(motion: FourierMotion) -> Array:

@@ -7,7 +7,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.excitation.fourier import FourierMotion
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
 
 Array = NDArray[np.float64]
 
@@ -17,6 +18,40 @@ Points of a trajectory for each harmonic. A controller that joins them by polyno
 degree stays within 1e-7 of the motion's size.
 """
 DIGITS = 10
+MOST_ROWS = 200_000
+"""Of a table: a period of 20 s at 10 kHz, beyond what controllers take."""
+
+
+def check_rate(basis: FourierBasis, rate_hz: float) -> None:
+    """
+    Check that a table at some rate holds a motion, and can be held itself.
+
+    Parameters
+    ----------
+    basis : FourierBasis
+        What the motion will be made of.
+    rate_hz : float
+        Rows per second, positive.
+
+    Raises
+    ------
+    ConfigError
+        If the rate is so low that rows do not tell the highest harmonic, or so high that there
+        are more than `MOST_ROWS`.
+
+    """
+    rows, fewest = basis.period * rate_hz, 2 * basis.harmonics
+    if rows <= fewest:
+        raise ConfigError(
+            f'--rate is {rate_hz:g} Hz, {rows:.3g} rows in a period of {basis.period:g} s, which '
+            f'do not tell {basis.harmonics} harmonics: ask for more than '
+            f'{fewest / basis.period:.4g} Hz'
+        )
+    if rows > MOST_ROWS:
+        raise ConfigError(
+            f'--rate is {rate_hz:g} Hz, {rows:.3g} rows in a period of {basis.period:g} s: ask '
+            f'for at most {MOST_ROWS / basis.period:.4g} Hz, {MOST_ROWS} rows'
+        )
 
 
 def csv_text(motion: FourierMotion, rate_hz: float) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
 from inertial_estimation.identification.priors import SMALLEST_MASS
@@ -30,7 +31,10 @@ from inertial_estimation.logs.fit_checks import (
 )
 from inertial_estimation.logs.left_out import massless_warnings
 from inertial_estimation.logs.ratings import BEYOND, rated
+from inertial_estimation.model.gravity_loads import joints_without_gravity
 from inertial_estimation.model.robot import Robot
+
+Array = NDArray[np.float64]
 
 PLURAL = {'force_': 'forces', 'moment': 'moments', 'effort': 'efforts'}
 NOISE = 2.0
@@ -153,19 +157,33 @@ def _sizes(found: RobotFit, block: BlockFit) -> Iterator[str]:
     masses = found.robot.parameters[list(block.evidence.block.submodel.links), 0]
     # Without masses a description predicts nothing.
     stated = (masses[block.links_seen] >= SMALLEST_MASS).all()
+    unloaded = {EFFORT + joint for joint in joints_without_gravity(found.robot)}
     for name, one in _units(block):
-        told = np.array([told_factor(block, kind) for kind in one.kinds])
-        told = told[np.isfinite(told)]
+        factors = {kind: told_factor(block, kind) for kind in one.kinds}
+        factors = {kind: value for kind, value in factors.items() if np.isfinite(value)}
+        told = np.array(list(factors.values()))
         if len(told) < ALIKE:
             continue
-        middle = float(np.median(told))
-        text = f'measured {name} are {middle:.2g} times what the description predicts'
-        if (told < 0.0).all():
+        text = _as_predicted(name, told)
+        heavy = np.array([value for kind, value in factors.items() if kind not in unloaded])
+        if len(heavy) >= ALIKE and (heavy < 0.0).all() and not (told < 0.0).all():
+            others = ', '.join(kind for kind, value in factors.items() if value > 0.0)
+            yield (
+                f'{_as_predicted(name, heavy)}, but those that gravity does not load are not '
+                f"turned ({others}): turn the sign of 'robot.gravity'"
+            )
+        elif (told < 0.0).all():
             offsets = any(extra.term in FT_OFFSET for extra in block.answer.unknowns.extras)
             remedy = '' if offsets or name == 'efforts' else ", or let 'rows.offsets' find offsets"
             yield f"{text}: turn their sign, or that of 'robot.gravity'{remedy}"
         elif (told * SIZE < 1.0).all() or (stated and (told > SIZE).all()):
             yield text
+
+
+def _as_predicted(name: str, factors: Array) -> str:
+    """Return by what factor, in the middle, things that are measured differ from predictions."""
+    middle = float(np.median(factors))
+    return f'measured {name} are {middle:.2g} times what the description predicts'
 
 
 def _overloaded(robot: Robot, block: BlockFit) -> Iterator[str]:

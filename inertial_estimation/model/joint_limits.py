@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -20,6 +21,18 @@ Array = NDArray[np.float64]
 KEYS = ('lower', 'upper', 'velocity', 'acceleration')
 """Of the limits of a joint; a URDF may lack the last, and of continuous joints the first two."""
 EFFORT = 'effort'
+ROUNDED = 1e-5
+"""Share of its size by which a limit may exceed the description's: numbers are rounded by hand."""
+
+
+class WiderLimit(NamedTuple):
+    """A limit that was told, and lets a joint do more than the description does."""
+
+    joint: str
+    key: str
+    """One of `KEYS`."""
+    told: float
+    described: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +50,8 @@ class JointLimits:
     """[rad/s^2 or m/s^2]"""
     effort: Array
     """[Nm or N]; NaN where the URDF says none."""
+    wider: tuple[WiderLimit, ...] = ()
+    """Where they go beyond the URDF's."""
 
     @property
     def middle(self) -> Array:
@@ -82,15 +97,32 @@ def joint_limits(
     """
     told = {name: _checked(name, limits, robot) for name, limits in (given or {}).items()}
     tags = {tag.get('name', ''): tag for tag in parse(robot.urdf).findall('joint')}
-    rows = []
+    rows, wider = [], list[WiderLimit]()
     for name in robot.joint_names:
         limits = {} if acceleration is None else {'acceleration': float(acceleration)}
-        limits |= _of_tag(name, tags[name])
+        described = _of_tag(name, tags[name])
+        limits |= described
         limits |= told.get(name, {})
         _check(name, limits)
+        wider += _wider(name, told.get(name, {}), described)
         rows.append([limits.get(key, np.nan) for key in (*KEYS, EFFORT)])
-    columns = np.array(rows).reshape(-1, len(KEYS) + 1).T
-    return JointLimits(robot.joint_names, *columns)
+    lower, upper, velocity, accelerations, effort = np.array(rows).reshape(-1, len(KEYS) + 1).T
+    return JointLimits(
+        robot.joint_names, lower, upper, velocity, accelerations, effort, tuple(wider)
+    )
+
+
+def _wider(
+    name: str, told: Mapping[str, float], described: Mapping[str, float]
+) -> Iterator[WiderLimit]:
+    """Yield limits of a joint that were told and let it do more than the description does."""
+    for key, value in told.items():
+        if key not in described:
+            continue
+        limit = described[key]
+        beyond = limit - value if key == 'lower' else value - limit
+        if beyond > ROUNDED * abs(limit):
+            yield WiderLimit(name, key, value, limit)
 
 
 def _of_tag(name: str, tag: Element) -> dict[str, float]:

@@ -54,7 +54,8 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     verb.add_argument(
         '--rate', type=float, default=100.0, metavar='HZ',
-        help='rows per second of that file (default: %(default)s)',
+        help='rows per second of that file, more than twice the cycles of the highest harmonic '
+        '(default: %(default)s)',
     )  # fmt: skip
     verb.add_argument(
         '--out-trajectory', type=Path, metavar='FILE',
@@ -146,7 +147,8 @@ def _run(chosen: argparse.Namespace) -> int:
     """Design a motion."""
     from inertial_estimation.excite import design
     from inertial_estimation.excite.tables import design_dict, design_tables
-    from inertial_estimation.excite.writing import csv_text, trajectory_text
+    from inertial_estimation.excite.writing import check_rate, csv_text, trajectory_text
+    from inertial_estimation.identification.excitation.fourier import FourierBasis
     from inertial_estimation.output import write_whole
 
     if not 0.0 < chosen.rate < float('inf'):
@@ -159,6 +161,8 @@ def _run(chosen: argparse.Namespace) -> int:
     if chosen.joints is None:
         _require_usable(chosen.robot, urdf)
     settings = _settings(chosen)
+    if chosen.out_csv is not None:
+        check_rate(FourierBasis(chosen.period, chosen.harmonics), chosen.rate)
     with progress_bars() as progress, files.naming(chosen.robot):
         found = design(urdf, settings, progress)
     files.write_json(chosen.json, design_dict(found))
@@ -204,7 +208,7 @@ def _settings(chosen: argparse.Namespace) -> ExciteSettings:
         raise ConfigError(f"--friction is either '{NONE}' or some of {', '.join(FRICTION)}")
     terms = [term for term in FRICTION if term in chosen.friction]
     return ExciteSettings(
-        joints=None if chosen.joints is None else tuple(chosen.joints),
+        joints=None if chosen.joints is None else _once('--joints', chosen.joints),
         fixed_link=chosen.fixed_link,
         gravity=tuple(chosen.gravity),
         limits=load_mapping(Path(chosen.limits)) if chosen.limits else {},
@@ -229,4 +233,12 @@ def _chosen(option: str, names: Sequence[str]) -> tuple[str, ...] | None:
         return None if names[0] == ALL else ()
     if ALL in names or NONE in names:
         raise ConfigError(f"{option} is either '{ALL}', '{NONE}' or names")
+    return _once(option, names)
+
+
+def _once(option: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return names; raise if one stands twice, where another may have been meant."""
+    twice = [name for k, name in enumerate(names) if name in names[:k]]
+    if twice:
+        raise ConfigError(f"{option} names '{twice[0]}' more than once: name it once")
     return tuple(names)

@@ -6,13 +6,16 @@ Base parameters as somebody states them: combinations and values, as text with c
     combination,value
     upper.Izz + tool.Izz + 0.09 tool.m,0.1432
     shoulder.viscous,0.61
+    wrist_2+wrist_3.viscous,0.2
 
-Names are those of `Unknowns`. A value may be off by half of its last digit, as printed numbers
-are. A column ``deviation`` may say how sure it is; the JSON of an identification has all three.
+Names are those of `Unknowns`; ``+`` between two joints is a coupling. A value may be off by half
+of its last digit, as printed numbers are. A column ``deviation`` may say how sure it is; the JSON
+of an identification has all three.
 
 Combinations of friction and drives alone say nothing of bodies, and a small one that was measured
 is below zero as often as not. So verdicts on bodies do not ask for their signs, which are told
-beside them.
+beside them. Nor do they ask whether payloads, which that JSON may name, are bodies: these are no
+part of the robot, and what is found of them alone changes no link.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from io import StringIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +50,8 @@ Array = NDArray[np.float64]
 COLUMNS, DEVIATION = ('combination', 'value'), 'deviation'
 NOT_NEGATIVE = (Term.VISCOUS, Term.COULOMB, Term.DRIVE_INERTIA)
 """Other unknowns that are not negative in any robot [S 28]."""
+COUPLED = '+'
+"""Between the joints of a coupling, as `Coupling.name` has it."""
 SEEN = 1e-6
 """A combination that changes more along a direction that no sensor sees is no base parameter."""
 
@@ -122,9 +127,9 @@ def read_base_parameters(text: str, robot: Robot) -> StatedBaseParameters:
         If there is no such link, parameter or joint.
 
     """
-    rows = _rows(text)
+    rows, payloads = _rows(text)
     combinations = [row['combination'] for row in rows]
-    unknowns = Unknowns(robot.link_names, _extras(combinations, robot))
+    unknowns = Unknowns(robot.link_names, _extras(combinations, robot, payloads))
     base = BaseParameters.parse(combinations, unknowns.names)
     if len(set(base.independent.tolist())) < base.rank:
         raise ModelError('each combination of base parameters must begin with another name')
@@ -175,10 +180,11 @@ def check_stated(
     )
 
 
-def _rows(text: str) -> list[dict[str, str]]:
-    """Return what is stated, by the names of columns."""
+def _rows(text: str) -> tuple[list[dict[str, str]], tuple[str, ...]]:
+    """Return what is stated, by the names of columns, and the names of payloads."""
+    payloads: tuple[str, ...] = ()
     if text.lstrip().startswith('{'):
-        rows = list(_identified(text))
+        rows, payloads = _identified(text)
     else:
         rows = list(csv.DictReader(StringIO(text)))
     if not rows or any(row.get(column) is None for row in rows for column in COLUMNS):
@@ -186,29 +192,29 @@ def _rows(text: str) -> list[dict[str, str]]:
             f'base parameters need rows with the columns {", ".join(COLUMNS)}, or the JSON of '
             'identify'
         )
-    return rows
+    return rows, payloads
 
 
-def _identified(text: str) -> Iterator[dict[str, str]]:
-    """Yield the base parameters of the JSON of an identification."""
+def _identified(text: str) -> tuple[list[dict[str, str]], tuple[str, ...]]:
+    """Return the base parameters of the JSON of an identification, and its payloads."""
     try:
         found = json.loads(text)
-        records = [one for block in found['submodels'] for one in block['base_parameters']]
-        # Both neighbours of an FT sensor state its offset.
-        for one in {record['combination']: record for record in records}.values():
-            deviation = '' if one[DEVIATION] is None else repr(one[DEVIATION])
-            yield dict(
-                zip(
-                    (*COLUMNS, DEVIATION),
-                    (one['combination'], repr(one['value']), deviation),
-                    strict=True,
-                )
-            )
-    except (ValueError, LookupError, TypeError) as error:
+        return list(_records(found)), tuple(found.get('payloads') or ())
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise ModelError(
             "this JSON is not that of identify, whose 'submodels' have 'base_parameters'; or give "
             f'rows with the columns {", ".join(COLUMNS)}'
         ) from error
+
+
+def _records(found: Any) -> Iterator[dict[str, str]]:
+    """Yield each base parameter of an identification once."""
+    records = [one for block in found['submodels'] for one in block['base_parameters']]
+    # Both neighbours of an FT sensor state its offset.
+    for one in {record['combination']: record for record in records}.values():
+        deviation = '' if one[DEVIATION] is None else repr(one[DEVIATION])
+        values = (one['combination'], repr(one['value']), deviation)
+        yield dict(zip((*COLUMNS, DEVIATION), values, strict=True))
 
 
 def _sizes(robot: Robot) -> Array:
@@ -219,8 +225,10 @@ def _sizes(robot: Robot) -> Array:
     return np.tile(ball, (len(robot.links), 1))
 
 
-def _extras(combinations: Sequence[str], robot: Robot) -> tuple[Extra, ...]:
-    """Return the unknowns of joints and sensors that combinations name."""
+def _extras(
+    combinations: Sequence[str], robot: Robot, payloads: Sequence[str]
+) -> tuple[Extra, ...]:
+    """Return the unknowns of joints, sensors and payloads that combinations name."""
     inertial = set(Unknowns(robot.link_names).names)
     terms = {term.value for term in Term}
     owners = [*robot.joint_names, *(sensor.name for sensor in robot.ft_sensors)]
@@ -230,16 +238,29 @@ def _extras(combinations: Sequence[str], robot: Robot) -> tuple[Extra, ...]:
             if name in inertial:
                 continue
             owner, _, term = name.rpartition('.')
-            if term in INERTIAL:
+            if term in INERTIAL and owner not in payloads:
                 raise NameNotFound('link', owner, robot.link_names, f"'{name}' is stated")
             if term not in terms:
                 raise NameNotFound(
                     'parameter', term, [*INERTIAL, *(terms - {*INERTIAL})], f"'{name}' is stated"
                 )
-            if owner not in owners:
-                raise NameNotFound('joint', owner, owners, f"'{name}' is stated")
+            if owner not in payloads:
+                _require_owner(name, owner, owners, robot)
             found[Extra(owner, Term(term))] = None
     return tuple(found)
+
+
+def _require_owner(name: str, owner: str, owners: Sequence[str], robot: Robot) -> None:
+    """Raise unless a name is that of a joint or sensor, or of two joints that are coupled."""
+    if owner in owners:
+        return
+    parts = owner.split(COUPLED)
+    for part in parts if len(parts) == 2 else [owner]:
+        known = robot.joint_names if len(parts) == 2 else owners
+        if part not in known:
+            raise NameNotFound('joint', part, known, f"'{name}' is stated")
+    if parts[0] == parts[-1]:
+        raise ModelError(f"'{name}' is stated, but a coupling is of two joints")
 
 
 def _require_identifiable(base: BaseParameters, combinations: Sequence[str], robot: Robot) -> None:
