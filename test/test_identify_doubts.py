@@ -176,6 +176,22 @@ def test_fitted_logs_that_contradict_each_other_are_named(folder, rng, change_of
         assert any(f'effort {name} (' in one for one in said) == (name in named)
 
 
+def test_samples_that_are_fitted_twice_or_fitted_and_predicted_are_told(folder):
+    """By whatever name the log is called; parts that only touch are none."""
+    log, same = folder / 'log.npz', folder / 'same.npz'
+    same.symlink_to(log)
+    twice = f'{log} and {same}@3:5 hold the same samples: they count twice'
+    assert twice in warned(folder, f'{same}@3:5')
+    both = f'{same}@3:5 is predicted although {log} holds some of it and is fitted'
+    assert both in warned(folder, '--validate', f'{same}@3:5')
+    part = ['identify', f'{log}@0:6', '--validate', f'{same}@6:', '--robot', folder / 'arm.urdf',
+            '--config', folder / 'logs.yaml', '--json', folder / 'o.json']  # fmt: skip
+    assert main(list(map(str, part))) == 0
+    assert not any(
+        'same' in one for one in json.loads((folder / 'o.json').read_text())['warnings']
+    )
+
+
 @pytest.mark.parametrize('how', ['fitted', 'predicted'])
 def test_an_effort_that_never_changes_in_one_log_costs_its_rows_there(folder, how):
     with np.load(folder / 'log.npz') as log:
@@ -184,6 +200,7 @@ def test_an_effort_that_never_changes_in_one_log_costs_its_rows_there(folder, ho
     said = warned(folder, *(['--validate', *more] if how == 'predicted' else more))
     text = f"dead.npz: effort of '{JOINTS[1]}' is 0 at all 1200 instants"
     assert any(text in one and 'left out here' in one for one in said)
+    assert not any('never there' in one for one in said)
     rows = json.loads((folder / 'o.json').read_text())['submodels'][0]['rows']
     counts = [rows[f'effort {name}']['count'] for name in JOINTS]
     assert (counts[1] < counts[0]) == (how == 'fitted')

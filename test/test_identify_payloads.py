@@ -188,6 +188,55 @@ def add_noise(folder, rng, *more):
         np.savez(folder / name, **log)
 
 
+@pytest.mark.parametrize(
+    ('wrong', 'right', 'said'),
+    [
+        ('mass: 2.0', 'mass: 2.0', None),
+        ('mass: 2.0', 'mass: 20.0', r"10 times the torques .* payload 'disc' \(20 kg\) is right"),
+        (
+            'mass: 2.0',
+            'mass: 0.5',
+            r"0.25 times the torques .* payload 'disc' \(0.5 kg\) is right",
+        ),
+    ],
+)
+def test_gains_that_are_likely_wrong_are_told(folder, rng, wrong, right, said):
+    add_noise(folder, rng)
+    (folder / 'logs.yaml').write_text(SETTINGS.replace(wrong, right))
+    doubts = doubted(folder)
+    assert len(doubts) == (said is not None)
+    assert all(re.search(said, one) for one in doubts)
+
+
+def test_efforts_beyond_the_limits_are_told_with_their_gains(folder, rng):
+    add_noise(folder, rng)
+    urdf = (folder / 'arm.urdf').read_text()
+    assert doubted(folder) == [] and 'effort="50"' in urdf
+    (folder / 'arm.urdf').write_text(urdf.replace('effort="50"', 'effort="0.1"'))
+    (doubt,) = doubted(folder)
+    assert 'beyond the limits' in doubt and re.search('elbow .* of 0.1', doubt)
+
+
+def test_a_current_of_something_else_is_told(folder, rng):
+    add_noise(folder, rng)
+    for name in ('run.npz', 'run_disc.npz'):
+        log = dict(np.load(folder / name))
+        elbow = log['current'][:, 1]
+        # What it was at another time, as filters would take noise out.
+        log['current'][:, 1] += np.roll(elbow, len(elbow) // 3)
+        np.savez(folder / name, **log)
+    (doubt,) = doubted(folder)
+    assert 'no gains explain the efforts of elbow (' in doubt and 'order of columns' in doubt
+
+
+def doubted(folder):
+    """Return the doubts of gains that the command tells."""
+    assert run(folder, 'run.npz', 'run_disc.npz') == 0
+    warnings = json.loads((folder / 'out.json').read_text())['warnings']
+    texts = ('the torques of', 'beyond the limits', 'no gains explain')
+    return [one for one in warnings if any(text in one for text in texts)]
+
+
 def test_gains_are_taken_with_a_description_that_is_far_off(folder):
     """Of a twentieth of the masses: a description is no measure of gains."""
     urdf = (folder / 'arm.urdf').read_text()
@@ -217,6 +266,7 @@ def test_names_of_logs_may_hold_wildcards():
         ({'disc': {**DISC, 'mass': '2'}}, "'2', expected a number"),
         ({'disc': {**DISC, 'mass': -1.0}}, 'more than zero'),
         ({'disc': {**DISC, 'center_of_mass': [0, 1]}}, '3 numbers'),
+        ({'disc': {**DISC, 'center_of_mass': [0, 50, 0]}}, '50 m off the origin .* in m'),
         ({'disc': {**DISC, 'mass': None, 'center_of_mass': [0, 0, 1]}}, 'mass is unknown'),
         ({'disc': {**DISC, 'inertia': {'ixx': 1, 'iyy': 1, 'izz': 1}}}, 'state center_of_mass'),
         (

@@ -66,7 +66,7 @@ def _impossible(found: RobotFit, block: BlockFit) -> Iterator[str]:
     values, spread = block.answer.x[columns], block.answer.deviations[columns]
     negative = values < -SURE * spread
     left, own = _shares(block)
-    size = _size(found, block)
+    size = size_of_bodies(found, block)
     poor = left > LEFT and left > NOISE * own
     beyond = not 1.0 / SIZE <= size <= SIZE
     if not (negative.any() or poor or beyond):
@@ -93,15 +93,11 @@ def _impossible(found: RobotFit, block: BlockFit) -> Iterator[str]:
 
 def _of_the_payload(found: RobotFit, block: BlockFit, gains: Array) -> str:
     """Return what may be wrong with what is known, in words."""
-    heavy = [
-        f"'{one.name}' ({one.mass:g} kg)"
-        for one in block.evidence.block.payloads
-        if one.mass is not None
-    ]
+    heavy = heavy_payloads(block)
     others = 'the signs, units and order of columns'
     if not heavy:
         return f'check {others}, and the units of what is known'
-    what = f'payload {", ".join(heavy)}'
+    what = f'payload {heavy}'
     factor = float(np.median(gains / _implied(found, block)))
     size = abs(factor)
     if 1.0 / OTHER_UNIT <= size <= OTHER_UNIT:
@@ -113,6 +109,28 @@ def _of_the_payload(found: RobotFit, block: BlockFit, gains: Array) -> str:
         f'they are {size:.2g} times those that the description implies, so check that the mass of '
         f"{what} is in kg; then that its 'logs' matches those with it and not those without it, "
         f'and {others}'
+    )
+
+
+def heavy_payloads(block: BlockFit) -> str:
+    """
+    Return the payloads of known mass that a submodel carries.
+
+    Parameters
+    ----------
+    block : BlockFit
+        A submodel.
+
+    Returns
+    -------
+    str
+        Names and masses; empty: there are none.
+
+    """
+    return ', '.join(
+        f"'{one.name}' ({one.mass:g} kg)"
+        for one in block.evidence.block.payloads
+        if one.mass is not None
     )
 
 
@@ -128,8 +146,23 @@ def _implied(found: RobotFit, block: BlockFit) -> Array:
     return x[gain_columns(block.answer.unknowns)]
 
 
-def _size(found: RobotFit, block: BlockFit) -> float:
-    """Return how many times what the description's bodies need those do that were found."""
+def size_of_bodies(found: RobotFit, block: BlockFit) -> float:
+    """
+    Return how many times the torques of the description's bodies those need that were found.
+
+    Parameters
+    ----------
+    found : RobotFit
+        All that was fitted.
+    block : BlockFit
+        One submodel of it.
+
+    Returns
+    -------
+    float
+        One where the description has no masses.
+
+    """
     masses = found.robot.parameters[list(block.evidence.block.submodel.links), 0]
     if not (masses >= SMALLEST_MASS).any():
         # It predicts nothing.

@@ -26,6 +26,7 @@ from inertial_estimation.logs.contradictions import contradiction_warnings
 from inertial_estimation.logs.excitation_check import excitation_warnings, require_motion
 from inertial_estimation.logs.fit_checks import fit_warnings
 from inertial_estimation.logs.gain_checks import require_possible_gains
+from inertial_estimation.logs.gain_doubts import gain_doubts
 from inertial_estimation.logs.identify_bounds import read_bounds
 from inertial_estimation.logs.identify_payloads import require_logs
 from inertial_estimation.logs.identify_settings import IdentifySettings
@@ -174,7 +175,7 @@ def _doubts(found: RobotFit) -> list[str]:
         bad = np.array(block.answer.unknowns.links)[~(block.answer.margins > 0)]
         if len(bad):
             said.append(f'{block.name}: no body could be like {", ".join(bad)}')
-    return [*said, *load_warnings(found), *fit_warnings(found)]
+    return [*said, *load_warnings(found), *gain_doubts(found), *fit_warnings(found)]
 
 
 def _unpredicted(validation: Sequence[Evidence]) -> list[str]:

@@ -53,7 +53,10 @@ def frozen_warnings(robot: Robot, frozen: Mask | None) -> list[str]:
 
 
 def missing_warnings(
-    builder: RowBuilder, samples: SampleBatch, assumed: Collection[str]
+    builder: RowBuilder,
+    samples: SampleBatch,
+    assumed: Collection[str],
+    constant: Collection[str] = (),
 ) -> list[str]:
     """
     Return which signals are not there at any instant, in words.
@@ -66,6 +69,8 @@ def missing_warnings(
         What the filter left of a log.
     assumed : collection of str
         Joints whose positions nobody knows, which is told elsewhere.
+    constant : collection of str, optional
+        Joints whose efforts were taken out as they do not change, likewise.
 
     Returns
     -------
@@ -78,7 +83,8 @@ def missing_warnings(
     if samples.efforts is None:
         lost += [f'effort of {name}' for name in builder.choice.efforts]
     else:
-        columns = {name: samples.efforts[:, joints.index(name)] for name in builder.choice.efforts}
+        asked = [name for name in builder.choice.efforts if name not in constant]
+        columns = {name: samples.efforts[:, joints.index(name)] for name in asked}
         lost += [f'effort of {name}' for name, effort in columns.items() if _lost(effort)]
     fts = enumerate(robot.ft_sensors)
     lost += [f'wrench of {ft.name}' for k, ft in fts if _lost(samples.ft_readings[:, k])]

@@ -169,7 +169,7 @@ def _reduce_one(
     said = [
         *([folded] if folded else []),
         *unknown,
-        *missing_warnings(builder, samples, reader.assumed),
+        *missing_warnings(builder, samples, reader.assumed, constant),
     ]
     return Reduced(
         (_part(log, raw, prepared, settings.payloads),),

@@ -26,6 +26,7 @@ from inertial_estimation.identification.unknowns import OF_A_BODY, Extra, Unknow
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.link_motions import Motion, Poses, cross
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.usable_parameters import LARGEST_ARM
 
 Array = NDArray[np.float64]
 Place = tuple[float, float, float]
@@ -76,6 +77,12 @@ class Payload:
             raise ConfigError(
                 f"payload '{self.name}' has a centre of mass, which says nothing while its mass "
                 'is unknown: state the mass, or leave both out'
+            )
+        arm = 0.0 if self.center_of_mass is None else float(np.linalg.norm(self.center_of_mass))
+        if not arm <= LARGEST_ARM:
+            raise ConfigError(
+                f"payload '{self.name}' has its centre of mass {arm:g} m off the origin of its "
+                f'frame, expected up to {LARGEST_ARM:g}: state it in m'
             )
         if self.inertia is None:
             return
