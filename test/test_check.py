@@ -101,6 +101,16 @@ def test_inconsistent_inertia_is_named() -> None:
     assert warning.startswith("link 'root' is not fully physically consistent")
 
 
+@pytest.mark.parametrize(('arm', 'far'), [(9.9, False), (10.1, True)])
+def test_a_centre_of_mass_that_identify_refuses_is_named(arm: float, far: bool) -> None:
+    """What is in millimetres stands where metres are meant."""
+    before, _, after = two_link_urdf().rpartition('0.02 -0.01 0.1')
+    said = check_urdf(f'{before}{arm} 0 0{after}', fixed_link='body').warnings
+    assert len(said) == far
+    for text in said:
+        assert text.startswith("link 'arm' has its centre of mass 10.1 m off its origin")
+
+
 def test_command_prints_and_writes_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -218,6 +218,7 @@ def test_an_arm_that_would_fold_onto_itself_does_not(urdf, tmp_path, capsys):
         (('--clearance', '2'), 'random postures within the limits none leaves room.*m apart'),
         (('--clearance', '-1'), 'clearance is -1.0 m'),
         (('--harmonics', '1'), 'expected two or more'),
+        (('--harmonics', '1000000'), 'harmonics is 1000000, expected up to 500'),
         (('--period', '0'), 'period is 0.0 s'),
         (('--starts', '0'), 'there are 0 starts'),
         (('--time', '0'), '0.0 seconds'),

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Parts of logs as they are named on the command line."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,30 @@ def test_times_that_make_no_sense_are_refused(times):
 def test_a_part_that_the_log_does_not_hold_is_refused():
     with pytest.raises(LogError, match='run.npz@20:30.*ends 9.900 s'):
         Stretch.parse('run.npz@20:30').rows(STAMPS)
+
+
+@pytest.mark.parametrize(
+    ('said', 'words'),
+    [
+        ('6.01:6.05', "'run.npz@6.01:6.05' holds no sample, expected two at least: choose FROM"),
+        ('6:6.01', 'holds one sample, expected two at least: choose FROM and TO further apart'),
+        ('9.9:', 'holds one sample.* the log ends 9.900 s'),
+        ('9.95:', 'is empty: the log ends 9.900 s'),
+    ],
+)
+def test_a_part_between_samples_is_not_said_to_be_beyond_the_log(said, words):
+    with pytest.raises(LogError, match=words):
+        Stretch.parse(f'run.npz@{said}').rows(STAMPS)
+
+
+def test_one_time_is_no_part_of_a_log(tmp_path):
+    log = tmp_path / 'run.npz'
+    log.touch()
+    with pytest.raises(ConfigError, match=r'run.npz@5: for what is from there on, .*@:5 for'):
+        Stretch.parse(f'{log}@5')
+    assert Stretch.parse(f'{log}@5.npz') == Stretch(tmp_path / 'run.npz@5.npz')
+    # Nothing is there under that name either: the reader says so.
+    assert Stretch.parse('user@5') == Stretch(Path('user@5'))
 
 
 def test_parts_of_one_log_overlap_or_do_not():

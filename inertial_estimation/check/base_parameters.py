@@ -7,16 +7,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from inertial_estimation.identification.feasibility.feasibility import BaseParameterCheck, Verdict
 from inertial_estimation.identification.feasibility.stated_base_parameters import (
     StatedBaseParameters,
     check_stated,
     read_base_parameters,
+    ruled_out_by_drives,
 )
 from inertial_estimation.identification.solvers.cones import Consistency
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.table import Table
 
+ROUND_OFF = 1e-6
+"""Share of what a table is about, below which its rows are round-off of the solver."""
 CONES = {
     Consistency.FULL: 'bodies that could exist (4x4 pseudo-inertia)',
     Consistency.PHYSICAL: 'positive mass and inertia only (6x6)',
@@ -29,6 +35,8 @@ class BaseParameterReport:
 
     stated: StatedBaseParameters
     checks: dict[Consistency, BaseParameterCheck]
+    by_drives: tuple[str, ...] = ()
+    """Friction and drives in sums with parameters of links whose sign alone rules them out."""
 
     @property
     def feasible(self) -> bool:
@@ -53,6 +61,17 @@ class BaseParameterReport:
         verdicts = Table('Base parameters', columns, rows)
         return (verdicts, *self._below_zero(), *self._nearest(), *self._certificates())
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the tables do not say."""
+        if not self.by_drives:
+            return ()
+        return (
+            f'what rules them out is the sign of {", ".join(self.by_drives)} in sums with '
+            'parameters of links: were it negative there, bodies would have them. identify leaves '
+            "that open unless 'bounds: {extras: ...}' hold it",
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """
         Return all of it for a machine.
@@ -73,6 +92,7 @@ class BaseParameterReport:
             }
             for kind, check in self.checks.items()
         } | {
+            'ruled_out_by_drives': list(self.by_drives),
             'below_zero': {
                 one.combination: {
                     'value': one.value,
@@ -80,7 +100,7 @@ class BaseParameterReport:
                     'may_be_zero': one.may_be_zero,
                 }
                 for one in self.stated.below_zero
-            }
+            },
         }
 
     @property
@@ -107,14 +127,18 @@ class BaseParameterReport:
         check = self.checks[Consistency.FULL]
         if check.verdict is Verdict.FEASIBLE:
             return ()
+        changes = check.nearest - self.stated.values
+        told = np.abs(changes) > ROUND_OFF * check.distance
         rows = tuple(
             (name, f'{value:.6g}', f'{near:.6g}', f'{near - value:+.2e}')
-            for name, value, near in zip(
-                self._names, self.stated.values, check.nearest, strict=True
+            for name, value, near, one in zip(
+                self._names, self.stated.values, check.nearest, told, strict=True
             )
+            if one
         )
         columns = ('combination', 'stated', 'nearest', 'change')
-        return (Table('Nearest base parameters that bodies have', columns, rows),)
+        title = f'Nearest base parameters that bodies have{_others(told, "as stated")}'
+        return (Table(title, columns, rows),)
 
     def _certificates(self) -> tuple[Table, ...]:
         """Return the proof that no body has them."""
@@ -122,11 +146,17 @@ class BaseParameterReport:
         found = self._certificate(check)
         if found is None:
             return ()
-        heaviest = sorted(found['weights'].items(), key=lambda item: -abs(item[1]))
-        rows = tuple((name, f'{weight:+.4g}') for name, weight in heaviest if weight)
+        weights = np.array(list(found['weights'].values()))
+        size = np.abs(weights)
+        # The others change neither the sum nor the least one by what tells them apart.
+        told = size > ROUND_OFF * size.max()
+        gap = found['least'] - found['stated']
+        told |= size * np.abs(self.stated.values) > ROUND_OFF * gap
+        heaviest = [k for k in np.argsort(-size) if told[k]]
+        rows = tuple((self._names[k], f'{weights[k]:+.4g}') for k in heaviest)
         title = (
             f'Proof: of all bodies this sum is at least {found["least"]:.4g}, stated is '
-            f'{found["stated"]:.4g}'
+            f'{found["stated"]:.4g}{_others(told, "of no weight")}'
         )
         return (Table(title, ('combination', 'weight'), rows),)
 
@@ -138,6 +168,12 @@ class BaseParameterReport:
         weights = dict(zip(self._names, proof.normal.tolist(), strict=True))
         stated = float(proof.normal @ self.stated.values)
         return {'weights': weights, 'least': proof.offset, 'stated': stated}
+
+
+def _others(told: NDArray[np.bool_], how: str) -> str:
+    """Return how many rows a table leaves out, and why."""
+    left = int((~told).sum())
+    return f' ({left} more {how}: see --json)' if left else ''
 
 
 def check_base_parameters(text: str, robot: Robot) -> BaseParameterReport:
@@ -163,4 +199,5 @@ def check_base_parameters(text: str, robot: Robot) -> BaseParameterReport:
     """
     stated = read_base_parameters(text, robot)
     checks = {kind: check_stated(robot, stated, consistency=kind) for kind in CONES}
-    return BaseParameterReport(stated, checks)
+    by_drives = ruled_out_by_drives(robot, stated, checks[Consistency.FULL])
+    return BaseParameterReport(stated, checks, by_drives)

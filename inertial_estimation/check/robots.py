@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from inertial_estimation.building import (
     accepted_frame_ids,
     build_assembler,
@@ -36,6 +38,7 @@ from inertial_estimation.model.arguments import check_kind
 from inertial_estimation.model.inertia import inertia_complaint
 from inertial_estimation.model.inertial_sensors import KINDS
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.usable_parameters import LARGEST_ARM
 
 QUANTITIES = {'accelerometer': 'accelerations', 'gyroscope': 'angular velocities'}
 
@@ -229,12 +232,19 @@ def _motion_plan(robot: Robot, arrays: bool) -> MotionPlan | None:
 
 
 def _inertia_warnings(robot: Robot) -> list[str]:
-    """Return which links cannot be bodies."""
-    return [
-        f"link '{name}' {complaint}"
-        for name, parameters in zip(robot.link_names, robot.parameters, strict=True)
-        if (complaint := inertia_complaint(parameters))
-    ]
+    """Return which links cannot be bodies, or are none of a robot."""
+    warnings = []
+    for name, parameters in zip(robot.link_names, robot.parameters, strict=True):
+        if complaint := inertia_complaint(parameters):
+            warnings.append(f"link '{name}' {complaint}")
+        mass, arm = parameters[0], float(np.linalg.norm(parameters[1:4]))
+        if mass > 0.0 and arm > LARGEST_ARM * mass:
+            warnings.append(
+                f"link '{name}' has its centre of mass {arm / mass:g} m off its origin, expected "
+                f'up to {LARGEST_ARM:g}: identify refuses it; state the origin of its inertial in '
+                'metres'
+            )
+    return warnings
 
 
 def _presumed_warnings(robot: Robot) -> list[str]:

@@ -56,7 +56,10 @@ class Stretch:
         """
         text = str(said)
         path, mark, times = text.rpartition(MARK)
-        if not mark or Path(text).exists() or ':' not in times:
+        if not mark or Path(text).exists():
+            return cls(Path(text))
+        if ':' not in times:
+            _refuse_one_time(text, path, times)
             return cls(Path(text))
         start, _, stop = times.partition(':')
         found = cls(Path(path), _seconds(start, 0.0, text), _seconds(stop, np.inf, text))
@@ -80,7 +83,7 @@ class Stretch:
         Raises
         ------
         LogError
-            If the log holds nothing of that part.
+            If the log holds fewer than two samples of that part.
 
         """
         if (self.start, self.stop) == (0.0, np.inf) or not len(stamps):
@@ -88,7 +91,13 @@ class Stretch:
         t = (stamps - stamps[0]) * NANOSECONDS
         first, last = np.searchsorted(t, [self.start, self.stop])
         if last - first < 2:
-            raise LogError(f"'{self}' is empty: the log ends {t[-1]:.3f} s after its first sample")
+            ends = f'the log ends {t[-1]:.3f} s after its first sample'
+            if self.start > t[-1]:
+                raise LogError(f"'{self}' is empty: {ends}")
+            raise LogError(
+                f"'{self}' holds {'one sample' if last > first else 'no sample'}, expected two "
+                f'at least: choose FROM and TO further apart; {ends}'
+            )
         return slice(int(first), int(last))
 
     def overlaps(self, other: Stretch) -> bool:
@@ -107,6 +116,19 @@ class Stretch:
         """
         same = self.path.resolve() == other.path.resolve()
         return same and self.start < other.stop and other.start < self.stop
+
+
+def _refuse_one_time(text: str, path: str, times: str) -> None:
+    """Raise if what follows the mark is one number, and what is before it a log."""
+    try:
+        float(times)
+    except ValueError:
+        return
+    if Path(path).exists():
+        raise ConfigError(
+            f"'{text}' names one time and no part of a log: write {path}{MARK}{times}: for what "
+            f'is from there on, {path}{MARK}:{times} for what is before'
+        )
 
 
 def _seconds(said: str, default: float, text: str) -> float:

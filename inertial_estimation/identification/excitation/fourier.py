@@ -17,6 +17,9 @@ from inertial_estimation.errors import ConfigError, ShapeError
 
 Array = NDArray[np.float64]
 
+MOST_HARMONICS = 500
+"""A search over more would not end: it grows with the square of their number."""
+
 
 @dataclass(frozen=True)
 class FourierBasis:
@@ -28,8 +31,8 @@ class FourierBasis:
     Raises
     ------
     ConfigError
-        If the period is not positive, or there are fewer than two harmonics: one alone is never
-        at rest.
+        If the period is not positive, there are more than `MOST_HARMONICS`, or fewer than two: one
+        alone is never at rest.
 
     """
 
@@ -46,6 +49,10 @@ class FourierBasis:
             raise ConfigError(
                 f'the number of harmonics is {self.harmonics}, expected two or more: one alone '
                 'never rests'
+            )
+        if self.harmonics > MOST_HARMONICS:
+            raise ConfigError(
+                f'the number of harmonics is {self.harmonics}, expected up to {MOST_HARMONICS}'
             )
 
     @property

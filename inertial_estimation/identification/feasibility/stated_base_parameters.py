@@ -52,6 +52,8 @@ NOT_NEGATIVE = (Term.VISCOUS, Term.COULOMB, Term.DRIVE_INERTIA)
 """Other unknowns that are not negative in any robot [S 28]."""
 COUPLED = '+'
 """Between the joints of a coupling, as `Coupling.name` has it."""
+RESTED_ON = 1e-3
+"""Share of the largest weight of friction or a drive in a certificate from which it matters."""
 SEEN = 1e-6
 """A combination that changes more along a direction that no sensor sees is no base parameter."""
 
@@ -141,12 +143,17 @@ def read_base_parameters(text: str, robot: Robot) -> StatedBaseParameters:
 
 
 def check_stated(
-    robot: Robot, stated: StatedBaseParameters, *, consistency: Consistency = Consistency.FULL
+    robot: Robot,
+    stated: StatedBaseParameters,
+    *,
+    consistency: Consistency = Consistency.FULL,
+    any_sign: bool = False,
 ) -> BaseParameterCheck:
     """
     Return whether bodies have stated base parameters, up to their rounding.
 
-    Friction and drive inertia that are summed with parameters of links are not to be negative.
+    Friction and drive inertia that are summed with parameters of links are not to be negative,
+    unless any sign is allowed.
 
     Parameters
     ----------
@@ -156,6 +163,8 @@ def check_stated(
         As read.
     consistency : Consistency
         Which cone.
+    any_sign : bool, optional
+        Whether friction and drive inertia may be negative in sums with parameters of links.
 
     Returns
     -------
@@ -166,7 +175,7 @@ def check_stated(
     columns = stated.base.grouping[stated.of_bodies, n:].T
     with_bodies = [bool(column.any()) for column in columns]
     limits = [
-        [0.0 if among and extra.term in NOT_NEGATIVE else -np.inf, np.inf]
+        [0.0 if among and not any_sign and extra.term in NOT_NEGATIVE else -np.inf, np.inf]
         for extra, among in zip(stated.unknowns.extras, with_bodies, strict=True)
     ]
     return check_base_parameters(
@@ -178,6 +187,46 @@ def check_stated(
         rounding=stated.rounding,
         scale=_sizes(robot),
     )
+
+
+def ruled_out_by_drives(
+    robot: Robot, stated: StatedBaseParameters, found: BaseParameterCheck
+) -> tuple[str, ...]:
+    """
+    Return the friction and drives whose sign alone rules base parameters out.
+
+    Parameters
+    ----------
+    robot : Robot
+        As for `check_stated`.
+    stated : StatedBaseParameters
+        As read.
+    found : BaseParameterCheck
+        What `check_stated` said of them.
+
+    Returns
+    -------
+    tuple of str
+        Those that the certificate rests on; none if bodies do not have the base parameters
+        whatever their sign.
+
+    """
+    if found.certificate is None:
+        return ()
+    n = stated.unknowns.n_inertial
+    # Of a certificate these are the multipliers of the bounds of friction and drives.
+    shares = (found.certificate.normal @ stated.base.grouping)[n:]
+    least = RESTED_ON * np.abs(shares).max(initial=0.0)
+    names = tuple(
+        str(extra)
+        for extra, share in zip(stated.unknowns.extras, shares, strict=True)
+        if extra.term in NOT_NEGATIVE and share > least
+    )
+    if not names:
+        return ()
+    free = check_stated(robot, stated, consistency=found.consistency, any_sign=True)
+    # Bodies with a margin, even if the search for the widest one ended early.
+    return names if free.margin > 0.0 else ()
 
 
 def _rows(text: str) -> tuple[list[dict[str, str]], tuple[str, ...]]:
