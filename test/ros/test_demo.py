@@ -30,6 +30,8 @@ from inertial_estimation.demo.results import ACCELERATION_GOAL, FORCE_GOAL, GAIN
 from inertial_estimation.demo.run import find_config
 from inertial_estimation.simulation.scenario import carrying
 
+pytestmark = pytest.mark.live
+
 MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main())'
 DURATION = 10.0
 SEED = 3
