@@ -469,7 +469,9 @@ def test_joint_states_without_efforts_are_a_warning_with_the_remedy(context):
 
 def test_no_joint_states_are_an_error(bench):
     robot = bench()
-    robot.listen_to_diagnostics()
+    reports = robot.listen_to_diagnostics()
+    # Nobody asks for the first one.
+    robot.spin_until(lambda: reports)
     status = robot.status('recursion')
     assert status.level == DiagnosticStatus.ERROR
     assert 'no joint states' in status.message
