@@ -59,6 +59,7 @@ class BenchRobot:
         """Return a publisher that the estimator, if it subscribes, has found."""
         # Who publishes wants to know what the next report makes of it.
         self._report = None
+        self._put_report_off()
         if topic not in self._publishers:
             publisher = self.node.create_publisher(message_type, topic, qos)
             self._publishers[topic] = publisher
@@ -154,9 +155,10 @@ class BenchRobot:
         """Return what a report says of a task that is made once the last message has arrived."""
         if self._report is None:
             messages = self.heard['/diagnostics']
+            self._put_report_off()
             self.spin_for(ARRIVED)
             messages.clear()
-            self._report_now()
+            self.estimator.pipeline._timer.callback()
             self.spin_until(lambda: messages)
             self._report = {status.name: status for status in messages[0].status}
         return self._report[f'{self.estimator.get_name()}: {task}']
@@ -166,11 +168,10 @@ class BenchRobot:
         self._report = None
         return self.status(task)
 
-    def _report_now(self):
-        """Do what the timer of the diagnostics does once a second, and let it begin anew."""
-        timer = self.estimator.pipeline._timer
-        timer.reset()
-        timer.callback()
+    def _put_report_off(self):
+        """Let the report that comes by itself wait for a second: one may be asked for before."""
+        if self.estimator.pipeline is not None:
+            self.estimator.pipeline._timer.reset()
 
     def close(self):
         """Give everything back."""
