@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""How noisy the motion is that the identifier is told of, once the rates of the streams are known."""
+"""How noisy the motion is that the identifier is told of, once rates of streams are known."""
 
 from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.identification.rows.state_errors import StateNoise

@@ -148,7 +148,7 @@ def _offset_rows(
     """Return what all submodels say of offsets, their bodies eliminated."""
     total = Information.empty(len(names))
     for one in known:
-        information = one.told
+        information = one.drawn
         if information is None or not len(one.offsets):
             continue
         bodies = near[one.block.submodel.name]
@@ -166,7 +166,7 @@ def _offset_rows(
 
 def _problem(one: Knowledge) -> Problem:
     """Return what the rows of a submodel say if all its offsets are zero."""
-    information, unknowns = one.told, one.block.unknowns
+    information, unknowns = one.drawn, one.block.unknowns
     assert information is not None
     inner = one.inner
     own = tuple(extra for extra in unknowns.extras if extra.term not in FT_OFFSET)
@@ -185,8 +185,8 @@ def _bodies(
     one: Knowledge, problem: Problem, offsets: Array, weight: float, near: Array, method: str
 ) -> Bodies:
     """Return the best bodies of a submodel for given offsets."""
-    assert one.told is not None
-    target = problem.target - one.told.R[:, one.offsets] @ offsets
+    assert one.drawn is not None
+    target = problem.target - one.drawn.R[:, one.offsets] @ offsets
     options: dict[str, Any] = {'weight': weight, 'noise': 1.0}
     if SOLVERS[method].consistent:
         options['with_deviations'] = False

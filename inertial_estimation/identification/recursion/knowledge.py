@@ -47,8 +47,8 @@ GROWN = 1.1
 """Times as much as before that the efforts of a joint must be for its friction to follow them."""
 OFFSET_SIZES = 100.0, 10.0
 """
-Force and moment of an offset that is odd where nothing tells it [N, Nm]: far less odd than a body
-that is off by as much, so that what may be either is taken for an offset.
+Force and moment of an offset that is odd where nothing tells it [N, Nm], as one row of its own:
+far less odd than a body that is off by as much, so that what may be either is an offset.
 """
 QUIETEST = 1e-4
 """No rows are taken to have less noise than this, as those of a simulation may [N, Nm]."""
@@ -107,33 +107,30 @@ class Knowledge:
 
     @property
     def told(self) -> Information | None:
-        """
-        What rows tell without the errors of the state in them; None: nothing yet.
-
-        Offsets that they do not tell are drawn to zero, as weakly as one of `OFFSET_SIZES` is odd.
-        """
-        if self.information is None:
-            return None
+        """What rows tell without the errors of the state in them; None: nothing yet."""
+        if self.information is None or self.errors is None:
+            return self.information
         if self._told is None or self._told[0] is not self.information:
-            self._told = self.information, self._without_errors().merge(self._offset_rows())
+            x0 = self.block.unknowns.join(self.prior)
+            told = without_state_errors(self.information, self.errors, x0)
+            self._told = self.information, told
         return self._told[1]
 
-    def _without_errors(self) -> Information:
-        """Return rows without the errors of the state in them."""
-        assert self.information is not None
-        if self.errors is None:
-            return self.information
-        return without_state_errors(
-            self.information, self.errors, self.block.unknowns.join(self.prior)
-        )
+    @property
+    def drawn(self) -> Information | None:
+        """
+        The same where offsets that nothing tells are drawn to zero; None: nothing yet.
+
+        As weakly as one of `OFFSET_SIZES` is odd.
+        """
+        return self.told.merge(self._offset_rows()) if self.told is not None else None
 
     def _offset_rows(self) -> Information:
         """Return what is presumed of offsets."""
         assert self.information is not None
         n, k = self.information.n, len(self.offsets)
         rows = np.zeros((k, n))
-        drawn = np.sqrt(self._settings.weight * self.information.count)
-        rows[np.arange(k), self.offsets] = drawn / self.offset_scales(*OFFSET_SIZES)
+        rows[np.arange(k), self.offsets] = 1.0 / self.offset_scales(*OFFSET_SIZES)
         return replace(Information.of(rows, np.zeros(k)), count=0.0)
 
     def let_go(self, columns: Columns, by: Array) -> None:

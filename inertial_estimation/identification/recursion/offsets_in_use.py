@@ -67,7 +67,7 @@ def _rows_as_described(
     one: Knowledge, names: Sequence[str], found: Mapping[str, float]
 ) -> tuple[Array, Array]:
     """Return rows of some offsets, the bodies as described, the other offsets as found."""
-    information, n = one.told, one.block.unknowns.n_inertial
+    information, n = one.drawn, one.block.unknowns.n_inertial
     assert information is not None
     given = np.array([0.0 if name in names else found[name] for name in one.offset_names])
     x = np.zeros(information.n)

@@ -49,6 +49,8 @@ What was found may leave of new rows so many times what the description does [rm
 of the newest stretches: what moves for the first time tells offsets anew, and is soon over. With
 the offsets that were found, and without any.
 """
+WORSE_ALONE = 3.0
+"""The same without the offsets that were found: true ones, left in, may hide what bodies gain."""
 
 
 OFFSET_TOLD = np.repeat([2.0, 0.2], 3)
@@ -329,7 +331,7 @@ class RecursiveIdentifier:
                     'not say what they should'
                 )
                 continue
-            if (worse := own[name].times_worse_alone(bodies.x)) > WORSE:
+            if (worse := own[name].times_worse_alone(bodies.x)) > WORSE_ALONE:
                 reasons[name] = (
                     'without the offsets that were found with it, as it would be used, it leaves '
                     f'{worse:.1f} times as much of new rows as the description does: weight and '
