@@ -195,10 +195,10 @@ def offset_in_situ(
             'the sensor, and check the delay between the two'
         )
     P = subspace.projection()
-    of_offset = slopes.covariance[18:, 18:]
     return InSituOffset(
         offset=subspace.point + P @ (slopes.offset - subspace.point),
-        covariance=P @ of_offset @ P.T,
+        # Not projected: off the subspace, what is known of the subspace limits the offset.
+        covariance=slopes.covariance[18:, 18:],
         slopes=slopes,
         subspace=subspace,
         orientations=found,

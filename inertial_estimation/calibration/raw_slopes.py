@@ -31,6 +31,8 @@ STARTS = 60
 """Of the search for samples that agree; an untouched draw is among them at 2 of 5 touched."""
 DRAWN = 6
 """Samples of each start."""
+JUDGES = 400
+"""Samples, evenly spread, that starts are drawn from and held against."""
 MOST_ROUNDS = 30
 """Of taking the half that fits best; it settles after a few."""
 FAR = 6.0
@@ -136,7 +138,7 @@ def untouched(raw: Array, accelerations: Array) -> Mask:
     rows = np.column_stack([accelerations, np.ones(n)])
     spread = raw.std(axis=0)
     scaled = (raw - raw.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
-    half = _best_start(rows, scaled)
+    half = _nearest(_best_start(rows, scaled))
     for _ in range(MOST_ROUNDS):
         distances = _distances(rows, scaled, half)
         nearest = _nearest(distances)
@@ -156,17 +158,19 @@ def untouched(raw: Array, accelerations: Array) -> Mask:
     return np.asarray(kept)
 
 
-def _best_start(rows: Array, scaled: Array) -> Mask:
-    """Return the half of the samples nearest to the best map of a few."""
+def _best_start(rows: Array, scaled: Array) -> Array:
+    """Return how far all samples are from the map of a few that is nearest to most."""
     generator = np.random.default_rng(0)
-    best, found = np.inf, np.zeros(len(rows))
+    spread = np.linspace(0, len(rows) - 1, min(len(rows), JUDGES)).astype(int)
+    some, of_some = rows[spread], scaled[spread]
+    best, found = np.inf, np.zeros((UNKNOWNS, 6))
     for _ in range(STARTS):
-        drawn = generator.choice(len(rows), DRAWN, replace=False)
-        solution = np.linalg.lstsq(rows[drawn], scaled[drawn], rcond=None)[0]
-        sizes = np.linalg.norm(scaled - rows @ solution, axis=1)
-        if (middle := float(np.median(sizes))) < best:
-            best, found = middle, sizes
-    return _nearest(found)
+        drawn = generator.choice(len(some), DRAWN, replace=False)
+        solution = np.linalg.lstsq(some[drawn], of_some[drawn], rcond=None)[0]
+        middle = float(np.median(np.linalg.norm(of_some - some @ solution, axis=1)))
+        if middle < best:
+            best, found = middle, solution
+    return np.asarray(np.linalg.norm(scaled - rows @ found, axis=1))
 
 
 def _nearest(distances: Array) -> Mask:

@@ -1,0 +1,13 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The experiments of ``bench --calibration``."""
+
+from __future__ import annotations
+
+from inertial_estimation.benchmark.calibration import axia, legs
+from inertial_estimation.benchmark.published.run import Experiment
+
+EXPERIMENTS = (
+    Experiment(axia.run, axia.FILES),
+    Experiment(legs.run, (legs.FILE,)),
+)

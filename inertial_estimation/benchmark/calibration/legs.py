@@ -1,0 +1,358 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+T section 5.4: matrices of two sensors of a leg from four data sets, judged on four others.
+
+Of all sensors whose matrices are at hand, each at both places; tables as T Tables 5.1 to 5.3 of
+the two that are in a leg of a robot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.benchmark.calibration.leg_robot import (
+    CALIBRATION,
+    FOOT,
+    LEG,
+    VALIDATION,
+    Experiment,
+    Place,
+    simulate,
+)
+from inertial_estimation.benchmark.published.experiment import Expectation, Finding
+from inertial_estimation.calibration.added_masses import (
+    MatrixCalibration,
+    matrix_from_added_masses,
+)
+from inertial_estimation.calibration.offset_in_situ import offset_in_situ
+from inertial_estimation.calibration.weighing import semiaxes, weigh
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.table import Table
+
+Array = NDArray[np.float64]
+
+NAME = 'T section 5.4: synthetic leg, real matrices of 32 sensors (insitu-ft-analysis)'
+FILE = 'iit_ftsens_matrices/matrices.npz'
+SHOWN = {'foot': 'SN229', 'leg': 'SN217'}
+"""Sensors of the left leg of iCubGenova02."""
+WITHIN = 0.05
+"""Of the masses that were added, what found ones may be off by [kg]."""
+SEED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """What two matrices say of a data set that was not used."""
+
+    data_set: str
+    added: float
+    """[kg]"""
+    centre: Array
+    """Of what was added, shape (3,) [m]."""
+    semiaxes: Array
+    """Of the forces by the matrix that was found and by the workshop's, shape (2, 3) [N]."""
+    masses: Array
+    """That were added, the same way, shape (2,) [kg]."""
+    centres: Array
+    """Of these, shape (2, 3) [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """How the calibration of one sensor went."""
+
+    serial: str
+    place: Place
+    error: float
+    """Of the matrix times the inverse of the true one, largest entry off the identity."""
+    workshop_error: float
+    normalised: float
+    """Root mean square of the errors of the matrix over their standard deviations."""
+    body_error: float
+    """Of the mass of the leg [kg]."""
+    validations: tuple[Validation, ...]
+
+    @property
+    def mass_errors(self) -> Array:
+        """Of the masses that were added, by both matrices, shape (n, 2) [kg]."""
+        return np.array([one.masses - one.added for one in self.validations])
+
+    @property
+    def centre_errors(self) -> Array:
+        """Of their centres, shape (n, 2) [m]."""
+        with_mass = [one for one in self.validations if one.added]
+        return np.array([np.linalg.norm(one.centres - one.centre, axis=1) for one in with_mass])
+
+
+def read_matrices(path: Path) -> dict[str, Array]:
+    """
+    Read the matrices of the sensors.
+
+    Parameters
+    ----------
+    path : Path
+        npz file.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (6, 6)
+        By serial number [N, Nm per count].
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be read.
+
+    """
+    try:
+        with np.load(path) as file:
+            return dict(zip(map(str, file['serial']), file['C'].astype(float), strict=True))
+    except (OSError, ValueError, KeyError) as error:
+        raise ConfigError(f"'{path}' cannot be read: {error}") from None
+
+
+def run(folder: Path, serials: Sequence[str] | None = None) -> Finding:
+    """
+    Calibrate all sensors at both places.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the data sets.
+    serials : sequence of str, optional
+        Of the sensors. Default: all, and `SHOWN` in the tables.
+
+    Returns
+    -------
+    Finding
+
+    Raises
+    ------
+    InertialEstimationError
+        If the matrices cannot be read, or the data sets do not tell one.
+
+    """
+    matrices = read_matrices(folder / FILE)
+    chosen = list(matrices) if serials is None else list(serials)
+    scores = []
+    for k, serial in enumerate(chosen):
+        for of_place, place in enumerate((FOOT, LEG)):
+            rng = np.random.default_rng((SEED, k, of_place))
+            scores.append(score(serial, simulate(place, matrices[serial], rng)))
+    shown = [one for one in scores if SHOWN[one.place.name] == one.serial]
+    return Finding(
+        NAME,
+        (_axes_table(shown), _mass_table(shown), _centre_table(shown), _summary(scores)),
+        tuple(one.note for one in expectations(scores)),
+        {'sensors': [_as_dict(one) for one in scores]},
+    )
+
+
+def score(serial: str, experiment: Experiment) -> Score:
+    """
+    Calibrate a sensor and judge the result.
+
+    Parameters
+    ----------
+    serial : str
+        Its serial number.
+    experiment : Experiment
+        Its data sets.
+
+    Returns
+    -------
+    Score
+
+    """
+    sets, true, workshop = experiment.data_sets, experiment.matrix, experiment.workshop
+    found = matrix_from_added_masses([sets[k] for k in CALIBRATION], workshop=workshop)
+    inverse = np.linalg.inv(true)
+    errors = [np.abs(C @ inverse - np.eye(6)).max() for C in (found.matrix, workshop)]
+    normalised = (found.matrix - true) / found.deviations
+    return Score(
+        serial,
+        experiment.place,
+        float(errors[0]),
+        float(errors[1]),
+        float(np.sqrt((normalised**2).mean())),
+        found.body.mass - experiment.place.mass,
+        tuple(validate(found, experiment, k) for k in VALIDATION),
+    )
+
+
+def validate(found: MatrixCalibration, experiment: Experiment, k: int) -> Validation:
+    """
+    Weigh what is added in a data set with the matrix that was found and with the workshop's.
+
+    As in T section 5.4 the body without mass is that of the calibration.
+
+    Parameters
+    ----------
+    found : MatrixCalibration
+        From other data sets.
+    experiment : Experiment
+        Of the same sensor.
+    k : int
+        Which of its data sets.
+
+    Returns
+    -------
+    Validation
+
+    """
+    one = experiment.data_sets[k]
+    workshop = experiment.workshop
+    offset = offset_in_situ(one.raw, one.accelerations, matrix=workshop, what=one.name)
+    slopes = [found.wrench_slopes(offset, C) for C in (found.matrix, workshop)]
+    weighed = [weigh(H, found.gram(offset)).less(found.body) for H in slopes]
+    return Validation(
+        one.name,
+        one.mass,
+        np.asarray(one.centre),
+        np.array([semiaxes(H, offset.gravity) for H in slopes]),
+        np.array([body.mass for body in weighed]),
+        np.array([body.centre for body in weighed]),
+    )
+
+
+def expectations(scores: Sequence[Score]) -> tuple[Expectation, ...]:
+    """
+    Hold the scores against what the thesis reaches.
+
+    Parameters
+    ----------
+    scores : sequence of Score
+        Of all sensors.
+
+    Returns
+    -------
+    tuple of Expectation
+
+    """
+    errors = np.abs(np.array([one.mass_errors for one in scores]))
+    worst, workshop = (float(errors[..., k].max()) for k in (0, 1))
+    centres = np.array([np.median(one.centre_errors, axis=0) for one in scores])
+    better = int((centres[:, 0] < centres[:, 1]).sum())
+    return (
+        Expectation(
+            f'masses that were added are recovered within {WITHIN:g} kg: off by {worst:.3f} kg at '
+            f'most, by {workshop:.3f} kg with the matrices of the workshop',
+            worst <= WITHIN,
+        ),
+        Expectation(
+            f'centres of these masses come out nearer than with the matrices of the workshop: '
+            f'of {better} of {len(scores)} sensors',
+            better == len(scores),
+        ),
+    )
+
+
+def _axes_table(scores: Sequence[Score]) -> Table:
+    """Return T Table 5.1."""
+    rows = tuple(
+        (one.place.name, v.data_set, f'{v.added:g}', *_pair(v.semiaxes, 1.0, 1))
+        for one in scores
+        for v in one.validations
+    )
+    return Table(
+        'As T Table 5.1: semi-axes of the ellipsoid of forces [N]',
+        ('sensor', 'data set', 'added [kg]', 'calibrated', 'workshop'),
+        rows,
+    )
+
+
+def _mass_table(scores: Sequence[Score]) -> Table:
+    """Return T Table 5.2."""
+    rows = tuple(
+        (one.place.name, v.data_set, f'{v.added:g}', *(f'{mass:.3f}' for mass in v.masses))
+        for one in scores
+        for v in one.validations
+    )
+    return Table(
+        'As T Table 5.2: mass that was added [kg]',
+        ('sensor', 'data set', 'true', 'calibrated', 'workshop'),
+        rows,
+    )
+
+
+def _centre_table(scores: Sequence[Score]) -> Table:
+    """Return T Table 5.3."""
+    rows = tuple(
+        (one.place.name, v.data_set, _numbers(v.centre, 100.0, 1), *_pair(v.centres, 100.0, 1))
+        for one in scores
+        for v in one.validations
+        if v.added
+    )
+    return Table(
+        'As T Table 5.3: centre of the mass that was added [cm]',
+        ('sensor', 'data set', 'true', 'calibrated', 'workshop'),
+        rows,
+    )
+
+
+def _summary(scores: Sequence[Score]) -> Table:
+    """Return how it went with all sensors, at each place."""
+    rows = []
+    for place in (FOOT, LEG):
+        here = [one for one in scores if one.place is place]
+        masses = np.abs(np.array([one.mass_errors for one in here]))
+        centres = np.array([one.centre_errors for one in here])
+        for k, name in enumerate(('calibrated', 'workshop')):
+            matrix = [one.workshop_error if k else one.error for one in here]
+            rows.append((
+                f'{place.name}, {name}',
+                str(len(here)),
+                f'{np.median(matrix):.3f}', f'{max(matrix):.3f}',
+                f'{np.median(masses[..., k]):.3f}', f'{masses[..., k].max():.3f}',
+                f'{100 * np.median(centres[..., k]):.1f}', f'{100 * centres[..., k].max():.1f}',
+                '' if k else f'{np.sqrt(np.mean([one.normalised**2 for one in here])):.2f}',
+            ))  # fmt: skip
+    return Table(
+        'All sensors: errors of matrices (of C times the inverse of the true one, largest entry), '
+        'of masses and of their centres',
+        (
+            'place, matrix', 'sensors', 'matrix, median', 'worst', 'mass, median [kg]', 'worst',
+            'centre, median [cm]', 'worst', 'matrix over its deviations, rms',
+        ),
+        tuple(rows),
+    )  # fmt: skip
+
+
+def _pair(values: Array, factor: float, digits: int) -> list[str]:
+    """Return the vectors of both matrices as text."""
+    return [_numbers(one, factor, digits) for one in values]
+
+
+def _numbers(values: Array, factor: float, digits: int) -> str:
+    """Return a vector as text."""
+    return '  '.join(f'{factor * x + 0.0:.{digits}f}' for x in values)
+
+
+def _as_dict(one: Score) -> dict[str, Any]:
+    """Return a score for a machine."""
+    return {
+        'serial': one.serial,
+        'place': one.place.name,
+        'matrix_error': one.error,
+        'workshop_error': one.workshop_error,
+        'matrix_error_over_deviations': one.normalised,
+        'body_mass_error': one.body_error,
+        'validation': [
+            {
+                'data_set': v.data_set,
+                'added_mass': v.added,
+                'centre': v.centre.tolist(),
+                'semiaxes': v.semiaxes.tolist(),
+                'masses': v.masses.tolist(),
+                'centres': v.centres.tolist(),
+            }
+            for v in one.validations
+        ],
+    }
