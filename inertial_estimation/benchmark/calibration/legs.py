@@ -31,7 +31,7 @@ from inertial_estimation.calibration.added_masses import (
     MatrixCalibration,
     matrix_from_added_masses,
 )
-from inertial_estimation.calibration.offset_in_situ import offset_in_situ
+from inertial_estimation.calibration.offset_in_situ import LENGTH_SCALE, offset_in_situ
 from inertial_estimation.calibration.weighing import semiaxes, weigh
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.table import Table
@@ -71,7 +71,10 @@ class Score:
     serial: str
     place: Place
     error: float
-    """Of the matrix times the inverse of the true one, largest entry off the identity."""
+    """
+    Of the matrix times the inverse of the true one, largest entry off the identity; forces in N,
+    moments in Nm per 0.1 m.
+    """
     workshop_error: float
     normalised: float
     """Root mean square of the errors of the matrix over their standard deviations."""
@@ -173,8 +176,11 @@ def score(serial: str, experiment: Experiment) -> Score:
     """
     sets, true, workshop = experiment.data_sets, experiment.matrix, experiment.workshop
     found = matrix_from_added_masses([sets[k] for k in CALIBRATION], workshop=workshop)
-    inverse = np.linalg.inv(true)
-    errors = [np.abs(C @ inverse - np.eye(6)).max() for C in (found.matrix, workshop)]
+    inverse, scale = np.linalg.inv(true), np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)
+    errors = [
+        np.abs(scale[:, None] * (C @ inverse - np.eye(6)) / scale).max()
+        for C in (found.matrix, workshop)
+    ]
     normalised = (found.matrix - true) / found.deviations
     return Score(
         serial,
@@ -315,8 +321,8 @@ def _summary(scores: Sequence[Score]) -> Table:
                 '' if k else f'{np.sqrt(np.mean([one.normalised**2 for one in here])):.2f}',
             ))  # fmt: skip
     return Table(
-        'All sensors: errors of matrices (of C times the inverse of the true one, largest entry), '
-        'of masses and of their centres',
+        'All sensors: errors of matrices (largest entry of C times the inverse of the true one, '
+        'less the identity; N, and Nm per 0.1 m), of masses and of their centres',
         (
             'place, matrix', 'sensors', 'matrix, median', 'worst', 'mass, median [kg]', 'worst',
             'centre, median [cm]', 'worst', 'matrix over its deviations, rms',
