@@ -168,12 +168,13 @@ def _run(chosen: argparse.Namespace) -> int:
 
 def _run_background(chosen: argparse.Namespace) -> Sequence[Goal]:
     """Identify beside simulated robots at work."""
+    from inertial_estimation import pictures
     from inertial_estimation.benchmark.background import picture, run
 
     files.check_outputs((chosen.json, chosen.picture), ())
     _require(NEEDED_BACKGROUND)
     if chosen.picture:
-        picture.require(chosen.picture)
+        pictures.require(chosen.picture)
     with progress_bars() as progress:
         found = run.run_all(progress=lambda done: progress('working robots', done))
     show(*(table(*one) for one in found.tables()))

@@ -123,7 +123,7 @@ def simulate(place: Place, matrix: Array, rng: np.random.Generator) -> Experimen
         M = M + weight_matrix(added, added * at)
         offset = offset + rng.normal(size=6) * DRIFTS
         wrenches = gravity @ M.T + offset + rng.normal(size=(len(gravity), 6)) * noise
-        counts = np.round(np.linalg.solve(matrix, wrenches.T).T)
+        counts = np.asarray(np.linalg.solve(matrix, wrenches.T).T.round(), dtype=np.float64)
         read = -gravity + bias + rng.normal(size=gravity.shape) * ACCELEROMETER_NOISE
         sets.append(AddedMass(str(k + 1), counts, read, added, at))
     return Experiment(place, matrix, correction @ matrix, tuple(sets))
