@@ -206,6 +206,19 @@ def test_an_accelerometer_in_another_unit_is_named(rng):
         offset_in_situ(raw, a / GRAVITY)
 
 
+@pytest.mark.parametrize('reading', [np.zeros(6), np.array([1e4, 3.1, -7.7, 0.3, 1.0, 2.0])])
+def test_a_frozen_sensor_is_refused(rng, reading):
+    with pytest.raises(LogError, match='do not change while gravity does'):
+        offset_in_situ(np.tile(reading, (100, 1)), -directions(rng, 100))
+
+
+def test_a_dead_channel_has_its_reading_as_offset(rng):
+    raw, a = noisy(rng, 200)
+    raw[:, 3] = 77.0
+    found = offset_in_situ(raw, a)
+    assert found.offset[3] == pytest.approx(77.0, abs=1e-6)
+
+
 def test_wrong_shapes_are_named(rng):
     raw, a = noisy(rng, 50)
     with pytest.raises(ShapeError, match='accelerations'):
