@@ -36,6 +36,7 @@ from inertial_estimation.model.robot import Robot
 pytest.importorskip('mujoco', reason='the simulated robot runs in mujoco')
 pytest.importorskip('icub_models', reason='the simulated robot is the iCub of icub-models')
 
+from inertial_estimation import pictures
 from inertial_estimation.benchmark.background import picture, run, standing_log, torque_errors
 
 SECONDS = 20.0
@@ -255,17 +256,17 @@ def test_tables_figures_and_picture(monkeypatch, tmp_path):
         assert all(len(row) == len(columns) for row in rows)
     pytest.importorskip('matplotlib', reason='pictures need matplotlib')
     path = tmp_path / 'errors.png'
-    picture.require(path)
+    pictures.require(path)
     picture.draw(found, path)
     assert path.read_bytes().startswith(b'\x89PNG')
     with pytest.raises(ConfigError, match='take one of'):
-        picture.require(tmp_path / 'errors.xyz')
+        pictures.require(tmp_path / 'errors.xyz')
 
 
 def test_a_picture_without_what_draws_it(monkeypatch, tmp_path):
     def missing(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(picture, 'import_module', missing)
+    monkeypatch.setattr(pictures, 'import_module', missing)
     with pytest.raises(ConfigError, match=r'pip install .\.\[plots\]'):
-        picture.require(tmp_path / 'errors.png')
+        pictures.require(tmp_path / 'errors.png')
