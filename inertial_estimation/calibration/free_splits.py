@@ -25,6 +25,7 @@ Poses that differ turn the sensors against each other and let a little of it sho
 does wrong would be blown up by the inverse.
 """
 ROUND_OFF = 1e-9
+TINY = 1e-300
 
 
 class FreeFit(NamedTuple):
@@ -54,7 +55,7 @@ def fit_free(differences: Array, freedom: Array) -> FreeFit:
     FreeFit
 
     """
-    project = np.eye(differences.shape[1]) - _onto(freedom)
+    project = projections(freedom)
     start = differences.mean(axis=0)
     seen = (project @ (differences - start)[..., None])[..., 0]
     shown, directions = np.linalg.eigh(project.mean(axis=0))
@@ -66,9 +67,21 @@ def fit_free(differences: Array, freedom: Array) -> FreeFit:
     return FreeFit(instants.mean(axis=0), directions[:, ~told], instants)
 
 
-def _onto(columns: Array) -> Array:
-    """Return the projections onto what columns span, (n, m, m)."""
-    u, s, _ = np.linalg.svd(columns, full_matrices=False)
-    u = u * (s > ROUND_OFF * np.maximum(s[:, :1], 1e-300))[:, None, :]
-    projection: Array = u @ u.swapaxes(1, 2)
-    return projection
+def projections(freedom: Array) -> Array:
+    """
+    Return what takes every change of the sharing out of the readings.
+
+    Parameters
+    ----------
+    freedom : ndarray, shape (n, m, k)
+        What a change of the sharing does to the readings.
+
+    Returns
+    -------
+    ndarray, shape (n, m, m)
+
+    """
+    u, s, _ = np.linalg.svd(freedom, full_matrices=False)
+    u = u * (s > ROUND_OFF * np.maximum(s[:, :1], TINY))[:, None, :]
+    onto: Array = np.eye(freedom.shape[1]) - u @ u.swapaxes(1, 2)
+    return onto

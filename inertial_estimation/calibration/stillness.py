@@ -27,7 +27,9 @@ from inertial_estimation.sample import Array, SampleBatch
 Mask = NDArray[np.bool_]
 
 WINDOW_NS = 200_000_000
-"""Over which the spread of FT readings is looked at: longer than a step of most vibrations."""
+"""Over which the spread of FT readings is looked at: longer than a period of most vibrations."""
+LEAST_FORCE, LEAST_MOMENT = 1.0, 0.1
+"""What sensors may shake by on a robot that weighs next to nothing [N, Nm]."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,19 @@ class Stillness:
     """Of each gyroscope [rad/s]; a bias of a few degrees per second is none of it."""
     acceleration: float = 0.3
     """By which the length of a proper acceleration may differ from gravity's [m/s^2]."""
-    force_spread: float = 3.0
-    """Standard deviation of each force of an FT sensor within 0.2 s [N]."""
-    moment_spread: float = 0.3
-    """The same of each moment [Nm]."""
+    force_spread: float = 0.03
+    """
+    Standard deviation of each force of an FT sensor within 0.2 s, over the robot's weight.
+
+    A robot that balances on a foot sways by about 0.02; the mean is free of that.
+    """
+    moment_spread: float = 0.01
+    """The same of each moment, over the robot's weight [m]."""
+    momentum: float = 0.05
+    """
+    Mean force within 0.5 s that the momentum contradicts, over the robot's weight: accelerations
+    are not those of the velocities then, and the prediction is wrong by as much.
+    """
     settle: float = 0.3
     """
     Seconds before and after a motion that count as part of it [s].
@@ -138,6 +149,9 @@ def _signs(
         velocities = np.abs(samples.velocities[:, j])
         yield f"joint '{name}'", velocities, limits.joint_velocity, 'rad/s or m/s'
     gravity = float(np.linalg.norm(robot.gravity))
+    weight = robot.mass * gravity
+    force_limit = max(limits.force_spread * weight, LEAST_FORCE)
+    moment_limit = max(limits.moment_spread * weight, LEAST_MOMENT)
     for i, imu in enumerate(robot.imus):
         rates = np.linalg.norm(samples.angular_velocities[:, i], axis=1)
         yield f"IMU '{imu.name}' turning", rates, limits.angular_velocity, 'rad/s'
@@ -147,8 +161,8 @@ def _signs(
     for k, sensor in enumerate(robot.ft_sensors):
         spreads = _spreads(wrenches[:, k], samples.stamp_ns)
         force, moment = spreads[:, :3].max(axis=1), spreads[:, 3:].max(axis=1)
-        yield f"force of FT sensor '{sensor.name}'", force, limits.force_spread, 'N'
-        yield f"moment of FT sensor '{sensor.name}'", moment, limits.moment_spread, 'Nm'
+        yield f"force of FT sensor '{sensor.name}'", force, force_limit, 'N'
+        yield f"moment of FT sensor '{sensor.name}'", moment, moment_limit, 'Nm'
 
 
 def _spreads(values: Array, stamp_ns: NDArray[np.int64]) -> Array:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contact_forces import noise_scale
-from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.forest import build_geometry, pose_view
 from inertial_estimation.estimation.transforms import (
     compose,
@@ -35,6 +35,7 @@ from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+ASSUMED = np.uint8(Quality.ASSUMED)
 Place = tuple[int, Array]
 """A link, and the pose of a frame in it."""
 
@@ -87,9 +88,36 @@ class SupportLoads:
         return np.asarray(self.beyond.any(axis=1) & ~self.beyond.all(axis=1))
 
 
+def free_estimate(estimator: WrenchEstimator, samples: SampleBatch) -> WrenchEstimate:
+    """
+    Estimate as if no FT sensor read anything and nothing touched the robot.
+
+    Parameters
+    ----------
+    estimator : WrenchEstimator
+        Robot and inertial parameters; its contacts and its calibration do not matter.
+    samples : SampleBatch
+        Joints and IMUs; the FT readings do not matter.
+
+    Returns
+    -------
+    WrenchEstimate
+        The residuals are the net wrenches of the submodels.
+
+    Raises
+    ------
+    ShapeError, ModelError
+        As `WrenchEstimator.batch`.
+
+    """
+    bare = WrenchEstimator(estimator.robot, acceleration_arrays=estimator.motion.arrays)
+    return bare.batch(replace(samples, ft_readings=np.zeros_like(samples.ft_readings)))
+
+
 def support_loads(
-    estimator: WrenchEstimator,
+    robot: Robot,
     samples: SampleBatch,
+    free: WrenchEstimate,
     supports: Sequence[str],
     length_scale: float,
 ) -> SupportLoads:
@@ -98,10 +126,12 @@ def support_loads(
 
     Parameters
     ----------
-    estimator : WrenchEstimator
-        Robot and inertial parameters; its contacts and its calibration do not matter.
+    robot : Robot
+        Links, sensors and frames.
     samples : SampleBatch
-        Joints and IMUs; the FT readings do not matter.
+        Joints and IMUs.
+    free : WrenchEstimate
+        From `free_estimate` of them.
     supports : sequence of str
         Frames at which the environment acts, with any wrench.
     length_scale : float
@@ -113,13 +143,13 @@ def support_loads(
 
     Raises
     ------
-    ShapeError, ModelError, FrameNotFound
-        As `WrenchEstimator.batch`.
+    FrameNotFound
+        If there is no such frame.
 
     """
-    robot = estimator.robot
     places = [robot.frame(support, "'supports' names it") for support in supports]
-    net, assumed = _net_wrenches(estimator, samples)
+    net = free.residuals
+    assumed = np.logical_or.reduce(free.submodel_quality & ASSUMED != 0, axis=0)
     poses = _Poses(robot, samples)
     n, m, n_fts = len(samples), len(places), len(robot.ft_sensors)
     subtree = subtrees(robot)
@@ -155,15 +185,6 @@ def support_loads(
         resting[k] = assumed[rests_on].any()
         gravity[:, k] = -poses.axes_from_root(place, upward)
     return SupportLoads(readings, freedom, beyond, resting, gravity)
-
-
-def _net_wrenches(estimator: WrenchEstimator, samples: SampleBatch) -> tuple[Array, Mask]:
-    """Return the net wrench of each submodel about its root, and which rest on assumptions."""
-    bare = WrenchEstimator(estimator.robot, acceleration_arrays=estimator.motion.arrays)
-    blank = replace(samples, ft_readings=np.zeros_like(samples.ft_readings))
-    estimate = bare.batch(blank)
-    assumed = (estimate.submodel_quality & np.uint8(Quality.ASSUMED)) != 0
-    return estimate.residuals, np.asarray(assumed.any(axis=0))
 
 
 class _Poses:

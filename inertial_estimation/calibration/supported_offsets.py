@@ -20,17 +20,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.calibration.free_splits import fit_free
-from inertial_estimation.calibration.instants import Instants, choose_instants
+from inertial_estimation.calibration.instants import Instants, Watched, choose_instants
+from inertial_estimation.calibration.model_errors import PoseErrors, pose_errors
+from inertial_estimation.calibration.offset_arguments import (
+    check_order,
+    check_supports,
+    choose_sensors,
+    not_unique,
+)
 from inertial_estimation.calibration.serial_means import deviations_of_means
 from inertial_estimation.calibration.stillness import Stillness
-from inertial_estimation.calibration.support_loads import SupportLoads, support_loads
+from inertial_estimation.calibration.support_loads import (
+    SupportLoads,
+    free_estimate,
+    support_loads,
+)
 from inertial_estimation.calibration.told_sums import told_sums
-from inertial_estimation.errors import CalibrationError, ModelError, OffsetsNotUnique
+from inertial_estimation.errors import CalibrationError
 from inertial_estimation.estimation.arguments import SampleShapes, check_numbers, check_sample
 from inertial_estimation.estimation.contact_forces import noise_scale
 from inertial_estimation.estimation.faults import with_known_temperatures
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.model.arguments import check_kind, names, numbers, rows
+from inertial_estimation.model.arguments import check_kind, numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -66,6 +77,8 @@ class SupportedOffsets:
     """
     told: tuple[str, ...]
     """Sums and differences of sensors that are not unique but told, in words."""
+    poses: dict[str, PoseErrors]
+    """What the poses tell of errors of the model, by sensor; of those that are unique."""
     spread: Array
     """
     Standard deviation of readings minus prediction about the offsets, shape (n_fts, 6) [N, Nm];
@@ -163,16 +176,19 @@ def supported_offsets(
     check_sample(samples, (0,))
     SampleShapes(robot).check(samples, (len(samples),))
     check_numbers(samples)
-    supports = _supports(robot, supports)
+    supports = check_supports(robot, supports)
     numbers('length_scale', length_scale, ())
+    check_order(samples)
     samples = with_known_temperatures(samples, calibration)
     bare = calibration.with_offsets(np.zeros_like(calibration.offsets))
     wrenches = bare.apply(samples.ft_readings, samples.ft_temperatures)
-    loads = support_loads(estimator, samples, supports, length_scale)
-    chosen = _chosen(robot, sensors, wrenches, loads)
+    free = free_estimate(estimator, samples)
+    loads = support_loads(robot, samples, free, supports, length_scale)
+    chosen = choose_sensors(robot, sensors, wrenches, loads)
     if (chosen & loads.shared).any() and not accept_split:
-        raise _not_unique(robot, supports, chosen, loads)
-    instants = choose_instants(robot, samples, wrenches, loads, chosen, stillness, felt)
+        raise not_unique(robot, supports, chosen, loads)
+    watched = Watched(robot, samples, free, wrenches, loads, length_scale)
+    instants = choose_instants(watched, chosen, stillness, felt)
     enough = chosen & (instants.n_used >= least_instants)
     if not enough.any() or (sensors is not None and not enough[chosen].all()):
         raise CalibrationError(instants.complaint(least_instants, chosen & ~enough))
@@ -193,6 +209,7 @@ def supported_offsets(
         unique=enough & ~unsure,
         undetermined=fit.undetermined,
         told=told_sums([known[k] for k in np.flatnonzero(shared)], loads.beyond[shared]),
+        poses=_poses(robot, differences, loads, fit.offsets, instants, enough & ~unsure),
         spread=fit.spread,
         deviations=fit.deviations,
         n_samples=np.where(enough, instants.n_used, 0),
@@ -241,71 +258,24 @@ def _fit(differences: Array, loads: SupportLoads, chosen: Mask, length_scale: fl
     return _Fit(offsets, spread, deviations, undetermined)
 
 
-def _supports(robot: Robot, given: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of supports."""
-    supports = names('supports', given)
-    if not supports:
-        raise ModelError(
-            "'supports' is empty: name the frames that carry the robot, such as a foot's"
+def _poses(
+    robot: Robot,
+    differences: Array,
+    loads: SupportLoads,
+    offsets: Array,
+    instants: Instants,
+    told: Mask,
+) -> dict[str, PoseErrors]:
+    """Return what the poses tell of each sensor."""
+    labels = instants.poses[instants.any]
+    signs = [s.direction * (-1.0 if loads.beyond[k].all() else 1.0)
+             for k, s in enumerate(robot.ft_sensors)]  # fmt: skip
+    return {
+        robot.ft_sensors[k].name: pose_errors(
+            differences[:, k] - offsets[k], loads.gravity[:, k], labels, signs[k]
         )
-    for k, support in enumerate(supports):
-        robot.frame(support, "'supports' names it")
-        if support in supports[:k]:
-            raise ModelError(f"'supports' names '{support}' twice")
-    return supports
-
-
-def _chosen(
-    robot: Robot, sensors: Sequence[str] | None, wrenches: Array, loads: SupportLoads
-) -> Mask:
-    """Tell which offsets are to be found; a sensor that was asked for must say something."""
-    known = [sensor.name for sensor in robot.ft_sensors]
-    reads: Mask = np.logical_and.reduce(np.isfinite(wrenches), axis=2)
-    predicted: Mask = np.logical_and.reduce(np.isfinite(loads.readings), axis=2)
-    says: Mask = np.logical_or.reduce(reads & predicted, axis=0)
-    chosen = np.zeros(len(known), dtype=bool)
-    if sensors is None:
-        chosen[:] = says
-        if not says.any():
-            raise CalibrationError(
-                'no instant has both an FT reading and a predicted wrench: look at the topics '
-                'of FT sensors, joints and IMUs'
-            )
-        return chosen
-    asked = rows('sensors', sensors, 'FT sensor', known)
-    if not asked:
-        raise ModelError("'sensors' is empty: name some of " + ', '.join(known))
-    for k in asked:
-        if not says[k]:
-            lacks = 'a predicted wrench, a joint or IMU is missing' if reads[:, k].any() else (
-                'a reading'
-            )  # fmt: skip
-            raise CalibrationError(
-                f"FT sensor '{known[k]}' has no instant with {lacks}: leave it out of the "
-                'sensors to calibrate, or mend it'
-            )
-    chosen[list(asked)] = True
-    return chosen
-
-
-def _not_unique(
-    robot: Robot, supports: tuple[str, ...], chosen: Mask, loads: SupportLoads
-) -> OffsetsNotUnique:
-    """Say what is not told, what is told all the same, and what helps."""
-    known = [sensor.name for sensor in robot.ft_sensors]
-    shared = chosen & loads.shared
-    unsure = tuple(known[k] for k in np.flatnonzero(shared))
-    fine = [known[k] for k in np.flatnonzero(chosen & ~shared)]
-    told = told_sums(unsure, loads.beyond[shared])
-    more = f'; told are {", ".join(told)}' if told else ''
-    rest = f', or calibrate {", ".join(fine)} alone, which are unique' if fine else ''
-    return OffsetsNotUnique(
-        f'nothing tells how {" and ".join(supports)} share the load, so the offsets of '
-        f'{", ".join(unsure)} are not unique{more}: stand on one support{rest}; or accept the '
-        'smallest support wrenches that add up for true, which is right as far as the robot '
-        'stands symmetrically and does not squeeze the ground (accept_split)',
-        unsure,
-    )
+        for k in np.flatnonzero(told)
+    }
 
 
 def _mean_temperatures(samples: SampleBatch, used: Mask) -> Array:
