@@ -62,11 +62,6 @@ class Instants:
     """Pose of each, shape (n,); -1: not held."""
 
     @property
-    def any(self) -> Mask:
-        """Whether some sensor uses it, shape (n,)."""
-        return np.asarray(self.used.any(axis=1))
-
-    @property
     def n_used(self) -> NDArray[np.int64]:
         """How many each sensor uses, shape (n_fts,)."""
         return np.asarray(self.used.sum(axis=0))

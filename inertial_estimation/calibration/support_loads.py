@@ -15,20 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
+from inertial_estimation.calibration.frame_poses import FramePoses, Place, proper_acceleration
 from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contact_forces import noise_scale
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.forest import build_geometry, pose_view
-from inertial_estimation.estimation.transforms import (
-    compose,
-    cross_matrix,
-    row_pose,
-    to_child,
-    to_parent,
-)
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -36,8 +28,6 @@ from inertial_estimation.sample import SampleBatch
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 ASSUMED = np.uint8(Quality.ASSUMED)
-Place = tuple[int, Array]
-"""A link, and the pose of a frame in it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,33 +44,14 @@ class SupportLoads:
     What the readings may be besides, shape (n, n_fts, 6, 6 (m - 1)) for m supports: one column
     for each way to change how the load is shared, a newton strong. Zero for a sensor that is told.
     """
+    sides: Mask
+    """Which submodels each sensor's reading is summed over, shape (n_fts, n_submodels)."""
     beyond: Mask
     """Which supports each sensor has on the side of its child link, shape (n_fts, m)."""
     assumed: Mask
     """Sensors whose readings rest on a joint that nobody reports, shape (n_fts,)."""
     gravity: Array
     """Gravity in each sensor's axes as what moves the robot tells it, (n, n_fts, 3) [m/s^2]."""
-
-    def take(self, rows: Mask) -> SupportLoads:
-        """
-        Return some of the instants.
-
-        Parameters
-        ----------
-        rows : ndarray of bool, shape (n,)
-            Which.
-
-        Returns
-        -------
-        SupportLoads
-
-        """
-        return replace(
-            self,
-            readings=self.readings[rows],
-            freedom=self.freedom[rows],
-            gravity=self.gravity[rows],
-        )
 
     @property
     def shared(self) -> Mask:
@@ -148,99 +119,54 @@ def support_loads(
 
     """
     places = [robot.frame(support, "'supports' names it") for support in supports]
-    net = free.residuals
-    assumed = np.logical_or.reduce(free.submodel_quality & ASSUMED != 0, axis=0)
-    poses = _Poses(robot, samples)
-    n, m, n_fts = len(samples), len(places), len(robot.ft_sensors)
-    subtree = subtrees(robot)
-    beyond = np.array(
-        [[link in subtree[s.child] for link, _ in places] for s in robot.ft_sensors], dtype=bool
-    ).reshape(n_fts, m)
-    held = np.array(
-        [[s.root in subtree[ft.child] for s in robot.submodels] for ft in robot.ft_sensors],
-        dtype=bool,
-    ).reshape(n_fts, -1)
-    moved = [
-        poses.to_root((s.root, np.eye(4)), net[:, k, None])[:, 0]
-        for k, s in enumerate(robot.submodels)
+    poses = FramePoses(robot, samples)
+    beyond, held = _beyond(robot, [link for link, _ in places])
+    net = [
+        poses.to_root((submodel.root, np.eye(4)), free.residuals[:, k, None])[:, 0]
+        for k, submodel in enumerate(robot.submodels)
     ]
-    net_at_root = np.stack(moved, axis=1)
+    net_at_root = np.stack(net, axis=1)
     split = _Split(poses, places, net_at_root.sum(axis=1), length_scale)
+    n, m, n_fts = len(samples), len(places), len(robot.ft_sensors)
     readings, freedom = np.empty((n, n_fts, 6)), np.zeros((n, n_fts, 6, 6 * (m - 1)))
-    resting = np.zeros(n_fts, dtype=bool)
-    gravity = np.empty((n, n_fts, 3))
-    upward = _proper_acceleration(robot, samples, poses)
+    sides, gravity = np.empty_like(held), np.empty((n, n_fts, 3))
+    upward = proper_acceleration(robot, samples, poses)
     for k, sensor in enumerate(robot.ft_sensors):
         place = sensor.child, sensor.child_H_sensor
-        # Parent on child: the side beyond is held by it, or it holds all but that side.
-        rests_on = held[k] if not beyond[k].all() else ~held[k]
-        through = net_at_root[:, rests_on].sum(axis=1) * (-1.0 if beyond[k].all() else 1.0)
-        if beyond[k].any() and not beyond[k].all():
-            rests_on = np.ones_like(held[k])
+        # Parent on child: what holds the side beyond, or what all but that side pulls.
+        all_beyond = beyond[k].all()
+        sides[k] = ~held[k] if all_beyond else held[k]
+        through = net_at_root[:, sides[k]].sum(axis=1) * (-1.0 if all_beyond else 1.0)
+        if beyond[k].any() and not all_beyond:
+            sides[k] = True
             through = through - split.wrenches[:, beyond[k]].sum(axis=1)
             columns = -split.freedom[:, beyond[k]].sum(axis=1)
             local = poses.from_root(place, columns.swapaxes(1, 2))
             freedom[:, k] = -sensor.direction * local.swapaxes(1, 2)
         readings[:, k] = -sensor.direction * poses.from_root(place, through[:, None])[:, 0]
-        resting[k] = assumed[rests_on].any()
         gravity[:, k] = -poses.axes_from_root(place, upward)
-    return SupportLoads(readings, freedom, beyond, resting, gravity)
+    assumed = np.logical_or.reduce(free.submodel_quality & ASSUMED != 0, axis=0)
+    resting = np.asarray((sides & assumed).any(axis=1))
+    return SupportLoads(readings, freedom, sides, beyond, resting, gravity)
 
 
-class _Poses:
-    """
-    Where the frames of a robot are, instant by instant.
-
-    A joint that is missing is put at zero: its submodel's net wrench is missing as well, and with
-    it every reading that rests on where it stands.
-    """
-
-    def __init__(self, robot: Robot, samples: SampleBatch) -> None:
-        self._geometry = build_geometry(robot)
-        data = self._geometry.model.createData()
-        view = pose_view(data)
-        positions = np.where(np.isfinite(samples.positions), samples.positions, 0.0)
-        self._poses = np.empty((len(positions), *view.shape))
-        for k, q in enumerate(np.ascontiguousarray(positions)):
-            pin.forwardKinematics(self._geometry.model, data, q)
-            self._poses[k] = view
-
-    def of(self, place: Place) -> Array:
-        """Return the row poses of a frame in the root link, (n, 4, 3) [m]."""
-        link, L_H_F = place
-        geometry = self._geometry
-        local = row_pose(geometry.support_H_L[link] @ L_H_F)
-        return compose(self._poses[:, geometry.support[link]], local)
-
-    def to_root(self, place: Place, wrenches: Array) -> Array:
-        """Move wrenches, (n, m, 6), from a frame to the root link's."""
-        pose = self.of(place)[:, None]
-        pairs = wrenches.reshape(*wrenches.shape[:2], 2, 3)
-        moved = to_parent(pose, pairs, cross_matrix(pose[..., 3, :]))
-        return moved.reshape(wrenches.shape)
-
-    def from_root(self, place: Place, wrenches: Array) -> Array:
-        """Move wrenches, (n, m, 6), from the root link's frame to another."""
-        pose = self.of(place)[:, None]
-        pairs = wrenches.reshape(*wrenches.shape[:2], 2, 3)
-        return to_child(pose, pairs, cross_matrix(pose[..., 3, :])).reshape(wrenches.shape)
-
-    def axes_to_root(self, place: Place, vectors: Array) -> Array:
-        """Turn vectors, (n, 3), from the axes of a frame to the root link's."""
-        turned: Array = (vectors[:, None] @ self.of(place)[:, :3])[:, 0]
-        return turned
-
-    def axes_from_root(self, place: Place, vectors: Array) -> Array:
-        """Turn vectors, (n, 3), from the root link's axes to those of a frame."""
-        turned: Array = (self.of(place)[:, :3] @ vectors[..., None])[..., 0]
-        return turned
+def _beyond(robot: Robot, links: Sequence[int]) -> tuple[Mask, Mask]:
+    """Tell which links, and which submodels, are on the child's side of each sensor."""
+    subtree = subtrees(robot)
+    n_fts = len(robot.ft_sensors)
+    beyond = [[link in subtree[ft.child] for link in links] for ft in robot.ft_sensors]
+    held = [[s.root in subtree[ft.child] for s in robot.submodels] for ft in robot.ft_sensors]
+    return (
+        np.array(beyond, dtype=bool).reshape(n_fts, len(links)),
+        np.array(held, dtype=bool).reshape(n_fts, len(robot.submodels)),
+    )
 
 
 class _Split:
     """The shortest wrenches of supports that add up, and what changes them without a sum."""
 
     def __init__(
-        self, poses: _Poses, places: Sequence[Place], total: Array, length_scale: float
+        self, poses: FramePoses, places: Sequence[Place], total: Array, length_scale: float
     ) -> None:
         n, m = len(total), len(places)
         units = np.broadcast_to(np.diag(noise_scale(length_scale)), (n, 6, 6))
@@ -257,17 +183,3 @@ class _Split:
         free = u[..., 6:].reshape(n, m, 6, -1)
         self.freedom = owned.swapaxes(-1, -2) @ free
         """Their changes, likewise, one for each free combination, (n, m, 6, 6 (m - 1))."""
-
-
-def _proper_acceleration(robot: Robot, samples: SampleBatch, poses: _Poses) -> Array:
-    """Return the proper acceleration that is known best, in the root link's axes, (n, 3)."""
-    n = len(samples)
-    if robot.fixed_frame:
-        return poses.axes_to_root(robot.frame(robot.fixed_frame), np.tile(-robot.gravity, (n, 1)))
-    found = np.full((n, 3), np.nan)
-    for k, imu in enumerate(robot.imus):
-        if imu.measures == 'gyroscope':
-            continue
-        turned = poses.axes_to_root((imu.link, imu.L_H_S), samples.proper_accelerations[:, k])
-        found = np.where(np.isfinite(found), found, turned)
-    return found

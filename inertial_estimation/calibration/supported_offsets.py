@@ -103,11 +103,11 @@ class SupportedOffsets:
     """Which instants were used, and why others were not."""
     differences: Array = field(repr=False)
     """
-    Readings minus prediction at the instants that some sensor uses, (n, n_fts, 6) [N, Nm]; NaN
-    where this one does not.
+    Readings minus prediction at all instants, shape (n, n_fts, 6) [N, Nm]; NaN: not known. Of
+    shared sensors this holds how the load is shared, as far as it is not the shortest.
     """
     loads: SupportLoads = field(repr=False)
-    """The prediction, at the same instants."""
+    """The prediction, likewise."""
 
     @property
     def offsets(self) -> Array:
@@ -192,10 +192,9 @@ def supported_offsets(
     enough = chosen & (instants.n_used >= least_instants)
     if not enough.any() or (sensors is not None and not enough[chosen].all()):
         raise CalibrationError(instants.complaint(least_instants, chosen & ~enough))
-    some = instants.any
-    differences = np.where(instants.used[..., None], wrenches - loads.readings, np.nan)[some]
-    loads = loads.take(some)
-    fit = _fit(differences, loads, enough, length_scale)
+    differences = wrenches - loads.readings
+    used = np.where(instants.used[..., None], differences, np.nan)
+    fit = _fit(used, loads, enough, length_scale)
     known = [sensor.name for sensor in robot.ft_sensors]
     shared = enough & loads.shared
     unsure = (np.abs(fit.undetermined) > ROUND_OFF).any(axis=(0, 2))
@@ -209,7 +208,7 @@ def supported_offsets(
         unique=enough & ~unsure,
         undetermined=fit.undetermined,
         told=told_sums([known[k] for k in np.flatnonzero(shared)], loads.beyond[shared]),
-        poses=_poses(robot, differences, loads, fit.offsets, instants, enough & ~unsure),
+        poses=_poses(robot, used, loads, fit.offsets, instants, enough & ~unsure),
         spread=fit.spread,
         deviations=fit.deviations,
         n_samples=np.where(enough, instants.n_used, 0),
@@ -267,12 +266,11 @@ def _poses(
     told: Mask,
 ) -> dict[str, PoseErrors]:
     """Return what the poses tell of each sensor."""
-    labels = instants.poses[instants.any]
     signs = [s.direction * (-1.0 if loads.beyond[k].all() else 1.0)
              for k, s in enumerate(robot.ft_sensors)]  # fmt: skip
     return {
         robot.ft_sensors[k].name: pose_errors(
-            differences[:, k] - offsets[k], loads.gravity[:, k], labels, signs[k]
+            differences[:, k] - offsets[k], loads.gravity[:, k], instants.poses, signs[k]
         )
         for k in np.flatnonzero(told)
     }
