@@ -28,7 +28,7 @@ BINARY = bytes(range(256))
 TIMEOUT = 60.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
 VERBS = ('check', 'replay', 'identify', 'excite', 'demo', 'bench')
-WAYS = ('calibrate show',)
+WAYS = ('calibrate offsets', 'calibrate show')
 """Verbs of verbs."""
 
 
