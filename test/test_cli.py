@@ -108,6 +108,7 @@ def test_help_has_an_example_and_every_default(
     assert f'example: inertial-estimation {verb} ' in said
     options = said[said.index(' options:') : said.index('example:')].split(' --')[2:]
     required = {'replay': ('robot', 'config'), 'identify': ('robot', 'config'),
+                'calibrate offsets': ('robot', 'config'),
                 'excite': ('robot',)}.get(verb, ())  # fmt: skip
     assert len(options) >= (3 if verb in VERBS else 1)
     for option in options:

@@ -137,7 +137,7 @@ def choose_sensors(
 
 
 def not_unique(
-    robot: Robot, supports: tuple[str, ...], chosen: Mask, loads: SupportLoads
+    robot: Robot, supports: tuple[str, ...], chosen: Mask, unsure: Mask, loads: SupportLoads
 ) -> OffsetsNotUnique:
     """
     Say what is not told, what is told all the same, and what helps.
@@ -150,8 +150,10 @@ def not_unique(
         Frames that share the load.
     chosen : ndarray of bool, shape (n_fts,)
         Sensors that were asked for.
+    unsure : ndarray of bool, shape (n_fts,)
+        Those of them that are not unique.
     loads : SupportLoads
-        Which of them feel the sharing.
+        Which of the supports each one feels.
 
     Returns
     -------
@@ -159,16 +161,15 @@ def not_unique(
 
     """
     known = [sensor.name for sensor in robot.ft_sensors]
-    shared = chosen & loads.shared
-    unsure = tuple(known[k] for k in np.flatnonzero(shared))
-    fine = [known[k] for k in np.flatnonzero(chosen & ~shared)]
-    told = told_sums(unsure, loads.beyond[shared])
+    names_unsure = tuple(known[k] for k in np.flatnonzero(unsure))
+    fine = [known[k] for k in np.flatnonzero(chosen & ~unsure)]
+    told = told_sums(names_unsure, loads.beyond[unsure])
     more = f'; told are {", ".join(told)}' if told else ''
     rest = f', or calibrate {", ".join(fine)} alone, which are unique' if fine else ''
     return OffsetsNotUnique(
         f'nothing tells how {" and ".join(supports)} share the load, so the offsets of '
-        f'{", ".join(unsure)} are not unique{more}: stand on one support{rest}; or accept the '
-        'smallest support wrenches that add up for true, which is right as far as the robot '
+        f'{", ".join(names_unsure)} are not unique{more}: stand on one support{rest}; or accept '
+        'the smallest support wrenches that add up for true, which is right as far as the robot '
         'stands symmetrically and does not squeeze the ground (accept_split)',
-        unsure,
+        names_unsure,
     )

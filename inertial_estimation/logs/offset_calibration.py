@@ -182,7 +182,7 @@ def calibrate_offsets(
         supports,
         sensors=request.sensors or None,
         accept_split=request.accept_split,
-        stillness=None if request.moving else Stillness(),
+        stillness=Stillness.none() if request.moving else Stillness(),
         felt=_felt(part, robot, supports),
     )
     progress(FINDING, 1.0)
