@@ -115,9 +115,11 @@ def choose_sensors(
     if sensors is None:
         chosen[:] = says
         if not says.any():
+            lacks = 'predicted wrench, a joint or an IMU is missing or frozen'
+            lacks = lacks if reads.any() else 'FT reading'
             raise CalibrationError(
-                'no instant has both an FT reading and a predicted wrench: look at the topics '
-                'of FT sensors, joints and IMUs'
+                'no instant has both an FT reading and a predicted wrench, as there is no '
+                f'{lacks}: look at their topics and stamps'
             )
         return chosen
     asked = rows('sensors', sensors, 'FT sensor', known)
