@@ -161,3 +161,5 @@ def _pose_rows(result: OffsetCalibration) -> Iterable[Row]:
         if len(poses.residuals) > 1:
             for p, row in enumerate(poses.residuals):
                 yield name if p == 0 else '', str(p + 1), *(f'{x:.2f}' for x in row)
+            if np.isfinite(poses.constant).all():
+                yield '', 'constant part', *(f'{x:.2f}' for x in poses.constant)
