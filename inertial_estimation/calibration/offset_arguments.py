@@ -22,7 +22,7 @@ Mask = NDArray[np.bool_]
 
 def check_order(samples: SampleBatch) -> None:
     """
-    Refuse instants that are not in the order of their stamps.
+    Refuse no instants, and those that are not in the order of their stamps.
 
     Parameters
     ----------
@@ -31,10 +31,14 @@ def check_order(samples: SampleBatch) -> None:
 
     Raises
     ------
+    CalibrationError
+        If there is none.
     ModelError
         With the first one that is earlier than the one before.
 
     """
+    if not len(samples):
+        raise CalibrationError('there is no instant to calibrate by: record a second or more')
     back = np.flatnonzero(np.diff(samples.stamp_ns) < 0)
     if len(back):
         raise ModelError(
@@ -79,7 +83,11 @@ def check_supports(robot: Robot, given: Sequence[str]) -> tuple[str, ...]:
 
 
 def choose_sensors(
-    robot: Robot, sensors: Sequence[str] | None, wrenches: Array, loads: SupportLoads
+    robot: Robot,
+    sensors: Sequence[str] | None,
+    wrenches: Array,
+    loads: SupportLoads,
+    least: int,
 ) -> Mask:
     """
     Tell which offsets are to be found.
@@ -94,6 +102,8 @@ def choose_sensors(
         Readings [N, Nm].
     loads : SupportLoads
         What they should be.
+    least : int
+        Of the default ones, those with fewer instants stay away if others have as many.
 
     Returns
     -------
@@ -110,10 +120,12 @@ def choose_sensors(
     known = [sensor.name for sensor in robot.ft_sensors]
     reads: Mask = np.logical_and.reduce(np.isfinite(wrenches), axis=2)
     predicted: Mask = np.logical_and.reduce(np.isfinite(loads.readings), axis=2)
-    says: Mask = np.logical_or.reduce(reads & predicted, axis=0)
+    count = (reads & predicted).sum(axis=0)
+    says = count > 0
     chosen = np.zeros(len(known), dtype=bool)
     if sensors is None:
-        chosen[:] = says
+        # One that hardly says anything would keep others that share a load from being heard.
+        chosen[:] = count >= least if (count >= least).any() else says
         if not says.any():
             lacks = 'predicted wrench, a joint or an IMU is missing or frozen'
             lacks = lacks if reads.any() else 'FT reading'

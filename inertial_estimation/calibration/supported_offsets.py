@@ -185,7 +185,7 @@ def supported_offsets(
     wrenches = bare.apply(samples.ft_readings, samples.ft_temperatures)
     free = free_estimate(estimator, samples)
     loads = support_loads(robot, samples, free, supports, length_scale)
-    chosen = choose_sensors(robot, sensors, wrenches, loads)
+    chosen = choose_sensors(robot, sensors, wrenches, loads, least_instants)
     watched = Watched(robot, samples, free, wrenches, loads, length_scale)
     instants = choose_instants(watched, chosen, stillness, felt)
     enough = chosen & (instants.n_used >= least_instants)
