@@ -5,10 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.calibration.calibration_file import (
+    SensorCalibration,
+    stack_calibrations,
+)
+from inertial_estimation.calibration.calibration_file import read as read_calibrations
 from inertial_estimation.config import (
     EstimatorSettings,
     FtSettings,
@@ -188,7 +194,7 @@ def build_calibration(settings: EstimatorSettings, robot: Robot) -> FtCalibratio
     Parameters
     ----------
     settings : EstimatorSettings
-        Offsets and matrices.
+        Offsets and matrices, or the file that holds them.
     robot : Robot
         Its FT sensors.
 
@@ -196,14 +202,60 @@ def build_calibration(settings: EstimatorSettings, robot: Robot) -> FtCalibratio
     -------
     FtCalibration
 
+    Raises
+    ------
+    ConfigError
+        If the file cannot be used, or a sensor has numbers in the file and in the settings.
+
     """
-    sensors = [settings.ft_of(sensor.name) for sensor in robot.ft_sensors]
-    matrices = [s.matrix or tuple(np.eye(6).ravel()) for s in sensors]
-    offsets = [s.offset for s in sensors]
-    return FtCalibration(np.array(matrices).reshape(-1, 6, 6), np.array(offsets).reshape(-1, 6))
+    return stack_calibrations(sensor_calibrations(settings, robot).values())
 
 
-def build_estimator(settings: EstimatorSettings, robot: Robot) -> WrenchEstimator:
+def sensor_calibrations(
+    settings: EstimatorSettings, robot: Robot, *, new_file: bool = False
+) -> dict[str, SensorCalibration]:
+    """
+    Return how the raw readings of each sensor become wrenches, and where that came from.
+
+    Parameters
+    ----------
+    settings, robot
+        As for `build_calibration`.
+    new_file : bool, optional
+        Whether the file need not exist, as it will be written. Default: it must.
+
+    Returns
+    -------
+    dict of str to SensorCalibration
+        In the order of the robot's FT sensors. A sensor that the file does not hold is as the
+        settings say.
+
+    Raises
+    ------
+    ConfigError
+        As `build_calibration` does.
+
+    """
+    path = settings.calibration_file
+    expected = path and not (new_file and not Path(path).exists())
+    saved = read_calibrations(path)[1] if expected else {}
+    found = {}
+    for name in (sensor.name for sensor in robot.ft_sensors):
+        given = settings.ft_of(name)
+        said = [key for key in ('matrix', 'offset') if any(getattr(given, key))]
+        if name in saved and said:
+            raise ConfigError(
+                f"'ft.{name}.{said[0]}' is given, and '{path}' of 'calibration_file' holds "
+                f"'{name}' too: leave one of them out"
+            )
+        matrix = np.reshape(given.matrix or np.eye(6), (6, 6))
+        found[name] = saved.get(name) or SensorCalibration(matrix, np.array(given.offset))
+    return found
+
+
+def build_estimator(
+    settings: EstimatorSettings, robot: Robot, calibration: FtCalibration | None = None
+) -> WrenchEstimator:
     """
     Return the estimator with the default contacts and the calibration of the settings.
 
@@ -213,6 +265,8 @@ def build_estimator(settings: EstimatorSettings, robot: Robot) -> WrenchEstimato
         Contacts, offsets, matrices and numbers of the least squares.
     robot : Robot
         What `build_robot` made of them.
+    calibration : FtCalibration, optional
+        Instead of that of the settings.
 
     Returns
     -------
@@ -232,7 +286,7 @@ def build_estimator(settings: EstimatorSettings, robot: Robot) -> WrenchEstimato
     return WrenchEstimator(
         robot,
         contacts,
-        calibration=build_calibration(settings, robot),
+        calibration=calibration or build_calibration(settings, robot),
         length_scale=settings.length_scale,
         rank_tolerance=settings.rank_tolerance,
         acceleration_arrays=settings.angular_acceleration_source == 'array',

@@ -100,6 +100,11 @@ class Sample(NamedTuple):
     Direction of each joint's motion from -1 to 1 as a filter leaves it that `efforts` went
     through too, shape (n_joints,); None: the sign of the velocity.
     """
+    ft_temperatures: Array | None = None
+    """
+    Temperature of each FT sensor, shape (n_fts,) [degrees Celsius]; NaN, or None for all of them:
+    not known, which matters only where a calibration has temperature coefficients.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,7 @@ class SampleBatch:
     ft_states: NDArray[np.uint8] | None = None
     efforts: Array | None = None
     directions: Array | None = None
+    ft_temperatures: Array | None = None
 
     @classmethod
     def stack(cls, samples: Sequence[Sample]) -> SampleBatch:

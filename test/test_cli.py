@@ -28,6 +28,8 @@ BINARY = bytes(range(256))
 TIMEOUT = 60.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
 VERBS = ('check', 'replay', 'identify', 'excite', 'demo', 'bench')
+WAYS = ('calibrate show',)
+"""Verbs of verbs."""
 
 
 @pytest.fixture
@@ -95,30 +97,31 @@ def test_a_wrong_call_of_check_has_the_exit_code_that_help_says(
     assert capsys.readouterr().err
 
 
-@pytest.mark.parametrize('verb', VERBS)
+@pytest.mark.parametrize('verb', VERBS + WAYS)
 def test_help_has_an_example_and_every_default(
     verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        main([verb, '--help'])
+        main([*verb.split(), '--help'])
     assert ended.value.code == 0
     said = ' '.join(capsys.readouterr().out.split())
     assert f'example: inertial-estimation {verb} ' in said
     options = said[said.index(' options:') : said.index('example:')].split(' --')[2:]
     required = {'replay': ('robot', 'config'), 'identify': ('robot', 'config'),
                 'excite': ('robot',)}.get(verb, ())  # fmt: skip
-    assert len(options) >= 3
+    assert len(options) >= (3 if verb in VERBS else 1)
     for option in options:
         assert 'default: ' in option or option.split()[0] in required
 
 
-@pytest.mark.parametrize('verb', VERBS)
+@pytest.mark.parametrize('verb', VERBS + WAYS)
 def test_examples_of_the_help_are_calls(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main([verb, '--help'])
+        main([*verb.split(), '--help'])
     said = ' '.join(capsys.readouterr().out.split())
     example = said[said.index('example: inertial-estimation ') :].split()[2:]
-    assert cli._parser().parse_args(example).verb == verb
+    chosen = cli._parser().parse_args(example)
+    assert verb.split() == [chosen.verb, *filter(None, [getattr(chosen, 'way', None)])]
 
 
 @pytest.mark.parametrize('kind', ['absent', 'folder', 'empty', 'binary', 'malformed'])

@@ -140,6 +140,11 @@ class EstimatorSettings(Checked):
     ft_sensors: tuple[str, ...] = setting(
         ALL, "FT sensors in use; 'all' alone: those of the URDF; empty: none"
     )
+    calibration_file: str = setting(
+        '',
+        'File with matrix, offset and temperature coefficients of FT sensors, which ~/save '
+        'writes; empty: those of ft.<name>',
+    )
     accelerometers: tuple[str, ...] = setting(
         (), 'Accelerometers of the robot; empty: every tag of the URDF'
     )

@@ -49,6 +49,7 @@ class SampleShapes:
             ('joint_states', (joints,)),
             ('imu_states', (imus,)),
             ('ft_states', (fts,)),
+            ('ft_temperatures', (fts,)),
         )
         self._counts = (
             f"robot '{robot.name}' has {joints} joints, {imus} IMUs and {fts} FT sensors"

@@ -16,6 +16,7 @@ from inertial_estimation.estimation.bodies import ACCELEROMETER, GYROSCOPE, Bits
 from inertial_estimation.estimation.body_motion import BodyMotion, MotionPlan
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.quality import Working
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 Array = NDArray[np.float64]
@@ -103,6 +104,38 @@ def find_faults(sample: Sample | SampleBatch, used: Used) -> Mask:
     if sample.joint_states is not None:
         assumed = sample.joint_states == SensorState.ASSUMED
     return np.concatenate([~joints, imus, ~fts, assumed, lack_linear, lack_angular], axis=-1)
+
+
+def with_known_temperatures(sample: S, calibration: FtCalibration) -> S:
+    """
+    Return a sample in which no reading lacks the temperature that makes a wrench of it.
+
+    Parameters
+    ----------
+    sample : Sample or SampleBatch
+        Readings and temperatures.
+    calibration : FtCalibration
+        Which sensors need one.
+
+    Returns
+    -------
+    Sample or SampleBatch
+        The same where no sensor does. Else readings without it are NaN, and a temperature stands
+        in, so that a sensor that is left out has a number.
+
+    """
+    if not calibration.is_thermal:
+        return sample
+    stand_in = calibration.reference_temperatures
+    given = sample.ft_temperatures
+    temperatures = np.full(sample.ft_readings.shape[:-1], np.nan) if given is None else given
+    known = np.isfinite(temperatures)
+    says = known | ~calibration.needs_temperature
+    readings = np.where(says[..., None], sample.ft_readings, np.nan)
+    temperatures = np.where(known, temperatures, stand_in)
+    if isinstance(sample, SampleBatch):
+        return replace(sample, ft_readings=readings, ft_temperatures=temperatures)
+    return sample._replace(ft_readings=readings, ft_temperatures=temperatures)
 
 
 def delivered(sample: Sample | SampleBatch, motion: BodyMotion) -> NDArray[np.intp]:

@@ -20,7 +20,12 @@ from inertial_estimation.estimation.arguments import (
 from inertial_estimation.estimation.bodies import ACCELEROMETER, GYROSCOPE
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.faults import alike, delivered, find_faults
+from inertial_estimation.estimation.faults import (
+    alike,
+    delivered,
+    find_faults,
+    with_known_temperatures,
+)
 from inertial_estimation.estimation.internal_sums import InternalSums
 from inertial_estimation.estimation.net_wrenches import NetWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -75,7 +80,6 @@ class InternalWrenches:
         self._estimator = estimator
         self._robot = robot = estimator.robot
         self._check_shapes = SampleShapes(robot).check
-        self._calibration = estimator.calibration
         self._motion, self._used = estimator.motion, estimator.used
         self._models: dict[bytes, NetWrenches] = {}
         joints = {link.joint: k for k, link in enumerate(robot.links)}
@@ -229,7 +233,10 @@ class InternalWrenches:
         lead = (len(sample),) if isinstance(sample, SampleBatch) else ()
         self._check_shapes(sample, lead)
         check_numbers(sample)
+        calibration = self._estimator.calibration
         samples, estimates = _as_batch(sample, estimate)
+        samples = with_known_temperatures(samples, calibration)
+        readings = calibration.apply(samples.ft_readings, samples.ft_temperatures)
         _check(self._robot, samples, estimates)
         missing = find_faults(samples, self._used)[:, : len(self._robot.joint_names)]
         dropped = (estimates.contact_quality & GONE) != 0
@@ -255,7 +262,7 @@ class InternalWrenches:
                         plan.complete(_without(samples.take(rows), lost)),
                         [estimates.contacts[c] for c in active],
                         estimates.wrenches[rows][:, active],
-                        self._calibration.apply(samples.ft_readings[rows]),
+                        readings[rows],
                         fts,
                         lost,
                         plan.layout.ways,

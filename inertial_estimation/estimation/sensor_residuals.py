@@ -100,7 +100,7 @@ def sensor_residuals(
     return SensorResiduals(
         rates - samples.angular_velocities,
         accelerations - samples.proper_accelerations,
-        fts - estimator.calibration.apply(samples.ft_readings),
+        fts - estimator.calibration.apply(samples.ft_readings, samples.ft_temperatures),
     )
 
 

@@ -27,6 +27,7 @@ from inertial_estimation.estimation.faults import (
     Used,
     alike,
     find_faults,
+    with_known_temperatures,
     without_faults,
     working_of,
 )
@@ -101,8 +102,6 @@ class WrenchEstimator:
         acceleration_arrays: bool = False,
     ) -> None:
         check_kind('robot', robot, Robot, 'Robot.from_urdf(...) makes one')
-        if calibration is not None:
-            check_kind('calibration', calibration, FtCalibration, 'it holds matrices and offsets')
         if not robot.fixed_frame and not robot.imus:
             raise ModelError(
                 f"nothing tells how robot '{robot.name}' moves: give it a fixed_link or an IMU"
@@ -111,12 +110,10 @@ class WrenchEstimator:
         self.robot = robot
         """Its inertial parameters are those in use."""
         self.contacts = check_contacts(contacts)
-        self.calibration = calibration or FtCalibration.identity(n_fts)
-        if len(self.calibration.offsets) != n_fts:
-            raise ModelError(
-                f'the calibration is for {len(self.calibration.offsets)} FT sensors, '
-                f"robot '{robot.name}' has {n_fts}"
-            )
+        self.calibration = FtCalibration.identity(n_fts)
+        """How raw readings become wrenches."""
+        if calibration is not None:
+            self.set_calibration(calibration)
         check_parameters(robot)
         numbers('length_scale', length_scale, (), finite=False)
         numbers('rank_tolerance', rank_tolerance, (), finite=False)
@@ -136,6 +133,29 @@ class WrenchEstimator:
         dynamics = self._solvers.faultless(self._none_assumed, self._defaults).plan.dynamics
         self.used = Used.by(self.motion, dynamics)
         """What of a sample counts while all is well."""
+
+    def set_calibration(self, calibration: FtCalibration) -> None:
+        """
+        Go on with another calibration: from the next estimate on, as if made with it.
+
+        Parameters
+        ----------
+        calibration : FtCalibration
+            Of the robot's FT sensors.
+
+        Raises
+        ------
+        ModelError
+            If it is something else or for other sensors; the one before stays.
+
+        """
+        check_kind('calibration', calibration, FtCalibration, 'it holds matrices and offsets')
+        if len(calibration.offsets) != len(self.robot.ft_sensors):
+            raise ModelError(
+                f'the calibration is for {len(calibration.offsets)} FT sensors, '
+                f"robot '{self.robot.name}' has {len(self.robot.ft_sensors)}"
+            )
+        self.calibration = calibration
 
     def set_parameters(self, parameters: Array) -> None:
         """
@@ -192,7 +212,7 @@ class WrenchEstimator:
         """
         solver, sample = self.prepare(sample, contacts)
         dynamics = solver.plan.dynamics
-        readings = self.calibration.apply(sample.ft_readings)
+        readings = self.calibration.apply(sample.ft_readings, sample.ft_temperatures)
         return solver.solve(
             sample.stamp_ns, dynamics.tau, dynamics.poses, dynamics.jacobian, readings
         )
@@ -228,6 +248,7 @@ class WrenchEstimator:
         check_sample(samples, (0,))
         self._check_shapes(samples, (len(samples),))
         check_numbers(samples)
+        samples = with_known_temperatures(samples, self.calibration)
         given = self._contact_set(contacts)
         parts, order = [], []
         for faults, rows in alike(find_faults(samples, self.used)):
@@ -239,7 +260,7 @@ class WrenchEstimator:
                 chunk = without_faults(chunk, faults, self._sizes, working.motion)
                 solver = Solver(plan, self.rank_tolerance, (len(chunk),))
                 solver.place(given.contacts)
-                readings = self.calibration.apply(chunk.ft_readings)
+                readings = self.calibration.apply(chunk.ft_readings, chunk.ft_temperatures)
                 results = plan.dynamics.run_many(chunk)
                 parts.append(solver.solve(chunk.stamp_ns, *results, readings))
         return _join(parts, order)
@@ -271,6 +292,7 @@ class WrenchEstimator:
 
         """
         self._check_shapes(sample, ())
+        sample = with_known_temperatures(sample, self.calibration)
         given = self._contact_set(contacts)
         assumed = self._none_assumed
         if sample.joint_states is not None:

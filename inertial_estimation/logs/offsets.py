@@ -151,7 +151,7 @@ def compute_offsets(
         estimator = make_estimator(robot, settings, calibration=bare)
         by_torques = _from_torques(samples, estimator, offsets, assumed, progress)
         offsets = by_torques.offsets
-    found = FtCalibration(calibration.matrices, offsets)
+    found = calibration.with_offsets(offsets)
     return Offsets(request, found, support, by_model, by_torques, doubts)
 
 
@@ -181,8 +181,10 @@ def _find_doubts(
 def _as_wrenches(part: Recording, robot: Robot, calibration: FtCalibration) -> SampleBatch:
     """Return samples with the readings of living sensors as wrenches, offsets still in them."""
     samples = part.without_frozen(sensor.name for sensor in robot.ft_sensors)
-    without = FtCalibration(calibration.matrices, np.zeros_like(calibration.offsets))
-    return replace(samples, ft_readings=without.apply(samples.ft_readings))
+    without = calibration.with_offsets(np.zeros_like(calibration.offsets))
+    return replace(
+        samples, ft_readings=without.apply(samples.ft_readings, samples.ft_temperatures)
+    )
 
 
 def _support(frame: str) -> Contact:

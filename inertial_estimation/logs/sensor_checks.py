@@ -56,7 +56,7 @@ def residual_reports(
     # Without contacts nobody says that nothing touches the robot: what it feels is a residual.
     feels = not replay.clean.contacts
     readings = samples.take(found.rows)
-    wrenches = replay.calibration.apply(readings.ft_readings)
+    wrenches = replay.calibration.apply(readings.ft_readings, readings.ft_temperatures)
     reports = list(_of_imus(replay, found, readings))
     for k, sensor in enumerate(robot.ft_sensors):
         for quantity, unit, axes in (('force', 'N', slice(3)), ('moment', 'Nm', slice(3, 6))):

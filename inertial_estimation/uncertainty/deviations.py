@@ -96,7 +96,7 @@ class Uncertainty:
         self._joints = triangular_root(noise.joints)
         self._imus = triangular_root(noise.imus)
         directions = np.array([sensor.direction for sensor in robot.ft_sensors]).reshape(-1, 1, 1)
-        self._fts = directions * estimator.calibration.matrices * noise.fts[:, None, :]
+        self._fts = directions * noise.fts[:, None, :]
         self._kept: WeakKeyDictionary[Plan, Sensitivities] = WeakKeyDictionary()
         self._checked: WeakKeyDictionary[Plan, Array] = WeakKeyDictionary()
         self._bodies: WeakKeyDictionary[MotionPlan, dict[bool, BodyNoise]] = WeakKeyDictionary()
@@ -216,8 +216,10 @@ class Uncertainty:
             bodies = self._body_noise(plan.motion, combined)
             changes = bodies.changes(sample, serving, joints)
         parameter_changes = self._parameter_changes(plan) if self._parts else None
-        roots = Roots(joints, self._imus[serving], self._fts, changes, parameter_changes)
-        readings = self._estimator.calibration.apply(sample.ft_readings)
+        calibration = self._estimator.calibration
+        fts = calibration.matrices * self._fts
+        roots = Roots(joints, self._imus[serving], fts, changes, parameter_changes)
+        readings = calibration.apply(sample.ft_readings, sample.ft_temperatures)
         sensitivities = self._sensitivities(plan)
         return solver, sensitivities.evaluate(plan.dynamics, solver.columns, readings, roots)
 

@@ -16,7 +16,7 @@ WRONG_CALL = 2
 INTERRUPTED, PIPE_BROKEN = 130, 141
 """What a shell reports of a process that SIGINT or SIGPIPE ended."""
 EXTRAS = {
-    'replay': 'bags', 'identify': 'identification,bags', 'demo': 'demo',
+    'replay': 'bags', 'calibrate': 'bags', 'identify': 'identification,bags', 'demo': 'demo',
     'bench': 'demo,identification,oracle',
 }  # fmt: skip
 """What a verb needs beyond what every installation has."""
@@ -37,7 +37,9 @@ class _Help(argparse.HelpFormatter):
         )  # fmt: skip
 
 
-def add_verb(verbs: Any, name: str, job: str, example: str) -> argparse.ArgumentParser:
+def add_verb(
+    verbs: Any, name: str, job: str, example: str, of: str = ''
+) -> argparse.ArgumentParser:
     """
     Add a verb that may write JSON.
 
@@ -47,6 +49,8 @@ def add_verb(verbs: Any, name: str, job: str, example: str) -> argparse.Argument
         Where argparse keeps the verbs.
     name, job, example : str
         The verb, what it is for, and what may follow it.
+    of : str, optional
+        The verb that it belongs to, as one of its ways. Default: none.
 
     Returns
     -------
@@ -56,13 +60,37 @@ def add_verb(verbs: Any, name: str, job: str, example: str) -> argparse.Argument
     """
     verb: argparse.ArgumentParser = verbs.add_parser(
         name, help=job, description=job, formatter_class=_Help,
-        epilog=f'example: inertial-estimation {name} {example}',
+        epilog=f'example: inertial-estimation {f"{of} {name}".strip()} {example}',
     )  # fmt: skip
     verb.add_argument(
         '--json', type=Path, metavar='FILE',
         help='also write what is found for a machine (default: no file)',
     )  # fmt: skip
     return verb
+
+
+def add_ways(verbs: Any, name: str, job: str) -> Any:
+    """
+    Add a verb that has verbs of its own, one of which must be chosen.
+
+    Parameters
+    ----------
+    verbs : object
+        Where argparse keeps the verbs.
+    name, job : str
+        The verb, and what it is for.
+
+    Returns
+    -------
+    object
+        Where argparse keeps its verbs.
+
+    """
+    verb: argparse.ArgumentParser = verbs.add_parser(
+        name, help=job, description=job, formatter_class=_Help,
+        epilog=f'options and an example of a way: inertial-estimation {name} WAY --help',
+    )  # fmt: skip
+    return verb.add_subparsers(dest='way', metavar='WAY', required=True)
 
 
 def install_advice(verb: str) -> str:

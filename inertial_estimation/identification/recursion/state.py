@@ -114,8 +114,9 @@ def fingerprint(identifier: RecursiveIdentifier) -> str:
     calibration = identifier.calibration
     robot = identifier.robot
     # What an affine map makes of these points is all that it is.
-    points = np.vstack([np.zeros(6), np.eye(6)])[:, None].repeat(len(robot.ft_sensors), 1)
-    applied = [] if calibration is None else calibration.apply(points).tolist()
+    points = np.vstack([np.zeros((2, 6)), np.eye(6)])[:, None].repeat(len(robot.ft_sensors), 1)
+    warmth = np.arange(8.0)[:, None].clip(max=1.0).repeat(len(robot.ft_sensors), 1)
+    applied = [] if calibration is None else calibration.apply(points, warmth).tolist()
     held = robot.fixed_frame, robot.gravity.tolist()
     choice = repr(identifier.settings.rows)
     if gains := identifier.settings.effort_gains:

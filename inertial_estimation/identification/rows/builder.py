@@ -198,7 +198,7 @@ class RowBuilder:
         known = self._external(external or {}, n)
         readings = samples.ft_readings
         if self._calibration is not None:
-            readings = self._calibration.apply(readings)
+            readings = self._calibration.apply(readings, samples.ft_temperatures)
         for k, block in enumerate(self.blocks):
             placed = poses_in_root(self.robot, block.submodel, poses)
             submodel = block.submodel

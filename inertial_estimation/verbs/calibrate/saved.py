@@ -1,0 +1,42 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The verb ``calibrate show``: what a calibration file says."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from inertial_estimation.verbs import files
+from inertial_estimation.verbs.options import add_verb
+from inertial_estimation.verbs.terminal import escape, show, table
+
+
+def add(ways: Any) -> None:
+    """
+    Add the way that shows what was saved.
+
+    Parameters
+    ----------
+    ways : object
+        Where argparse keeps the ways of the verb.
+
+    """
+    way = add_verb(ways, 'show', 'what a calibration file says', 'icub.yaml', 'calibrate')
+    way.add_argument('file', metavar='FILE', help='calibration file, as the other ways write it')
+    way.set_defaults(run=_run)
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    """Show a calibration file."""
+    from inertial_estimation.calibration.calibration_file import as_entry, read
+    from inertial_estimation.calibration.tables import sensor_tables
+
+    files.check_outputs((chosen.json,), (chosen.file,))
+    robot, sensors = read(chosen.file)
+    tables = sensor_tables(sensors)
+    files.write_json(
+        chosen.json,
+        {'robot': robot, 'sensors': {name: as_entry(sensor) for name, sensor in sensors.items()}},
+    )
+    show(escape(f"FT calibration of robot '{robot}'"), *(table(*found) for found in tables))
