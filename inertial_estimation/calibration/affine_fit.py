@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.calibration.blocks import contiguous_blocks, covariance_of_sums
 from inertial_estimation.calibration.cross_validation import CrossValidation, hold_out_blocks
-from inertial_estimation.calibration.outliers import mild_weights, undisturbed
+from inertial_estimation.calibration.outliers import finite_rows, mild_weights, undisturbed
 from inertial_estimation.calibration.ridge import Spectrum
 from inertial_estimation.errors import LogError, ModelError, ShapeError
 
@@ -249,7 +249,7 @@ class _Samples(NamedTuple):
             if array.shape != shape:
                 raise ShapeError(what, shape, array.shape)
         _require_inverse(matrix, name)
-        present: Mask = np.isfinite(np.hstack([raw, predicted])).all(axis=1)
+        present = finite_rows(np.hstack([raw, predicted]))
         if not present.any():
             raise LogError(f'no instant has both a reading of {name} and a predicted wrench')
         units = settings.units

@@ -23,6 +23,24 @@ MILD = 2.0
 """Times the robust deviation up to which a sample counts in full while spoiled ones are sought."""
 
 
+def finite_rows(values: Array) -> Mask:
+    """
+    Tell which rows hold neither NaN nor infinity.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n, m)
+        Anything.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+
+    """
+    found: Mask = np.logical_and.reduce(np.isfinite(values), axis=1)
+    return found
+
+
 def scales(residuals: Array) -> Array:
     """
     Return a deviation of each column that few bad samples do not change.

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.calibration.blocks import contiguous_blocks, covariance_of_sums
-from inertial_estimation.calibration.outliers import mild_weights, undisturbed
+from inertial_estimation.calibration.outliers import finite_rows, mild_weights, undisturbed
 from inertial_estimation.errors import LogError, ModelError, ShapeError
 
 Array = NDArray[np.float64]
@@ -134,7 +134,7 @@ def fit_temperature(
     ):
         if array.shape != shape:
             raise ShapeError(what, shape, array.shape)
-    known = np.isfinite(np.column_stack([wrenches, predicted, temperatures])).all(axis=1)
+    known = finite_rows(np.column_stack([wrenches, predicted, temperatures]))
     if not known.any():
         raise LogError(f'no instant has a reading, a predicted wrench and a temperature of {name}')
     limits = _require_range(temperatures[known], chosen, name)
