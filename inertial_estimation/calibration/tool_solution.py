@@ -145,7 +145,8 @@ def _search(
         whole = np.concatenate([rows.at(times[few], delay), measured[few, :, None]], axis=2)
         stacked = (root[..., None] * whole).reshape(6 * len(few), -1)
         # The last diagonal element of the triangle is what least squares leaves.
-        return abs(float(np.linalg.qr(stacked, mode='r')[-1, -1]))
+        R = np.asarray(np.linalg.qr(stacked, mode='r'))
+        return abs(float(R[-1, -1]))
 
     return search_delay(cost, most, COARSE)
 

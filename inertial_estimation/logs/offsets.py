@@ -201,21 +201,33 @@ def _from_model(
     samples: SampleBatch, estimator: WrenchEstimator, prior: Array, progress: Progress
 ) -> OffsetFit:
     """Let the estimator's one contact carry the robot; no other submodel may feel anything."""
-    sides = _sides(estimator)
+    sides = sides_without_support(estimator)
     free = sides.any(axis=0)
 
     def residuals(estimate: WrenchEstimate) -> Array:
         return estimate.residuals[:, free].reshape(len(samples), -1)
 
     values, slopes = affine(estimator, samples, residuals, 'offsets from the model', progress)
-    assumed = _predicted_from_assumed(samples, estimator, sides)
+    assumed = rests_on_assumed(samples, estimator, sides)
     return model_offsets(
         samples.ft_readings, values, slopes, sides[:, free], prior=prior, assumed=assumed
     )
 
 
-def _sides(estimator: WrenchEstimator) -> Mask:
-    """Tell which submodels are on each sensor's side without the one contact that carries."""
+def sides_without_support(estimator: WrenchEstimator) -> Mask:
+    """
+    Tell which submodels are on each sensor's side without the one contact that carries.
+
+    Parameters
+    ----------
+    estimator : WrenchEstimator
+        With that contact alone.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_fts, n_submodels)
+
+    """
     robot = estimator.robot
     support = robot.frame(estimator.contacts[0].frame)[0]
     subtree = subtrees(robot)
@@ -227,8 +239,24 @@ def _sides(estimator: WrenchEstimator) -> Mask:
     return sides
 
 
-def _predicted_from_assumed(samples: SampleBatch, estimator: WrenchEstimator, sides: Mask) -> Mask:
-    """Tell for which sensors something assumed enters the sums of the side without support."""
+def rests_on_assumed(samples: SampleBatch, estimator: WrenchEstimator, sides: Mask) -> Mask:
+    """
+    Tell for which sensors something assumed enters the sums of the side without support.
+
+    Parameters
+    ----------
+    samples : SampleBatch
+        Their readings do not matter.
+    estimator : WrenchEstimator
+        With the one contact that carries.
+    sides : ndarray of bool, shape (n_fts, n_submodels)
+        From `sides_without_support`.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_fts,)
+
+    """
     blank = replace(samples, ft_readings=np.zeros_like(samples.ft_readings))
     quality = estimator.batch(blank).submodel_quality
     assumed = (quality & np.uint8(Quality.ASSUMED) != 0).any(axis=0)
