@@ -30,14 +30,23 @@ from inertial_estimation.errors import LogError, ModelError, ShapeError
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-WEIGHTS = (0.0, *(10.0 ** np.arange(-4.0, 4.01, 0.25)), np.inf)
-"""Of the prior that are tried, of no say, of spreads from 0.01 N to 100 N, and alone [N^2]."""
+WEIGHTS = 10.0 ** np.arange(-4.0, 4.01, 0.25)
+"""Of the prior that are tried: what counts as readings that spread by 0.01 N to 100 N [N^2]."""
 START_WEIGHT = 4.0
 """Of the prior while spoiled samples are sought [N^2]."""
 ROBUST_STEPS = 10
 MOST_LEFT_OUT = 0.5
 LIGHT, NO_LOAD = 5.0, 1e-6
 """Predicted loads must spread by so many times the noise of a mean, and by so many newtons."""
+CLEAR = 5.0
+"""
+Times the noise of readings by which the prior spreads at least.
+
+Noise moves readings in every direction while predictions stay, which no held-out block tells from
+a sensor that is deaf there.
+"""
+ORDER, ITS_VARIANCE, NORMAL_MEDIAN = 5, 252.0, 0.4549
+"""Differences of which noise is told, their variance over its own, and median over mean square."""
 
 
 @dataclass(frozen=True)
@@ -318,9 +327,10 @@ class _Problem:
         if given is not None:
             self._require_sighted(given, name)
             return None, given
+        least = (CLEAR * _noise(self.wrenches)) ** 2
         tried = hold_out_blocks(
             self.wrenches, self.missing, self.times, self.blocks,
-            gap=self.settings.gap, weights=WEIGHTS,
+            gap=self.settings.gap, weights=(least, *WEIGHTS[least < WEIGHTS], np.inf),
         )  # fmt: skip
         gains = [_gains(self.spectrum.correction(weight)[0])[-1] for weight in tried.weights]
         scores = np.where(np.array(gains) >= self.settings.least_gain, tried.scores(), np.inf)
@@ -372,6 +382,20 @@ def _inverse_squares(spectrum: Spectrum, shares: Array) -> Array:
     return found
 
 
+def _noise(wrenches: Array) -> float:
+    """
+    Return the noise of readings, root mean square of the six [N].
+
+    What no smooth motion explains: high differences of neighbours, and of those the median, on
+    which touches and gaps have no say.
+    """
+    steps = np.diff(wrenches, n=ORDER, axis=0)
+    if not len(steps):
+        return 0.0
+    squares = np.median(steps**2, axis=0) / (NORMAL_MEDIAN * ITS_VARIANCE)
+    return float(np.sqrt(squares.mean()))
+
+
 def _gains(D: Array) -> Array:
     """Return the singular values of 1 + D, falling, (6,)."""
     found: Array = np.linalg.svd(np.eye(6) + D)[1]
@@ -398,9 +422,7 @@ def _require_loads(samples: _Samples, name: str) -> None:
     wrenches = samples.wrenches[samples.present]
     predicted = wrenches + samples.missing[samples.present]
     spread = float(np.sqrt(((predicted - predicted.mean(axis=0)) ** 2).sum(axis=1).mean()))
-    # Noise is what neighbouring samples differ by, over the square root of 2.
-    steps = np.diff(wrenches, axis=0)
-    noise = float(np.sqrt(np.median(steps**2, axis=0).sum() / 2.0)) if len(steps) else 0.0
+    noise = _noise(wrenches)
     if spread <= max(LIGHT * noise / np.sqrt(len(wrenches)), NO_LOAD):
         raise LogError(
             f'the predicted load of {name} spreads by {spread:.2g} N, which tells nothing about '

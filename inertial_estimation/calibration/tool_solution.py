@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-ROUNDS = 4
+ROUNDS = 3
 """Of weights and unknowns in turn."""
 SEARCHED = 4000
 """Instants that the delay is searched with."""
@@ -89,11 +89,11 @@ def solve(
         If the delay is at the edge of the search, or something is not told.
 
     """
-    sizes = _start_sizes(measured)
-    counts = np.ones(len(times))
-    delay = 0.0
+    told = settings.most_delay > 0.0 and _tells_delay(rows, times, measured, blocks, settings)
+    most = settings.most_delay if told else 0.0
+    sizes, counts = _start_sizes(measured), np.ones(len(times))
     for _ in range(ROUNDS):
-        delay = _search(rows, times, measured, sizes, counts, settings.most_delay)
+        delay = _search(rows, times, measured, sizes, counts, most)
         left = measured - rows.at(times, delay) @ _fit(rows, times, measured, sizes, counts, delay)
         sizes = np.maximum(scales(left), EXACT * _start_sizes(measured))
         counts = mild_weights(left)
@@ -101,17 +101,12 @@ def solve(
     if used.sum() <= rows.n_inertial + 6:
         used = np.ones(len(times), dtype=bool)
     counts = used.astype(np.float64)
-    delay = _search(rows, times, measured, sizes, counts, settings.most_delay)
+    delay = _search(rows, times, measured, sizes, counts, most)
     found = _fit(rows, times, measured, sizes, counts, delay, name)
     draws = np.unique(blocks[used], return_inverse=True)[1]
     covariance = _covariance(rows, times[used], measured[used], sizes, found, delay, draws)
     deviations = np.sqrt(np.diag(covariance))
-    if settings.most_delay > 0.0 and deviations[-1] > settings.most_delay:
-        # Nothing in the log has an edge in time, as in rest: any delay fits.
-        delay, late = 0.0, np.inf
-        found = _fit(rows, times, measured, sizes, counts, delay, name)
-    else:
-        late = float(deviations[-1])
+    late = float(deviations[-1]) if told else np.inf
     return Solution(
         unknowns=found,
         deviations=deviations[:-1],
@@ -119,7 +114,7 @@ def solve(
         delay=delay,
         delay_deviation=late,
         without_delay=_fit(rows, times, measured, sizes, counts, 0.0),
-        misalignment=_misalignment(rows, times[used], measured[used], delay, settings.direction),
+        misalignment=_misalignment(rows, times[used], measured[used], found, delay),
         used=used,
     )
 
@@ -213,16 +208,35 @@ def _covariance(
     return found_covariance
 
 
+def _tells_delay(
+    rows: ToolRows,
+    times: Array,
+    measured: Array,
+    blocks: NDArray[np.intp],
+    settings: ToolSettings,
+) -> bool:
+    """Tell whether anything in a log has an edge in time, unlike in rest, where any delay fits."""
+    sizes = _start_sizes(measured)
+    found = _fit(rows, times, measured, sizes, np.ones(len(times)), 0.0)
+    covariance = _covariance(rows, times, measured, sizes, found, 0.0, blocks)
+    return bool(np.sqrt(covariance[-1, -1]) < settings.most_delay)
+
+
 def _misalignment(
-    rows: ToolRows, times: Array, measured: Array, delay: float, direction: int
+    rows: ToolRows, times: Array, measured: Array, found: Array, delay: float
 ) -> float:
     """
     Return the angle between the axes of the IMU as given and as forces fit them best [rad].
 
-    The rotation of least squares between accelerations and forces, each without its mean [Kabsch].
+    The rotation of least squares between what the mass explains of the forces, and what is left
+    for it to explain, each without its mean [Kabsch].
     """
-    a = rows.accelerations(times, delay)
-    f = -direction * measured[:, :3]
-    U, _, Vt = np.linalg.svd((f - f.mean(axis=0)).T @ (a - a.mean(axis=0)))
+    Y = rows.at(times, delay)[:, :3]
+    explained = Y[..., 0] * found[0]
+    wanted = measured[:, :3] - Y[..., 1:] @ found[1:]
+    a, f = explained - explained.mean(axis=0), wanted - wanted.mean(axis=0)
+    U, _, Vt = np.linalg.svd(f.T @ a)
     R = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
-    return float(np.arccos(np.clip((np.trace(R) - 1.0) / 2.0, -1.0, 1.0)))
+    # By the sine where it is small: the cosine of 1e-8 is 1.
+    twist = np.linalg.norm([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    return float(np.arctan2(twist, np.trace(R) - 1.0))

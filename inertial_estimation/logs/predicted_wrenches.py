@@ -3,8 +3,7 @@
 """
 What the FT sensors of a log should say while one contact carries the robot [T section 4.7].
 
-Off line nothing need be at once: derivatives are those of the middle of their window, and readings
-go through the same filter, so that what moves fast is missed in both alike.
+Off line nothing need be at once: derivatives are those of the middle of their window.
 """
 
 from __future__ import annotations
