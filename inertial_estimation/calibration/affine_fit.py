@@ -67,6 +67,11 @@ class AffineSettings:
     """Share of what the workshop matrix lets through that must come through in any direction."""
     reach: float = 0.1
     """How long a touch lasts before and after what shows of it [s]."""
+    noise: float | None = None
+    """
+    Of readings, root mean square of the six with moments over the length [N]; None: as the high
+    differences of neighbours tell, which are of no use once readings went through a filter.
+    """
 
     @property
     def units(self) -> Array:
@@ -85,6 +90,8 @@ class AffineSettings:
                 raise ModelError(f"'{name}' is {value}, expected seconds, 0 or more")
         if self.weight is not None and not self.weight >= 0.0:
             raise ModelError(f"'weight' is {self.weight}, expected N^2, 0 or more")
+        if self.noise is not None and not 0.0 <= self.noise < np.inf:
+            raise ModelError(f"'noise' is {self.noise}, expected newtons, 0 or more")
         if not 0.0 <= self.least_gain < 1.0:
             raise ModelError(f"'least_gain' is {self.least_gain}, expected 0 to less than 1")
 
@@ -177,7 +184,8 @@ def fit_affine(
     """
     chosen = settings or AffineSettings()
     samples = _Samples.of(raw, predicted, times, prior, chosen, name)
-    _require_loads(samples, name)
+    noise = _noise(samples.wrenches[samples.present]) if chosen.noise is None else chosen.noise
+    _require_loads(samples, noise, name)
     used = samples.undisturbed(chosen) if usable is None else usable & samples.present
     n_present = int(samples.present.sum())
     n_disturbed = n_present - int(used.sum())
@@ -186,7 +194,7 @@ def fit_affine(
             f'something else acts in {n_disturbed} of {n_present} samples of {name}: choose a '
             'part of the log in which nothing touches it, or a model of this robot'
         )
-    fit = _Problem(samples, used, chosen).solve(name)
+    fit = _Problem(samples, used, chosen, noise).solve(name)
     return fit._replace(n_disturbed=n_disturbed)
 
 
@@ -282,10 +290,12 @@ class _Samples(NamedTuple):
 class _Problem:
     """Usable samples of one sensor in newtons."""
 
-    def __init__(self, samples: _Samples, used: Mask, settings: AffineSettings) -> None:
+    def __init__(
+        self, samples: _Samples, used: Mask, settings: AffineSettings, noise: float
+    ) -> None:
         self.wrenches, self.missing = samples.wrenches[used], samples.missing[used]
         self.times, self.prior, self.used = samples.times[used], samples.prior, used
-        self.settings = settings
+        self.settings, self.noise = settings, noise
         self.blocks = contiguous_blocks(self.times, settings.n_blocks)
         self.spectrum = Spectrum.of(self.wrenches, self.missing)
 
@@ -327,7 +337,7 @@ class _Problem:
         if given is not None:
             self._require_sighted(given, name)
             return None, given
-        least = (CLEAR * _noise(self.wrenches)) ** 2
+        least = (CLEAR * self.noise) ** 2
         tried = hold_out_blocks(
             self.wrenches, self.missing, self.times, self.blocks,
             gap=self.settings.gap, weights=(least, *WEIGHTS[least < WEIGHTS], np.inf),
@@ -417,12 +427,11 @@ def _require_inverse(prior: Array, name: str) -> None:
         )
 
 
-def _require_loads(samples: _Samples, name: str) -> None:
+def _require_loads(samples: _Samples, noise: float, name: str) -> None:
     """Raise if the loads change no more than noise does."""
     wrenches = samples.wrenches[samples.present]
     predicted = wrenches + samples.missing[samples.present]
     spread = float(np.sqrt(((predicted - predicted.mean(axis=0)) ** 2).sum(axis=1).mean()))
-    noise = _noise(wrenches)
     if spread <= max(LIGHT * noise / np.sqrt(len(wrenches)), NO_LOAD):
         raise LogError(
             f'the predicted load of {name} spreads by {spread:.2g} N, which tells nothing about '

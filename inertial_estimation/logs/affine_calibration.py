@@ -12,7 +12,7 @@ named to test what was found.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -200,7 +200,8 @@ def _result(own: _Own, k: int, request: AffineRequest) -> AffineResult:
     usable = own.usable(k)
     fit = fit_affine(
         raw[inside], wanted[inside], times[inside], prior=own.priors[k],
-        usable=usable[inside], settings=request.settings, name=own.names[k],
+        usable=usable[inside], settings=_with_noise(request.settings, own.predicted.noise[k]),
+        name=own.names[k],
     )  # fmt: skip
     kept = np.zeros(len(times), dtype=bool)
     kept[inside] = fit.used
@@ -212,6 +213,13 @@ def _result(own: _Own, k: int, request: AffineRequest) -> AffineResult:
         tested = _test(request.test_range.mask(times), usable, before, after)
     notes = _notes(fit, bool(own.predicted.assumed[k]))
     return AffineResult(own.names[k], fit, tested, before, after, notes)
+
+
+def _with_noise(settings: AffineSettings, noise: Array) -> AffineSettings:
+    """Return settings with the noise of one sensor, unless it is given."""
+    if settings.noise is not None:
+        return settings
+    return replace(settings, noise=float(np.sqrt(((noise / settings.units) ** 2).mean())))
 
 
 def _test(mask: Mask, usable: Mask, before: Array, after: Array) -> Tested:

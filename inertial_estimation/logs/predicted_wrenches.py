@@ -3,7 +3,8 @@
 """
 What the FT sensors of a log should say while one contact carries the robot [T section 4.7].
 
-Off line nothing need be at once: derivatives are those of the middle of their window.
+Off line nothing need be at once: derivatives are those of the middle of their window, and readings
+go through the same filter, so that what moves fast is missed in both alike.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class Predicted(NamedTuple):
     """Which submodels are on each sensor's side without the support, (n_fts, n_submodels)."""
     support: str
     """Frame of the contact that carries the robot."""
+    noise: Array
+    """Standard deviation of the readings as they are here, filtered or not, (n_fts, 6) [N, Nm]."""
 
     def within(self, sensor: int) -> tuple[int, ...]:
         """
@@ -148,4 +151,18 @@ def predict_wrenches(
         assumed=rests_on_assumed(samples, estimator, sides),
         sides=sides,
         support=frame,
+        noise=_noise(recording, robot, settings),
     )
+
+
+def _noise(recording: Recording, robot: Robot, settings: EstimatorSettings) -> Array:
+    """Return the noise of wrenches that the settings state, behind the filter, (n_fts, 6)."""
+    stated = np.array([settings.ft_of(sensor.name).noise for sensor in robot.ft_sensors])
+    stated = stated.reshape(-1, 6)
+    if not settings.smooth_readings or len(recording.times) < 2:
+        return stated
+    count = settings.derivative_window / float(np.median(np.diff(recording.times)))
+    # Variance of the value in the middle of a polynomial over many samples, times their number.
+    variance = 9.0 / 4.0 if settings.derivative_order < 4 else 225.0 / 64.0
+    found: Array = stated * min(1.0, np.sqrt(variance / count))
+    return found
