@@ -10,11 +10,8 @@ import numpy as np
 import pytest
 from shared_data import SHARED
 
-from inertial_estimation.calibration.affine_fit import (
-    AffineSettings,
-    fit_affine,
-    undisturbed_samples,
-)
+from inertial_estimation.calibration.affine_fit import fit_affine, undisturbed_samples
+from inertial_estimation.calibration.affine_types import AffineSettings
 from inertial_estimation.errors import LogError, ModelError, ShapeError
 
 # Round-off of wrenches of 100 N through a matrix of condition 100.
@@ -72,14 +69,8 @@ def test_raw_counts_with_the_workshop_matrix(rng, k):
     matrix = off_by(rng) @ prior
     raw = readings(wrenches, matrix)
     fit = fit_affine(raw, wrenches, times, prior=prior)
-    np.testing.assert_allclose(
-        fit.matrix @ np.linalg.inv(prior), off_by_of(matrix, prior), atol=1e-7
-    )
+    np.testing.assert_allclose(fit.correction, matrix @ np.linalg.inv(prior), atol=1e-7)
     np.testing.assert_allclose(raw @ fit.matrix.T - fit.offset, wrenches, atol=1e-6)
-
-
-def off_by_of(matrix, prior):
-    return matrix @ np.linalg.inv(prior)
 
 
 def test_units_of_raw_readings_do_not_matter(rng):

@@ -123,6 +123,8 @@ class ToolFit(NamedTuple):
     """Instants that were compared, on the clock of the FT sensor, shape (n,) [s]."""
     residuals: Array
     """What is left at each, shape (n, 6) [N, Nm]."""
+    residuals_before: Array
+    """What is left at each of the readings without their mean, shape (n, 6) [N, Nm]."""
     used: Mask
     """Instants that were used, shape (n,); in the others something else acts, or just beside."""
 
@@ -350,5 +352,6 @@ def _graded(
         rms=np.sqrt((residuals[used] ** 2).mean(axis=0)),
         times=times,
         residuals=residuals,
+        residuals_before=measured - measured[used].mean(axis=0),
         used=used,
     )

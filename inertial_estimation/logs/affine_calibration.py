@@ -18,12 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.calibration.affine_fit import (
-    AffineFit,
-    AffineSettings,
-    fit_affine,
-    undisturbed_samples,
-)
+from inertial_estimation.calibration.affine_fit import fit_affine, undisturbed_samples
+from inertial_estimation.calibration.affine_types import AffineFit, AffineSettings
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.logs.predicted_wrenches import Predicted
