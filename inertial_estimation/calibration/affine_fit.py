@@ -195,7 +195,9 @@ class _Samples(NamedTuple):
             left = wrenches @ D.T - offset - missing
             counts = mild_weights(left)
         found = self.present.copy()
-        found[self.present] = undisturbed(self.times[self.present], left, settings.reach)
+        found[self.present] = undisturbed(
+            self.times[self.present], left, settings.reach, settings.least_touch
+        )
         return found
 
 

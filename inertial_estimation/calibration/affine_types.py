@@ -35,6 +35,8 @@ class AffineSettings:
     """Share of what the workshop matrix lets through that must come through in any direction."""
     reach: float = 0.1
     """How long a touch lasts before and after what shows of it [s]."""
+    least_touch: float = 3.0
+    """What the best fit misses by less is no touch, moments over the length [N]."""
     noise: float | None = None
     """
     Of readings, root mean square of the six with moments over the length [N]; None: as the high
@@ -52,10 +54,10 @@ class AffineSettings:
             value = getattr(self, name)
             if not 0.0 < value < np.inf:
                 raise ModelError(f"'{name}' is {value}, expected a positive number")
-        for name in ('gap', 'reach'):
+        for name in ('gap', 'reach', 'least_touch'):
             value = getattr(self, name)
             if not 0.0 <= value < np.inf:
-                raise ModelError(f"'{name}' is {value}, expected seconds, 0 or more")
+                raise ModelError(f"'{name}' is {value}, expected 0 or more")
         if self.weight is not None and not self.weight >= 0.0:
             raise ModelError(f"'weight' is {self.weight}, expected N^2, 0 or more")
         if self.noise is not None and not 0.0 <= self.noise < np.inf:

@@ -60,7 +60,7 @@ def scales(residuals: Array) -> Array:
     return found
 
 
-def distances(residuals: Array) -> Array:
+def distances(residuals: Array, least: Array | float = 0.0) -> Array:
     """
     Return the largest residual of each sample in robust deviations of its column.
 
@@ -68,13 +68,15 @@ def distances(residuals: Array) -> Array:
     ----------
     residuals : ndarray, shape (n, m)
         Of a fit.
+    least : float or ndarray, shape (m,), optional
+        No deviation is taken to be smaller.
 
     Returns
     -------
     ndarray, shape (n,)
 
     """
-    size = scales(residuals)
+    size = np.maximum(scales(residuals), least)
     # A column may be exact, as without noise: round-off is no outlier.
     floor = 1e-9 * max(1.0, float(np.abs(residuals).max(initial=0.0)))
     found: Array = (np.abs(residuals) / np.maximum(size, floor)).max(axis=1)
@@ -100,7 +102,7 @@ def mild_weights(residuals: Array) -> Array:
     return found
 
 
-def undisturbed(times: Array, residuals: Array, reach: float, far: float = FAR) -> Mask:
+def undisturbed(times: Array, residuals: Array, reach: float, least: Array | float = 0.0) -> Mask:
     """
     Tell which samples are neither far off nor beside one that is.
 
@@ -112,15 +114,15 @@ def undisturbed(times: Array, residuals: Array, reach: float, far: float = FAR) 
         Of a robust fit.
     reach : float
         How far a touch reaches before and after what shows of it [s].
-    far : float, optional
-        Robust deviations from which a sample is far off.
+    least : float or ndarray, shape (m,), optional
+        Residuals below this are no touch, however small those of the others are.
 
     Returns
     -------
     ndarray of bool, shape (n,)
 
     """
-    bad = times[distances(residuals) > far]
+    bad = times[distances(residuals, np.asarray(least) / FAR) > FAR]
     if not len(bad):
         return np.ones(len(times), dtype=bool)
     after = np.searchsorted(bad, times, side='left')

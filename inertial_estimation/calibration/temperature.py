@@ -26,6 +26,8 @@ Mask = NDArray[np.bool_]
 
 ROBUST_STEPS = 10
 MOST_LEFT_OUT = 0.5
+LEAST_TOUCH = np.repeat([3.0, 0.3], 3)
+"""What the best fit misses by less is no touch [N, Nm]."""
 SAME = 1e-9
 """A spread below this part of the values is round-off."""
 
@@ -242,4 +244,4 @@ def _undisturbed(
         found = np.linalg.lstsq(weighted, root[:, None] * missing, rcond=None)[0]
         left = missing - columns @ found
         root = np.sqrt(mild_weights(left))
-    return undisturbed(times, left, settings.reach)
+    return undisturbed(times, left, settings.reach, LEAST_TOUCH)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.verbs import files
@@ -22,6 +23,8 @@ from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from inertial_estimation.logs.affine_calibration import AffineRequest, AffineResult
 
 
@@ -126,11 +129,10 @@ def _write(
     inside = request.time_range.mask(predicted.times)
     found = {}
     for result in results:
-        column = None if warmth is None else warmth[inside, names.index(result.name)]
-        known = column is not None and np.isfinite(column).any()
+        row = names.index(result.name)
         found[result.name] = calibration_of(
             result, log.calibrations[result.name], support=predicted.support, date=date,
-            temperature=float(np.nanmean(column)) if known else float('nan'),
+            temperature=nan if warmth is None else _mean(warmth[inside, row]),
         )  # fmt: skip
     save(chosen.output, log.robot.name, found)
     if chosen.picture is not None:
@@ -144,3 +146,11 @@ def _write(
                 )
             )
         draw(drawn, chosen.picture)
+
+
+def _mean(values: NDArray[Any]) -> float:
+    """Return the mean of what is known, NaN if nothing is."""
+    import numpy as np
+
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else nan
