@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+import yaml
 from shared_data import SHARED
 from test_tool_fit import BODY, NEAR, OFFSET, POSE, recorded
 
@@ -55,7 +56,10 @@ def test_a_simulated_tool(bag, tmp_path, capsys):
     more = ('--inertia', '--json', told, '--output', saved, '--sensor', 'wrist')
     assert run(bag, *PLACE, *more, '--robot-name', 'arm') == 0
     out = capsys.readouterr().out
-    assert 'what hangs on wrist' in out and 'time_offset of the IMU: -0.006' in out
+    assert (
+        'what hangs on wrist' in out
+        and 'time_offset of the IMU, if the FT sensor has none: -0.006' in out
+    )
     found = json.loads(told.read_text())
     assert found['mass'] == pytest.approx(BODY[0], rel=NEAR)
     np.testing.assert_allclose(found['offset'], OFFSET, atol=NEAR * 10.0)
@@ -77,6 +81,67 @@ def test_the_matrix_of_the_file_is_kept_and_used(bag, tmp_path):
     sensor = read(saved)[1]['wrist']
     np.testing.assert_array_equal(sensor.matrix, matrix)
     np.testing.assert_allclose(sensor.offset, 2.0 * OFFSET, atol=0.1)
+
+
+URDF = """
+<robot name="arm">
+  <link name="flange"/>
+  <link name="tool"/>
+  <link name="imu"/>
+  <link name="loose"/>
+  <joint name="wrist_joint" type="fixed"><parent link="flange"/><child link="tool"/></joint>
+  <joint name="imu_joint" type="fixed"><parent link="tool"/><child link="imu"/>
+    <origin xyz="{}" rpy="{}"/></joint>
+  <joint name="hinge" type="revolute"><parent link="tool"/><child link="loose"/>
+    <axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+  <sensor name="wrist" type="force_torque"><parent joint="wrist_joint"/>
+    <force_torque><frame>child</frame><measure_direction>child_to_parent</measure_direction>
+    </force_torque></sensor>
+</robot>
+""".format(' '.join(map(str, POSE[:3, 3])), ' '.join(map(str, RPY)))
+
+
+def on_robot(tmp_path, bag, *more, imus=('imu',), frame='ft'):
+    (tmp_path / 'arm.urdf').write_text(URDF)
+    node = {
+        'imus': list(imus),
+        'ft': {'wrist': {'topic': '/ft', 'frame_id': frame}},
+        'imu': {'imu': {'topic': '/imu', 'frame_id': 'imu'}},
+    }
+    (tmp_path / 'node.yaml').write_text(yaml.safe_dump({'/**': {'ros__parameters': node}}))
+    return main([
+        'calibrate', 'tool', str(bag), '--robot', str(tmp_path / 'arm.urdf'), '--config',
+        str(tmp_path / 'node.yaml'), *map(str, more),
+    ])  # fmt: skip
+
+
+def test_the_description_of_a_robot_says_how_its_sensors_sit(bag, tmp_path):
+    told, saved = tmp_path / 'tool.json', tmp_path / 'arm.yaml'
+    more = ('--ft', 'wrist', '--imu', 'imu', '--json', told, '--output', saved)
+    assert on_robot(tmp_path, bag, *more) == 0
+    assert json.loads(told.read_text())['mass'] == pytest.approx(BODY[0], rel=NEAR)
+    assert list(read(saved)[1]) == ['wrist']
+    assert read(saved)[0] == 'arm'
+
+
+@pytest.mark.parametrize(
+    ('more', 'given', 'code', 'told'),
+    [
+        (('--ft', 'wrst', '--imu', 'imu'), {}, 1, "no FT sensor is named 'wrst'"),
+        (('--ft', 'wrist', '--imu', 'gyro'), {}, 1, "no IMU is named 'gyro'"),
+        (('--ft', 'wrist', '--imu', 'imu'), {'frame': 'flange'}, 1, "names frame 'ft', expected"),
+        (
+            ('--ft', 'wrist', '--imu', 'loose'), {'imus': ('imu', 'loose')}, 1,
+            "IMU 'loose' is on loose, which is not what FT sensor 'wrist' carries, tool",
+        ),
+        (('--ft', 'wrist', '--imu', 'imu', '--direction', 'child_to_parent'), {}, 2, 'leave them'),
+    ],
+)  # fmt: skip
+def test_sensors_of_a_robot_that_do_not_go_together_are_refused(
+    bag, tmp_path, capsys, more, given, code, told
+):
+    assert on_robot(tmp_path, bag, *more, **given) == code
+    assert told in capsys.readouterr().err
 
 
 def test_a_picture_is_drawn(bag, tmp_path):
