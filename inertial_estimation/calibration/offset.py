@@ -222,7 +222,7 @@ def model_offsets(
     ):
         if array.shape != shape:
             raise ShapeError(name, shape, array.shape)
-    differences = readings - free_readings(residuals, slopes, sides)
+    differences = readings - _free_readings(residuals, slopes, sides)
     counts = np.isfinite(differences).all(axis=2).sum(axis=0)
     if not counts.any():
         raise LogError('no instant of the range has both FT readings and a predicted wrench')
@@ -243,23 +243,12 @@ def model_offsets(
     )
 
 
-def free_readings(residuals: Array, slopes: Array, sides: Mask) -> Array:
+def _free_readings(residuals: Array, slopes: Array, sides: Mask) -> Array:
     """
-    Return the readings that leave no residual in free submodels [T 4.28].
+    Return the readings that leave no residual, (n, n_fts, 6), NaN where they are unknown.
 
     The submodels on a sensor's side feel that sensor and those among them, and no other: as many
     as they are.
-
-    Parameters
-    ----------
-    residuals, slopes, sides : ndarray
-        As for `model_offsets`.
-
-    Returns
-    -------
-    ndarray, shape (n, n_fts, 6)
-        NaN where they are unknown [N, Nm].
-
     """
     n, n_fts = slopes.shape[0], slopes.shape[2]
     found = np.full((n, n_fts, 6), np.nan)

@@ -201,33 +201,21 @@ def _from_model(
     samples: SampleBatch, estimator: WrenchEstimator, prior: Array, progress: Progress
 ) -> OffsetFit:
     """Let the estimator's one contact carry the robot; no other submodel may feel anything."""
-    sides = sides_without_support(estimator)
+    sides = _sides(estimator)
     free = sides.any(axis=0)
 
     def residuals(estimate: WrenchEstimate) -> Array:
         return estimate.residuals[:, free].reshape(len(samples), -1)
 
     values, slopes = affine(estimator, samples, residuals, 'offsets from the model', progress)
-    assumed = rests_on_assumed(samples, estimator, sides)
+    assumed = _predicted_from_assumed(samples, estimator, sides)
     return model_offsets(
         samples.ft_readings, values, slopes, sides[:, free], prior=prior, assumed=assumed
     )
 
 
-def sides_without_support(estimator: WrenchEstimator) -> Mask:
-    """
-    Tell which submodels are on each sensor's side without the one contact that carries.
-
-    Parameters
-    ----------
-    estimator : WrenchEstimator
-        With that contact alone.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_fts, n_submodels)
-
-    """
+def _sides(estimator: WrenchEstimator) -> Mask:
+    """Tell which submodels are on each sensor's side without the one contact that carries."""
     robot = estimator.robot
     support = robot.frame(estimator.contacts[0].frame)[0]
     subtree = subtrees(robot)
@@ -239,24 +227,8 @@ def sides_without_support(estimator: WrenchEstimator) -> Mask:
     return sides
 
 
-def rests_on_assumed(samples: SampleBatch, estimator: WrenchEstimator, sides: Mask) -> Mask:
-    """
-    Tell for which sensors something assumed enters the sums of the side without support.
-
-    Parameters
-    ----------
-    samples : SampleBatch
-        Their readings do not matter.
-    estimator : WrenchEstimator
-        With the one contact that carries.
-    sides : ndarray of bool, shape (n_fts, n_submodels)
-        From `sides_without_support`.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_fts,)
-
-    """
+def _predicted_from_assumed(samples: SampleBatch, estimator: WrenchEstimator, sides: Mask) -> Mask:
+    """Tell for which sensors something assumed enters the sums of the side without support."""
     blank = replace(samples, ft_readings=np.zeros_like(samples.ft_readings))
     quality = estimator.batch(blank).submodel_quality
     assumed = (quality & np.uint8(Quality.ASSUMED) != 0).any(axis=0)

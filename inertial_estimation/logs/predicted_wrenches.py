@@ -15,17 +15,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.calibration.offset import free_readings
+from inertial_estimation.calibration.free_readings import (
+    free_readings,
+    rests_on_assumed,
+    sides_without_support,
+)
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.logs.affine import affine
-from inertial_estimation.logs.offsets import (
-    MAX_SAMPLES,
-    rests_on_assumed,
-    sides_without_support,
-)
+from inertial_estimation.logs.offsets import MAX_SAMPLES
 from inertial_estimation.logs.recording import Progress, Recording, no_progress
 from inertial_estimation.logs.replay import make_estimator
 from inertial_estimation.model.robot import Robot
