@@ -16,8 +16,8 @@ STORE = get_typestore(Stores.ROS2_HUMBLE)
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 WRENCH = 'geometry_msgs/msg/WrenchStamped'
 IMU = 'sensor_msgs/msg/Imu'
-POINT = 'geometry_msgs/msg/PointStamped'
 TEMPERATURE = 'sensor_msgs/msg/Temperature'
+POINT = 'geometry_msgs/msg/PointStamped'
 
 
 def joint_state(
@@ -76,9 +76,9 @@ def point(stamp_ns: int, frame_id: str, values: Sequence[float]) -> bytes:
     return _bytes(message, POINT, True)
 
 
-def temperature(stamp_ns: int, frame_id: str, value: float) -> bytes:
+def temperature(stamp_ns: int, frame_id: str, celsius: float) -> bytes:
     """Return the bytes of a Temperature."""
-    message = STORE.types[TEMPERATURE](_header(stamp_ns, frame_id), float(value), 0.0)
+    message = STORE.types[TEMPERATURE](_header(stamp_ns, frame_id), celsius, 0.01)
     return _bytes(message, TEMPERATURE, True)
 
 

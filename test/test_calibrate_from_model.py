@@ -116,7 +116,7 @@ def record(path, stamps, positions, raw, temperatures):
         messages.append(('/ft', WRENCH, stamp, wrench(stamp, 'wrist', reading)))
         messages.append(('/joint_states', JOINT_STATE, stamp, joint_state(stamp, JOINTS, q)))
         if k % 100 == 0:
-            data = temperature(stamp, 'wrist', degrees)
+            data = temperature(stamp, 'wrist', float(degrees))
             messages.append(('/ft_temperature', TEMPERATURE, stamp, data))
     return write_bag(path, messages)
 
