@@ -357,3 +357,10 @@ def test_a_sensor_that_hardly_speaks_does_not_silence_those_that_share_its_load(
     found = supported_offsets(WrenchEstimator(robot), samples, FEET, accept_split=True)
     assert found.sensors == ('l_leg', 'l_foot', 'r_leg', 'arm')
     assert found.told == ('l_leg - l_foot', 'l_leg + r_leg')
+
+
+@pytest.mark.parametrize('length_scale', [0.0, -0.1, np.nan])
+def test_a_length_is_positive(robot, rng, length_scale):
+    samples = repeated([standing(robot, pose_of(robot, rng), {'l_sole': 1.0})], 0.0)
+    with pytest.raises(ModelError, match='length_scale'):
+        supported_offsets(WrenchEstimator(robot), samples, ['l_sole'], length_scale=length_scale)

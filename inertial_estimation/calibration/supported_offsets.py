@@ -37,7 +37,7 @@ from inertial_estimation.calibration.support_loads import (
     support_loads,
 )
 from inertial_estimation.calibration.told_sums import told_sums
-from inertial_estimation.errors import CalibrationError
+from inertial_estimation.errors import CalibrationError, ModelError
 from inertial_estimation.estimation.arguments import SampleShapes, check_numbers, check_sample
 from inertial_estimation.estimation.contact_forces import noise_scale
 from inertial_estimation.estimation.faults import with_known_temperatures
@@ -79,7 +79,7 @@ class SupportedOffsets:
     told: tuple[str, ...]
     """Sums and differences of sensors that are not unique but told, in words."""
     poses: dict[str, PoseErrors]
-    """What the poses tell of errors of the model, by sensor; of those that are unique."""
+    """What the poses tell of errors of the model, by sensor; of those that share no load."""
     spread: Array
     """
     Standard deviation of readings minus prediction about the offsets, shape (n_fts, 6) [N, Nm];
@@ -178,7 +178,8 @@ def supported_offsets(
     SampleShapes(robot).check(samples, (len(samples),))
     check_numbers(samples)
     supports = check_supports(robot, supports)
-    numbers('length_scale', length_scale, ())
+    if not numbers('length_scale', length_scale, ()) > 0.0:
+        raise ModelError(f'length_scale is {length_scale}, expected a positive length')
     check_order(samples)
     samples = with_known_temperatures(samples, calibration)
     bare = calibration.with_offsets(np.zeros_like(calibration.offsets))
@@ -211,7 +212,7 @@ def supported_offsets(
         told=told_sums(
             [known[k] for k in np.flatnonzero(shared & unsure)], loads.beyond[shared & unsure]
         ),
-        poses=_poses(robot, used, loads, fit.offsets, instants, enough & ~unsure),
+        poses=_poses(robot, used, loads, fit.offsets, instants, enough & ~loads.shared),
         spread=fit.spread,
         deviations=fit.deviations,
         n_samples=np.where(enough, instants.n_used, 0),

@@ -184,6 +184,7 @@ def calibrate_offsets(
         accept_split=request.accept_split,
         stillness=Stillness.none() if request.moving else Stillness(),
         felt=_felt(part, robot, supports),
+        length_scale=settings.length_scale,
     )
     progress(FINDING, 1.0)
     return OffsetCalibration(
