@@ -28,7 +28,9 @@ BINARY = bytes(range(256))
 TIMEOUT = 60.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
 VERBS = ('check', 'replay', 'identify', 'excite', 'demo', 'bench')
-WAYS = ('calibrate offset-without-model', 'calibrate matrix', 'calibrate show')
+WAYS = tuple(
+    f'calibrate {way}' for way in ('offsets', 'offset-without-model', 'matrix', 'show')
+)
 """Verbs of verbs."""
 
 
@@ -108,6 +110,7 @@ def test_help_has_an_example_and_every_default(
     assert f'example: inertial-estimation {verb} ' in said
     options = said[said.index(' options:') : said.index('example:')].split(' --')[2:]
     required = {'replay': ('robot', 'config'), 'identify': ('robot', 'config'),
+                'calibrate offsets': ('robot', 'config'),
                 'excite': ('robot',), 'calibrate offset-without-model': ('sensor',),
                 'calibrate matrix': ('data', 'sensor')}.get(verb, ())  # fmt: skip
     assert len(options) >= (3 if verb in VERBS else 1)
