@@ -24,6 +24,7 @@ from inertial_estimation.calibration.affine_types import AffineSettings
 from inertial_estimation.calibration.calibration_file import read
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import LogError
 from inertial_estimation.logs.affine_calibration import AffineRequest, calibrate_affine
 from inertial_estimation.logs.predicted_wrenches import in_hindsight, predict_wrenches
 from inertial_estimation.logs.recording import TimeRange, read_samples
@@ -280,7 +281,7 @@ def test_touches_of_the_other_foot_are_noticed():
     request = AffineRequest(
         ('r_leg_ft', 'r_foot_ft'), TimeRange(FROM, HALF), TimeRange(HALF, TO), AffineSettings()
     )
-    leg, foot = calibrate_affine(predicted, calibrations, request)
+    (leg, foot), _ = calibrate_affine(predicted, calibrations, request)
     out = predicted.times[: len(leg.fit.used)][~leg.fit.used]
     assert ((out < 17.0) | ((out > 21.0) & (out < 25.0))).all()
     for result in (leg, foot):
@@ -299,7 +300,19 @@ def test_touches_of_the_other_foot_are_noticed():
 
 def test_sensors_whose_side_is_a_guess_are_fitted_only_when_named():
     predicted, calibrations = icub()
-    found = calibrate_affine(predicted, calibrations, AffineRequest())
-    assert [result.name for result in found] == ['r_leg_ft', 'r_foot_ft']
-    (stance,) = calibrate_affine(predicted, calibrations, AffineRequest(('l_leg_ft',)))
+    found, refused = calibrate_affine(predicted, calibrations, AffineRequest())
+    assert [result.name for result in found] == ['r_leg_ft', 'r_foot_ft'] and not refused
+    (stance,), _ = calibrate_affine(predicted, calibrations, AffineRequest(('l_leg_ft',)))
     assert 'rests on joints that nobody reports' in stance.notes
+
+
+def test_sensors_that_nobody_named_are_left_out_where_the_log_does_not_tell_them():
+    predicted, calibrations = icub()
+    silent = predicted.samples.ft_readings.copy()
+    silent[:, list(calibrations).index('r_foot_ft')] = np.nan
+    deaf = predicted._replace(samples=replace(predicted.samples, ft_readings=silent))
+    found, refused = calibrate_affine(deaf, calibrations, AffineRequest())
+    assert [result.name for result in found] == ['r_leg_ft']
+    assert 'no instant has both a reading of r_foot_ft' in refused['r_foot_ft']
+    with pytest.raises(LogError, match='reading of r_foot_ft'):
+        calibrate_affine(deaf, calibrations, AffineRequest(('r_leg_ft', 'r_foot_ft')))

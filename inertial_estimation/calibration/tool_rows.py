@@ -59,7 +59,7 @@ class ToolRows(NamedTuple):
         rate = np.zeros_like(acceleration)
         if imu.values.shape[1] > 3:
             spin = imu.values[:, 3:] @ R.T
-            rate = _derivative(imu.times, spin, width)
+            rate = _derivative(imu.times, spin)
         # From the IMU to the sensor's origin, about which the rows are.
         origin = acceleration - np.cross(rate, place) - np.cross(spin, np.cross(spin, place))
         n = N_BODY if settings.inertia else N_POINT
@@ -154,13 +154,13 @@ def _pose(motion: ToolMotion) -> tuple[Array, Array]:
     return R, pose[:3, 3]
 
 
-def _derivative(times: Array, values: Array, width: float) -> Array:
-    """Return the rate of change of smoothed values at their own times."""
+def _derivative(times: Array, values: Array) -> Array:
+    """
+    Return the rate of change at the samples.
+
+    Of the samples as they are: what they enter is smoothed once, as the readings are.
+    """
     from scipy.interpolate import CubicSpline
 
-    smoothed = smooth(Stream(times, values), width)
-    known = smoothed.knows(times)
-    grid = times[known]
-    rates = np.zeros_like(values)
-    rates[known] = CubicSpline(grid, smoothed.spline(grid))(grid, 1)
-    return rates
+    found: Array = CubicSpline(times, values)(times, 1)
+    return found

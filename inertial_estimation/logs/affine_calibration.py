@@ -73,13 +73,23 @@ class AffineResult(NamedTuple):
     """What whoever uses it must know."""
 
 
+class AffineResults(NamedTuple):
+    """What a log tells."""
+
+    sensors: tuple[AffineResult, ...]
+    refused: dict[str, str]
+    """Sensors that nobody named and whose matrix the log does not tell, with the reason."""
+
+
 def calibrate_affine(
     predicted: Predicted,
     calibrations: dict[str, SensorCalibration],
     request: AffineRequest,
-) -> tuple[AffineResult, ...]:
+) -> AffineResults:
     """
     Fit matrix and offset of FT sensors.
+
+    Sensors that are not named are fitted where the log tells their matrix.
 
     Parameters
     ----------
@@ -92,12 +102,12 @@ def calibrate_affine(
 
     Returns
     -------
-    tuple of AffineResult
+    AffineResults
 
     Raises
     ------
     LogError
-        If a range holds nothing to fit to, or a log does not tell a sensor's matrix.
+        If the log does not tell the matrix of a sensor that is named, or of any.
     NameNotFound
         If a sensor is named that the robot does not have.
     ConfigError
@@ -112,7 +122,16 @@ def calibrate_affine(
     ])  # fmt: skip
     priors = [sensor.matrix for sensor in calibrations.values()]
     own = _Own(predicted, wanted, priors, names, request.settings)
-    return tuple(_result(own, k, request) for k in rows)
+    found: list[AffineResult] = []
+    refused: dict[str, str] = {}
+    for k in rows:
+        try:
+            found.append(_result(own, k, request))
+        except LogError as error:
+            if request.sensors or len(refused) == len(rows) - 1:
+                raise
+            refused[names[k]] = str(error)
+    return AffineResults(tuple(found), refused)
 
 
 class _Own:
@@ -140,8 +159,8 @@ class _Own:
         found = self._alone(k).copy()
         for other in self.predicted.within(k):
             # A sensor that sleeps, or whose prediction is a guess, has no say.
-            seen = np.isfinite(self.raw(other)).all(axis=1)
-            if not self.predicted.assumed[other]:
+            seen = np.isfinite(self.raw(other) + self.wanted[other]).all(axis=1)
+            if seen.any() and not self.predicted.assumed[other]:
                 found &= self._alone(other) | ~seen
         return found
 

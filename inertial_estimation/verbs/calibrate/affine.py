@@ -84,12 +84,13 @@ def _run(chosen: argparse.Namespace) -> None:
     ranges = filter(None, (request.time_range, request.test_range))
     with progress_bars() as progress:
         log = read_log(chosen, ranges, progress)
-        results = calibrate_affine(log.predicted, log.calibrations, request)
+        results, refused = calibrate_affine(log.predicted, log.calibrations, request)
     _write(chosen, log, request, results)
-    files.write_json(chosen.json, affine_dict(results))
+    files.write_json(chosen.json, affine_dict(results) | {'refused': refused})
     show(*(table(*found) for found in affine_tables(results)))
     for result in results:
         show(*(f'[yellow]note:[/] {escape(f"{result.name}: {note}")}' for note in result.notes))
+    show(*(f'[yellow]not fitted:[/] {escape(reason)}' for reason in refused.values()))
 
 
 def _request(chosen: argparse.Namespace) -> AffineRequest:
