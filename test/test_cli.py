@@ -28,9 +28,7 @@ BINARY = bytes(range(256))
 TIMEOUT = 60.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
 VERBS = ('check', 'replay', 'identify', 'excite', 'demo', 'bench')
-WAYS = tuple(
-    f'calibrate {way}' for way in ('offsets', 'offset-without-model', 'matrix', 'show')
-)
+WAYS = tuple(f'calibrate {way}' for way in ('offsets', 'offset-without-model', 'matrix', 'show'))
 """Verbs of verbs."""
 
 
