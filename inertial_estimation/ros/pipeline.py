@@ -14,13 +14,18 @@ from inertial_estimation.building import (
     build_contact_stream,
     build_estimator,
     build_robot,
+    sensor_calibrations,
 )
+from inertial_estimation.calibration.calibration_file import stack_calibrations
+from inertial_estimation.calibration.in_use import CalibrationInUse
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.body_report import joint_motion_text
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.model_in_use import ModelInUse
+from inertial_estimation.ros.background import Background
 from inertial_estimation.ros.bodies import BodyWatch
+from inertial_estimation.ros.calibration_updates import CalibrationUpdates
 from inertial_estimation.ros.dependence import DependenceWatch
 from inertial_estimation.ros.deviations import DeviationsOutput
 from inertial_estimation.ros.executors import has_events_executor
@@ -73,7 +78,11 @@ class Pipeline:
         self._node, self._settings = node, settings
         self.robot = build_robot(settings, urdf)
         self._assembler = build_assembler(settings, self.robot)
-        self._estimator = build_estimator(settings, self.robot)
+        sensors = sensor_calibrations(settings, self.robot, new_file=True)
+        self._estimator = build_estimator(
+            settings, self.robot, stack_calibrations(sensors.values())
+        )
+        in_use = CalibrationInUse(self.robot, sensors, [self._estimator.set_calibration])
         self._contacts = build_contact_stream(settings, self.robot)
         self._touches: tuple[Contact, ...] = ()
         self._contact_set: ContactSet | None = None
@@ -92,6 +101,10 @@ class Pipeline:
         followers = self._watches.momentum.set_parameters, self._markers.set_parameters
         self._model = ModelInUse(self._estimator, settings.model_blend_time, followers)
         self._updates = ModelUpdates(node, self.robot, settings, self._model, lambda: self.active)
+        self._background = Background(node)
+        self._calibration = CalibrationUpdates(
+            node, self.robot, settings, in_use, self._outputs.announce, self._background
+        )
         self._monitor = Monitor(
             node, self.robot, self._assembler, self._contacts, self._inputs, self._watches
         )
@@ -106,7 +119,7 @@ class Pipeline:
 
     def start(self) -> None:
         """Publish what the configuration says, and count anew; call it once active."""
-        self._outputs.announce()
+        self._calibration.announce()
         self.cycles.restart()
 
     def reset(self) -> str:
@@ -119,7 +132,9 @@ class Pipeline:
         self._jump.unregister()
         self._node.destroy_timer(self._timer)
         self._inputs.destroy()
+        self._background.destroy()
         self._updates.destroy()
+        self._calibration.destroy()
         self._destroy_outputs()
         self._monitor.destroy()
 
@@ -208,4 +223,5 @@ class Pipeline:
 
     def _report(self) -> None:
         """Publish diagnostics."""
-        self._monitor.report(self.deviations.report(), self._updates.task(), active=self.active)
+        changed = self._updates.task(), self._calibration.task(self._monitor.sample)
+        self._monitor.report(self.deviations.report(), changed, active=self.active)
