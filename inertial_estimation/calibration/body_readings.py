@@ -160,7 +160,8 @@ class BodyReadings:
             return names[name]
         if usable:
             sources = [Source('', robot.imus[k].link, np.eye(4)) for k in usable]
-            return usable[assign_owners(robot.links, sources, rigid_sensors=True)[self.sensor.child]]
+            owners = assign_owners(robot.links, sources, rigid_sensors=True)
+            return usable[owners[self.sensor.child]]
         if robot.fixed_frame:
             return -1
         raise ModelError(
@@ -184,5 +185,8 @@ class BodyReadings:
                 link = links[link].parent
             ways.append(way)
         joints = sum(links[k].joint >= 0 for k in ways[0] ^ ways[1])
-        what = FIXED_LINK + f" '{self._robot.fixed_frame}'" if self._imu < 0 else f"IMU '{place.name}'"
-        return f'{what} through {joints} joints' if joints else what
+        what = (
+            f"IMU '{place.name}'" if self._imu >= 0 else f"the fixed '{self._robot.fixed_frame}'"
+        )
+        way = 'joint' if joints == 1 else 'joints'
+        return f'{what} through {joints} {way}' if joints else what

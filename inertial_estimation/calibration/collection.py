@@ -19,7 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.calibration.affine_subspace import affine_subspace
-from inertial_estimation.calibration.coverage import Coverage, Wanted, coverage_of
+from inertial_estimation.calibration.coverage import (
+    USUALLY_WANTED,
+    Coverage,
+    Wanted,
+    coverage_of,
+)
 from inertial_estimation.calibration.excitation import orientations
 from inertial_estimation.calibration.quiet_samples import (
     GRAVITY,
@@ -30,7 +35,7 @@ from inertial_estimation.calibration.quiet_samples import (
     TOUCHED,
     UNIT_DOUBT,
 )
-from inertial_estimation.calibration.raw_slopes import FEWEST, untouched
+from inertial_estimation.calibration.raw_slopes import FEWEST, FINEST, untouched
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -118,8 +123,8 @@ class Collection:
 
     """
 
-    def __init__(self, metric: Array | None = None, wanted: Wanted | None = None) -> None:
-        self._metric, self._wanted = metric, wanted or Wanted()
+    def __init__(self, metric: Array | None = None, wanted: Wanted = USUALLY_WANTED) -> None:
+        self._metric, self._wanted = metric, wanted
         self.moments: list[Moment] = []
         self.left_out: Counter[str] = Counter()
         self.received = 0
@@ -368,29 +373,28 @@ def _judge(moments: list[Moment]) -> list[str]:
     if not moments:
         return []
     why = np.full(len(moments), '', dtype=object)
-    why[_unsteady(np.array([one.spread for one in moments]))] = UNSTEADY
+    raw = np.array([one.raw for one in moments])
+    why[_unsteady(np.array([one.spread for one in moments]), raw)] = UNSTEADY
     steady = np.flatnonzero(why == '')
     accelerations = np.array([moments[k].acceleration for k in steady]).reshape(-1, 3)
     if not _can_be_judged(accelerations):
         return list(why)
-    fits = untouched(np.array([moments[k].raw for k in steady]), accelerations)
+    fits = untouched(raw[steady], accelerations)
     # With more of them it is not clear which are touched: `Coverage.gap` says so.
     if (~fits).mean() <= MOST_TOUCHED:
         why[steady[~fits]] = TOUCHED
     return list(why)
 
 
-def _unsteady(spreads: Array) -> Mask:
+def _unsteady(spreads: Array, raw: Array) -> Mask:
     """Tell within which moments the readings spread far more than usual."""
     if len(spreads) < ENOUGH_SPREADS:
         return np.zeros(len(spreads), dtype=bool)
     usual = np.quantile(spreads, USUAL, axis=0)
-    # A channel that never changes within a moment is as fine as its steps are.
+    # A channel that mostly does not change within a moment is as fine as its steps are.
     usual = np.where(usual > 0.0, usual, spreads.max(axis=0))
-    moving = usual > 0.0
-    if not moving.any():
-        return np.zeros(len(spreads), dtype=bool)
-    ratios = np.sqrt(((spreads[:, moving] / usual[moving]) ** 2).mean(axis=1))
+    usual = np.maximum(usual, FINEST * raw.std(axis=0))
+    ratios = np.sqrt(((spreads / np.where(usual > 0.0, usual, 1.0)) ** 2).mean(axis=1))
     return np.asarray(ratios > SPREAD_FACTOR)
 
 

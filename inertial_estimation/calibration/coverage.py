@@ -53,6 +53,9 @@ class Wanted(NamedTuple):
     """
 
 
+USUALLY_WANTED = Wanted()
+
+
 @dataclass(frozen=True, eq=False)
 class Coverage:
     """What a data set reaches."""
@@ -108,7 +111,9 @@ def nearest(directions: Array) -> Indices:
     return np.asarray(np.argmax(directions @ DIRECTIONS.T, axis=-1))
 
 
-def coverage_of(accelerations: Array, gap: float = np.nan, wanted: Wanted | None = None) -> Coverage:
+def coverage_of(
+    accelerations: Array, gap: float = np.nan, wanted: Wanted = USUALLY_WANTED
+) -> Coverage:
     """
     Tell what a data set reaches.
 
@@ -126,7 +131,6 @@ def coverage_of(accelerations: Array, gap: float = np.nan, wanted: Wanted | None
     Coverage
 
     """
-    wanted = wanted or Wanted()
     n = len(accelerations)
     if not n:
         said = (f'0 still moments, expected {wanted.poses}',)

@@ -25,7 +25,7 @@ from inertial_estimation.calibration.added_masses import (
 )
 from inertial_estimation.calibration.calibration_file import NO_TEMPERATURE, SensorCalibration
 from inertial_estimation.calibration.collection import Collection
-from inertial_estimation.calibration.coverage import Wanted
+from inertial_estimation.calibration.coverage import USUALLY_WANTED, Wanted
 from inertial_estimation.calibration.in_situ_steps import (
     matrix_step,
     matrix_warnings,
@@ -89,7 +89,7 @@ class Plan:
     """
     direction: int = 1
     """+1: the readings are the wrench of the body on the sensor, -1: of the sensor on the body."""
-    wanted: Wanted = Wanted()
+    wanted: Wanted = USUALLY_WANTED
 
     def __post_init__(self) -> None:
         """Check the loads."""

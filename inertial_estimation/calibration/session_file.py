@@ -88,7 +88,8 @@ def load_session(path: Path, plan: Plan) -> Session:
             raise ValueError(f'{len(sets)} data sets of {len(plan.loads)} loads')
         session.collections = [_collection(plan, one) for one in sets]
     except (KeyError, TypeError, ValueError) as error:
-        raise ConfigError(f"'{path}' is damaged ({error}): begin anew with another file") from error
+        said = f"'{path}' is damaged ({error}): begin anew with another file"
+        raise ConfigError(said) from error
     if content.get('closed'):
         session.begin_next()
     return session
