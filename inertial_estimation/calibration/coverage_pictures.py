@@ -49,7 +49,7 @@ def coverage_lines(coverage: Coverage) -> list[str]:
         marks[step] = REACHED if n else ASKED if name in coverage.suggestions else MISSING
     fields = ((1, 'and +z'), (0, 'across z'), (-1, 'and -z'))
     lines = ['    '.join(f'{said:^16}' for _, said in fields)]
-    lines.append('    '.join(['      +x   0  -x '] * 3))
+    lines.append('    '.join(['      +x   0  -x'] * 3))
     for y, row in ((1, '+y'), (0, ' 0'), (-1, '-y')):
         cells = (
             f'  {row}   ' + '   '.join(marks.get((x, y, z), ' ') for x in (1, 0, -1))
