@@ -68,6 +68,8 @@ class BodyReadings:
     ----------
     sensor : FtSensor
         As named.
+    imu_name : str
+        Of the IMU; empty: gravity comes from the fixed link.
     gravity : str
         Where it comes from, in words.
 
@@ -86,6 +88,7 @@ class BodyReadings:
         self._robot = robot
         self._imu = self._chosen(imu)
         place = self._place()
+        self.imu_name = place.name if self._imu >= 0 else ''
         here = LinkSensor('the FT sensor', self.sensor.child, self.sensor.child_H_sensor)
         # Seen from each other alone, whatever is fixed.
         self._rotations = RelativeRotations(replace(robot, fixed_frame=''), [here, place])
@@ -177,16 +180,20 @@ class BodyReadings:
     def _words(self, place: LinkSensor | Imu) -> str:
         """Say where gravity comes from."""
         links = self._robot.links
-        ways = []
-        for link in (place.link, self.sensor.child):
-            way = set()
-            while link >= 0:
-                way.add(link)
-                link = links[link].parent
-            ways.append(way)
+        ways = [_way_up(self._robot, link) for link in (place.link, self.sensor.child)]
         joints = sum(links[k].joint >= 0 for k in ways[0] ^ ways[1])
-        what = (
-            f"IMU '{place.name}'" if self._imu >= 0 else f"the fixed '{self._robot.fixed_frame}'"
-        )
-        way = 'joint' if joints == 1 else 'joints'
-        return f'{what} through {joints} {way}' if joints else what
+        what = f"the fixed '{self._robot.fixed_frame}'"
+        if self._imu >= 0:
+            what = f"IMU '{place.name}'"
+        if not joints:
+            return what
+        return f'{what} through {joints} joint{"s" if joints > 1 else ""}'
+
+
+def _way_up(robot: Robot, link: int) -> set[int]:
+    """Return a link and those above it."""
+    way = set()
+    while link >= 0:
+        way.add(link)
+        link = robot.links[link].parent
+    return way

@@ -116,6 +116,13 @@ class Plan:
         return np.eye(6) if self.before is None else self.before.matrix
 
     @property
+    def axes(self) -> str:
+        """Whose axes the accelerations are in: of the 'sensor' or the 'accelerometer'."""
+        if self.rotation is not None and np.array_equal(self.rotation, np.eye(3)):
+            return 'sensor'
+        return 'accelerometer'
+
+    @property
     def metric(self) -> Array:
         """What makes raw channels comparable, shape (6, 6)."""
         return np.asarray(np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)[:, None] * self.matrix)
