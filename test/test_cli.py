@@ -111,7 +111,8 @@ def test_help_has_an_example_and_every_default(
     options = said[said.index(' options:') : said.index('example:')].split(' --')[2:]
     required = {'replay': ('robot', 'config'), 'identify': ('robot', 'config'),
                 'excite': ('robot',), 'calibrate offset-without-model': ('sensor',),
-                'calibrate matrix': ('data', 'sensor'), 'calibrate live': ('sensor',)}.get(verb, ())  # fmt: skip
+                'calibrate matrix': ('data', 'sensor'),
+                'calibrate live': ('sensor',)}.get(verb, ())  # fmt: skip
     assert len(options) >= (3 if verb in VERBS else 1)
     for option in options:
         assert 'default: ' in option or option.split()[0] in required

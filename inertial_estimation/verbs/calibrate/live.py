@@ -95,31 +95,31 @@ def _add_sources(way: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     way.add_argument(
         '--robot', metavar='URDF',
-        help='with --config: robot description file (default: that of the parameters, or the '
+        help='of a robot: robot description file (default: that of the parameters, or the '
         'topic)',
     )  # fmt: skip
     way.add_argument(
         '--imu', metavar='NAME',
-        help="with --config: IMU that tells gravity, or 'fixed link' (default: the nearest by "
+        help="of a robot: IMU that tells gravity, or 'fixed link' (default: the nearest by "
         'joints)',
     )  # fmt: skip
     way.add_argument(
         '--readings', metavar='TOPIC',
-        help='without --config: WrenchStamped of the FT sensor, raw or wrenches (default: none)',
+        help='of two topics: WrenchStamped of the FT sensor, raw or wrenches (default: none)',
     )  # fmt: skip
     way.add_argument(
         '--accelerometer', metavar='TOPIC',
-        help='without --config: Imu that is fixed to the body beyond the sensor (default: none)',
+        help='of two topics: Imu that is fixed to the body beyond the sensor (default: none)',
     )  # fmt: skip
     way.add_argument(
         '--rotation', nargs=3, type=float, metavar=('R', 'P', 'Y'),
-        help="without --config: of the accelerometer in the sensor's frame: roll, pitch, yaw "
+        help="of two topics: of the accelerometer in the sensor's frame: roll, pitch, yaw "
         'about fixed axes, as in a URDF [rad] (default: not known; a matrix is in the axes of the '
         'accelerometer, and so are centres of loads)',
     )  # fmt: skip
     way.add_argument(
         '--sensor-on-body', action='store_true',
-        help='without --config: the readings are the wrench of the sensor on the body (default: '
+        help='of two topics: the readings are the wrench of the sensor on the body (default: '
         'of the body on the sensor)',
     )  # fmt: skip
 
