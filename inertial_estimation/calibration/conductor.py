@@ -76,8 +76,9 @@ class Conductor:
         self._requests = 0
         if session.is_closed:
             self.phase = Phase.DONE
-        elif not session.collection.received and self._must_load():
-            self.phase = Phase.LOADING
+        elif self._must_load():
+            # Of a session that goes on, too: nobody knows what hangs there by now.
+            self._ask_for_load()
 
     def take(self, reading: Reading, now: float) -> None:
         """
@@ -211,6 +212,11 @@ class Conductor:
         when = ', then press Enter' if self._loading_time is None else ''
         return f'{what}{when}'
 
+    def _ask_for_load(self) -> None:
+        """Wait for the load of the open data set."""
+        self.phase = Phase.LOADING
+        self.notes.append(self._loading())
+
     def _must_load(self) -> bool:
         """Tell whether something has to be done to the body before the open data set."""
         return bool(self.session.load.mass) or self.session.step > 0
@@ -226,7 +232,10 @@ class Conductor:
             return
         self.notes.append(f"data set {number}, '{name}': {_said(found)}")
         self._requests, self._asked_at = 0, None
-        self.phase = Phase.DONE if self.session.is_closed else Phase.LOADING
+        if self.session.is_closed:
+            self.phase = Phase.DONE
+        else:
+            self._ask_for_load()
 
     def _number(self) -> str:
         """Return which data set is open, of how many."""

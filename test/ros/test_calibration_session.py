@@ -141,7 +141,7 @@ def test_a_session_is_stopped_gone_on_with_and_handed_over(bench, rng, tmp_path)
     options = [
         '--sensor', SENSOR, '--readings', READINGS, '--accelerometer', ACCELEROMETER,
         '--calibration', bench.path, '--output', bench.path, '--session', session,
-        '--picture', picture, '--unattended', '0.3', '--json', out,
+        '--picture', picture, '--unattended', '1', '--json', out,
     ]  # fmt: skip
     for mass, at in LOADS.values():
         options += ['--load', mass, *at]
@@ -161,8 +161,8 @@ def test_a_session_is_stopped_gone_on_with_and_handed_over(bench, rng, tmp_path)
             bench.spin_until(lambda k=k: second.has_said(f"hang load 'load {k}' on, 0.5 kg"))
             body.load(k)
             body.move_on(lambda k=k: second.has_said(f"data set {k + 1} of 3, 'load {k}'"))
-        while second.process.poll() is None and not second.process.stdout.closed:
-            bench.spin_for(0.1)
+        while second.process.poll() is None:
+            bench.spin_for(0.05)
         code, said = second.end()
     finally:
         second.close()
