@@ -151,7 +151,7 @@ class EstimatorSettings(Checked):
         'fixed link',
     )
     tare_duration: float = setting(
-        2.0, 'Time over which a tare takes samples [s]', range=(0.1, 600.0)
+        2.0, 'Time over which a tare takes samples [s]', range=(0.1, 60.0)
     )
     tare_accept_split: bool = setting(
         False,
