@@ -212,7 +212,13 @@ def from_text(text: str, where: str) -> tuple[str, dict[str, SensorCalibration]]
         As `read`.
 
     """
-    return _read(parse_mapping(text, Path(where)), where)
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = parse_mapping(text, Path(where))
+    if not isinstance(found, Mapping):
+        raise ConfigError(f'{where} holds no names and values')
+    return _read(found, where)
 
 
 def to_json(robot: str, sensors: Mapping[str, SensorCalibration]) -> str:

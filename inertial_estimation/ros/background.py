@@ -9,6 +9,7 @@ Only one thread runs Python at a time, and one that is busy gives way after a sw
 
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,7 @@ LOOK = 0.02
 
 class Background:
     """
-    One piece of work at a time.
+    Does one thing after the other.
 
     Parameters
     ----------
@@ -35,23 +36,20 @@ class Background:
 
     def __init__(self, node: Node) -> None:
         self._node = node
+        self._waiting: deque[tuple[Callable[[], Any], Future]] = deque()
         self._thread: threading.Thread | None = None
+        self._outcome: tuple[Any, BaseException | None] = None, None
+        self._usual = sys.getswitchinterval()
         self._timer: Any = None
-        self._future: Any = None
-
-    @property
-    def busy(self) -> bool:
-        """Whether something is being done."""
-        return self._thread is not None
 
     def run(self, work: Callable[[], Any]) -> Future:
         """
-        Do something; it must touch nothing that a cycle uses.
+        Do something once all that was asked for before is done.
 
         Parameters
         ----------
         work : callable
-            Without arguments.
+            Without arguments; it must touch nothing that a cycle uses.
 
         Returns
         -------
@@ -59,20 +57,27 @@ class Background:
             Has its result, or raises what it raised; set by the executor of the node.
 
         """
-        assert not self.busy
-        self._future = Future(executor=self._node.executor)
-        self._outcome: tuple[Any, BaseException | None] = None, None
-        self._usual, _ = sys.getswitchinterval(), sys.setswitchinterval(GIVE_WAY)
-        self._thread = threading.Thread(target=self._work, args=(work,))
+        future = Future(executor=self._node.executor)
+        self._waiting.append((work, future))
+        if self._thread is None:
+            self._begin()
+        return future
+
+    def destroy(self) -> None:
+        """Wait until nothing is being done any more; nobody is told of it."""
+        self._waiting.clear()
+        if self._thread is not None:
+            self._end()
+
+    def _begin(self) -> None:
+        """Begin with what waits longest."""
+        self._usual = sys.getswitchinterval()
+        sys.setswitchinterval(GIVE_WAY)
+        self._thread = threading.Thread(target=self._work, args=(self._waiting[0][0],))
         self._thread.start()
         self._timer = self._node.create_timer(
             LOOK, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
-        return self._future
-
-    def destroy(self) -> None:
-        """Wait until nothing is being done any more; nobody is told of it."""
-        self._end()
 
     def _work(self, work: Callable[[], Any]) -> None:
         """Do it, in the thread."""
@@ -82,12 +87,14 @@ class Background:
             self._outcome = None, error
 
     def _look(self) -> None:
-        """Hand the outcome over once it is there."""
+        """Hand the outcome over once it is there, and go on."""
         if self._thread is None or self._thread.is_alive():
             return
-        future = self._future
         self._end()
+        _, future = self._waiting.popleft()
         result, error = self._outcome
+        if self._waiting:
+            self._begin()
         if error is not None:
             future.set_exception(error)
         else:
@@ -95,8 +102,6 @@ class Background:
 
     def _end(self) -> None:
         """Give the thread and the timer back."""
-        if self._thread is None:
-            return
         self._thread.join()
         self._thread = None
         sys.setswitchinterval(self._usual)

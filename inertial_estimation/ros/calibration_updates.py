@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
-from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleNode
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -25,12 +24,12 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.background import Background
 from inertial_estimation.ros.diagnostics import OK, WARN, Task
 from inertial_estimation.ros.inertial_parameters import LATCHED
+from inertial_estimation.ros.waiting_services import create_waiting_services
 from inertial_estimation.sample import Sample
 
 TOPIC = 'ft_calibration'
 """Where estimator and identifier meet: the calibration in use as JSON, which is YAML too."""
 NO_FILE = "'calibration_file' is empty: name a file there, then configure the node anew"
-BUSY = 'something else is being read, written or computed: ask again when it is done'
 
 
 class CalibrationUpdates:
@@ -82,16 +81,14 @@ class CalibrationUpdates:
                 'other parameters say; ~/save writes it'
             )
         self._publisher = node.create_lifecycle_publisher(String, TOPIC, LATCHED)
-        # Of a group whose members do not wait for each other: cycles go on meanwhile.
-        group = ReentrantCallbackGroup()
-        self._services = [
-            node.create_service(Trigger, f'~/{name}', callback, callback_group=group)
-            for name, callback in (
-                ('save', self._on_save),
-                ('restore', self._on_restore),
-                ('clear_tare', self._on_clear_tare),
-            )
-        ]
+        self._services = create_waiting_services(
+            node,
+            {
+                'save': self._on_save,
+                'restore': self._on_restore,
+                'clear_tare': self._on_clear_tare,
+            },
+        )
 
     def announce(self) -> None:
         """Publish what is in use; call it once active."""
@@ -119,10 +116,11 @@ class CalibrationUpdates:
 
         """
         found = self._in_use.take(changed)
+        self.remark = ''
         self._note_change(saved=False)
         return found
 
-    def task(self, sample: Sample | None) -> Task:
+    def task(self, sample: Sample | None, tare: str = 'none') -> Task:
         """
         Return what makes wrenches of readings, and where that came from.
 
@@ -130,6 +128,8 @@ class CalibrationUpdates:
         ----------
         sample : Sample or None
             The newest; None: there was none since the report before.
+        tare : str, optional
+            What is being done to find offsets.
 
         Returns
         -------
@@ -140,6 +140,7 @@ class CalibrationUpdates:
             'file': self._path or 'none',
             'changed at [s]': self._changed_at or 'the start',
             'saved': self._saved and not self._lacks_file,
+            'tare': tare,
         }
         for name, sensor in self._in_use.sensors.items():
             values |= {f'{name}: {key}': value for key, value in _figures(sensor).items()}
@@ -173,7 +174,6 @@ class CalibrationUpdates:
         sensors = dict(self._in_use.sensors)
         try:
             path = self._named()
-            self._require_free()
             await self._background.run(lambda: write(path, self._robot.name, sensors))
         except InertialEstimationError as error:
             return _answer(response, f'nothing was saved: {error}', success=False)
@@ -185,7 +185,6 @@ class CalibrationUpdates:
         """Go on with the file."""
         try:
             path = self._named()
-            self._require_free()
             robot, sensors = await self._background.run(lambda: read(path))
             changed = self._in_use.restore(robot, sensors)
         except InertialEstimationError as error:
@@ -236,11 +235,6 @@ class CalibrationUpdates:
         if self._path is None:
             raise ConfigError(NO_FILE)
         return self._path
-
-    def _require_free(self) -> None:
-        """Refuse while something else is being done."""
-        if self._background.busy:
-            raise ConfigError(BUSY)
 
 
 def _answer(response, message: str, *, success: bool = True):

@@ -36,6 +36,7 @@ from inertial_estimation.ros.model_updates import ModelUpdates
 from inertial_estimation.ros.momentum import MomentumWatch
 from inertial_estimation.ros.monitor import Monitor, Watches
 from inertial_estimation.ros.outputs import Outputs
+from inertial_estimation.ros.taring import Taring, find_supports
 from inertial_estimation.sample import Sample
 
 REPORT_PERIOD = 1.0
@@ -83,6 +84,7 @@ class Pipeline:
             settings, self.robot, stack_calibrations(sensors.values())
         )
         in_use = CalibrationInUse(self.robot, sensors, [self._estimator.set_calibration])
+        supports = find_supports(settings, self.robot)
         self._contacts = build_contact_stream(settings, self.robot)
         self._touches: tuple[Contact, ...] = ()
         self._contact_set: ContactSet | None = None
@@ -105,6 +107,16 @@ class Pipeline:
         self._calibration = CalibrationUpdates(
             node, self.robot, settings, in_use, self._outputs.announce, self._background
         )
+        self._taring = Taring(
+            node,
+            settings,
+            supports,
+            in_use,
+            self._calibration,
+            self._background,
+            lambda: self._estimator.robot,
+            lambda: self.active,
+        )
         self._monitor = Monitor(
             node, self.robot, self._assembler, self._contacts, self._inputs, self._watches
         )
@@ -120,6 +132,7 @@ class Pipeline:
     def start(self) -> None:
         """Publish what the configuration says, and count anew; call it once active."""
         self._calibration.announce()
+        self._taring.start()
         self.cycles.restart()
 
     def reset(self) -> str:
@@ -132,6 +145,7 @@ class Pipeline:
         self._jump.unregister()
         self._node.destroy_timer(self._timer)
         self._inputs.destroy()
+        self._taring.destroy()
         self._background.destroy()
         self._updates.destroy()
         self._calibration.destroy()
@@ -159,6 +173,8 @@ class Pipeline:
         duration = perf_counter() - start
         self.cycles.add(sample.stamp_ns, duration)
         # When the results are out: they do not wait for these.
+        if self._taring.collecting:
+            self._taring.add(sample, touches)
         self._watches.momentum.add(sample, estimate)
         self.deviations.publish(sample, self._contact_set, duration)
         self._internal.publish(sample, estimate, duration)
@@ -223,5 +239,7 @@ class Pipeline:
 
     def _report(self) -> None:
         """Publish diagnostics."""
-        changed = self._updates.task(), self._calibration.task(self._monitor.sample)
+        self._taring.look()
+        calibration = self._calibration.task(self._monitor.sample, self._taring.progress)
+        changed = self._updates.task(), calibration
         self._monitor.report(self.deviations.report(), changed, active=self.active)

@@ -145,6 +145,9 @@ class PolledInputs(Inputs):
     def _pass_over(self, lane: _Lane, stamp_ns: int, data: Any) -> None:
         """Only count a message that no sample uses, if nothing else does."""
         source, assembler = lane.source, self._assembler
+        if source.kind == 'temperature':
+            lane.give(data)
+            return
         skip = assembler.skip_ft if source.kind == 'ft' else assembler.skip_imu
         if not skip(source.index, stamp_ns):
             lane.give(data)
