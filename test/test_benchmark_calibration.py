@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from shared_data import SHARED
 
-from inertial_estimation.benchmark.calibration import axia, experiments, leg_robot, legs
+from inertial_estimation.benchmark.calibration import axia, experiments, leg_robot, legs, ntnu
 from inertial_estimation.benchmark.calibration.leg_robot import FOOT, LEG
 from inertial_estimation.benchmark.published.run import as_dict
+from inertial_estimation.calibration.affine_subspace import affine_subspace
 from inertial_estimation.calibration.offset_in_situ import offset_in_situ
 from inertial_estimation.cli import main
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import ConfigError, LogError
 
 DATA = SHARED / 'data'
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason='needs ../shared/data')
@@ -42,6 +43,19 @@ def test_the_singular_values_are_those_of_the_description():
 
 
 @needs_data
+def test_limbs_of_a_real_robot_whose_joints_move_leave_no_gap():
+    per_newton = np.diag([1.0, 1.0, 1.0, 10.0, 10.0, 10.0])
+    with np.load(DATA / 'icub_yoga_left' / 'log.npz') as log:
+        for name in ('l_leg', 'r_leg', 'l_arm', 'r_arm'):
+            times, wrenches = (log[f'ft/{name}_ft_sensor/{what}'] for what in ('t', 'wrench'))
+            on_one_foot = np.abs(times - times[0] - 39.0) < 26.0
+            found = affine_subspace(wrenches[on_one_foot], per_newton)
+            assert found.gap < 2.5
+            with pytest.raises(LogError, match='hold all joints'):
+                found.require_gap(name)
+
+
+@needs_data
 def test_the_offset_without_a_model_is_near_the_owners():
     found = axia.read_poses(DATA / axia.SEVEN)
     fit = axia.owners_fit(found)
@@ -62,7 +76,7 @@ def test_an_offset_that_drifts_is_said():
 
 
 @needs_data
-@pytest.mark.parametrize('run', [axia.run, lambda folder: legs.run(folder, SHOWN[:1])])
+@pytest.mark.parametrize('run', [axia.run, ntnu.run, lambda folder: legs.run(folder, SHOWN[:1])])
 def test_all_that_is_expected_holds(run):
     found = run(DATA)
     assert found.notes and all(note.startswith('holds: ') for note in found.notes)

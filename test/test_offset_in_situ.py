@@ -21,6 +21,7 @@ from hanging_body import (
 )
 from scipy.spatial.transform import Rotation
 
+from inertial_estimation.calibration.accelerometer_bias import accelerometer_bias
 from inertial_estimation.calibration.affine_subspace import affine_subspace
 from inertial_estimation.calibration.excitation import ENOUGH, orientations
 from inertial_estimation.calibration.offset_in_situ import offset_in_situ
@@ -205,6 +206,19 @@ def test_an_accelerometer_in_another_unit_is_named(rng):
         offset_in_situ(raw, a / GRAVITY)
 
 
+@pytest.mark.parametrize('reading', [np.zeros(6), np.array([1e4, 3.1, -7.7, 0.3, 1.0, 2.0])])
+def test_a_frozen_sensor_is_refused(rng, reading):
+    with pytest.raises(LogError, match='do not change while gravity does'):
+        offset_in_situ(np.tile(reading, (100, 1)), -directions(rng, 100))
+
+
+def test_a_dead_channel_has_its_reading_as_offset(rng):
+    raw, a = noisy(rng, 200)
+    raw[:, 3] = 77.0
+    found = offset_in_situ(raw, a)
+    assert found.offset[3] == pytest.approx(77.0, abs=1e-6)
+
+
 def test_wrong_shapes_are_named(rng):
     raw, a = noisy(rng, 50)
     with pytest.raises(ShapeError, match='accelerations'):
@@ -225,9 +239,53 @@ def test_the_answer_is_the_same_each_time(rng):
 def test_a_bias_of_the_accelerometer_goes_into_the_force_as_documented(rng):
     g = directions(rng, 100)
     bias = np.array([0.05, -0.02, 0.03])
-    found = offset_in_situ(counts(wrenches(g)), -g + bias)
+    found = offset_in_situ(counts(wrenches(g)), -g + bias, bias=np.zeros(3))
     # wrench = -M a there, so that a bias d of a moves the offset by M d.
     expected = OFFSET + np.vstack([2.9 * np.eye(3), hat(2.9 * np.array([0.01, -0.02, 0.15]))]) @ (
         bias
     )
     np.testing.assert_allclose(found.in_wrench(MATRIX)[0], expected, atol=1e-8)
+
+
+@pytest.mark.parametrize('noise', [0.0, 0.02])
+def test_orientations_all_around_tell_the_bias_of_the_accelerometer(rng, noise):
+    g = directions(rng, 300)
+    bias = np.array([0.1, -0.4, 0.7])
+    read = -g + bias + noise * rng.normal(size=g.shape)
+    found = offset_in_situ(counts(wrenches(g)), read, matrix=MATRIX)
+    assert not any(found.left_out.values())
+    limits = FIVE * found.bias.deviations + 1e-9
+    assert (np.abs(found.bias.bias - bias) <= limits).all()
+    offset, deviations = found.in_wrench(MATRIX)
+    assert (np.abs(offset - OFFSET) <= FIVE * deviations + 1e-8).all()
+
+
+def test_the_deviations_of_the_bias_are_those_of_many_draws(rng):
+    errors = []
+    for _ in range(60):
+        g = directions(rng, 100)
+        found = accelerometer_bias(-g + [0.3, 0.0, 0.0] + 0.02 * rng.normal(size=g.shape))
+        errors.append((found.bias - [0.3, 0.0, 0.0]) / found.deviations)
+    assert 0.75 < np.sqrt(np.mean(np.square(errors))) < 1.35
+
+
+def test_a_leg_that_swings_tells_no_bias(rng):
+    g = swinging(500) * [1.01, 0.99, 1.0]
+    found = accelerometer_bias(-g)
+    assert not found.is_known and not found.is_there
+    assert not found.bias.any()
+
+
+def test_a_bias_too_small_to_matter_stays(rng):
+    g = directions(rng, 5000)
+    found = accelerometer_bias(-g + [0.01, 0.0, 0.0] + 0.01 * rng.normal(size=g.shape))
+    assert found.is_known and not found.is_there
+
+
+def test_motion_now_and_then_does_not_spoil_the_bias(rng):
+    g = directions(rng, 200)
+    read = -g + [0.0, 0.5, 0.0]
+    read[::4] += rng.normal(size=(50, 3)) * 2.0
+    np.testing.assert_allclose(accelerometer_bias(read).bias, [0.0, 0.5, 0.0], atol=1e-6)
+    found = offset_in_situ(counts(wrenches(g)), read)
+    assert 35 <= found.left_out[MOVING] <= 50

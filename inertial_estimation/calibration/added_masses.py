@@ -154,6 +154,7 @@ def matrix_from_added_masses(
     rotation: Array | None = None,
     direction: int = 1,
     workshop: Array | None = None,
+    bias: Array | None = None,
     length_scale: float = LENGTH_SCALE,
     least_gap: float = LEAST_GAP,
     still_acceleration: float = STILL_ACCELERATION,
@@ -174,6 +175,9 @@ def matrix_from_added_masses(
         the body.
     workshop : ndarray, shape (6, 6), optional
         About the matrix, for the test of the subspace alone, see `offset_in_situ`.
+    bias : ndarray, shape (3,), optional
+        Of the accelerometer [m/s^2]; goes into offsets alone. Default: from gravity, in each data
+        set whose orientations tell it.
     length_scale, least_gap, still_acceleration, still_turning : float
         As for `offset_in_situ`.
 
@@ -200,7 +204,7 @@ def matrix_from_added_masses(
     R = np.eye(3) if rotation is None else _checked_rotation(rotation)
     found = tuple(
         offset_in_situ(
-            one.raw, one.accelerations, turning=one.turning, matrix=workshop,
+            one.raw, one.accelerations, turning=one.turning, matrix=workshop, bias=bias,
             length_scale=length_scale, least_gap=least_gap, what=f"data set '{one.name}'",
             still_acceleration=still_acceleration, still_turning=still_turning,
         )

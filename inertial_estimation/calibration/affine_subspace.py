@@ -23,8 +23,10 @@ DIMENSIONS = 3
 LEAST_GAP = 4.0
 """
 Third singular value over the fourth. A body of 1 kg that tilts by 35 degrees makes 8 against a
-noise of 0.1 N; a leg whose knee moves makes 1 to 3.
+noise of 0.1 N; limbs of a real iCub whose joints move make 1.3 to 1.9, tools on real arms 100.
 """
+STANDSTILL = 1e-9
+"""Of the readings, what round-off makes of readings that stay the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +45,10 @@ class AffineSubspace:
 
     @property
     def gap(self) -> float:
-        """Third singular value over the fourth; infinite if the fourth is zero."""
+        """Third singular value over the fourth; infinite if the fourth alone is zero."""
         third, fourth = self.singular_values[DIMENSIONS - 1 : DIMENSIONS + 1]
+        if third == 0.0:
+            return 0.0
         return float(third / fourth) if fourth > 0.0 else float('inf')
 
     @property
@@ -98,6 +102,11 @@ class AffineSubspace:
             With the singular values.
 
         """
+        if self.spreads[0] <= STANDSTILL * np.abs(self.metric @ self.point).max():
+            raise LogError(
+                f'{what}: the readings do not change while gravity does: the sensor is frozen, or '
+                'nothing is beyond it'
+            )
         if self.gap >= least:
             return
         values = ', '.join(f'{x:.3g}' for x in self.spreads)

@@ -138,6 +138,9 @@ def offset_warnings(found: InSituOffset, matrix: Array) -> tuple[str, ...]:
 
     """
     said = []
+    if found.bias.bias.any():
+        values = ', '.join(f'{x:.3f}' for x in found.bias.bias)
+        said.append(f'a bias of the accelerometer of ({values}) m/s^2 was taken off')
     drift, deviations = matrix @ found.slopes.drift, found.in_wrench(matrix)[1]
     if (np.abs(drift) > DRIFT_DOUBT * deviations).any():
         values = ', '.join(f'{x:.3g}' for x in drift)

@@ -229,6 +229,7 @@ def offset_dict(found: InSituOffset, matrix: Array) -> dict[str, Any]:
         'gap': gap if np.isfinite(gap) else None,
         'gravity_spreads': found.orientations.spreads.tolist(),
         'gravity': found.gravity,
+        'accelerometer_bias': found.bias.bias.tolist(),
         'unexplained': found.unexplained,
         'samples': found.slopes.n_samples,
         'left_out': dict(found.left_out),

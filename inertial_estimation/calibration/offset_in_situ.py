@@ -4,8 +4,9 @@
 The offset of an FT sensor from its raw readings and an accelerometer alone [T 5.3-5.10].
 
 Neither the body beyond the sensor nor the calibration matrix need be known, nor how the
-accelerometer is turned against the sensor [T Remark 5.1]: it need only be fixed to that body. An
-accelerometer that is off by d makes the force offset off by the body's mass times d.
+accelerometer is turned against the sensor [T Remark 5.1]: it need only be fixed to that body. Its
+bias makes the force offset off by the body's mass times the bias; where orientations are all
+around, gravity tells it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.calibration.accelerometer_bias import Bias
 from inertial_estimation.calibration.affine_subspace import (
     DIMENSIONS,
     LEAST_GAP,
@@ -66,7 +68,9 @@ class InSituOffset:
     unexplained: float
     """What the accelerometer leaves within the subspace, over the readings' third spread."""
     gravity: float
-    """Median size of what the accelerometer reads [m/s^2]."""
+    """Median size of what the accelerometer reads, less its bias [m/s^2]."""
+    bias: Bias
+    """Of the accelerometer, taken off: what was given, or what gravity tells, or zero."""
     kept: Mask
     """Which samples were used, shape (n,)."""
     left_out: dict[str, int]
@@ -123,6 +127,7 @@ def offset_in_situ(
     *,
     turning: Array | None = None,
     matrix: Array | None = None,
+    bias: Array | None = None,
     length_scale: float = LENGTH_SCALE,
     least_gap: float = LEAST_GAP,
     still_acceleration: float = STILL_ACCELERATION,
@@ -147,6 +152,8 @@ def offset_in_situ(
         and in Nm over the length scale, and makes the result the same whatever the raw unit is;
         the identity for readings that are wrenches. Default: channels are comparable as they are,
         as counts of six like gauges.
+    bias : ndarray, shape (3,), optional
+        Of the accelerometer [m/s^2]. Default: from gravity, if orientations tell it.
     length_scale : float
         Moment over force that counts as equally large [m].
     least_gap : float
@@ -171,10 +178,11 @@ def offset_in_situ(
     """
     raw, accelerations = stacked('raw', raw, 6), stacked('accelerations', accelerations, 3)
     quiet = quiet_samples(
-        raw, accelerations, turning, what=what,
+        raw, accelerations, turning, bias=bias, what=what,
         still_acceleration=still_acceleration, still_turning=still_turning,
     )  # fmt: skip
     left_out = quiet.left_out
+    accelerations = accelerations - quiet.bias.bias
     require_samples(int(quiet.kept.sum()), left_out, what)
     orientations(accelerations[quiet.kept]).require_three(what)
     kept = quiet.kept.copy()
@@ -195,15 +203,17 @@ def offset_in_situ(
             'the sensor, and check the delay between the two'
         )
     P = subspace.projection()
+    of_bias = slopes.slopes * quiet.bias.deviations
     return InSituOffset(
         offset=subspace.point + P @ (slopes.offset - subspace.point),
         # Not projected: off the subspace, what is known of the subspace limits the offset.
-        covariance=slopes.covariance[18:, 18:],
+        covariance=slopes.covariance[18:, 18:] + of_bias @ of_bias.T,
         slopes=slopes,
         subspace=subspace,
         orientations=found,
         unexplained=unexplained,
         gravity=quiet.gravity,
+        bias=quiet.bias,
         kept=kept,
         left_out=left_out,
     )

@@ -14,7 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.calibration.accelerometer_bias import Bias, accelerometer_bias
 from inertial_estimation.errors import LogError, ShapeError
+from inertial_estimation.model.arguments import numbers
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -27,8 +29,8 @@ An accelerometer that is off by a larger share of gravity reads another unit, or
 """
 STILL_ACCELERATION = 0.3
 """
-Beyond that from the median size a sample moves [m/s^2]. Biases and errors of scale make the size
-depend on orientation by about a third of it.
+Beyond that from the median size a sample moves [m/s^2]. Biases that are not known and errors of
+scale make the size depend on orientation by about a third of it.
 """
 STILL_TURNING = 0.2
 """
@@ -47,7 +49,9 @@ class QuietSamples(NamedTuple):
     left_out: dict[str, int]
     """Samples by reason, all reasons."""
     gravity: float
-    """Median size of the accelerometer's readings [m/s^2]."""
+    """Median size of the accelerometer's readings, less their bias [m/s^2]."""
+    bias: Bias
+    """Of the accelerometer, taken off; zero if it is not known or not worth a word."""
 
 
 def quiet_samples(
@@ -55,6 +59,7 @@ def quiet_samples(
     accelerations: Array,
     turning: Array | None = None,
     *,
+    bias: Array | None = None,
     what: str = 'the log',
     still_acceleration: float = STILL_ACCELERATION,
     still_turning: float = STILL_TURNING,
@@ -71,6 +76,8 @@ def quiet_samples(
     turning : ndarray, shape (n, 3), optional
         Of a gyroscope on the body [rad/s]; NaN where it says nothing, which leaves nothing out.
         Default: none.
+    bias : ndarray, shape (3,), optional
+        Of the accelerometer [m/s^2]. Default: from gravity, if orientations tell it.
     what : str
         Whose samples they are, for messages.
     still_acceleration, still_turning : float
@@ -101,7 +108,8 @@ def quiet_samples(
         raise LogError(
             f'{what}: no sample has finite readings of both the FT sensor and the accelerometer'
         )
-    sizes = np.linalg.norm(accelerations, axis=1)
+    off = _bias(accelerations[finite], bias)
+    sizes = np.linalg.norm(accelerations - off.bias, axis=1)
     gravity = float(np.median(sizes[finite]))
     if abs(gravity - GRAVITY) > UNIT_DOUBT * GRAVITY:
         raise LogError(
@@ -114,4 +122,12 @@ def quiet_samples(
             moves |= np.linalg.norm(turning, axis=1) > still_turning
     kept = finite & ~moves
     left_out = {NOT_FINITE: int((~finite).sum()), MOVING: int((finite & moves).sum()), TOUCHED: 0}
-    return QuietSamples(kept, left_out, gravity)
+    return QuietSamples(kept, left_out, gravity, off)
+
+
+def _bias(accelerations: Array, given: Array | None) -> Bias:
+    """Return the bias that is taken off."""
+    if given is not None:
+        return Bias(numbers('bias', given, (3,)), np.zeros(3))
+    found = accelerometer_bias(accelerations)
+    return found if found.is_there else Bias(np.zeros(3), np.zeros(3))

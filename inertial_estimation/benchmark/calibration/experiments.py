@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from inertial_estimation.benchmark.calibration import axia, legs
+from inertial_estimation.benchmark.calibration import axia, legs, ntnu
 from inertial_estimation.benchmark.published.run import Experiment
 
 EXPERIMENTS = (
     Experiment(axia.run, axia.FILES),
+    Experiment(ntnu.run, (ntnu.FILE,)),
     Experiment(legs.run, (legs.FILE,)),
 )

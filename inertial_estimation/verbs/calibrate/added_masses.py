@@ -15,7 +15,8 @@ from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 if TYPE_CHECKING:
-    from inertial_estimation.calibration.added_masses import AddedMass
+    from inertial_estimation.calibration.added_masses import AddedMass, Array
+    from inertial_estimation.calibration.offset_in_situ import InSituOffset
 
 FIELDS = ('LOG', 'KG', 'X', 'Y', 'Z')
 """Of a data set: what was added, and its centre of mass about the sensor's origin [m]."""
@@ -74,7 +75,6 @@ def _run(chosen: argparse.Namespace) -> None:
         matrix_step,
         matrix_warnings,
     )
-    from inertial_estimation.calibration.offset_in_situ import offset_in_situ
 
     raw_options.check_files(chosen, [said[0] for said in (*chosen.data, *chosen.validate)])
     before = raw_options.before(chosen)
@@ -83,17 +83,9 @@ def _run(chosen: argparse.Namespace) -> None:
     others, _ = _read(chosen, chosen.validate, 'validate')
     found = matrix_from_added_masses(
         sets, rotation=_rotation(chosen.rotation), workshop=workshop,
-        direction=-1 if chosen.sensor_on_body else 1,
+        bias=chosen.accelerometer_bias, direction=-1 if chosen.sensor_on_body else 1,
     )  # fmt: skip
-    judged = [
-        (
-            one,
-            offset_in_situ(
-                one.raw, one.accelerations, turning=one.turning, matrix=found.matrix, what=one.name
-            ),
-        )
-        for one in others
-    ]
+    judged = [(one, _offset(one, found.matrix, chosen)) for one in others]
     warnings = [*matrix_warnings(found, workshop)]
     if before is not None and before.temperature_coefficients.any():
         warnings.append('temperature coefficients of the former matrix do not hold any more')
@@ -147,6 +139,16 @@ def _read(
             )
             date = log.date
     return sets, date
+
+
+def _offset(one: AddedMass, matrix: Array, chosen: argparse.Namespace) -> InSituOffset:
+    """Return what a data set that was not used tells by itself."""
+    from inertial_estimation.calibration.offset_in_situ import offset_in_situ
+
+    return offset_in_situ(
+        one.raw, one.accelerations, turning=one.turning, matrix=matrix,
+        bias=chosen.accelerometer_bias, what=f"data set '{one.name}'",
+    )  # fmt: skip
 
 
 def _rotation(angles: Sequence[float] | None) -> Any:

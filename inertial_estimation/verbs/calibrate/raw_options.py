@@ -44,6 +44,11 @@ def add_signals(way: argparse.ArgumentParser) -> None:
         help='of these columns (default: %(default)s)',
     )  # fmt: skip
     way.add_argument(
+        '--accelerometer-bias', nargs=3, type=float, metavar=('X', 'Y', 'Z'),
+        help='what it reads too much [m/s^2]; 0 0 0 leaves it as it is (default: from gravity, '
+        'where orientations are all around)',
+    )  # fmt: skip
+    way.add_argument(
         '--gyroscope', type=_names, metavar='COLUMNS', default=(),
         help='columns of a gyroscope on that body [rad/s], which tells when it moves (default: '
         'gyroscope, if there is such a column)',

@@ -60,8 +60,9 @@ def _run(chosen: argparse.Namespace) -> None:
     before = raw_options.before(chosen) or SensorCalibration()
     log = read_raw_log(chosen.log, raw_options.signals_of(chosen))
     found = offset_in_situ(
-        log.raw, log.accelerations, turning=log.turning, matrix=before.matrix, what=log.name
-    )
+        log.raw, log.accelerations, turning=log.turning, matrix=before.matrix,
+        bias=chosen.accelerometer_bias, what=log.name,
+    )  # fmt: skip
     step = offset_step(found, before, log.date, chosen.temperature)
     warnings = offset_warnings(found, before.matrix)
     raw_options.write(chosen, step)
