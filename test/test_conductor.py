@@ -7,6 +7,8 @@ Not covered: what data sets tell, in `test_session`; keys and topics, in
 `ros/test_calibration_session`.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hanging_body import GRAVITY, MATRIX
@@ -16,7 +18,8 @@ from inertial_estimation.calibration.body_readings import Reading
 from inertial_estimation.calibration.calibration_file import SensorCalibration
 from inertial_estimation.calibration.collection import CONTACT, JOINTS
 from inertial_estimation.calibration.conductor import PAUSES, Conductor, Phase
-from inertial_estimation.calibration.coverage import DIRECTIONS
+from inertial_estimation.calibration.coverage import DIRECTIONS, Wanted
+from inertial_estimation.calibration.quiet_samples import TOUCHED
 from inertial_estimation.calibration.session import NOTHING, Load, Plan, Session
 
 LOADS = (NOTHING, Load('far', 0.5, (0.3, -0.05, 0.1)), Load('side', 0.5, (0.0, 0.2, 0.1)))
@@ -140,14 +143,27 @@ def test_a_data_set_can_be_begun_anew(rng):
     assert conductor.notes == ['data set 1 of 3 begins anew']
 
 
-@pytest.mark.parametrize('why', [CONTACT, JOINTS])
+@pytest.mark.parametrize('why', [CONTACT, JOINTS, 'another reason'])
 def test_a_pause_is_said_with_its_reason(rng, why):
     conductor, body = Conductor(Session(plan())), TurnedBody(rng)
     hold(conductor, body, DOWN, spoilt=why)
-    assert conductor.instruction(0.0) == PAUSES[why]
+    assert conductor.instruction(0.0) == PAUSES.get(why, 'paused: another reason')
     hold(conductor, body, DOWN)
     said = conductor.instruction(0.0)
     assert said.startswith('turn the body so that ') and 'of the sensor points down' in said
+
+
+def test_a_touch_is_said_until_the_body_is_turned(rng):
+    conductor, body = (
+        Conductor(Session(replace(plan(), wanted=Wanted(poses=500)))),
+        TurnedBody(rng),
+    )
+    go_through(conductor, body)
+    body.touch = np.array([6.0, 0.0, 0.0, 0.0, 0.6, 0.0])
+    hold(conductor, body, DOWN, 0.4)
+    assert conductor.instruction(0.0) == PAUSES[TOUCHED]
+    turn(conductor, body)
+    assert conductor.instruction(0.0) not in PAUSES.values()
 
 
 def test_silence_is_said(rng):

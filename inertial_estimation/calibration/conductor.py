@@ -13,10 +13,13 @@ from enum import Enum
 from inertial_estimation.calibration.body_readings import Reading
 from inertial_estimation.calibration.collection import (
     CONTACT,
+    DISORDER,
     JOINTS,
+    KEPT,
     REPEATED,
     SETTLING,
     UNSTEADY,
+    WAITING,
 )
 from inertial_estimation.calibration.offset_in_situ import InSituOffset
 from inertial_estimation.calibration.quiet_samples import MOVING, NOT_FINITE, TOUCHED
@@ -34,7 +37,9 @@ PAUSES = {
     UNSTEADY: 'the readings shake: let the body come to rest, and let nothing touch it',
     TOUCHED: 'the last moment does not fit the others: let nothing touch the body',
 }
-"""What is said of what is left out; of motion nothing, as the body is to be turned."""
+"""What is said of what is left out, or doubted."""
+ON_THE_WAY = ('', KEPT, WAITING, MOVING, SETTLING, REPEATED, DISORDER)
+"""What readings are while a body is turned from pose to pose as it should be."""
 
 
 class Phase(Enum):
@@ -185,10 +190,11 @@ class Conductor:
         if self._heard_at is None or now - self._heard_at > SILENCE:
             return 'no readings come: see that both sensors publish'
         one = self.session.collection
+        if one.state not in ON_THE_WAY:
+            return PAUSES.get(one.state, f'paused: {one.state}')
         # Whoever turns the body has understood that the last moment was none.
-        past = one.state in (MOVING, SETTLING, REPEATED)
-        if said := PAUSES.get(one.state) or ('' if past else PAUSES.get(one.doubt)):
-            return said
+        if one.doubt in PAUSES and one.state in (KEPT, WAITING):
+            return PAUSES[one.doubt]
         suggested = one.coverage().suggestions
         turn = 'tilt it further, and hold it still for two seconds'
         if suggested:
