@@ -215,7 +215,7 @@ def test_coverage_says_what_is_missing_until_it_is_enough(body):
     body.hold(found, DOWN, 1.0)
     one = found.coverage()
     assert one.missing == tuple(name for name in NAMES if name != '-z')
-    assert len(one.shortfalls) == 4 and np.isnan(one.gap)
+    assert len(one.shortfalls) == 5 and one.n_directions == 1 and np.isnan(one.gap)
     body.go_through(found)
     all_of_them = found.coverage()
     assert all_of_them.is_enough and not all_of_them.missing and not all_of_them.suggestions
@@ -238,6 +238,15 @@ def test_following_the_suggestions_is_enough(body):
         assert (reached @ asked).max() > 0.49
         gravity = GRAVITY * asked
     assert seen.is_enough and sum(seen.counts > 0) < 20
+
+
+def test_four_poses_never_are_enough(body):
+    found = Collection(wanted=Wanted(moments=20))
+    four = GRAVITY * np.vstack([np.eye(3), [-0.6, -0.48, -0.64]])
+    body.go_through(found, np.tile(four, (2, 1)), 1.0)
+    seen = found.coverage()
+    assert seen.n_moments >= 20 and seen.orientations.spreads[-1] > 0.1
+    assert seen.shortfalls == ('4 directions, expected 12',)
 
 
 def test_turning_about_one_axis_is_not_enough(body):
@@ -267,5 +276,5 @@ def test_directions_have_names_and_belong_to_themselves():
 
 
 def test_coverage_counts_gravity_not_its_opposite():
-    seen = coverage_of(-np.array([DOWN] * 3), wanted=Wanted(3, 0.03))
-    assert seen.counts[NAMES.index('-z')] == 3 == seen.n_poses
+    seen = coverage_of(-np.array([DOWN] * 3), wanted=Wanted(3, 1, 0.03))
+    assert seen.counts[NAMES.index('-z')] == 3 == seen.n_moments

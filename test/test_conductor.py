@@ -120,7 +120,10 @@ def test_a_person_may_close_a_data_set_that_is_not_enough(rng):
     go_through(conductor, body, axes)
     assert conductor.phase is Phase.COLLECTING
     conductor.proceed()
-    assert 'not enough yet (12 still moments, expected 40)' in conductor.notes[-1]
+    assert (
+        'not enough yet (12 still moments, expected 40; 6 directions, expected 12)'
+        in conductor.notes[-1]
+    )
     assert conductor.phase is Phase.COLLECTING
     conductor.proceed()
     assert conductor.phase is Phase.LOADING
@@ -155,7 +158,7 @@ def test_a_pause_is_said_with_its_reason(rng, why):
 
 def test_a_touch_is_said_until_the_body_is_turned(rng):
     conductor, body = (
-        Conductor(Session(replace(plan(), wanted=Wanted(poses=500)))),
+        Conductor(Session(replace(plan(), wanted=Wanted(moments=500)))),
         TurnedBody(rng),
     )
     go_through(conductor, body)

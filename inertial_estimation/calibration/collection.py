@@ -23,6 +23,7 @@ from inertial_estimation.calibration.coverage import (
     USUALLY_WANTED,
     Coverage,
     Wanted,
+    cell_of,
     coverage_of,
 )
 from inertial_estimation.calibration.excitation import orientations
@@ -72,10 +73,8 @@ ENOUGH_SPREADS = 10
 """Moments from which the usual spread is known."""
 USUAL = 0.25
 """Quantile of the spreads that is usual: three of four moments may be touched."""
-CELLS = 6.0
-"""Directions whose coordinates agree within a sixth of their length are one and the same."""
 MOST_IN_CELL = 10
-"""Moments of one direction that are kept; more would outweigh the others."""
+"""Moments of directions that are alike, see `cell_of`; more would outweigh the others."""
 MOST_TOUCHED = 0.4
 """As for `offset_in_situ`."""
 DIRECTIONS_TO_JUDGE = 8
@@ -320,7 +319,7 @@ class Collection:
 
     def _keep(self, moment: Moment) -> str:
         """Keep a moment unless there are enough like it; one that is doubted makes room."""
-        cell = _cell(moment.acceleration)
+        cell = cell_of(moment.acceleration)
         alike = self._cells.setdefault(cell, [])
         if len(alike) >= MOST_IN_CELL:
             self.judge()
@@ -362,12 +361,6 @@ def _tilts(accelerations: Array) -> bool:
     return bool(change > TILT + NOISE_OF_HALVES * noise)
 
 
-def _cell(acceleration: Array) -> tuple[int, ...]:
-    """Return what directions that are one and the same share."""
-    unit = acceleration / np.linalg.norm(acceleration)
-    return tuple(int(x) for x in np.round(CELLS * unit))
-
-
 def _judge(moments: list[Moment]) -> list[str]:
     """Return why moments are doubted; empty: they are not."""
     if not moments:
@@ -402,5 +395,5 @@ def _can_be_judged(accelerations: Array) -> bool:
     """Tell whether directions are many enough to hold moments against one rigid body."""
     if len(accelerations) < FEWEST:
         return False
-    cells = {_cell(one) for one in accelerations}
+    cells = {cell_of(one) for one in accelerations}
     return len(cells) >= DIRECTIONS_TO_JUDGE and orientations(accelerations).n_excited == 3

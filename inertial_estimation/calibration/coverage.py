@@ -33,6 +33,8 @@ NAMES = tuple(
     for step in STEPS
 )  # fmt: skip
 """Such as '+x -z'."""
+CELLS = 6.0
+"""Directions whose coordinates agree within a sixth of their length are alike."""
 NEAR = np.cos(np.deg2rad(60.0))
 """Directions that are asked for lie within 60 degrees of one that was reached."""
 WEIGHT = 0.1
@@ -44,8 +46,13 @@ SUGGESTED = 3
 class Wanted(NamedTuple):
     """What is enough for a data set."""
 
-    poses: int = 40
-    """Means over still moments; fewer do not tell which are touched, see `raw_slopes`."""
+    moments: int = 40
+    """Still moments; fewer do not tell which are touched, see `raw_slopes`."""
+    directions: int = 12
+    """
+    That are not alike, see `cell_of`. The readings of four poses always lie in three dimensions,
+    whatever moves beyond the sensor, so that their subspace says nothing.
+    """
     spread: float = 0.1
     """
     Of gravity along each direction, over its size: tilting by 40 degrees to each side of a pose
@@ -64,6 +71,8 @@ class Coverage:
     """Still moments with gravity nearest to each of the 26 directions, shape (26,)."""
     orientations: Orientations | None
     """None: there is no still moment yet."""
+    n_directions: int
+    """That are not alike, see `cell_of`."""
     gap: float
     """Third singular value of the readings over the fourth; NaN: not known yet."""
     suggestions: tuple[str, ...]
@@ -77,7 +86,7 @@ class Coverage:
         return not self.shortfalls
 
     @property
-    def n_poses(self) -> int:
+    def n_moments(self) -> int:
         """Still moments."""
         return int(self.counts.sum())
 
@@ -133,21 +142,47 @@ def coverage_of(
     """
     n = len(accelerations)
     if not n:
-        said = (f'0 still moments, expected {wanted.poses}',)
-        return Coverage(np.zeros(len(STEPS), dtype=np.intp), None, np.nan, NAMES[:1], said)
+        none = (f'0 still moments, expected {wanted.moments}',)
+        return Coverage(np.zeros(len(STEPS), dtype=np.intp), None, 0, np.nan, NAMES[:1], none)
     down = -accelerations / np.linalg.norm(accelerations, axis=1)[:, None]
     counts = np.bincount(nearest(down), minlength=len(STEPS))
     found = orientations(accelerations)
+    n_directions = len({cell_of(one) for one in accelerations})
+    said = [
+        f'{many} {what}, expected {least}'
+        for many, what, least in (
+            (n, 'still moments', wanted.moments),
+            (n_directions, 'directions', wanted.directions),
+        )
+        if many < least
+    ]
     return Coverage(
-        counts, found, gap, _suggestions(down, counts), _shortfalls(n, found, gap, wanted)
-    )
+        counts, found, n_directions, gap, _suggestions(down, counts),
+        (*said, *_shortfalls(found, gap, wanted)),
+    )  # fmt: skip
 
 
-def _shortfalls(n: int, found: Orientations, gap: float, wanted: Wanted) -> tuple[str, ...]:
-    """Say what is lacking."""
+def cell_of(acceleration: Array) -> tuple[int, ...]:
+    """
+    Return what directions share that are alike, within ten degrees or so.
+
+    Parameters
+    ----------
+    acceleration : ndarray, shape (3,)
+        Of any length but zero.
+
+    Returns
+    -------
+    tuple of int
+
+    """
+    unit = acceleration / np.linalg.norm(acceleration)
+    return tuple(int(x) for x in np.round(CELLS * unit))
+
+
+def _shortfalls(found: Orientations, gap: float, wanted: Wanted) -> list[str]:
+    """Say what spreads and gap lack."""
     said = []
-    if n < wanted.poses:
-        said.append(f'{n} still moments, expected {wanted.poses}')
     least = max(wanted.spread, ENOUGH)
     for spread, axis in zip(found.spreads, found.directions, strict=True):
         if spread < least:
@@ -158,7 +193,7 @@ def _shortfalls(n: int, found: Orientations, gap: float, wanted: Wanted) -> tupl
             f'the readings move along more than three directions (gap {gap:.1f}, expected '
             f'{LEAST_GAP:g}): hold all joints beyond the sensor, let nothing touch'
         )
-    return tuple(said)
+    return said
 
 
 def _suggestions(down: Array, counts: Indices) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ def _row(name: str, one: Collection, top: float) -> str:
     coverage = one.coverage()
     spreads = '  '.join(f'{x:.0%}' for x in _spreads(coverage))
     said = (
-        f'{name}: {coverage.n_poses} still moments; gravity spreads by {spreads} of g; '
+        f'{name}: {coverage.n_moments} still moments; gravity spreads by {spreads} of g; '
         f'{"enough" if coverage.is_enough else "not enough"}'
     )
     parts = [_text(MARGIN / 2, top + 18, said, anchor='start', size=13)]

@@ -130,7 +130,7 @@ def plan_of(job: dict[str, Any], setup: Setup) -> Plan:
     loads = tuple(Load(name, mass, tuple(centre)) for name, mass, *centre in job['loads'])
     return Plan(
         job['sensor'], setup.feed.gravity, loads, setup.before, setup.rotation, setup.direction,
-        Wanted(job['moments'], job['spread']),
+        Wanted(job['moments'], job['directions'], job['spread']),
     )  # fmt: skip
 
 

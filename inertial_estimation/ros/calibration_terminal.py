@@ -121,7 +121,8 @@ def figures(conductor: Conductor) -> list[str]:
     counts = {why: n for why, n in one.counts().items() if why != KEPT}
     left_out = ', '.join(f'{n} {why}' for why, n in counts.items()) or 'none'
     return [
-        f'still moments {coverage.n_poses} of {wanted.poses}',
+        f'still moments {coverage.n_moments} of {wanted.moments}; directions '
+        f'{coverage.n_directions} of {wanted.directions}',
         f'gravity spreads by {spreads} of g, wanted {wanted.spread:.0%}; condition '
         f'{coverage.condition:.1f}',
         f'readings: third singular value {gap} times the fourth',

@@ -22,6 +22,7 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 from bench_robot import HUMANOID, BenchRobot
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from hanging_body import GRAVITY, MASS, MATRIX, OFFSET
+from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import Imu
 from test_body_readings import at_rest, humanoid
 from turned_body import TurnedBody
@@ -32,8 +33,11 @@ from inertial_estimation.calibration.collection import CONTACT, KEPT
 from inertial_estimation.calibration.coverage import DIRECTIONS
 from inertial_estimation.calibration.in_situ_steps import IN_ACCELEROMETER_AXES
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import NameNotFound
 from inertial_estimation.ros.calibration_feeds import RobotFeed
+from inertial_estimation.ros.calibration_handover import hand_over
 from inertial_estimation.ros.calibration_session import SessionNode
+from inertial_estimation.ros.calibration_setup import plan_of, set_up
 from inertial_estimation.ros.conversions import ns_to_stamp, point_to_message, wrench_to_message
 
 MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main(sys.argv[1:]))'
@@ -225,6 +229,67 @@ def test_a_robot_feeds_what_its_samples_say(context, rng):
         feed.destroy()
         if bench is not None:
             bench.close()
+
+
+JOB = {
+    'sensor': SENSOR, 'loads': [['nothing', 0.0, 0.0, 0.0, 0.0]], 'imu': None, 'robot': None,
+    'calibration': None, 'output': None, 'robot_name': '', 'moments': 40, 'directions': 12,
+    'spread': 0.1,
+}  # fmt: skip
+
+
+def test_the_parameters_of_the_estimator_say_the_rest(context, tmp_path):
+    yaml = pytest.importorskip('yaml', reason='needs PyYAML')
+    saved, config = tmp_path / 'robot.yaml', tmp_path / 'parameters.yaml'
+    given = HUMANOID | {'calibration_file': str(saved), 'ft.arm_sensor.offset': [1.0] + 5 * [0.0]}
+    config.write_text(yaml.safe_dump({'wrench_estimator': {'ros__parameters': given}}))
+    node, executor = SessionNode(context=context), SingleThreadedExecutor(context=context)
+    try:
+        job = JOB | {'config': str(config)}
+        for name, direction in ((SENSOR, -1), ('leg_sensor', 1)):
+            found = set_up(node, executor, job | {'sensor': name}, lambda _: None)
+            plan = plan_of(job | {'sensor': name}, found)
+            found.feed.destroy()
+            assert (found.output, found.robot) == (saved, 'nested_humanoid')
+            assert plan.direction == direction and plan.axes == 'sensor' and not found.warnings
+            assert plan.gravity.startswith("IMU 'head' through ")
+            said = found.complaints()
+            assert f"nobody publishes '/ft/{name}'" in said and len(said) == 3
+        found = set_up(node, executor, job | {'sensor': 'arm_sensor'}, lambda _: None)
+        found.feed.destroy()
+        assert found.before.offset[0] == 1.0
+        assert found.warnings == (
+            'before the next start take ft.arm_sensor.offset out of the parameters',
+        )
+        write(saved, 'nested_humanoid', {SENSOR: SensorCalibration(MATRIX)})
+        found = set_up(node, executor, job, lambda _: None)
+        found.feed.destroy()
+        np.testing.assert_array_equal(found.before.matrix, MATRIX)
+        with pytest.raises(NameNotFound, match="'leg_sensor'"):
+            set_up(
+                node, executor, job | {'sensor': 'leg_sensor', 'calibration': str(saved)},
+                lambda _: None,
+            )  # fmt: skip
+    finally:
+        executor.shutdown()
+        node.destroy_node()
+
+
+def test_an_estimator_that_reads_another_file_is_not_asked(bench, tmp_path):
+    executor = SingleThreadedExecutor(context=bench.node.context)
+    node = SessionNode(context=bench.node.context)
+    executor.add_node(node)
+    executor.add_node(bench.estimator)
+    try:
+        told = hand_over(node, executor, 'wrench_estimator', tmp_path / 'other.yaml')
+        assert not told.done and f"reads '{bench.path}', not" in told.said
+        told = hand_over(node, executor, '/wrench_estimator', bench.path)
+        assert told.done and "'/wrench_estimator': go on with" in told.said
+        told = hand_over(node, executor, 'nobody', bench.path)
+        assert not told.done and "no estimator answers as '/nobody'" in told.said
+    finally:
+        executor.shutdown()
+        node.destroy_node()
 
 
 WRONG = {

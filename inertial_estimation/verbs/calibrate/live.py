@@ -70,6 +70,13 @@ def add(ways: Any) -> None:
         '%(default)d)',
     )  # fmt: skip
     way.add_argument(
+        '--directions',
+        type=int,
+        default=12,
+        metavar='N',
+        help='of gravity, more than ten degrees apart, that are enough (default: %(default)d)',
+    )
+    way.add_argument(
         '--spread', type=float, default=0.1, metavar='SHARE',
         help='of gravity along each direction, over its size, that is enough (default: '
         '%(default)g, tilting by 40 degrees to each side)',
@@ -158,8 +165,8 @@ def _check(chosen: argparse.Namespace) -> None:
         raise CallError('name --config, or both --readings and --accelerometer')
     if chosen.loads and chosen.load:
         raise CallError('--load and --loads both say what is hung on: leave one out')
-    if chosen.moments < 1 or not 0.0 < chosen.spread < 1.0:
-        raise CallError('--moments must be 1 or more, --spread between 0 and 1')
+    if min(chosen.moments, chosen.directions) < 1 or not 0.0 < chosen.spread < 1.0:
+        raise CallError('--moments and --directions must be 1 or more, --spread between 0 and 1')
     if chosen.unattended is not None and not chosen.unattended >= 0.0:
         raise CallError('--unattended is a time in seconds, 0 or more')
     if chosen.picture and chosen.picture.suffix != SVG:
@@ -191,6 +198,7 @@ def _job(chosen: argparse.Namespace) -> dict[str, Any]:
         'temperature': chosen.temperature if warm else None,
         'unattended': chosen.unattended,
         'moments': chosen.moments,
+        'directions': chosen.directions,
         'spread': chosen.spread,
         'estimator': chosen.estimator,
         'namespace': chosen.namespace,
