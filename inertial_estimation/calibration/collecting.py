@@ -14,7 +14,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 
-MOST = 2000
+MOST = 1000
 """Samples that are kept: further ones tell little more of a constant."""
 SECOND_NS = 1e9
 
