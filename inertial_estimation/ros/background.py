@@ -23,7 +23,7 @@ from rclpy.task import Future
 from inertial_estimation.errors import CalibrationError, InertialEstimationError, OffsetsNotUnique
 from inertial_estimation.ros.background_process import DONE
 
-PROCESS = 'inertial_estimation.ros.background_process'
+PROCESS = 'inertial_estimation_nodes', 'inertial_estimation.ros.background_process'
 LOOK = 0.02
 """Time between two looks whether the work is done [s]."""
 LAST_LINES = 3
@@ -87,7 +87,7 @@ class Background:
         work, arguments, _ = self._waiting[0]
         if self._process is None:
             self._process = subprocess.Popen(
-                [sys.executable, '-m', PROCESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                [sys.executable, '-m', *PROCESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
         self._running = _Running(self._process, work, arguments)
         self._running.start()

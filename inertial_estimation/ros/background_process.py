@@ -63,7 +63,3 @@ def _step_back() -> None:
     with suppress(OSError):
         os.sched_setaffinity(0, range(os.cpu_count() or 1))
     os.nice(NICENESS)
-
-
-if __name__ == '__main__':
-    sys.exit(main())

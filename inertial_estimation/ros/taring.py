@@ -167,7 +167,7 @@ class Taring:
         if not self._is_active():
             self._give_up('the node was deactivated meanwhile')
             return
-        count = len(tare.collecting.samples)
+        count = tare.collecting.count
         if count == tare.seen and not (tare.waits and not count):
             self._give_up(
                 'joint states stay away' if count else 'no joint states: nothing is estimated'
