@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +16,56 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 
-MOST = 2000
+MOST = 1000
 """Samples that are kept: further ones tell little more of a constant."""
+FEW = 256
+"""Samples that there is room for at first."""
 SECOND_NS = 1e9
+
+
+class _Columns:
+    """Samples as arrays that grow: what a batch needs is there once the last one has come."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, Any] = {}
+        self._room = self.count = 0
+
+    def append(self, sample: Sample) -> None:
+        """Take a sample; a field that one of them lacks is dropped."""
+        if not self.count:
+            self._columns = dict.fromkeys(Sample._fields)
+        if self.count == self._room:
+            self._grow(sample)
+        for name, value in zip(Sample._fields, sample):
+            column = self._columns[name]
+            if column is None:
+                continue
+            if value is None:
+                self._columns[name] = None
+            else:
+                column[self.count] = value
+        self.count += 1
+
+    def batch(self) -> SampleBatch:
+        """Return them, as views."""
+        found: dict[str, Any] = {}
+        for name, column in self._columns.items():
+            found[name] = None if column is None else column[: self.count]
+        return SampleBatch(**found)
+
+    def _grow(self, sample: Sample) -> None:
+        """Make room for twice as many."""
+        self._room = max(FEW, 2 * self._room)
+        for name, value in zip(Sample._fields, sample):
+            old = self._columns[name]
+            if value is None or (self.count and old is None):
+                self._columns[name] = None
+                continue
+            like = np.asarray(value)
+            column: NDArray[Any] = np.empty((self._room, *like.shape), dtype=like.dtype)
+            if old is not None:
+                column[: self.count] = old[: self.count]
+            self._columns[name] = column
 
 
 class Collecting:
@@ -36,10 +85,8 @@ class Collecting:
 
     Attributes
     ----------
-    samples : list of Sample
-        That are kept, evenly spread.
     felt : list of bool
-        Whether another link was touched, since the sample before, for each of them.
+        Whether another link was touched, since the sample before, for each that is kept.
     touched : set of str
         Links, other than those of the supports, on which something was felt.
 
@@ -60,9 +107,19 @@ class Collecting:
         self._refuses = refuse_touched
         self._first_ns = self._last_ns = 0
         self._felt = False
-        self.samples: list[Sample] = []
+        self._kept, self._kept_ns = _Columns(), 0
         self.felt: list[bool] = []
         self.touched: set[str] = set()
+
+    @property
+    def count(self) -> int:
+        """Number of samples that are kept, evenly spread."""
+        return self._kept.count
+
+    @property
+    def samples(self) -> SampleBatch:
+        """These samples."""
+        return self._kept.batch()
 
     @property
     def done(self) -> float:
@@ -104,8 +161,9 @@ class Collecting:
                     f'{in_quotes(self.touched)} is touched, and the supports are to be all that '
                     'touches the robot: leave it alone, or name it as a support'
                 )
-        if not self.samples or stamp - self.samples[-1].stamp_ns >= self._period_ns:
-            self.samples.append(sample)
+        if not self._kept_ns or stamp - self._kept_ns >= self._period_ns:
+            self._kept.append(sample)
+            self._kept_ns = stamp
             self.felt.append(self._felt)
             self._felt = False
         return stamp - self._first_ns >= self._duration_ns
@@ -130,8 +188,13 @@ def stack_collected(
 
     """
     every = list(collected)
-    samples = SampleBatch.stack([sample for one in every for sample in one.samples])
-    return samples, np.array([felt for one in every for felt in one.felt], dtype=bool)
+    batches = [one.samples for one in every]
+    columns: dict[str, Any] = {}
+    for field in fields(SampleBatch):
+        parts = [getattr(batch, field.name) for batch in batches]
+        columns[field.name] = None if any(p is None for p in parts) else np.concatenate(parts)
+    felt = np.array([felt for one in every for felt in one.felt], dtype=bool)
+    return SampleBatch(**columns), felt
 
 
 def in_quotes(names: Iterable[str]) -> str:

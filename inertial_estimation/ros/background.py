@@ -1,26 +1,33 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Work that takes longer than a cycle, beside the cycles: in a thread that lets them go first.
+Work that takes longer than a cycle, beside the cycles: in a process of its own.
 
-Only one thread runs Python at a time, and one that is busy gives way after a switch interval,
-5 ms unless told otherwise, many cycles long. While something is done here it is far shorter.
+A thread would not do: only one at a time runs Python, and a cycle would wait for its turn. The
+process starts when there is something to do for the first time, and ends with the node.
 """
 
+import pickle
+import subprocess
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
 
-GIVE_WAY = 1e-4
-"""Time after which the work lets a cycle go on [s]."""
+from inertial_estimation.errors import CalibrationError, InertialEstimationError, OffsetsNotUnique
+from inertial_estimation.ros.background_process import DONE
+
+PROCESS = 'inertial_estimation_nodes', 'inertial_estimation.ros.background_process'
 LOOK = 0.02
 """Time between two looks whether the work is done [s]."""
+LAST_LINES = 3
+"""Of a traceback."""
 
 
 class Background:
@@ -36,73 +43,138 @@ class Background:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._waiting: deque[tuple[Callable[[], Any], Future]] = deque()
-        self._thread: threading.Thread | None = None
-        self._outcome: tuple[Any, BaseException | None] = None, None
-        self._usual = sys.getswitchinterval()
+        self._waiting: deque[tuple[Callable, tuple, Future]] = deque()
+        self._process: subprocess.Popen | None = None
+        self._running: _Running | None = None
         self._timer: Any = None
 
-    def run(self, work: Callable[[], Any]) -> Future:
+    def run(self, work: Callable, *arguments: Any) -> Future:
         """
         Do something once all that was asked for before is done.
 
         Parameters
         ----------
         work : callable
-            Without arguments; it must touch nothing that a cycle uses.
+            Of a module that needs no ROS.
+        *arguments : object
+            That can be pickled, and so must be what it returns.
 
         Returns
         -------
         Future
-            Has its result, or raises what it raised; set by the executor of the node.
+            Has its result, or raises `CalibrationError`, or `OffsetsNotUnique`, with what it
+            raised; set by the executor of the node.
 
         """
         future = Future(executor=self._node.executor)
-        self._waiting.append((work, future))
-        if self._thread is None:
+        self._waiting.append((work, arguments, future))
+        if self._running is None:
             self._begin()
         return future
 
     def destroy(self) -> None:
-        """Wait until nothing is being done any more; nobody is told of it."""
+        """End what is being done, and the process; nobody is told of it."""
         self._waiting.clear()
-        if self._thread is not None:
+        if self._process is not None:
+            self._process.kill()
+        if self._running is not None:
             self._end()
+        if self._process is not None:
+            self._close(self._process)
 
     def _begin(self) -> None:
         """Begin with what waits longest."""
-        self._usual = sys.getswitchinterval()
-        sys.setswitchinterval(GIVE_WAY)
-        self._thread = threading.Thread(target=self._work, args=(self._waiting[0][0],))
-        self._thread.start()
+        work, arguments, _ = self._waiting[0]
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, '-m', *PROCESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+        self._running = _Running(self._process, work, arguments)
+        self._running.start()
         self._timer = self._node.create_timer(
             LOOK, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
 
-    def _work(self, work: Callable[[], Any]) -> None:
-        """Do it, in the thread."""
-        try:
-            self._outcome = work(), None
-        except BaseException as error:
-            self._outcome = None, error
-
     def _look(self) -> None:
         """Hand the outcome over once it is there, and go on."""
-        if self._thread is None or self._thread.is_alive():
+        running = self._running
+        if running is None or running.is_alive():
             return
         self._end()
-        _, future = self._waiting.popleft()
-        result, error = self._outcome
+        if running.has_failed and self._process is not None:
+            # The next one starts another process.
+            self._process.kill()
+            self._close(self._process)
+        *_, future = self._waiting.popleft()
         if self._waiting:
             self._begin()
-        if error is not None:
+        try:
+            future.set_result(running.result())
+        except InertialEstimationError as error:
             future.set_exception(error)
-        else:
-            future.set_result(result)
 
     def _end(self) -> None:
-        """Give the thread and the timer back."""
-        self._thread.join()
-        self._thread = None
-        sys.setswitchinterval(self._usual)
+        """Give thread and timer back."""
+        assert self._running is not None
+        self._running.join()
+        self._running = None
         self._node.destroy_timer(self._timer)
+
+    def _close(self, process: subprocess.Popen) -> None:
+        """Forget a process that was killed."""
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        self._process = None
+
+
+class _Running(threading.Thread):
+    """
+    Gives work to a process and waits for it.
+
+    Parameters
+    ----------
+    process : Popen
+        Of `background_process`.
+    work : callable
+        What is to be done.
+    arguments : tuple
+        With what.
+
+    Attributes
+    ----------
+    has_failed : bool
+        Whether the process is gone.
+
+    """
+
+    def __init__(self, process: subprocess.Popen, work: Callable, arguments: tuple) -> None:
+        super().__init__(daemon=True)
+        self._process, self._work = process, (work, arguments)
+        self._outcome: tuple[str, Any] = '', ''
+        self.has_failed = False
+
+    def run(self) -> None:
+        """Send the work, wait for the outcome."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            pickle.dump(self._work, self._process.stdin)
+            self._process.stdin.flush()
+            self._outcome = pickle.load(self._process.stdout)
+        except (EOFError, OSError, pickle.PickleError) as error:
+            self.has_failed = True
+            self._outcome = '', f'the process for it has ended ({error!r})'
+
+    def result(self) -> Any:
+        """Return the result, or raise."""
+        kind, found = self._outcome
+        if kind == DONE:
+            return found
+        if kind == OffsetsNotUnique.__name__:
+            raise OffsetsNotUnique(found)
+        if kind:
+            raise CalibrationError(found)
+        last = ' '.join(found.strip().splitlines()[-LAST_LINES:])
+        raise CalibrationError(f'this is a fault of the program, please report it: {last}')

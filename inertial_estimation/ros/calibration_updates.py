@@ -174,7 +174,7 @@ class CalibrationUpdates:
         sensors = dict(self._in_use.sensors)
         try:
             path = self._named()
-            await self._background.run(lambda: write(path, self._robot.name, sensors))
+            await self._background.run(write, path, self._robot.name, sensors)
         except InertialEstimationError as error:
             return _answer(response, f'nothing was saved: {error}', success=False)
         self._lacks_file = False
@@ -185,7 +185,7 @@ class CalibrationUpdates:
         """Go on with the file."""
         try:
             path = self._named()
-            robot, sensors = await self._background.run(lambda: read(path))
+            robot, sensors = await self._background.run(read, path)
             changed = self._in_use.restore(robot, sensors)
         except InertialEstimationError as error:
             said = f"'{self._path}': {error}" if self._path else str(error)

@@ -110,6 +110,7 @@ class Pipeline:
         self._taring = Taring(
             node,
             settings,
+            urdf,
             supports,
             in_use,
             self._calibration,

@@ -4,10 +4,10 @@
 Offsets of the FT sensors from the model, found while the node runs [T 4.7].
 
 Samples are collected in the cycle, which costs it next to nothing; what they tell is computed
-beside the cycles, with an estimator of its own. An answer comes when all is done.
+beside the cycles. An answer comes when all is done.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -15,15 +15,8 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
-from inertial_estimation.building import build_contacts
-from inertial_estimation.calibration.calibration_file import (
-    SensorCalibration,
-    stack_calibrations,
-)
 from inertial_estimation.calibration.collecting import Collecting, in_quotes, stack_collected
 from inertial_estimation.calibration.in_use import CalibrationInUse
-from inertial_estimation.calibration.supported_offsets import supported_offsets
-from inertial_estimation.calibration.tared import in_words, tared
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import (
     CalibrationError,
@@ -32,12 +25,11 @@ from inertial_estimation.errors import (
     OffsetsNotUnique,
 )
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.logs.supports import find_doubts
 from inertial_estimation.messages import topic_names
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.background import Background
 from inertial_estimation.ros.calibration_updates import CalibrationUpdates
+from inertial_estimation.ros.tare_job import TareJob, find_offsets
 from inertial_estimation.ros.waiting_services import create_waiting_services
 from inertial_estimation.sample import Sample
 
@@ -79,6 +71,8 @@ class Taring:
         Owns the services.
     settings : EstimatorSettings
         How long, and what is accepted.
+    urdf : str
+        Robot description.
     supports : tuple of str
         From `find_supports`.
     in_use : CalibrationInUse
@@ -98,6 +92,7 @@ class Taring:
         self,
         node: LifecycleNode,
         settings: EstimatorSettings,
+        urdf: str,
         supports: tuple[str, ...],
         in_use: CalibrationInUse,
         updates: CalibrationUpdates,
@@ -111,7 +106,7 @@ class Taring:
         self._tare: _Tare | None = None
         self._poses: tuple[Collecting, ...] = ()
         self._sensors: tuple[str, ...] | None = None
-        self._supports = supports
+        self._urdf, self._supports = urdf, supports
         names = tuple(in_use.sensors)
         callbacks = {'tare': self._service(None), 'add_tare_pose': self._on_pose}
         for topic, name in zip(topic_names(names), names):
@@ -172,7 +167,7 @@ class Taring:
         if not self._is_active():
             self._give_up('the node was deactivated meanwhile')
             return
-        count = len(tare.collecting.samples)
+        count = tare.collecting.count
         if count == tare.seen and not (tare.waits and not count):
             self._give_up(
                 'joint states stay away' if count else 'no joint states: nothing is estimated'
@@ -264,44 +259,19 @@ class Taring:
             self._poses, self._sensors = poses, tare.sensors
             tare.done.set_result((True, said))
 
-        work = self._background.run(lambda: self._find(robot, before, poses, tare.sensors, date))
-        work.add_done_callback(finish)
-
-    def _find(
-        self,
-        robot: Robot,
-        before: Mapping[str, SensorCalibration],
-        poses: tuple[Collecting, ...],
-        sensors: tuple[str, ...] | None,
-        date: str,
-    ) -> tuple[dict[str, SensorCalibration], str]:
-        """Return the calibrations found, and what is said of them; it touches nothing in use."""
         samples, felt = stack_collected(poses)
-        # Not that of the cycles: it has room for one sample at a time.
-        settings, alone = self._settings, [Contact(self._supports[0])]
-        estimator = WrenchEstimator(
-            robot,
-            alone,
-            calibration=stack_calibrations(before.values()),
-            length_scale=settings.length_scale,
-            acceleration_arrays=settings.angular_acceleration_source == 'array',
-        )
-        found = supported_offsets(
-            estimator,
-            samples,
+        job = TareJob(
+            self._settings,
+            self._urdf,
+            robot.parameters,
+            dict(before),
             self._supports,
-            sensors=sensors,
-            accept_split=settings.tare_accept_split,
-            felt=felt,
+            tare.sensors,
+            samples,
+            felt,
+            date,
         )
-        doubts: tuple[str, ...] = ()
-        if len(self._supports) == 1:
-            estimator.set_calibration(found.calibration)
-            used = found.instants.used.any(axis=1).nonzero()[0]
-            contacts = tuple(build_contacts(settings))
-            known = find_doubts(samples.take(used), estimator, contacts)
-            doubts = tuple(doubt.text for doubt in known)
-        return tared(found, before, date, doubts), in_words(found, tuple(before), doubts)
+        self._background.run(find_offsets, job).add_done_callback(finish)
 
     def _note_start(self, success: bool, said: str) -> None:
         """Say what came of the tare at the start."""
