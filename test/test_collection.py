@@ -124,8 +124,28 @@ def test_once_the_size_of_gravity_is_known_smaller_motions_show(body):
     stamp, raw, a, w = next(body.readings(DOWN, 1))
     assert found.update(stamp, raw, 1.05 * a, w) == WAITING
     body.hold(found, DOWN, 2.0)
-    stamp, raw, a, w = next(body.readings(DOWN, 1))
-    assert found.update(stamp, raw, 1.05 * a, w) == MOVING
+    body.turn(found)
+    said = [found.update(stamp, raw, 1.05 * a, w) for stamp, raw, a, w in body.readings(DOWN, 80)]
+    assert MOVING in said and KEPT not in said
+    check_sums(found)
+
+
+def test_a_noisy_accelerometer_is_no_motion(body, rng):
+    found = Collection()
+    for stamp, raw, a, w in body.readings(DOWN, 300):
+        # Of cheap ones, or of a robot whose fans shake.
+        found.update(stamp, raw, a + 0.15 * rng.normal(size=3), w)
+    assert len(found.moments) == module.MOST_IN_CELL
+
+
+def test_a_body_that_is_touched_too_often_is_not_enough(body):
+    found = Collection(np.diag(np.repeat([1.0, 10.0], 3)) @ body.matrix)
+    for k, gravity in enumerate(AROUND[:26]):
+        body.touch = np.array([3.0, 1.0, 0.0, 0.0, 0.3, 0.0]) * (k % 2)
+        body.turn(found)
+        body.hold(found, gravity, 0.8)
+    (why,) = found.coverage().shortfalls
+    assert 'something touches it often, or is loose' in why
 
 
 def test_a_pose_that_is_held_for_long_does_not_outweigh_others(body):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.calibration.affine_subspace import affine_subspace
+from inertial_estimation.calibration.affine_subspace import DIMENSIONS, affine_subspace
 from inertial_estimation.calibration.coverage import (
     USUALLY_WANTED,
     Coverage,
@@ -36,7 +36,7 @@ from inertial_estimation.calibration.quiet_samples import (
     TOUCHED,
     UNIT_DOUBT,
 )
-from inertial_estimation.calibration.raw_slopes import FEWEST, FINEST, untouched
+from inertial_estimation.calibration.raw_slopes import FEWEST, FINEST, fit_slopes, untouched
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -81,6 +81,11 @@ DIRECTIONS_TO_JUDGE = 8
 """Cells from which moments are held against one rigid body."""
 ENOUGH_SIZES = 5
 """Moments from which their median tells what size the accelerometer reads."""
+BEYOND_SPREAD = 2.0
+"""
+What a moment leaves of one rigid body, over the spread of the readings within moments, from which
+it is more than noise, be that noise as slow as it may.
+"""
 
 
 class Moment(NamedTuple):
@@ -132,7 +137,7 @@ class Collection:
         self._last_ns = self._quiet_from_ns = 0
         self._cells: dict[tuple[int, ...], list[Moment]] = {}
         self._judged: dict[int, str] = {}
-        self._gravity, self._off = GRAVITY, UNIT_DOUBT * GRAVITY
+        self._gravity = float('nan')
         self._coverage: Coverage | None = None
 
     @property
@@ -262,11 +267,22 @@ class Collection:
         self.judge()
         if self._coverage is None:
             raw, accelerations = self.rows()
-            gap = np.nan
+            gap = disagreement = np.nan
             if len(raw) >= FEWEST and orientations(accelerations).n_excited == 3:
-                gap = affine_subspace(raw, self._metric).gap
-            self._coverage = coverage_of(accelerations, gap, self._wanted)
+                subspace = affine_subspace(raw, self._metric)
+                third = float(subspace.spreads[DIMENSIONS - 1])
+                gap = subspace.gap
+                disagreement = self._unexplained(raw, accelerations) / third
+            self._coverage = coverage_of(accelerations, gap, self._wanted, disagreement)
         return self._coverage
+
+    def _unexplained(self, raw: Array, accelerations: Array) -> float:
+        """Return what the moments leave of one rigid body, in units of the metric; 0: noise."""
+        metric = np.eye(6) if self._metric is None else self._metric
+        left = np.sqrt(np.diagonal(metric @ fit_slopes(raw, accelerations).noise @ metric.T))
+        spreads = np.array([one.spread for one in self.moments])[self.judge()]
+        usual = np.sqrt(metric**2 @ np.median(spreads, axis=0) ** 2)
+        return float(np.where(left > BEYOND_SPREAD * usual, left, 0.0).max())
 
     def _take(
         self, stamp_ns: int, raw: Array, acceleration: Array, turning: Array | None, spoilt: str
@@ -278,7 +294,7 @@ class Collection:
         if self._block and stamp_ns - self._last_ns > LONGEST_GAP_NS:
             self._drop(SETTLING)
         self._last_ns = stamp_ns
-        if why := spoilt or self._why_not(raw, acceleration, turning):
+        if why := spoilt or _why_not(raw, acceleration, turning):
             self._drop(why)
             self.left_out[why] += 1
             self._quiet_from_ns = stamp_ns + SETTLE_NS
@@ -292,23 +308,13 @@ class Collection:
             return WAITING
         return self._close()
 
-    def _why_not(self, raw: Array, acceleration: Array, turning: Array | None) -> str:
-        """Return why a reading is not at rest; empty: it may be."""
-        size = float(np.sqrt(acceleration @ acceleration))
-        if not (np.isfinite(raw).all() and np.isfinite(size)):
-            return NOT_FINITE
-        # Accelerometers are off by a few percent, which says nothing of motion.
-        if abs(size - self._gravity) > self._off:
-            return MOVING
-        if turning is not None and float(turning @ turning) > STILL_TURNING**2:
-            return MOVING
-        return ''
-
     def _close(self) -> str:
         """Make a moment of the block, unless it moved or there are enough like it."""
         stamps, raw, accelerations = zip(*self._block, strict=True)
         a = np.array(accelerations)
-        if _tilts(a):
+        # Of the mean: single readings are off by the noise of the accelerometer.
+        off = abs(np.linalg.norm(a.mean(axis=0)) - self._gravity)
+        if _tilts(a) or off > STILL_ACCELERATION:
             self._drop(MOVING)
             return MOVING
         moment = Moment(
@@ -335,7 +341,7 @@ class Collection:
         self.moments.append(moment)
         if len(self.moments) >= ENOUGH_SIZES:
             sizes = [np.linalg.norm(one.acceleration) for one in self.moments]
-            self._gravity, self._off = float(np.median(sizes)), STILL_ACCELERATION
+            self._gravity = float(np.median(sizes))
         return KEPT
 
     def _forget(self, k: int, alike: list[Moment]) -> None:
@@ -350,6 +356,19 @@ class Collection:
         if self._block:
             self.left_out[why] += len(self._block)
             self._block.clear()
+
+
+def _why_not(raw: Array, acceleration: Array, turning: Array | None) -> str:
+    """Return why a reading is not at rest; empty: it may be."""
+    size = float(np.sqrt(acceleration @ acceleration))
+    if not (np.isfinite(raw).all() and np.isfinite(size)):
+        return NOT_FINITE
+    # Accelerometers are off by a few percent, and noisy, which says nothing of motion.
+    if abs(size - GRAVITY) > UNIT_DOUBT * GRAVITY:
+        return MOVING
+    if turning is not None and float(turning @ turning) > STILL_TURNING**2:
+        return MOVING
+    return ''
 
 
 def _tilts(accelerations: Array) -> bool:

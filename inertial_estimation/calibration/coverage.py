@@ -39,6 +39,11 @@ NEAR = np.cos(np.deg2rad(60.0))
 """Directions that are asked for lie within 60 degrees of one that was reached."""
 WEIGHT = 0.1
 """Of the samples so far, how many a direction that is asked for would add."""
+MOST_DISAGREEMENT = 0.05
+"""
+What moments may leave of one rigid body over the third spread of the readings: hysteresis of 3 %
+leaves 2 %, a hand that pushes a body of 3 kg by 3 N in every second pose 9 %.
+"""
 SUGGESTED = 3
 """Directions that are asked for at a time."""
 
@@ -75,6 +80,11 @@ class Coverage:
     """That are not alike, see `cell_of`."""
     gap: float
     """Third singular value of the readings over the fourth; NaN: not known yet."""
+    disagreement: float
+    """
+    What moments leave of one rigid body beyond noise, over the third spread of the readings; NaN:
+    not known yet.
+    """
     suggestions: tuple[str, ...]
     """Directions that would help most and are not far, best first."""
     shortfalls: tuple[str, ...]
@@ -121,7 +131,10 @@ def nearest(directions: Array) -> Indices:
 
 
 def coverage_of(
-    accelerations: Array, gap: float = np.nan, wanted: Wanted = USUALLY_WANTED
+    accelerations: Array,
+    gap: float = np.nan,
+    wanted: Wanted = USUALLY_WANTED,
+    disagreement: float = np.nan,
 ) -> Coverage:
     """
     Tell what a data set reaches.
@@ -134,6 +147,9 @@ def coverage_of(
         Third singular value of the readings over the fourth; NaN: not known.
     wanted : Wanted, optional
         What is enough.
+    disagreement : float
+        What moments leave of one rigid body beyond noise, over the third spread of the readings;
+        NaN: not known.
 
     Returns
     -------
@@ -143,7 +159,9 @@ def coverage_of(
     n = len(accelerations)
     if not n:
         none = (f'0 still moments, expected {wanted.moments}',)
-        return Coverage(np.zeros(len(STEPS), dtype=np.intp), None, 0, np.nan, NAMES[:1], none)
+        return Coverage(
+            np.zeros(len(STEPS), dtype=np.intp), None, 0, np.nan, np.nan, NAMES[:1], none
+        )
     down = -accelerations / np.linalg.norm(accelerations, axis=1)[:, None]
     counts = np.bincount(nearest(down), minlength=len(STEPS))
     found = orientations(accelerations)
@@ -157,8 +175,8 @@ def coverage_of(
         if many < least
     ]
     return Coverage(
-        counts, found, n_directions, gap, _suggestions(down, counts),
-        (*said, *_shortfalls(found, gap, wanted)),
+        counts, found, n_directions, gap, disagreement, _suggestions(down, counts),
+        (*said, *_shortfalls(found, gap, wanted, disagreement)),
     )  # fmt: skip
 
 
@@ -180,7 +198,7 @@ def cell_of(acceleration: Array) -> tuple[int, ...]:
     return tuple(int(x) for x in np.round(CELLS * unit))
 
 
-def _shortfalls(found: Orientations, gap: float, wanted: Wanted) -> list[str]:
+def _shortfalls(found: Orientations, gap: float, wanted: Wanted, disagreement: float) -> list[str]:
     """Say what spreads and gap lack."""
     said = []
     least = max(wanted.spread, ENOUGH)
@@ -192,6 +210,12 @@ def _shortfalls(found: Orientations, gap: float, wanted: Wanted) -> list[str]:
         said.append(
             f'the readings move along more than three directions (gap {gap:.1f}, expected '
             f'{LEAST_GAP:g}): hold all joints beyond the sensor, let nothing touch'
+        )
+    if disagreement > MOST_DISAGREEMENT:
+        said.append(
+            f'the moments do not agree on one rigid body by {disagreement:.0%} of what gravity '
+            f'moves the readings, expected {MOST_DISAGREEMENT:.0%} at most: something touches it '
+            'often, or is loose'
         )
     return said
 
