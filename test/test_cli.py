@@ -28,7 +28,7 @@ BINARY = bytes(range(256))
 TIMEOUT = 60.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
 VERBS = ('check', 'replay', 'identify', 'excite', 'demo', 'bench')
-WAYS = ('calibrate show',)
+WAYS = ('calibrate offsets', 'calibrate show')
 """Verbs of verbs."""
 
 
@@ -108,6 +108,7 @@ def test_help_has_an_example_and_every_default(
     assert f'example: inertial-estimation {verb} ' in said
     options = said[said.index(' options:') : said.index('example:')].split(' --')[2:]
     required = {'replay': ('robot', 'config'), 'identify': ('robot', 'config'),
+                'calibrate offsets': ('robot', 'config'),
                 'excite': ('robot',)}.get(verb, ())  # fmt: skip
     assert len(options) >= (3 if verb in VERBS else 1)
     for option in options:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from inertial_estimation.verbs.calibrate import saved
+from inertial_estimation.verbs.calibrate import offsets, saved
 from inertial_estimation.verbs.options import add_ways
 
 
@@ -21,5 +21,5 @@ def add(verbs: Any) -> None:
 
     """
     ways = add_ways(verbs, 'calibrate', 'find out what FT sensors really say')
-    for way in (saved,):
+    for way in (offsets, saved):
         way.add(ways)
