@@ -29,7 +29,8 @@ TIMEOUT = 60.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
 VERBS = ('check', 'replay', 'identify', 'excite', 'demo', 'bench')
 WAYS = (
-    'calibrate offset-without-model', 'calibrate matrix', 'calibrate live', 'calibrate show',
+    'calibrate offsets', 'calibrate offset-without-model', 'calibrate matrix', 'calibrate live',
+    'calibrate show',
 )  # fmt: skip
 """Verbs of verbs."""
 
@@ -110,6 +111,7 @@ def test_help_has_an_example_and_every_default(
     assert f'example: inertial-estimation {verb} ' in said
     options = said[said.index(' options:') : said.index('example:')].split(' --')[2:]
     required = {'replay': ('robot', 'config'), 'identify': ('robot', 'config'),
+                'calibrate offsets': ('robot', 'config'),
                 'excite': ('robot',), 'calibrate offset-without-model': ('sensor',),
                 'calibrate matrix': ('data', 'sensor'),
                 'calibrate live': ('sensor',)}.get(verb, ())  # fmt: skip

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-LEAST_SHOWN = 0.1
+LEAST_SHOWN = 0.3
 """
 A combination of offsets that shows by less than this, once the sharing is taken out, is not told.
 
-Poses that differ turn the sensors against each other and let a little of it show; what the model
-does wrong would be blown up by the inverse.
+Poses that turn the sensors against each other by some tens of degrees let more of it show; below
+that what the model does wrong would be blown up by three and more.
 """
 ROUND_OFF = 1e-9
 TINY = 1e-300

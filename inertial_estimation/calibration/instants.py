@@ -105,7 +105,7 @@ def choose_instants(
     chosen : ndarray of bool, shape (n_fts,)
         Sensors that count.
     stillness : Stillness, optional
-        How much may move; None: anything, and touches are not looked for.
+        How much may move; touches are looked for in poses that are held. None: all counts.
     felt : ndarray of bool, shape (n,), optional
         When something else touches the robot.
 
@@ -136,7 +136,7 @@ def choose_instants(
     known = _known(watched, chosen)
     quiet = ~(felt | moving.mask | contradicted)
     labels, touched = np.full(n, -1), np.zeros(n, dtype=bool)
-    if stillness is not None:
+    if stillness is not None and stillness.holds_poses:
         labels = find_poses(samples.positions, loads.gravity, quiet & known.any(axis=1))
         differences = np.where(known[..., None], watched.wrenches - loads.readings, np.nan)
         plain = _without_sharing(differences, loads, chosen & loads.shared, watched.length_scale)

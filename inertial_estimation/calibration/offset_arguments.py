@@ -22,7 +22,7 @@ Mask = NDArray[np.bool_]
 
 def check_order(samples: SampleBatch) -> None:
     """
-    Refuse instants that are not in the order of their stamps.
+    Refuse no instants, and those that are not in the order of their stamps.
 
     Parameters
     ----------
@@ -31,10 +31,14 @@ def check_order(samples: SampleBatch) -> None:
 
     Raises
     ------
+    CalibrationError
+        If there is none.
     ModelError
         With the first one that is earlier than the one before.
 
     """
+    if not len(samples):
+        raise CalibrationError('there is no instant to calibrate by: record a second or more')
     back = np.flatnonzero(np.diff(samples.stamp_ns) < 0)
     if len(back):
         raise ModelError(
@@ -79,7 +83,11 @@ def check_supports(robot: Robot, given: Sequence[str]) -> tuple[str, ...]:
 
 
 def choose_sensors(
-    robot: Robot, sensors: Sequence[str] | None, wrenches: Array, loads: SupportLoads
+    robot: Robot,
+    sensors: Sequence[str] | None,
+    wrenches: Array,
+    loads: SupportLoads,
+    least: int,
 ) -> Mask:
     """
     Tell which offsets are to be found.
@@ -94,6 +102,8 @@ def choose_sensors(
         Readings [N, Nm].
     loads : SupportLoads
         What they should be.
+    least : int
+        Of the default ones, those with fewer instants stay away if others have as many.
 
     Returns
     -------
@@ -110,14 +120,18 @@ def choose_sensors(
     known = [sensor.name for sensor in robot.ft_sensors]
     reads: Mask = np.logical_and.reduce(np.isfinite(wrenches), axis=2)
     predicted: Mask = np.logical_and.reduce(np.isfinite(loads.readings), axis=2)
-    says: Mask = np.logical_or.reduce(reads & predicted, axis=0)
+    count = (reads & predicted).sum(axis=0)
+    says = count > 0
     chosen = np.zeros(len(known), dtype=bool)
     if sensors is None:
-        chosen[:] = says
+        # One that hardly says anything would keep others that share a load from being heard.
+        chosen[:] = count >= least if (count >= least).any() else says
         if not says.any():
+            lacks = 'predicted wrench, a joint or an IMU is missing or frozen'
+            lacks = lacks if reads.any() else 'FT reading'
             raise CalibrationError(
-                'no instant has both an FT reading and a predicted wrench: look at the topics '
-                'of FT sensors, joints and IMUs'
+                'no instant has both an FT reading and a predicted wrench, as there is no '
+                f'{lacks}: look at their topics and stamps'
             )
         return chosen
     asked = rows('sensors', sensors, 'FT sensor', known)
@@ -137,7 +151,7 @@ def choose_sensors(
 
 
 def not_unique(
-    robot: Robot, supports: tuple[str, ...], chosen: Mask, loads: SupportLoads
+    robot: Robot, supports: tuple[str, ...], chosen: Mask, unsure: Mask, loads: SupportLoads
 ) -> OffsetsNotUnique:
     """
     Say what is not told, what is told all the same, and what helps.
@@ -150,8 +164,10 @@ def not_unique(
         Frames that share the load.
     chosen : ndarray of bool, shape (n_fts,)
         Sensors that were asked for.
+    unsure : ndarray of bool, shape (n_fts,)
+        Those of them that are not unique.
     loads : SupportLoads
-        Which of them feel the sharing.
+        Which of the supports each one feels.
 
     Returns
     -------
@@ -159,16 +175,15 @@ def not_unique(
 
     """
     known = [sensor.name for sensor in robot.ft_sensors]
-    shared = chosen & loads.shared
-    unsure = tuple(known[k] for k in np.flatnonzero(shared))
-    fine = [known[k] for k in np.flatnonzero(chosen & ~shared)]
-    told = told_sums(unsure, loads.beyond[shared])
+    names_unsure = tuple(known[k] for k in np.flatnonzero(unsure))
+    fine = [known[k] for k in np.flatnonzero(chosen & ~unsure)]
+    told = told_sums(names_unsure, loads.beyond[unsure])
     more = f'; told are {", ".join(told)}' if told else ''
     rest = f', or calibrate {", ".join(fine)} alone, which are unique' if fine else ''
     return OffsetsNotUnique(
         f'nothing tells how {" and ".join(supports)} share the load, so the offsets of '
-        f'{", ".join(unsure)} are not unique{more}: stand on one support{rest}; or accept the '
-        'smallest support wrenches that add up for true, which is right as far as the robot '
+        f'{", ".join(names_unsure)} are not unique{more}: stand on one support{rest}; or accept '
+        'the smallest support wrenches that add up for true, which is right as far as the robot '
         'stands symmetrically and does not squeeze the ground (accept_split)',
-        unsure,
+        names_unsure,
     )

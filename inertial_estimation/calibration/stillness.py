@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from math import inf
+from math import inf, isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -69,6 +69,23 @@ class Stillness:
 
     Filters spread what moves, and what was moved swings.
     """
+
+    @classmethod
+    def none(cls) -> Stillness:
+        """
+        Return limits with which any motion will do that the momentum does not contradict.
+
+        Returns
+        -------
+        Stillness
+
+        """
+        return cls(inf, inf, inf, inf, inf)
+
+    @property
+    def holds_poses(self) -> bool:
+        """Whether what is left are poses that are held."""
+        return isfinite(self.joint_velocity)
 
     def __post_init__(self) -> None:
         """Check the numbers."""

@@ -4,8 +4,9 @@
 Offsets of FT sensors from the model while nothing but some supports touches the robot [T 4.7].
 
 One support: what every sensor should read is known, and the offset is the mean of what it reads
-besides. Several: sums and differences of sensors are known, single ones are not; the shortest
-wrenches of the supports stand in for what nobody knows, and are used only if the caller says so.
+besides. Several: sums and differences of sensors are known, single ones are not unless poses turn
+the sensors far against each other; the shortest wrenches of the supports stand in for what nobody
+knows, and are used only if the caller says so.
 The supports are presumed to be the only contacts [T Assumption 4.3]; a contact that stays as it
 is goes into the offsets, without a sign.
 """
@@ -36,7 +37,7 @@ from inertial_estimation.calibration.support_loads import (
     support_loads,
 )
 from inertial_estimation.calibration.told_sums import told_sums
-from inertial_estimation.errors import CalibrationError
+from inertial_estimation.errors import CalibrationError, ModelError
 from inertial_estimation.estimation.arguments import SampleShapes, check_numbers, check_sample
 from inertial_estimation.estimation.contact_forces import noise_scale
 from inertial_estimation.estimation.faults import with_known_temperatures
@@ -78,7 +79,7 @@ class SupportedOffsets:
     told: tuple[str, ...]
     """Sums and differences of sensors that are not unique but told, in words."""
     poses: dict[str, PoseErrors]
-    """What the poses tell of errors of the model, by sensor; of those that are unique."""
+    """What the poses tell of errors of the model, by sensor; of those that share no load."""
     spread: Array
     """
     Standard deviation of readings minus prediction about the offsets, shape (n_fts, 6) [N, Nm];
@@ -149,7 +150,7 @@ def supported_offsets(
     accept_split : bool
         Take the shortest support wrenches for true where nothing tells how the load is shared.
     stillness : Stillness, optional
-        How much may move; None: motion is trusted to the model.
+        How much may move. None: motion is trusted to the model, and nothing is looked for.
     felt : ndarray of bool, shape (n,), optional
         Instants at which something else is felt, such as by a skin. Default: none.
     length_scale : float
@@ -177,16 +178,15 @@ def supported_offsets(
     SampleShapes(robot).check(samples, (len(samples),))
     check_numbers(samples)
     supports = check_supports(robot, supports)
-    numbers('length_scale', length_scale, ())
+    if not numbers('length_scale', length_scale, ()) > 0.0:
+        raise ModelError(f'length_scale is {length_scale}, expected a positive length')
     check_order(samples)
     samples = with_known_temperatures(samples, calibration)
     bare = calibration.with_offsets(np.zeros_like(calibration.offsets))
     wrenches = bare.apply(samples.ft_readings, samples.ft_temperatures)
     free = free_estimate(estimator, samples)
     loads = support_loads(robot, samples, free, supports, length_scale)
-    chosen = choose_sensors(robot, sensors, wrenches, loads)
-    if (chosen & loads.shared).any() and not accept_split:
-        raise not_unique(robot, supports, chosen, loads)
+    chosen = choose_sensors(robot, sensors, wrenches, loads, least_instants)
     watched = Watched(robot, samples, free, wrenches, loads, length_scale)
     instants = choose_instants(watched, chosen, stillness, felt)
     enough = chosen & (instants.n_used >= least_instants)
@@ -197,7 +197,9 @@ def supported_offsets(
     fit = _fit(used, loads, enough, length_scale)
     known = [sensor.name for sensor in robot.ft_sensors]
     shared = enough & loads.shared
-    unsure = (np.abs(fit.undetermined) > ROUND_OFF).any(axis=(0, 2))
+    unsure: Mask = np.logical_or.reduce(np.abs(fit.undetermined) > ROUND_OFF, axis=(0, 2))
+    if unsure.any() and not accept_split:
+        raise not_unique(robot, supports, enough, unsure, loads)
     return SupportedOffsets(
         supports=supports,
         sensors=tuple(name for name, is_in in zip(known, enough) if is_in),
@@ -207,8 +209,10 @@ def supported_offsets(
         found=enough,
         unique=enough & ~unsure,
         undetermined=fit.undetermined,
-        told=told_sums([known[k] for k in np.flatnonzero(shared)], loads.beyond[shared]),
-        poses=_poses(robot, used, loads, fit.offsets, instants, enough & ~unsure),
+        told=told_sums(
+            [known[k] for k in np.flatnonzero(shared & unsure)], loads.beyond[shared & unsure]
+        ),
+        poses=_poses(robot, used, loads, fit.offsets, instants, enough & ~loads.shared),
         spread=fit.spread,
         deviations=fit.deviations,
         n_samples=np.where(enough, instants.n_used, 0),
@@ -247,7 +251,9 @@ def _fit(differences: Array, loads: SupportLoads, chosen: Mask, length_scale: fl
         )
         says[np.ix_(used, shared)] = (fit.instants * scale).reshape(-1, int(shared.sum()), 6)
         undetermined = np.zeros((fit.undetermined.shape[1], n_fts, 6))
-        undetermined[:, shared] = fit.undetermined.T.reshape(len(undetermined), -1, 6)
+        undetermined[:, shared] = fit.undetermined.T.reshape(
+            len(undetermined), int(shared.sum()), 6
+        )
     offsets, spread, deviations = np.full((3, n_fts, 6), np.nan)
     for k in np.flatnonzero(chosen):
         own = says[np.isfinite(says[:, k]).all(axis=1), k]

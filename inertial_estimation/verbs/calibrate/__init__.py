@@ -7,7 +7,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from inertial_estimation.verbs.calibrate import added_masses, live, saved, without_model
+from inertial_estimation.verbs.calibrate import (
+    added_masses,
+    live,
+    offsets,
+    saved,
+    without_model,
+)
 from inertial_estimation.verbs.options import add_ways
 
 LIVE = '--live'
@@ -25,7 +31,7 @@ def add(verbs: Any) -> None:
 
     """
     ways = add_ways(verbs, 'calibrate', 'find out what FT sensors really say')
-    for way in (without_model, added_masses, live, saved):
+    for way in (offsets, without_model, added_masses, live, saved):
         way.add(ways)
     _accept_option(verbs.choices['calibrate'])
 
