@@ -9,6 +9,7 @@ goes to standard error.
 """
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -194,10 +195,12 @@ def main() -> int:
 def _collect(running: Running, signals: Sequence[int]) -> bool:
     """Collect until all data sets are closed; return whether they are."""
     conductor, setup = running.conductor, running.setup
+    caller = os.getppid()
     with keys() as pressed, Display(conductor) as display:
         while conductor.phase is not Phase.DONE:
             given = pressed()
-            if signals or STOP in given:
+            # Nobody would read the result of a session whose caller is gone.
+            if signals or STOP in given or os.getppid() != caller:
                 return False
             running.step(given)
             now = time.monotonic()

@@ -8,11 +8,13 @@ mathematics (`test_session`), what is asked for next (`test_conductor`), the pic
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -69,8 +71,6 @@ class Call:
 
     def interrupt(self):
         """Press ctrl-c: all of the group get it."""
-        import os
-
         os.killpg(self.process.pid, signal.SIGINT)
 
     def end(self):
@@ -81,8 +81,8 @@ class Call:
         return code, ' '.join(out.split())
 
     def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
 
@@ -229,6 +229,25 @@ def test_a_robot_feeds_what_its_samples_say(context, rng):
         feed.destroy()
         if bench is not None:
             bench.close()
+
+
+def test_a_session_ends_when_its_caller_is_gone(tmp_path):
+    session = tmp_path / 's.json'
+    call = Call(
+        'live', '--sensor', SENSOR, '--readings', READINGS, '--accelerometer', ACCELEROMETER,
+        '--session', str(session),
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + TIMEOUT
+        while not call.has_said('no readings come') and time.monotonic() < deadline:
+            time.sleep(0.05)
+        call.process.kill()
+        # Both hold standard error: it ends with the last of them.
+        call._reader.join(TIMEOUT)
+        assert not call._reader.is_alive()
+    finally:
+        call.close()
+    assert session.exists()
 
 
 JOB = {
