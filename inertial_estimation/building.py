@@ -211,6 +211,25 @@ def build_calibration(settings: EstimatorSettings, robot: Robot) -> FtCalibratio
     return stack_calibrations(sensor_calibrations(settings, robot).values())
 
 
+def calibration_path(settings: EstimatorSettings) -> Path | None:
+    """
+    Return the file that holds the calibration of the FT sensors.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Names it; ``~`` stands for the home folder.
+
+    Returns
+    -------
+    Path or None
+        None: none is named.
+
+    """
+    given = settings.calibration_file
+    return Path(given).expanduser() if given else None
+
+
 def sensor_calibrations(
     settings: EstimatorSettings, robot: Robot, *, new_file: bool = False
 ) -> dict[str, SensorCalibration]:
@@ -236,9 +255,9 @@ def sensor_calibrations(
         As `build_calibration` does.
 
     """
-    path = settings.calibration_file
-    expected = path and not (new_file and not Path(path).exists())
-    saved = read_calibrations(path)[1] if expected else {}
+    path = calibration_path(settings)
+    expected = path is not None and not (new_file and not path.exists())
+    saved = read_calibrations(path)[1] if path is not None and expected else {}
     found = {}
     for name in (sensor.name for sensor in robot.ft_sensors):
         given = settings.ft_of(name)

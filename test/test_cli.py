@@ -28,7 +28,10 @@ BINARY = bytes(range(256))
 TIMEOUT = 60.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
 VERBS = ('check', 'replay', 'identify', 'excite', 'demo', 'bench')
-WAYS = tuple(f'calibrate {way}' for way in ('offsets', 'offset-without-model', 'matrix', 'show'))
+WAYS = (
+    'calibrate offsets', 'calibrate offset-without-model', 'calibrate matrix', 'calibrate live',
+    'calibrate show',
+)  # fmt: skip
 """Verbs of verbs."""
 
 
@@ -110,7 +113,8 @@ def test_help_has_an_example_and_every_default(
     required = {'replay': ('robot', 'config'), 'identify': ('robot', 'config'),
                 'calibrate offsets': ('robot', 'config'),
                 'excite': ('robot',), 'calibrate offset-without-model': ('sensor',),
-                'calibrate matrix': ('data', 'sensor')}.get(verb, ())  # fmt: skip
+                'calibrate matrix': ('data', 'sensor'),
+                'calibrate live': ('sensor',)}.get(verb, ())  # fmt: skip
     assert len(options) >= (3 if verb in VERBS else 1)
     for option in options:
         assert 'default: ' in option or option.split()[0] in required

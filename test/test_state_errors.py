@@ -104,6 +104,15 @@ def test_errors_fade_and_are_let_go_as_rows_are(rng):
     assert left.gram[0, 2] == both.gram[0, 2]
 
 
+def test_what_is_known_of_an_unknown_can_be_taken_from_the_right_side(rng):
+    rows, change = rng.normal(size=(9, 4)), np.array([2.0])
+    taken = rows.copy()
+    taken[:, -1] -= 2.0 * rows[:, 1]
+    found = StateErrors.of([rows], 3).shifted(np.array([1]), change)
+    np.testing.assert_allclose(found.cross, StateErrors.of([taken], 3).cross)
+    np.testing.assert_allclose(found.gram, StateErrors.of([taken], 3).gram)
+
+
 def test_rows_are_shaken_as_much_as_samples_are(rng):
     """Held against rows of the same motion with other noise, many times."""
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['root', 'head'])

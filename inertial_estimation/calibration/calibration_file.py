@@ -10,6 +10,7 @@ too: every number can be edited, and what is missing has its default.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.config.files import load_mapping
+from inertial_estimation.config.files import load_mapping, parse_mapping
 from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
@@ -129,12 +130,8 @@ def to_text(robot: str, sensors: Mapping[str, SensorCalibration]) -> str:
     """
     import yaml
 
-    content = {
-        'version': VERSION,
-        'robot': robot,
-        'sensors': {name: as_entry(sensor) for name, sensor in sensors.items()},
-    }
-    text: str = yaml.safe_dump({KIND: content}, sort_keys=False, default_flow_style=None, width=99)
+    content = {KIND: _content(robot, sensors)}
+    text: str = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=99)
     return HEAD + text
 
 
@@ -190,7 +187,71 @@ def read(path: str | Path) -> tuple[str, dict[str, SensorCalibration]]:
         If it cannot be read, is something else, or holds what nobody knows.
 
     """
-    content = load_mapping(Path(path)).get(KIND)
+    return _read(load_mapping(Path(path)), path)
+
+
+def from_text(text: str, where: str) -> tuple[str, dict[str, SensorCalibration]]:
+    """
+    Read calibrations that `to_text` or `to_json` made a text of.
+
+    Parameters
+    ----------
+    text : str
+        YAML, of which JSON is a kind.
+    where : str
+        Where it is from, for messages.
+
+    Returns
+    -------
+    robot, sensors
+        As `read`.
+
+    Raises
+    ------
+    ConfigError
+        As `read`.
+
+    """
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = parse_mapping(text, Path(where))
+    if not isinstance(found, Mapping):
+        raise ConfigError(f'{where} holds no names and values')
+    return _read(found, where)
+
+
+def to_json(robot: str, sensors: Mapping[str, SensorCalibration]) -> str:
+    """
+    Return what `to_text` does as JSON, which takes a hundredth of its time.
+
+    Parameters
+    ----------
+    robot, sensors
+        As for `to_text`.
+
+    Returns
+    -------
+    str
+
+    """
+    return json.dumps({KIND: _content(robot, sensors)})
+
+
+def _content(robot: str, sensors: Mapping[str, SensorCalibration]) -> dict[str, Any]:
+    """Return what a file holds."""
+    return {
+        'version': VERSION,
+        'robot': robot,
+        'sensors': {name: as_entry(sensor) for name, sensor in sensors.items()},
+    }
+
+
+def _read(
+    mapping: Mapping[str, Any], path: str | Path
+) -> tuple[str, dict[str, SensorCalibration]]:
+    """Return what a file says."""
+    content = mapping.get(KIND)
     if not isinstance(content, Mapping):
         raise ConfigError(f"{path} is no FT calibration: it has no '{KIND}'")
     if content.get('version') != VERSION:

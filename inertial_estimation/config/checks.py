@@ -31,6 +31,7 @@ NAME_LISTS = (
     'assumed_joints',
     'internal_wrench_joints',
     'net_wrench_links',
+    'tare_supports',
     *LISTS.values(),
 )
 

@@ -107,16 +107,44 @@ def load_mapping(path: Path) -> Mapping[str, Any]:
         If the file cannot be read, or holds something else.
 
     """
+    try:
+        text = path.read_text(encoding='utf-8')
+    except OSError as error:
+        raise ConfigError(f'{path}: {error.strerror}') from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f'{path} is not YAML: {error}') from error
+    return parse_mapping(text, path)
+
+
+def parse_mapping(text: str, path: Path) -> Mapping[str, Any]:
+    """
+    Read names and values from a text; see `load_mapping`.
+
+    Parameters
+    ----------
+    text : str
+        YAML.
+    path : Path
+        Where it is from, for messages.
+
+    Returns
+    -------
+    mapping
+
+    Raises
+    ------
+    RepeatedKey, ConfigError
+        As `load_mapping`.
+
+    """
     import yaml
 
     try:
-        data = yaml.load(path.read_text(encoding='utf-8'), _loader(path))
-    except OSError as error:
-        raise ConfigError(f'{path}: {error.strerror}') from error
+        data = yaml.load(text, _loader(path))
     except yaml.MarkedYAMLError as error:
         line = f' in line {error.problem_mark.line + 1}' if error.problem_mark else ''
         raise ConfigError(f'{path} is not YAML: {error.problem}{line}') from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except yaml.YAMLError as error:
         raise ConfigError(f'{path} is not YAML: {error}') from error
     if not isinstance(data, Mapping):
         raise ConfigError(f'{path} holds no names and values')

@@ -42,6 +42,14 @@ class FtSettings(Checked):
     matrix: tuple[float, ...] = setting(
         (), 'Applied to the reading first, 6 x 6 row by row; empty: identity', sizes=(0, 36)
     )
+    temperature_topic: str = setting(
+        '',
+        'Temperature topic of this sensor; empty: none, and a sensor whose calibration has '
+        'temperature coefficients counts as missing',
+    )
+    temperature_max_age: float = setting(
+        60.0, 'Oldest temperature that is used [s]', range=(0.0, 1e6)
+    )
     noise: tuple[float, ...] = setting(
         (0.15, 0.15, 0.15, 0.005, 0.005, 0.005),
         'Standard deviation of its readings, for the deviations topics: fx fy fz tx ty tz [N, Nm]',

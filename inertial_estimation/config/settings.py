@@ -145,6 +145,23 @@ class EstimatorSettings(Checked):
         'File with matrix, offset and temperature coefficients of FT sensors, which ~/save '
         'writes; empty: those of ft.<name>',
     )
+    tare_supports: tuple[str, ...] = setting(
+        (),
+        'Links, or frames on them, that carry the robot while offsets are found; empty: the '
+        'fixed link',
+    )
+    tare_duration: float = setting(
+        2.0, 'Time over which a tare takes samples [s]', range=(0.1, 60.0)
+    )
+    tare_accept_split: bool = setting(
+        False,
+        'Take offsets over that are not unique: between several supports the smallest ones',
+    )
+    tare_on_start: bool = setting(
+        False,
+        'Find offsets when the node is activated, unless a touch of another link than '
+        'tare_supports is reported',
+    )
     accelerometers: tuple[str, ...] = setting(
         (), 'Accelerometers of the robot; empty: every tag of the URDF'
     )

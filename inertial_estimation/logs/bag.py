@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 MULTI_DOF_JOINT_STATE = 'sensor_msgs/msg/MultiDOFJointState'
 WRENCH = 'geometry_msgs/msg/WrenchStamped'
+TEMPERATURE = 'sensor_msgs/msg/Temperature'
 POINT = 'geometry_msgs/msg/PointStamped'
 IMU = 'sensor_msgs/msg/Imu'
 BAG_VERSION: Final = 8

@@ -53,6 +53,8 @@ class Layout:
     efforts: Signal | None
     ft_sensors: Mapping[str, Signal]
     """Wrenches by the name of the sensor."""
+    temperatures: Mapping[str, Signal]
+    """Temperatures by the name of the FT sensor."""
     imus: Mapping[str, tuple[Signal, Signal]]
     """Angular velocity and proper acceleration by the name of the IMU."""
     external: Mapping[str, tuple[Signal, WrenchPlace]]
@@ -92,6 +94,12 @@ class Layout:
             ft_sensors={
                 name: read_signal(one, f'log.ft_sensors.{name}', 'wrench')
                 for name, one in as_mapping(body.get('ft_sensors', {}), 'log.ft_sensors').items()
+            },
+            temperatures={
+                name: read_signal(one, f'log.temperatures.{name}', 'temperature')
+                for name, one in as_mapping(
+                    body.get('temperatures', {}), 'log.temperatures'
+                ).items()
             },
             imus={
                 name: _imu(one, f'log.imus.{name}')
@@ -205,6 +213,12 @@ class Layout:
         readings = np.full((n, len(robot.ft_sensors), 6), np.nan)
         for index, name in fts:
             readings[:, index] = read(self.ft_sensors[name], 6)
+        temperatures = None
+        if self.temperatures:
+            temperatures = np.full((n, len(robot.ft_sensors)), np.nan)
+            names = [ft.name for ft in robot.ft_sensors]
+            for index, name in _sensors(self.temperatures, names, 'FT sensor'):
+                temperatures[:, index] = read(self.temperatures[name], 1)[:, 0]
         imus = _sensors(self.imus, [imu.name for imu in robot.imus], 'IMU')
         turning, pulling = np.full((2, n, len(robot.imus), 3), np.nan)
         for index, name in imus:
@@ -220,6 +234,7 @@ class Layout:
             angular_accelerations=nothing,
             ft_readings=readings,
             efforts=of_joints(self.efforts),
+            ft_temperatures=temperatures,
         )
 
     def wrenches(self, table: Table, robot: Robot, samples: SampleBatch) -> dict[str, Array]:

@@ -14,6 +14,7 @@ from inertial_estimation.logs.bag import (
     IMU,
     JOINT_STATE,
     POINT,
+    TEMPERATURE,
     WRENCH,
     deserialize,
     standard_types,
@@ -27,6 +28,8 @@ from inertial_estimation.messages import (
     OrientationReading,
     PointDecoder,
     PointReading,
+    TemperatureDecoder,
+    TemperatureReading,
     WrenchDecoder,
     WrenchReading,
     absent_if,
@@ -84,7 +87,8 @@ class TopicReader(Generic[Reading]):
 
         Returns
         -------
-        JointReading, WrenchReading, ImuReading, OrientationReading or PointReading
+        JointReading, WrenchReading, ImuReading, OrientationReading, TemperatureReading or
+        PointReading
 
         Raises
         ------
@@ -149,6 +153,18 @@ def orientation_reader() -> TopicReader[OrientationReading]:
     return TopicReader(IMU, OrientationDecoder().decode, _orientation_reading)
 
 
+def temperature_reader() -> TopicReader[TemperatureReading]:
+    """
+    Return a reader of sensor_msgs/Temperature.
+
+    Returns
+    -------
+    TopicReader
+
+    """
+    return TopicReader(TEMPERATURE, TemperatureDecoder().decode, _temperature_reading)
+
+
 def point_reader() -> TopicReader[PointReading]:
     """
     Return a reader of geometry_msgs/PointStamped.
@@ -178,6 +194,11 @@ def _wrench_reading(message: Any) -> WrenchReading:
 
 def _point_reading(message: Any) -> PointReading:
     return PointReading(_stamp(message), message.header.frame_id, _vector(message.point))
+
+
+def _temperature_reading(message: Any) -> TemperatureReading:
+    celsius = float(message.temperature)
+    return TemperatureReading(_stamp(message), message.header.frame_id, celsius)
 
 
 def _imu_reading(message: Any) -> ImuReading:

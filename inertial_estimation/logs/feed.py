@@ -4,16 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from inertial_estimation.building import accepted_frame_ids
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
-from inertial_estimation.logs.bag import IMU, JOINT_STATE, POINT, WRENCH, BagReader
+from inertial_estimation.logs.bag import IMU, JOINT_STATE, POINT, TEMPERATURE, WRENCH, BagReader
 from inertial_estimation.logs.decoding import (
     imu_reader,
     joint_state_reader,
     point_reader,
+    temperature_reader,
     wrench_reader,
 )
 from inertial_estimation.model.robot import Robot
@@ -132,6 +133,40 @@ class Feed:
         read = point_reader().read
         self.handlers[topic] = lambda data: push(*read(data))
 
+    def add_temperatures(
+        self,
+        topics: Mapping[int, str],
+        needed: Collection[int],
+        push: Callable[[int, int, float], None],
+    ) -> None:
+        """
+        Feed the temperatures of FT sensors, as far as the bag has them.
+
+        Parameters
+        ----------
+        topics : mapping of int to str
+            Full names by the index of the sensor; one may tell the temperature of several.
+        needed : collection of int
+            Sensors whose readings say nothing without it.
+        push : callable
+            Takes index, stamp and temperature.
+
+        Raises
+        ------
+        NameNotFound
+            If a topic that is needed is not in the bag.
+        LogError
+            If one holds something else.
+
+        """
+        told: dict[str, list[int]] = {}
+        for index, topic in topics.items():
+            if topic in self._reader.topics or index in needed:
+                told.setdefault(topic, []).append(index)
+        for topic, indices in told.items():
+            self._require(topic, TEMPERATURE)
+            self.handlers[topic] = _temperature_handler(indices, push)
+
     def _add_ft(
         self, topic: str, index: int, frames: set[str], push: Callable[[int, int, Array], None]
     ) -> None:
@@ -165,6 +200,20 @@ class Feed:
 
     def _require(self, topic: str, type_: str) -> None:
         self.n_messages += self._reader.require(topic, type_).n_messages
+
+
+def _temperature_handler(
+    indices: Sequence[int], push: Callable[[int, int, float], None]
+) -> Callable[[bytes], None]:
+    """Return what takes the messages of a topic."""
+    read = temperature_reader().read
+
+    def handle(data: bytes) -> None:
+        reading = read(data)
+        for index in indices:
+            push(index, reading.stamp_ns, reading.celsius)
+
+    return handle
 
 
 def _check_frame(topic: str, frame_id: str, frames: set[str]) -> None:

@@ -163,7 +163,7 @@ def open_logs(
     if layout is None:
         raise ConfigError("neither 'log' nor 'parameters' says what the logs are")
     if settings.base_link:
-        layout = replace(layout, ft_sensors={})
+        layout = replace(layout, ft_sensors={}, temperatures={})
     return _tables(urdf, layout, settings, lock, first)
 
 

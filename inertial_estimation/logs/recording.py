@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.building import build_assembler, build_contact_stream
+from inertial_estimation.building import build_assembler, build_calibration, build_contact_stream
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.estimation.contacts import Contact
@@ -224,6 +224,8 @@ def read_samples(
     with BagReader(bag) as reader:
         assembler = gathering.assembler
         feed = Feed(reader, robot, settings, assembler.push_ft, assembler.push_imu)
+        topics, needed = _temperatures(robot, settings)
+        feed.add_temperatures(topics, needed, assembler.push_temperature)
         feed.add_contacts(resolve(CONTACTS), gathering.touch)
         for index, topic in enumerate(settings.joint_topics):
             feed.add_joints(resolve(topic), index, gathering.push_joints, gathering.keep)
@@ -240,6 +242,18 @@ def read_samples(
             'none of them names a joint that is estimated and not assumed: no sample was made'
         )
     return gathering.recording(feed.origin_ns)
+
+
+def _temperatures(
+    robot: Robot, settings: EstimatorSettings
+) -> tuple[dict[int, str], frozenset[int]]:
+    """Return the topics of temperatures by FT sensor, and the sensors that need one."""
+    named = [settings.ft_of(sensor.name).temperature_topic for sensor in robot.ft_sensors]
+    topics = {k: resolve(topic) for k, topic in enumerate(named) if topic}
+    if not topics:
+        return {}, frozenset()
+    needs = build_calibration(settings, robot).needs_temperature
+    return topics, frozenset(k for k in topics if needs[k])
 
 
 class _Gathering:

@@ -17,6 +17,7 @@ from inertial_estimation.messages.decoders import (
     JointStateDecoder,
     OrientationDecoder,
     PointDecoder,
+    TemperatureDecoder,
     WrenchDecoder,
 )
 from inertial_estimation.messages.encoders import (
@@ -30,6 +31,7 @@ from inertial_estimation.messages.readings import (
     JointReading,
     OrientationReading,
     PointReading,
+    TemperatureReading,
     WrenchReading,
     absent_if,
 )
@@ -44,6 +46,8 @@ __all__ = [
     'OrientationReading',
     'PointDecoder',
     'PointReading',
+    'TemperatureDecoder',
+    'TemperatureReading',
     'WrenchDecoder',
     'WrenchEncoder',
     'WrenchReading',

@@ -23,6 +23,7 @@ from inertial_estimation.messages.readings import (
     JointReading,
     OrientationReading,
     PointReading,
+    TemperatureReading,
     WrenchReading,
     absent_if,
 )
@@ -190,6 +191,33 @@ class PointDecoder(_FixedSizeDecoder):
         second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
         point = np.frombuffer(data, FLOAT, 3, self._start)
         return PointReading(second * NANOSECONDS + nanosecond, self._frame_id, point)
+
+
+class TemperatureDecoder(_FixedSizeDecoder):
+    """Decode sensor_msgs/Temperature."""
+
+    def __init__(self) -> None:
+        super().__init__(2)
+
+    def decode(self, data: bytes) -> TemperatureReading | None:
+        """
+        Return what the message says, or None if it is not plain little-endian CDR.
+
+        Parameters
+        ----------
+        data : bytes
+            A serialized message, encapsulation header included.
+
+        Returns
+        -------
+        TemperatureReading or None
+
+        """
+        if not self._find(data):
+            return None
+        second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
+        celsius = float(np.frombuffer(data, FLOAT, 1, self._start)[0])
+        return TemperatureReading(second * NANOSECONDS + nanosecond, self._frame_id, celsius)
 
 
 class ImuDecoder(_FixedSizeDecoder):

@@ -79,6 +79,17 @@ class PointReading(NamedTuple):
     """Point in ``frame_id``, shape (3,) [m]."""
 
 
+class TemperatureReading(NamedTuple):
+    """What one Temperature message says."""
+
+    stamp_ns: int
+    """Stamp of the header [ns]."""
+    frame_id: str
+    """Frame of the header."""
+    celsius: float
+    """[degrees Celsius]."""
+
+
 def absent_if(absent: bool, values: Array) -> Array:
     """Return NaN in place of values that the message declares as not measured."""
     return np.full(values.shape, np.nan) if absent else values

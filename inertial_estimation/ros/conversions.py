@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, Vector3, WrenchStamped
-from sensor_msgs.msg import Imu, JointState
+from sensor_msgs.msg import Imu, JointState, Temperature
 
 from inertial_estimation.messages import (
     ImuReading,
     JointReading,
     PointReading,
+    TemperatureReading,
     WrenchReading,
     absent_if,
 )
@@ -53,6 +54,12 @@ def point_from_message(message: PointStamped) -> PointReading:
     """Return what a point message says."""
     point = np.array([message.point.x, message.point.y, message.point.z])
     return PointReading(stamp_to_ns(message.header.stamp), message.header.frame_id, point)
+
+
+def temperature_from_message(message: Temperature) -> TemperatureReading:
+    """Return what a temperature message says."""
+    header = message.header
+    return TemperatureReading(stamp_to_ns(header.stamp), header.frame_id, message.temperature)
 
 
 def imu_from_message(message: Imu) -> ImuReading:

@@ -13,7 +13,6 @@ from rclpy.lifecycle import LifecycleNode
 
 from inertial_estimation.building import (
     build_assembler,
-    build_calibration,
     build_contact_stream,
     build_robot,
 )
@@ -25,7 +24,9 @@ from inertial_estimation.identification.recursion.recursive_identifier import (
     Refit,
 )
 from inertial_estimation.identification.recursion.watch import Change
+from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.usable_parameters import check_masses, check_usable
+from inertial_estimation.ros.calibration_followed import CalibrationFollower
 from inertial_estimation.ros.identifier_outputs import IdentifierOutputs
 from inertial_estimation.ros.identifier_report import IdentifierReport
 from inertial_estimation.ros.motion_noise import MotionNoise
@@ -84,11 +85,11 @@ class IdentifierPipeline:
         self.active = False
         self._node, self._settings = node, settings
         self.robot = build_robot(settings, urdf)
-        self.identifier = RecursiveIdentifier(
-            self.robot,
-            recursion_settings(settings, self.robot),
-            build_calibration(settings, self.robot),
+        chosen = recursion_settings(settings, self.robot)
+        self._calibration = CalibrationFollower(
+            node, self.robot, settings, self._calibrate_otherwise
         )
+        self.identifier = RecursiveIdentifier(self.robot, chosen, self._calibration.calibration)
         if not settings.fixed_link and not settings.held_frames:
             node.get_logger().warning(
                 'nothing holds the robot: neither fixed_link nor held_frames names anything. What '
@@ -191,6 +192,7 @@ class IdentifierPipeline:
         self._node.destroy_timer(self._timer)
         self._inputs.destroy()
         self._outputs.destroy()
+        self._calibration.destroy()
         self.report.destroy()
 
     def take(self, sample: Sample) -> None:
@@ -230,6 +232,14 @@ class IdentifierPipeline:
         except InertialEstimationError:
             self._outputs.destroy()
             raise
+
+    def _calibrate_otherwise(self, calibration: FtCalibration) -> tuple[str, ...]:
+        """Follow the estimator; return the submodels whose rows begin anew."""
+        anew = self.identifier.set_calibration(calibration)
+        # What is to be subtracted beside it is published: it is another now.
+        if self.active and any(one.information is not None for one in self.identifier.known):
+            self._refit()
+        return anew
 
     def _learn(self, stretch: FreeStretch) -> None:
         """Work a stretch in, and refit when it is time."""
@@ -314,7 +324,12 @@ class IdentifierPipeline:
 
     def _diagnose(self) -> None:
         """Publish diagnostics."""
-        self.report.publish(self.refit, active=self.active, enabled=self.enabled)
+        self.report.publish(
+            self.refit,
+            [self._calibration.task()],
+            active=self.active,
+            enabled=self.enabled,
+        )
 
 
 def _said(name: str, change: Change) -> str:

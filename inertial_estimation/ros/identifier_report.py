@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Once a second: what the identifier learns, and why it does not."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -161,7 +161,9 @@ class IdentifierReport:
         """Note what came of reading or writing the state file."""
         self._file = done, said
 
-    def publish(self, refit: Refit | None, *, active: bool, enabled: bool) -> None:
+    def publish(
+        self, refit: Refit | None, others: Iterable[Task], *, active: bool, enabled: bool
+    ) -> None:
         """
         Publish the state of everything, and warn about what is new.
 
@@ -169,6 +171,8 @@ class IdentifierReport:
         ----------
         refit : Refit or None
             What was found last.
+        others : iterable of Task
+            What else is to be told.
         active, enabled : bool
             Whether the node is.
 
@@ -177,6 +181,7 @@ class IdentifierReport:
             self._recursion(active, enabled),
             *self._submodels(refit, learning=active and enabled),
             *self._inputs(),
+            *others,
         ]
         if self._file is not None:
             done, said = self._file

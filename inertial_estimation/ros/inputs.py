@@ -102,6 +102,12 @@ class Inputs:
             source = Source('ft', sensor.name, settings.ft_of(sensor.name).topic, frames)
             source.index = k
             self._subscribe(source, lambda data, s=source, k=k: self._on_ft(s, k, data))
+            if topic := settings.ft_of(sensor.name).temperature_topic:
+                source = Source('temperature', sensor.name, topic)
+                source.index = k
+                self._subscribe(
+                    source, lambda data, s=source, k=k: self._on_temperature(s, k, data)
+                )
         for k, imu in enumerate(robot.imus):
             frames = accepted_frame_ids(settings, robot, imu)
             source = Source('imu', imu.name, settings.imu_of(imu.name).topic, frames)
@@ -158,6 +164,15 @@ class Inputs:
         if source.skew_due:
             self._measure_skew(source, reading.stamp_ns)
         self._assembler.push_ft(index, reading.stamp_ns, reading.wrench)
+
+    def _on_temperature(self, source: Source, index: int, data: Any) -> None:
+        """Take the temperature of an FT sensor."""
+        reading = source.read(data)
+        if reading is None or not source.accepts(reading):
+            return
+        if source.skew_due:
+            self._measure_skew(source, reading.stamp_ns)
+        self._assembler.push_temperature(index, reading.stamp_ns, reading.celsius)
 
     def _on_imu(self, source: Source, index: int, data: Any) -> None:
         """Take a message of an IMU."""

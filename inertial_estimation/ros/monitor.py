@@ -256,7 +256,9 @@ class Monitor:
         self.failed += 1
         self._failure = str(error)
 
-    def report(self, deviations: DeviationsReport, model: Task, *, active: bool) -> None:
+    def report(
+        self, deviations: DeviationsReport, changed: Iterable[Task], *, active: bool
+    ) -> None:
         """
         Publish the state of everything, and warn about what is new.
 
@@ -264,8 +266,8 @@ class Monitor:
         ----------
         deviations : DeviationsReport
             What was published of them.
-        model : Task
-            Which inertial parameters are in use.
+        changed : iterable of Task
+            Which inertial parameters and FT calibration are in use.
         active : bool
             Whether the node is.
 
@@ -274,7 +276,7 @@ class Monitor:
         if said := self._reminder.resets(statistics.resets):
             self._node.get_logger().info(said)
         tasks = self._tasks(statistics, active)
-        tasks += [deviations_task(deviations), model]
+        tasks += [deviations_task(deviations), *changed]
         for source in self._inputs.sources:
             source.skew_due = True
         now_ns = self._node.get_clock().now().nanoseconds

@@ -25,6 +25,7 @@ from inertial_estimation.messages import (
     WrenchesEncoder,
     topic_names,
 )
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.conversions import NANOSECONDS, wrench_to_message
 
 RELIABLE = QoSProfile(depth=1)
@@ -58,7 +59,7 @@ class Outputs:
     def __init__(
         self, node: LifecycleNode, estimator: WrenchEstimator, visualization_rate: float
     ) -> None:
-        self._node = node
+        self._node, self._estimator = node, estimator
         robot, contacts = estimator.robot, estimator.contacts
         self._publishers = []
         self._wrenches = self._publisher(MultiDOFJointState, '~/external_wrenches')
@@ -74,7 +75,7 @@ class Outputs:
             robot.joint_names, frame_id=robot.base_frame
         ).encode
         self._quality = self._publisher(JointState, '~/quality')
-        self._offsets = self._latched_offsets(estimator)
+        self._offsets = self._latched_offsets(robot)
         self._decimated = [
             self._wrench_topics(
                 'external_wrench', [(contact.name, contact.frame) for contact in contacts]
@@ -106,9 +107,10 @@ class Outputs:
             self._show(estimate)
 
     def announce(self) -> None:
-        """Publish what changes with the configuration only; call it once active."""
+        """Publish what is subtracted from readings, which seldom changes; call it once active."""
         stamp_ns = self._node.get_clock().now().nanoseconds
-        for publisher, frame_id, offset in self._offsets:
+        offsets = self._estimator.calibration.offsets
+        for (publisher, frame_id), offset in zip(self._offsets, offsets):
             publisher.publish(wrench_to_message(stamp_ns, frame_id, offset))
 
     def destroy(self) -> None:
@@ -152,14 +154,13 @@ class Outputs:
             for name, (_, frame) in zip(names, rows)
         ]
 
-    def _latched_offsets(self, estimator: WrenchEstimator) -> list:
-        """Return publisher, frame and offset of each FT sensor."""
-        robot = estimator.robot
+    def _latched_offsets(self, robot: Robot) -> list:
+        """Return publisher and frame of the offset of each FT sensor."""
         names = topic_names(sensor.name for sensor in robot.ft_sensors)
         found = []
-        for name, sensor, offset in zip(names, robot.ft_sensors, estimator.calibration.offsets):
+        for name, sensor in zip(names, robot.ft_sensors):
             publisher = self._publisher(WrenchStamped, f'~/ft_offset/{name}', LATCHED)
             # Only the frames of links are known to tf.
             link = robot.links[sensor.child].name
-            found.append((publisher, link if sensor.frame == 'child' else sensor.name, offset))
+            found.append((publisher, link if sensor.frame == 'child' else sensor.name))
         return found

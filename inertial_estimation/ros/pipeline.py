@@ -14,13 +14,18 @@ from inertial_estimation.building import (
     build_contact_stream,
     build_estimator,
     build_robot,
+    sensor_calibrations,
 )
+from inertial_estimation.calibration.calibration_file import stack_calibrations
+from inertial_estimation.calibration.in_use import CalibrationInUse
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.body_report import joint_motion_text
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.model_in_use import ModelInUse
+from inertial_estimation.ros.background import Background
 from inertial_estimation.ros.bodies import BodyWatch
+from inertial_estimation.ros.calibration_updates import CalibrationUpdates
 from inertial_estimation.ros.dependence import DependenceWatch
 from inertial_estimation.ros.deviations import DeviationsOutput
 from inertial_estimation.ros.executors import has_events_executor
@@ -31,6 +36,7 @@ from inertial_estimation.ros.model_updates import ModelUpdates
 from inertial_estimation.ros.momentum import MomentumWatch
 from inertial_estimation.ros.monitor import Monitor, Watches
 from inertial_estimation.ros.outputs import Outputs
+from inertial_estimation.ros.taring import Taring, find_supports
 from inertial_estimation.sample import Sample
 
 REPORT_PERIOD = 1.0
@@ -73,7 +79,12 @@ class Pipeline:
         self._node, self._settings = node, settings
         self.robot = build_robot(settings, urdf)
         self._assembler = build_assembler(settings, self.robot)
-        self._estimator = build_estimator(settings, self.robot)
+        sensors = sensor_calibrations(settings, self.robot, new_file=True)
+        self._estimator = build_estimator(
+            settings, self.robot, stack_calibrations(sensors.values())
+        )
+        in_use = CalibrationInUse(self.robot, sensors, [self._estimator.set_calibration])
+        supports = find_supports(settings, self.robot)
         self._contacts = build_contact_stream(settings, self.robot)
         self._touches: tuple[Contact, ...] = ()
         self._contact_set: ContactSet | None = None
@@ -92,6 +103,21 @@ class Pipeline:
         followers = self._watches.momentum.set_parameters, self._markers.set_parameters
         self._model = ModelInUse(self._estimator, settings.model_blend_time, followers)
         self._updates = ModelUpdates(node, self.robot, settings, self._model, lambda: self.active)
+        self._background = Background(node)
+        self._calibration = CalibrationUpdates(
+            node, self.robot, settings, in_use, self._outputs.announce, self._background
+        )
+        self._taring = Taring(
+            node,
+            settings,
+            urdf,
+            supports,
+            in_use,
+            self._calibration,
+            self._background,
+            lambda: self._estimator.robot,
+            lambda: self.active,
+        )
         self._monitor = Monitor(
             node, self.robot, self._assembler, self._contacts, self._inputs, self._watches
         )
@@ -106,7 +132,8 @@ class Pipeline:
 
     def start(self) -> None:
         """Publish what the configuration says, and count anew; call it once active."""
-        self._outputs.announce()
+        self._calibration.announce()
+        self._taring.start()
         self.cycles.restart()
 
     def reset(self) -> str:
@@ -119,7 +146,10 @@ class Pipeline:
         self._jump.unregister()
         self._node.destroy_timer(self._timer)
         self._inputs.destroy()
+        self._taring.destroy()
+        self._background.destroy()
         self._updates.destroy()
+        self._calibration.destroy()
         self._destroy_outputs()
         self._monitor.destroy()
 
@@ -144,6 +174,8 @@ class Pipeline:
         duration = perf_counter() - start
         self.cycles.add(sample.stamp_ns, duration)
         # When the results are out: they do not wait for these.
+        if self._taring.collecting:
+            self._taring.add(sample, touches)
         self._watches.momentum.add(sample, estimate)
         self.deviations.publish(sample, self._contact_set, duration)
         self._internal.publish(sample, estimate, duration)
@@ -208,4 +240,7 @@ class Pipeline:
 
     def _report(self) -> None:
         """Publish diagnostics."""
-        self._monitor.report(self.deviations.report(), self._updates.task(), active=self.active)
+        self._taring.look()
+        calibration = self._calibration.task(self._monitor.sample, self._taring.progress)
+        changed = self._updates.task(), calibration
+        self._monitor.report(self.deviations.report(), changed, active=self.active)

@@ -88,8 +88,12 @@ class SourceReports:
             elif source.kind == 'joints':
                 tasks.append(self._joints_task(source, problems, statistics))
             else:
-                streams = statistics.fts if source.kind == 'ft' else statistics.imus
-                stream = streams[source.name]
+                streams = {
+                    'ft': statistics.fts,
+                    'imu': statistics.imus,
+                    'temperature': statistics.temperatures,
+                }
+                stream = streams[source.kind][source.name]
                 rate = self._watch.rate(f'{source.kind} {source.name}', stream)
                 state = states.get((source.kind, source.name))
                 given = self._delivers(source, sample) if source.kind == 'imu' else 'both'
@@ -134,8 +138,15 @@ class SourceReports:
             ('ft', self._robot.ft_sensors, sample.ft_states),
             ('imu', self._robot.imus, sample.imu_states),
         )
-        return {
+        found = {
             (kind, sensor.name): SensorState(int(state))
             for kind, sensors, states in rows
             for sensor, state in zip(sensors, states if states is not None else ())
         }
+        if sample.ft_temperatures is not None:
+            known = np.isfinite(sample.ft_temperatures)
+            for sensor, told in zip(self._robot.ft_sensors, known):
+                found['temperature', sensor.name] = (
+                    SensorState.FRESH if told else SensorState.STALE
+                )
+        return found

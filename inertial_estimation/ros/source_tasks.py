@@ -33,7 +33,7 @@ def sensor_task(
     delivers: str = 'both',
 ) -> Task:
     """
-    Return the state of an FT sensor or IMU.
+    Return the state of an FT sensor, an IMU, or the temperature of an FT sensor.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from typing import Any
 
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from rclpy.serialization import deserialize_message
-from sensor_msgs.msg import Imu, JointState
+from sensor_msgs.msg import Imu, JointState, Temperature
 
 from inertial_estimation.messages import (
     ImuDecoder,
@@ -16,12 +16,14 @@ from inertial_estimation.messages import (
     JointReading,
     JointStateDecoder,
     PointDecoder,
+    TemperatureDecoder,
     WrenchDecoder,
 )
 from inertial_estimation.ros.conversions import (
     imu_from_message,
     joints_from_message,
     point_from_message,
+    temperature_from_message,
     wrench_from_message,
 )
 
@@ -34,6 +36,7 @@ KINDS = {
     'joints': (JointState, JointStateDecoder, joints_from_message),
     'ft': (WrenchStamped, WrenchDecoder, wrench_from_message),
     'imu': (Imu, ImuDecoder, imu_from_message),
+    'temperature': (Temperature, TemperatureDecoder, temperature_from_message),
     'contacts': (PointStamped, PointDecoder, point_from_message),
 }
 
@@ -45,7 +48,7 @@ class Source:
     Parameters
     ----------
     kind : str
-        ``joints``, ``ft``, ``imu`` or ``contacts``.
+        ``joints``, ``ft``, ``imu``, ``temperature`` or ``contacts``.
     name : str
         Name for diagnostics.
     topic : str
@@ -93,7 +96,7 @@ class Source:
 
         Returns
         -------
-        JointReading, WrenchReading, ImuReading, PointReading or None
+        JointReading, WrenchReading, ImuReading, TemperatureReading, PointReading or None
 
         """
         if not isinstance(data, bytes):
@@ -107,7 +110,7 @@ class Source:
 
         Parameters
         ----------
-        reading : WrenchReading or ImuReading
+        reading : WrenchReading, ImuReading or TemperatureReading
             From `read`.
 
         Returns

@@ -18,6 +18,7 @@ on any other stream that stream alone: one bad clock must not cost the others.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import nan
 
 import numpy as np
 
@@ -32,7 +33,11 @@ from inertial_estimation.streams.joint_stream import (
     VELOCITY,
     JointPart,
 )
-from inertial_estimation.streams.making import make_ft_stream, make_imu_stream
+from inertial_estimation.streams.making import (
+    make_ft_stream,
+    make_imu_stream,
+    make_temperature_stream,
+)
 from inertial_estimation.streams.sensor_readings import SensorReadings
 from inertial_estimation.streams.stream import AssemblerStatistics, StreamRates
 
@@ -90,6 +95,8 @@ class SampleAssembler:
         self._imus = [
             make_imu_stream(settings, *imu) for imu in zip(imu_names, measures, strict=True)
         ]
+        self._temperatures = [make_temperature_stream(settings, name) for name in ft_names]
+        self._told = [stream for stream in self._temperatures if stream is not None]
         self._readings = SensorReadings(self._fts, self._imus)
         self._samples = self._resets = self._malformed = 0
         self._lead = self._n_joints
@@ -116,6 +123,23 @@ class SampleAssembler:
         """
         reset_on_jump = self._settings.reset_on_time_jump
         self._fts[index].push(stamp_ns, wrench.tobytes(), reset_on_jump)
+
+    def push_temperature(self, index: int, stamp_ns: int, celsius: float) -> None:
+        """
+        Take the temperature of an FT sensor; passed over unless the settings name its topic.
+
+        Parameters
+        ----------
+        index : int
+            Row of the sensor.
+        stamp_ns : int
+            Stamp of the message [ns].
+        celsius : float
+            [degrees Celsius].
+
+        """
+        if (stream := self._temperatures[index]) is not None:
+            stream.push(stamp_ns, celsius, self._settings.reset_on_time_jump)
 
     def skip_ft(self, index: int, stamp_ns: int) -> bool:
         """
@@ -236,7 +260,7 @@ class SampleAssembler:
 
     def reset(self) -> None:
         """Forget every message; the counters go on."""
-        for stream in (*self._joints.streams, *self._fts, *self._imus):
+        for stream in (*self._joints.streams, *self._fts, *self._imus, *self._told):
             stream.restart()
         self._lead = self._n_joints
         self._last_stamp_ns = self._last_instant_ns = self.wanted_ns = 0
@@ -259,6 +283,7 @@ class SampleAssembler:
             joints={part.name: part.statistics() for part in self._joints.streams},
             fts={stream.name: stream.statistics() for stream in self._fts},
             imus={stream.name: stream.statistics() for stream in self._imus},
+            temperatures={stream.name: stream.statistics() for stream in self._told},
         )
 
     def rates(self) -> StreamRates:
@@ -325,4 +350,10 @@ class SampleAssembler:
             states[n_fts:],
             states[:n_fts],
             block[EFFORT],
+            ft_temperatures=self._temperatures_at(stamp_ns) if self._told else None,
         )
+
+    def _temperatures_at(self, stamp_ns: int) -> Array:
+        """Return the temperature of each FT sensor, NaN where it is not known."""
+        streams = self._temperatures
+        return np.array([nan if stream is None else stream.at(stamp_ns) for stream in streams])

@@ -15,6 +15,7 @@ from inertial_estimation.streams.delayed_streams import DelayedJointPart, Delaye
 from inertial_estimation.streams.imu_stream import ImuStream
 from inertial_estimation.streams.joint_stream import Indices, JointPart
 from inertial_estimation.streams.sensor_stream import SensorStream
+from inertial_estimation.streams.temperature_stream import TemperatureStream
 
 
 def delays(settings: EstimatorSettings) -> bool:
@@ -57,6 +58,27 @@ def make_ft_stream(settings: EstimatorSettings, name: str) -> SensorStream:
     return DelayedSensorStream(
         name, given, smoother(settings) if smooth else None, derive=False, smooth=smooth
     )
+
+
+def make_temperature_stream(settings: EstimatorSettings, name: str) -> TemperatureStream | None:
+    """
+    Return the stream of the temperature of an FT sensor.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Topics and limits.
+    name : str
+        Name of the sensor.
+
+    Returns
+    -------
+    TemperatureStream or None
+        None: no topic tells it.
+
+    """
+    given = settings.ft_of(name)
+    return TemperatureStream(name, given) if given.temperature_topic else None
 
 
 def make_imu_stream(settings: EstimatorSettings, name: str, measures: str) -> ImuStream:

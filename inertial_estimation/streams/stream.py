@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from inertial_estimation.sample import Array
@@ -81,6 +81,8 @@ class AssemblerStatistics:
     """For each FT sensor."""
     imus: Mapping[str, StreamStatistics]
     """For each IMU."""
+    temperatures: Mapping[str, StreamStatistics] = field(default_factory=dict)
+    """For each FT sensor whose temperature is told."""
 
 
 class StreamRates(NamedTuple):

@@ -16,17 +16,18 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 
 from geometry_msgs.msg import WrenchStamped
 from rclpy.serialization import deserialize_message, serialize_message
-from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
+from sensor_msgs.msg import Imu, JointState, MultiDOFJointState, Temperature
 
 from inertial_estimation.messages import (
     ImuDecoder,
     JointEffortEncoder,
     JointStateDecoder,
+    TemperatureDecoder,
     WrenchDecoder,
     WrenchEncoder,
     WrenchesEncoder,
 )
-from inertial_estimation.ros.conversions import imu_from_message
+from inertial_estimation.ros.conversions import imu_from_message, temperature_from_message
 
 CASES = 300
 ALPHABET = string.ascii_letters + string.digits + '_/é漢'
@@ -106,6 +107,20 @@ def test_wrench_read_as_rclpy_reads_it(rng):
         reading = decoder.decode(serialize_message(message))
         assert reading[:2] == (stamp_of(message), message.header.frame_id)
         np.testing.assert_array_equal(reading.wrench, numbers)
+
+
+def test_temperature_read_as_rclpy_reads_it(rng):
+    decoder = TemperatureDecoder()
+    for _ in range(CASES):
+        message = Temperature()
+        random_header(rng, message)
+        message.temperature, message.variance = map(float, random_numbers(rng, 2))
+        for reading in (
+            decoder.decode(serialize_message(message)),
+            temperature_from_message(message),
+        ):
+            assert reading[:2] == (stamp_of(message), message.header.frame_id)
+            np.testing.assert_array_equal(reading.celsius, message.temperature)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 
 from bench_robot import HUMANOID, JOINTS
 from rclpy.serialization import serialize_message
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import JointState, Temperature
 
 from inertial_estimation.building import build_assembler, build_contact_stream, build_robot
 from inertial_estimation.config import IdentifierSettings
@@ -28,7 +28,10 @@ from inertial_estimation.ros.conversions import (
 from inertial_estimation.ros.polled_inputs import PolledInputs
 from inertial_estimation.streams.sensor_stream import SensorStream
 
-FIXED = {key: value for key, value in HUMANOID.items() if key != 'imus'} | {'fixed_link': 'root'}
+FIXED = {key: value for key, value in HUMANOID.items() if key != 'imus'} | {
+    'fixed_link': 'root',
+    'ft.arm_sensor.temperature_topic': 'arm/temperature',
+}
 START_NS, STEP_NS = 1_000_000_000, 1_000_000
 SENSORS = ('arm_sensor', 'leg_sensor', 'foot_sensor')
 
@@ -79,6 +82,10 @@ def said(k, rng):
     stamp = START_NS + k * STEP_NS
     for name in SENSORS:
         yield f'ft/{name}', wrench_to_message(stamp, name, rng.normal(size=6))
+    if k % 20 == 3:
+        warm = Temperature(temperature=20.0 + k)
+        warm.header.stamp = ns_to_stamp(stamp)
+        yield 'arm/temperature', warm
     if k % 7 == 0:
         yield 'contacts', point_to_message(stamp, 'hand', (0.0, 0.0, 1e-3 * k))
     state = JointState(name=list(JOINTS), position=rng.normal(size=len(JOINTS)).tolist())
@@ -121,9 +128,11 @@ def test_samples_do_not_depend_on_when_messages_are_looked_at(batch, given):
         assert one.stamp_ns == other.stamp_ns
         np.testing.assert_array_equal(one.ft_readings, other.ft_readings)
         np.testing.assert_array_equal(one.positions, other.positions)
+        np.testing.assert_array_equal(one.ft_temperatures, other.ft_temperatures)
         np.testing.assert_array_equal(one.ft_states, other.ft_states)
         assert touches == later_touches
     assert any(touches for _, touches in at_once.samples)
+    assert len({sample.ft_temperatures[0] for sample, _ in at_once.samples[1:]}) >= 8
 
 
 def test_what_no_sample_uses_is_counted_and_not_decoded(pushed):

@@ -42,4 +42,5 @@ def random_samples(robot: Robot, n: int, fastest: float = 1.0, seed: int = 0) ->
         angular_accelerations=rng.normal(size=(n, imus, 3)),
         ft_readings=rng.normal(size=(n, len(robot.ft_sensors), 6)),
         efforts=rng.normal(size=(n, joints)),
+        ft_temperatures=np.zeros((n, len(robot.ft_sensors))),
     )

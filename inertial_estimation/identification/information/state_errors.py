@@ -83,6 +83,24 @@ class StateErrors(NamedTuple):
         """
         return StateErrors(kept * self.gram + other.gram, kept * self.cross + other.cross)
 
+    def shifted(self, columns: Columns, change: Array) -> StateErrors:
+        """
+        Return the same of rows from whose right sides something known was taken.
+
+        Parameters
+        ----------
+        columns : ndarray of int, shape (k,)
+            Of unknowns that are known in part.
+        change : ndarray, shape (k,)
+            By how much.
+
+        Returns
+        -------
+        StateErrors
+
+        """
+        return StateErrors(self.gram, self.cross - self.gram[:, columns] @ change)
+
     def without(self, columns: Columns) -> StateErrors:
         """
         Return what is left once rows no longer tell of some unknowns.

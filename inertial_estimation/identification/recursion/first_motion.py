@@ -13,6 +13,9 @@ enough was told this is over: what disagrees then is left to the watch.
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.recursion.excitation import combinations_told
 from inertial_estimation.identification.recursion.knowledge import (
@@ -21,6 +24,9 @@ from inertial_estimation.identification.recursion.knowledge import (
     in_units_of_noise,
 )
 from inertial_estimation.identification.recursion.settings import RecursionSettings
+from inertial_estimation.identification.recursion.shifted_offsets import shifted_evidence
+
+Array = NDArray[np.float64]
 
 
 class FirstMotion:
@@ -44,6 +50,19 @@ class FirstMotion:
     def clear(self) -> None:
         """Forget rows: others have agreed since."""
         self._kept, self._seconds = None, 0.0
+
+    def shift_offsets(self, change: Array) -> None:
+        """
+        Go on as if more had been subtracted from all readings.
+
+        Parameters
+        ----------
+        change : ndarray, shape (k,)
+            So much of each offset [N, Nm].
+
+        """
+        if self._kept is not None:
+            self._kept = shifted_evidence(self._kept, self._known.offsets, change)
 
     def add(self, evidence: Evidence, seconds: float) -> bool:
         """

@@ -26,6 +26,10 @@ from inertial_estimation.identification.information.state_errors import (
 )
 from inertial_estimation.identification.prior_models import entropic_model
 from inertial_estimation.identification.recursion.settings import RecursionSettings
+from inertial_estimation.identification.recursion.shifted_offsets import (
+    shifted,
+    shifted_evidence,
+)
 from inertial_estimation.identification.rows.builder import Block
 from inertial_estimation.identification.rows.friction_scales import friction_scales
 from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
@@ -204,6 +208,23 @@ class Knowledge:
         """
         if self.information is not None and len(self.offsets):
             self.information = wandered(self.information, self.offsets, self.walks(elapsed))
+
+    def shift_offsets(self, change: Array) -> None:
+        """
+        Go on as if more had been subtracted from all readings.
+
+        Parameters
+        ----------
+        change : ndarray, shape (k,)
+            So much of each offset [N, Nm].
+
+        """
+        if self.information is not None:
+            self.information = shifted(self.information, self.offsets, change)
+        if self.errors is not None:
+            self.errors = self.errors.shifted(self.offsets, change)
+        if self._kinds is not None:
+            self._kinds = shifted_evidence(self._kinds, self.offsets, change)
 
     def walks(self, elapsed: float) -> Array:
         """

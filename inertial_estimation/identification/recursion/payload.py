@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from inertial_estimation.identification.information.elimination import wandered
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.row_space import RowSpace
+from inertial_estimation.identification.recursion.shifted_offsets import shifted
 
 Array = NDArray[np.float64]
 
@@ -80,6 +81,20 @@ class PayloadFit:
 
         """
         self._rows = wandered(self._rows, offsets, deviations)
+
+    def shift_offsets(self, offsets: NDArray[np.intp], change: Array) -> None:
+        """
+        Go on as if more had been subtracted from all readings.
+
+        Parameters
+        ----------
+        offsets : ndarray of int, shape (k,)
+            Columns of offsets among the unknowns.
+        change : ndarray, shape (k,)
+            So much of each [N, Nm].
+
+        """
+        self._rows = shifted(self._rows, offsets, change)
 
     def add(self, rows: Information, seconds: float) -> None:
         """

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
 from inertial_estimation.identification.information.determined import in_words
 from inertial_estimation.identification.information.evidence import Evidence, gather
 from inertial_estimation.identification.priors import widened
@@ -24,12 +24,13 @@ from inertial_estimation.identification.recursion.offsets_in_use import (
 from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
 from inertial_estimation.identification.recursion.payload import Payload
 from inertial_estimation.identification.recursion.settings import RecursionSettings
+from inertial_estimation.identification.recursion.shifted_offsets import CalibrationChange
 from inertial_estimation.identification.recursion.submodel_identifier import (
     SubmodelIdentifier,
     Withheld,
 )
 from inertial_estimation.identification.recursion.watch import Change
-from inertial_estimation.identification.rows.builder import RowBuilder
+from inertial_estimation.identification.rows.builder import Block, RowBuilder
 from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
 from inertial_estimation.identification.rows.state_errors import StateNoise, rows_of_errors
 from inertial_estimation.model.inertia import consistency_margin
@@ -175,17 +176,60 @@ class RecursiveIdentifier:
 
     def reset(self) -> None:
         """Forget all rows."""
-        self._submodels = tuple(
-            SubmodelIdentifier(
-                Knowledge(block, self.prior[list(block.submodel.links)], self.settings),
-                self.settings,
-            )
-            for block in self.builder.blocks
-        )
+        self._submodels = list(map(self._afresh, self.builder.blocks))
         self.stamp_ns = 0
         self._random = np.random.default_rng(0)
         self._assumed = np.zeros(0, dtype=np.intp)
         self._start: dict[str, Array] = {}
+
+    def _afresh(self, block: Block) -> SubmodelIdentifier:
+        """Return what knows nothing of a submodel yet."""
+        prior = self.prior[list(block.submodel.links)]
+        return SubmodelIdentifier(Knowledge(block, prior, self.settings), self.settings)
+
+    def set_calibration(self, calibration: FtCalibration) -> tuple[str, ...]:
+        """
+        Go on with readings that are calibrated otherwise.
+
+        What was learned beside offsets that are unknown stays, as if that calibration had been
+        used from the first row on. Where a matrix or temperature coefficients change, or an offset
+        that is no unknown, rows of the submodels beside the sensor begin anew.
+
+        Parameters
+        ----------
+        calibration : FtCalibration
+            Of the robot's FT sensors.
+
+        Returns
+        -------
+        tuple of str
+            Submodels that begin anew.
+
+        Raises
+        ------
+        ModelError
+            If it is for another number of sensors; the one before stays.
+
+        """
+        n_fts = len(self.robot.ft_sensors)
+        if len(calibration.offsets) != n_fts:
+            raise ModelError(
+                f'the calibration is for {len(calibration.offsets)} FT sensors, robot '
+                f"'{self.robot.name}' has {n_fts}"
+            )
+        before = self.calibration or FtCalibration.identity(n_fts)
+        change, anew = CalibrationChange(self.robot, before, calibration), []
+        for k, one in enumerate(self._submodels):
+            shift = change.shift(one.known.block)
+            if shift is None:
+                anew.append(one.name)
+                self._submodels[k] = self._afresh(one.known.block)
+                self._start.pop(one.name, None)
+            elif shift.any():
+                one.shift_offsets(shift)
+        self.calibration = calibration
+        self.builder.set_calibration(calibration)
+        return tuple(anew)
 
     def add(
         self,

@@ -10,16 +10,25 @@ one that was cut off or altered is refused as a whole.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.state_errors import StateErrors
 from inertial_estimation.identification.recursion.knowledge import Knowledge
 from inertial_estimation.identification.recursion.recursive_identifier import RecursiveIdentifier
+from inertial_estimation.identification.recursion.shifted_offsets import (
+    effective_offsets,
+    on_columns,
+)
+from inertial_estimation.model.sensors import FtCalibration
+
+Array = NDArray[np.float64]
 
 VERSION = 1
 
@@ -42,6 +51,7 @@ def to_text(identifier: RecursiveIdentifier) -> str:
     content = {
         'robot': fingerprint(identifier),
         'stamp_ns': identifier.stamp_ns,
+        'subtracted': {name: o.tolist() for name, o in _subtracted(identifier).items()},
         'submodels': {
             one.block.submodel.name: _known_dict(one)
             for one in identifier.known
@@ -87,6 +97,11 @@ def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
             if one.block.submodel.name in content['submodels']
         }
         stamp_ns = int(content['stamp_ns'])
+        said = content['subtracted']
+        change = {
+            name: now - np.array(said[name], dtype=float).reshape(6)
+            for name, now in _subtracted(identifier).items()
+        }
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f'what was saved is damaged: {error!r}') from error
     identifier.reset()
@@ -96,12 +111,15 @@ def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
             (
                 one.information, one.errors, one.noise, one.scales, one.seconds, one.learned,
             ) = found  # fmt: skip
+            one.shift_offsets(on_columns(one.block, change))
     return tuple(restored)
 
 
 def fingerprint(identifier: RecursiveIdentifier) -> str:
     """
     Return a sum over all that rows depend on: description, gravity, choice, calibration.
+
+    Offsets that are unknown are no part of it: other ones shift what is known.
 
     Parameters
     ----------
@@ -114,7 +132,7 @@ def fingerprint(identifier: RecursiveIdentifier) -> str:
 
     """
     unknowns = [(block.unknowns.names, block.kinds) for block in identifier.builder.blocks]
-    calibration = identifier.calibration
+    calibration = _without_unknown_offsets(identifier)
     robot = identifier.robot
     # What an affine map makes of these points is all that it is.
     points = np.vstack([np.zeros((2, 6)), np.eye(6)])[:, None].repeat(len(robot.ft_sensors), 1)
@@ -125,6 +143,31 @@ def fingerprint(identifier: RecursiveIdentifier) -> str:
     if gains := identifier.settings.effort_gains:
         choice += repr(sorted(gains.items()))
     return _sum(repr((robot.urdf, robot.parameters.tolist(), held, unknowns, choice, applied)))
+
+
+def _unknown(identifier: RecursiveIdentifier) -> list[int]:
+    """Return the FT sensors whose offsets are unknown."""
+    sensors, chosen = identifier.robot.ft_sensors, identifier.settings.rows.offsets
+    return [k for k, sensor in enumerate(sensors) if sensor.name in chosen]
+
+
+def _subtracted(identifier: RecursiveIdentifier) -> dict[str, Array]:
+    """Return what is subtracted of sensors whose offsets are unknown, by their names."""
+    sensors, calibration = identifier.robot.ft_sensors, identifier.calibration
+    calibration = calibration or FtCalibration.identity(len(sensors))
+    offsets = effective_offsets(calibration)
+    return {sensors[k].name: offsets[k] for k in _unknown(identifier)}
+
+
+def _without_unknown_offsets(identifier: RecursiveIdentifier) -> FtCalibration | None:
+    """Return the calibration as if nothing were subtracted of sensors with unknown offsets."""
+    calibration = identifier.calibration
+    if calibration is None:
+        return None
+    offsets = calibration.offsets.copy()
+    references = calibration.reference_temperatures.copy()
+    offsets[_unknown(identifier)] = references[_unknown(identifier)] = 0.0
+    return replace(calibration, offsets=offsets, reference_temperatures=references)
 
 
 def _content(text: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from inertial_estimation.identification.recursion.knowledge import (
 )
 from inertial_estimation.identification.recursion.payload import Payload, PayloadFit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
+from inertial_estimation.identification.recursion.shifted_offsets import shifted_evidence
 from inertial_estimation.identification.recursion.watch import Change, Stretch, Verdict, Watch
 
 Array = NDArray[np.float64]
@@ -158,6 +159,28 @@ class SubmodelIdentifier:
         """
         self._described, self.found = self.known.described(), x
 
+    def shift_offsets(self, change: Array) -> None:
+        """
+        Go on as if more had been subtracted from all readings.
+
+        Parameters
+        ----------
+        change : ndarray, shape (k,)
+            So much of each offset [N, Nm].
+
+        """
+        columns = self.known.offsets
+        self.known.shift_offsets(change)
+        self._first_motion.shift_offsets(change)
+        if self._watch is not None:
+            self._watch.shift_offsets(change)
+        if self._payload is not None:
+            self._payload.shift_offsets(columns, change)
+        newest = (shifted_evidence(one, columns, change) for one in self._newest)
+        self._newest = deque(newest, maxlen=NEWEST)
+        self.found = _without(self.found, columns, change)
+        self._described = _without(self._described, columns, change)
+
     def payload(self) -> Payload | None:
         """
         Return what is carried since something was picked up last.
@@ -286,6 +309,15 @@ class SubmodelIdentifier:
         columns = np.arange(10 * link, 10 * link + 10)
         prior = self.known.loose_prior()
         return PayloadFit(self.known.block.unknowns.links[link], columns, before.merge(prior))
+
+
+def _without(x: Array | None, columns: NDArray[np.intp], change: Array) -> Array | None:
+    """Return unknowns of which so much is subtracted already."""
+    if x is None:
+        return None
+    left = x.copy()
+    left[columns] -= change
+    return left
 
 
 def _losses(left: Mapping[str, float], noise: Mapping[str, float]) -> dict[str, float]:

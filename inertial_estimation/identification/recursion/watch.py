@@ -24,6 +24,7 @@ from inertial_estimation.identification.information.elimination import wandered
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.state_errors import StateErrors
 from inertial_estimation.identification.recursion.knowledge import FORCES, MOMENTS, Knowledge
+from inertial_estimation.identification.recursion.shifted_offsets import shifted
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
@@ -132,6 +133,23 @@ class Watch:
     def touched(self) -> bool:
         """Whether rows are suspect now."""
         return bool(self._suspect)
+
+    def shift_offsets(self, change: Array) -> None:
+        """
+        Go on as if more had been subtracted from all readings.
+
+        Parameters
+        ----------
+        change : ndarray, shape (k,)
+            So much of each offset [N, Nm].
+
+        """
+
+        def moved(one: Stretch) -> Stretch:
+            return one._replace(rows=shifted(one.rows, self._known.offsets, change))
+
+        self._waiting = None if self._waiting is None else moved(self._waiting)
+        self._suspect = deque(map(moved, self._suspect), maxlen=KEPT)
 
     def judge(self, new: Stretch) -> Verdict:
         """

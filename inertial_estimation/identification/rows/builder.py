@@ -112,6 +112,18 @@ class RowBuilder:
         }
         self.blocks = blocks_of(robot, choice, self._payloads, self._sides, self._ground)
 
+    def set_calibration(self, calibration: FtCalibration | None) -> None:
+        """
+        Build further rows of readings that are calibrated otherwise.
+
+        Parameters
+        ----------
+        calibration : FtCalibration or None
+            Of the FT sensors; None: readings are wrenches.
+
+        """
+        self._calibration = calibration
+
     def rows(
         self,
         samples: SampleBatch,

@@ -230,6 +230,7 @@ SIGNALS = (
     'proper_accelerations',
     'ft_readings',
     'efforts',
+    'ft_temperatures',
 )
 
 

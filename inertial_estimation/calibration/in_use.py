@@ -1,0 +1,209 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What makes wrenches of the readings of a running robot: changed as a whole, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.calibration.calibration_file import SensorCalibration, stack_calibrations
+from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.model.ft_calibration import FtCalibration
+from inertial_estimation.model.robot import Robot
+
+Array = NDArray[np.float64]
+
+WORST_CONDITION = 1e3
+"""
+Of a matrix whose rows, then columns, were scaled to one length: those of 32 real sensors have 2.
+"""
+
+
+class CalibrationInUse:
+    """
+    The calibration of each FT sensor, and who has to know when it changes.
+
+    Parameters
+    ----------
+    robot : Robot
+        Its FT sensors.
+    start : mapping of str to SensorCalibration
+        Of each of them, as configured.
+    followers : iterable of callable
+        Called with an `FtCalibration` at every change, such as `WrenchEstimator.set_calibration`.
+
+    Raises
+    ------
+    ConfigError
+        If the matrix of a sensor cannot be one.
+
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        start: Mapping[str, SensorCalibration],
+        followers: Iterable[Callable[[FtCalibration], None]],
+    ) -> None:
+        self._robot = robot
+        for name, sensor in start.items():
+            require_usable(name, sensor)
+        self.start = MappingProxyType(dict(start))
+        """As configured."""
+        self.untared = self.start
+        """As configured, or as restored since: what a tare goes back to."""
+        self.sensors = self.start
+        """In use, in the order of the robot's FT sensors."""
+        self._followers = tuple(followers)
+
+    @property
+    def stacked(self) -> FtCalibration:
+        """That of all sensors."""
+        return stack_calibrations(self.sensors.values())
+
+    def take(self, changed: Mapping[str, SensorCalibration]) -> tuple[str, ...]:
+        """
+        Go on with other calibrations of some sensors, or with none of them if one is refused.
+
+        Parameters
+        ----------
+        changed : mapping of str to SensorCalibration
+            By name of the sensor.
+
+        Returns
+        -------
+        tuple of str
+            Sensors whose numbers are others now.
+
+        Raises
+        ------
+        NameNotFound
+            If the robot has no such FT sensor.
+        ConfigError
+            If the matrix of a sensor cannot be one.
+
+        """
+        for name, sensor in changed.items():
+            if name not in self.sensors:
+                raise NameNotFound('FT sensor', name, tuple(self.sensors))
+            require_usable(name, sensor)
+        before = self.sensors
+        self.sensors = MappingProxyType({**before, **changed})
+        stacked = self.stacked
+        for follow in self._followers:
+            follow(stacked)
+        return tuple(name for name in changed if not _alike(before[name], changed[name]))
+
+    def restore(self, robot: str, given: Mapping[str, SensorCalibration]) -> tuple[str, ...]:
+        """
+        Go on with what a file says, as after a start with it.
+
+        Parameters
+        ----------
+        robot : str
+            Name of the robot that it is of; empty: not said.
+        given : mapping of str to SensorCalibration
+            By name; sensors that are not given are as configured, those that the robot does not
+            use are passed over.
+
+        Returns
+        -------
+        tuple of str
+            Sensors whose numbers are others now.
+
+        Raises
+        ------
+        ConfigError
+            If it is of another robot or of none of its FT sensors, or the matrix of a sensor
+            cannot be one; then nothing has changed.
+
+        """
+        changed = self.take(self._of_robot(robot, given))
+        self.untared = self.sensors
+        return changed
+
+    def clear_tare(self) -> tuple[str, ...]:
+        """
+        Go back to what was configured or restored last.
+
+        Returns
+        -------
+        tuple of str
+            Sensors whose numbers are others now.
+
+        """
+        return self.take(self.untared)
+
+    def _of_robot(
+        self, robot: str, given: Mapping[str, SensorCalibration]
+    ) -> dict[str, SensorCalibration]:
+        """Return the calibration of every sensor: those that are not given are as configured."""
+        if robot and robot != self._robot.name:
+            raise ConfigError(f"it is of robot '{robot}', not of '{self._robot.name}'")
+        if not any(name in self.start for name in given):
+            raise ConfigError(
+                f'it is of {", ".join(given) or "no sensor"}; FT sensors in use are '
+                f'{", ".join(self.start) or "none"}'
+            )
+        return {name: given.get(name, sensor) for name, sensor in self.start.items()}
+
+
+def require_usable(name: str, sensor: SensorCalibration) -> None:
+    """
+    Raise unless the matrix of a sensor tells six axes apart.
+
+    Parameters
+    ----------
+    name : str
+        Of the sensor.
+    sensor : SensorCalibration
+        Its numbers are finite.
+
+    Raises
+    ------
+    ConfigError
+        With its condition number.
+
+    """
+    condition = scaled_condition(sensor.matrix)
+    if not condition <= WORST_CONDITION:
+        raise ConfigError(
+            f"the matrix of '{name}' has a condition number of {condition:.3g} with rows and "
+            f'columns scaled, expected at most {WORST_CONDITION:g}: it does not tell six axes '
+            'apart; calibrate it anew'
+        )
+
+
+def scaled_condition(matrix: Array) -> float:
+    """
+    Return the condition number of a matrix, whatever the units of its rows and columns are.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (n, n)
+        Finite.
+
+    Returns
+    -------
+    float
+        Infinite if a row or a column is zero.
+
+    """
+    rows = np.linalg.norm(matrix, axis=1, keepdims=True)
+    if not rows.all():
+        return float('inf')
+    scaled = matrix / rows
+    columns = np.linalg.norm(scaled, axis=0)
+    return float(np.linalg.cond(scaled / columns)) if columns.all() else float('inf')
+
+
+def _alike(one: SensorCalibration, other: SensorCalibration) -> bool:
+    """Tell whether two calibrations make the same wrenches."""
+    return all(
+        np.array_equal(getattr(one, name), getattr(other, name))
+        for name in ('matrix', 'offset', 'temperature_coefficients', 'reference_temperature')
+    )

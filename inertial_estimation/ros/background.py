@@ -1,0 +1,180 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Work that takes longer than a cycle, beside the cycles: in a process of its own.
+
+A thread would not do: only one at a time runs Python, and a cycle would wait for its turn. The
+process starts when there is something to do for the first time, and ends with the node.
+"""
+
+import pickle
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.task import Future
+
+from inertial_estimation.errors import CalibrationError, InertialEstimationError, OffsetsNotUnique
+from inertial_estimation.ros.background_process import DONE
+
+PROCESS = 'inertial_estimation_nodes', 'inertial_estimation.ros.background_process'
+LOOK = 0.02
+"""Time between two looks whether the work is done [s]."""
+LAST_LINES = 3
+"""Of a traceback."""
+
+
+class Background:
+    """
+    Does one thing after the other.
+
+    Parameters
+    ----------
+    node : Node
+        Its executor calls back.
+
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._waiting: deque[tuple[Callable, tuple, Future]] = deque()
+        self._process: subprocess.Popen | None = None
+        self._running: _Running | None = None
+        self._timer: Any = None
+
+    def run(self, work: Callable, *arguments: Any) -> Future:
+        """
+        Do something once all that was asked for before is done.
+
+        Parameters
+        ----------
+        work : callable
+            Of a module that needs no ROS.
+        *arguments : object
+            That can be pickled, and so must be what it returns.
+
+        Returns
+        -------
+        Future
+            Has its result, or raises `CalibrationError`, or `OffsetsNotUnique`, with what it
+            raised; set by the executor of the node.
+
+        """
+        future = Future(executor=self._node.executor)
+        self._waiting.append((work, arguments, future))
+        if self._running is None:
+            self._begin()
+        return future
+
+    def destroy(self) -> None:
+        """End what is being done, and the process; nobody is told of it."""
+        self._waiting.clear()
+        if self._process is not None:
+            self._process.kill()
+        if self._running is not None:
+            self._end()
+        if self._process is not None:
+            self._close(self._process)
+
+    def _begin(self) -> None:
+        """Begin with what waits longest."""
+        work, arguments, _ = self._waiting[0]
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, '-m', *PROCESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+        self._running = _Running(self._process, work, arguments)
+        self._running.start()
+        self._timer = self._node.create_timer(
+            LOOK, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
+
+    def _look(self) -> None:
+        """Hand the outcome over once it is there, and go on."""
+        running = self._running
+        if running is None or running.is_alive():
+            return
+        self._end()
+        if running.has_failed and self._process is not None:
+            # The next one starts another process.
+            self._process.kill()
+            self._close(self._process)
+        *_, future = self._waiting.popleft()
+        if self._waiting:
+            self._begin()
+        try:
+            future.set_result(running.result())
+        except InertialEstimationError as error:
+            future.set_exception(error)
+
+    def _end(self) -> None:
+        """Give thread and timer back."""
+        assert self._running is not None
+        self._running.join()
+        self._running = None
+        self._node.destroy_timer(self._timer)
+
+    def _close(self, process: subprocess.Popen) -> None:
+        """Forget a process that was killed."""
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        self._process = None
+
+
+class _Running(threading.Thread):
+    """
+    Gives work to a process and waits for it.
+
+    Parameters
+    ----------
+    process : Popen
+        Of `background_process`.
+    work : callable
+        What is to be done.
+    arguments : tuple
+        With what.
+
+    Attributes
+    ----------
+    has_failed : bool
+        Whether the process is gone.
+
+    """
+
+    def __init__(self, process: subprocess.Popen, work: Callable, arguments: tuple) -> None:
+        super().__init__(daemon=True)
+        self._process, self._work = process, (work, arguments)
+        self._outcome: tuple[str, Any] = '', ''
+        self.has_failed = False
+
+    def run(self) -> None:
+        """Send the work, wait for the outcome."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            pickle.dump(self._work, self._process.stdin)
+            self._process.stdin.flush()
+            self._outcome = pickle.load(self._process.stdout)
+        except (EOFError, OSError, pickle.PickleError) as error:
+            self.has_failed = True
+            self._outcome = '', f'the process for it has ended ({error!r})'
+
+    def result(self) -> Any:
+        """Return the result, or raise."""
+        kind, found = self._outcome
+        if kind == DONE:
+            return found
+        if kind == OffsetsNotUnique.__name__:
+            raise OffsetsNotUnique(found)
+        if kind:
+            raise CalibrationError(found)
+        last = ' '.join(found.strip().splitlines()[-LAST_LINES:])
+        raise CalibrationError(f'this is a fault of the program, please report it: {last}')

@@ -1,0 +1,65 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The process that works for a node, one thing after the other: `background` starts it.
+
+Functions and arguments come pickled on standard input, outcomes go out on standard output; when
+the input ends, as it does with the node, so does the process. It runs without ROS.
+"""
+
+import os
+import pickle
+import signal
+import sys
+import traceback
+from contextlib import suppress
+from typing import Any
+
+from inertial_estimation.errors import InertialEstimationError
+
+NICENESS = 10
+"""Whoever runs cycles goes first."""
+DONE = 'done'
+
+
+def main() -> int:
+    """
+    Work until the input ends.
+
+    Returns
+    -------
+    int
+        Exit code: zero, as what goes wrong is an outcome.
+
+    """
+    # The node decides when it is over, and ctrl-c reaches both.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What libraries print must not get between outcomes.
+    answers = os.fdopen(os.dup(1), 'wb')
+    os.dup2(2, 1)
+    _step_back()
+    with answers, suppress(EOFError, BrokenPipeError):
+        while True:
+            work, arguments = pickle.load(sys.stdin.buffer)
+            pickle.dump(_outcome(work, arguments), answers)
+            answers.flush()
+    return 0
+
+
+def _outcome(work: Any, arguments: tuple) -> tuple[str, Any]:
+    """Return what came of a piece of work: a kind, and a result or what went wrong."""
+    try:
+        return DONE, work(*arguments)
+    except InertialEstimationError as error:
+        return type(error).__name__, str(error)
+    except Exception:
+        return '', traceback.format_exc()
+
+
+def _step_back() -> None:
+    """Take back the real-time priority and the processors of the node."""
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    with suppress(OSError):
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    os.nice(NICENESS)

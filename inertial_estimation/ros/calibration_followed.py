@@ -1,0 +1,102 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The calibration of the FT sensors that the estimator uses, for a node that must use the same."""
+
+from collections.abc import Callable
+
+from rclpy.lifecycle import LifecycleNode
+from std_msgs.msg import String
+
+from inertial_estimation.building import calibration_path, sensor_calibrations
+from inertial_estimation.calibration.calibration_file import from_text, stack_calibrations
+from inertial_estimation.calibration.in_use import CalibrationInUse
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.ros.calibration_updates import TOPIC
+from inertial_estimation.ros.diagnostics import OK, WARN, Task
+from inertial_estimation.ros.inertial_parameters import LATCHED
+
+
+class CalibrationFollower:
+    """
+    Starts with the calibration of the settings, and follows what the estimator says of its own.
+
+    Parameters
+    ----------
+    node : LifecycleNode
+        Owns the subscription.
+    robot : Robot
+        Its FT sensors.
+    settings : EstimatorSettings
+        Of the estimator.
+    follow : callable
+        Called with another calibration of all sensors; returns the names of what begins anew.
+
+    Attributes
+    ----------
+    calibration : FtCalibration
+        At the start.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be used.
+
+    """
+
+    def __init__(
+        self,
+        node: LifecycleNode,
+        robot: Robot,
+        settings: EstimatorSettings,
+        follow: Callable[[FtCalibration], tuple[str, ...]],
+    ) -> None:
+        self._node, self._follow = node, follow
+        sensors = sensor_calibrations(settings, robot, new_file=True)
+        self._in_use = CalibrationInUse(robot, sensors, [self._begin_anew])
+        self.calibration = stack_calibrations(sensors.values())
+        path = calibration_path(settings)
+        self._from = 'the parameters'
+        if path is not None:
+            self._from = f"'{path}'" if path.exists() else f"the parameters, without '{path}'"
+        self._changes = 0
+        self._anew: tuple[str, ...] = ()
+        self._refusal = ''
+        self._subscription = node.create_subscription(String, TOPIC, self._on_change, LATCHED)
+
+    def task(self) -> Task:
+        """Return whose calibration is in use."""
+        values = {'from': self._from, 'changes': self._changes, 'refusal': self._refusal or 'none'}
+        if self._refusal:
+            said = f'that of the estimator is refused, the one before stays: {self._refusal}'
+            return Task('ft_calibration', WARN, said, values)
+        return Task('ft_calibration', OK, f'that of {self._from}', values)
+
+    def destroy(self) -> None:
+        """Give the subscription back."""
+        self._node.destroy_subscription(self._subscription)
+
+    def _on_change(self, message: String) -> None:
+        """Take another calibration over, or refuse it."""
+        self._anew = ()
+        try:
+            changed = self._in_use.restore(*from_text(message.data, TOPIC))
+        except InertialEstimationError as error:
+            self._refusal = str(error)
+            return
+        self._refusal, self._from = '', 'the estimator'
+        if not changed:
+            return
+        self._changes += 1
+        kept = 'nothing that was learned is lost'
+        if self._anew:
+            kept = f'rows of {", ".join(self._anew)} begin anew'
+        self._node.get_logger().info(
+            f'the estimator calibrates {", ".join(changed)} otherwise: {kept}'
+        )
+
+    def _begin_anew(self, calibration: FtCalibration) -> None:
+        """Tell who follows, and note what begins anew."""
+        self._anew = self._follow(calibration)

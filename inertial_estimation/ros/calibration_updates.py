@@ -1,0 +1,265 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The calibration of the FT sensors: saved, restored, told to others, changed between cycles."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+from rclpy.lifecycle import LifecycleNode
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from inertial_estimation.building import calibration_path
+from inertial_estimation.calibration.calibration_file import (
+    SensorCalibration,
+    read,
+    to_json,
+    write,
+)
+from inertial_estimation.calibration.in_use import CalibrationInUse
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError, InertialEstimationError
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.ros.background import Background
+from inertial_estimation.ros.diagnostics import OK, WARN, Task
+from inertial_estimation.ros.inertial_parameters import LATCHED
+from inertial_estimation.ros.waiting_services import create_waiting_services
+from inertial_estimation.sample import Sample
+
+TOPIC = 'ft_calibration'
+"""Where estimator and identifier meet: the calibration in use as JSON, which is YAML too."""
+NO_FILE = "'calibration_file' is empty: name a file there, then configure the node anew"
+
+
+class CalibrationUpdates:
+    """
+    The services and the topic of the calibration in use.
+
+    Parameters
+    ----------
+    node : LifecycleNode
+        Owns everything that talks. All calls come from its executor, so between two cycles.
+    robot : Robot
+        Its FT sensors.
+    settings : EstimatorSettings
+        The file.
+    in_use : CalibrationInUse
+        Is told.
+    announce : callable
+        Publishes what is subtracted.
+    background : Background
+        Reads and writes files, which takes many cycles.
+
+    Attributes
+    ----------
+    remark : str
+        What the diagnostics warn of beside all else, such as a tare that was refused; empty:
+        nothing.
+
+    """
+
+    def __init__(
+        self,
+        node: LifecycleNode,
+        robot: Robot,
+        settings: EstimatorSettings,
+        in_use: CalibrationInUse,
+        announce: Callable[[], None],
+        background: Background,
+    ) -> None:
+        self._node, self._robot, self._settings = node, robot, settings
+        self._in_use, self._announce, self._background = in_use, announce, background
+        self._path = calibration_path(settings)
+        self._lacks_file = self._path is not None and not self._path.exists()
+        self._changed_at = ''
+        self._saved = True
+        self.remark = ''
+        if self._lacks_file:
+            node.get_logger().warning(
+                f"'{self._path}' of 'calibration_file' does not exist yet: the sensors are as the "
+                'other parameters say; ~/save writes it'
+            )
+        self._publisher = node.create_lifecycle_publisher(String, TOPIC, LATCHED)
+        self._services = create_waiting_services(
+            node,
+            {
+                'save': self._on_save,
+                'restore': self._on_restore,
+                'clear_tare': self._on_clear_tare,
+            },
+        )
+
+    def announce(self) -> None:
+        """Publish what is in use; call it once active."""
+        self._publisher.publish(String(data=to_json(self._robot.name, self._in_use.sensors)))
+        self._announce()
+
+    def take(self, changed: Mapping[str, SensorCalibration]) -> tuple[str, ...]:
+        """
+        Go on with other calibrations of some sensors.
+
+        Parameters
+        ----------
+        changed : mapping of str to SensorCalibration
+            By name of the sensor.
+
+        Returns
+        -------
+        tuple of str
+            Sensors whose numbers are others now.
+
+        Raises
+        ------
+        ConfigError, NameNotFound
+            If one is refused; nothing has changed then.
+
+        """
+        found = self._in_use.take(changed)
+        self.remark = ''
+        self._note_change(saved=False)
+        return found
+
+    def task(self, sample: Sample | None, tare: str = 'none') -> Task:
+        """
+        Return what makes wrenches of readings, and where that came from.
+
+        Parameters
+        ----------
+        sample : Sample or None
+            The newest; None: there was none since the report before.
+        tare : str, optional
+            What is being done to find offsets.
+
+        Returns
+        -------
+        Task
+
+        """
+        values: dict[str, object] = {
+            'file': self._path or 'none',
+            'changed at [s]': self._changed_at or 'the start',
+            'saved': self._saved and not self._lacks_file,
+            'tare': tare,
+        }
+        for name, sensor in self._in_use.sensors.items():
+            values |= {f'{name}: {key}': value for key, value in _figures(sensor).items()}
+        level, message, cause = OK, 'in use' if self._in_use.sensors else 'no FT sensors', ''
+        if self._changed_at:
+            message += f', changed at {self._changed_at} s'
+            message += '' if self._saved else ', not saved'
+        if self._lacks_file:
+            level, cause = WARN, 'no file yet'
+            message += f"; '{self._path}' does not exist yet: ~/save writes it"
+        if lacking := self._without_temperature(sample):
+            level, cause = WARN, f'{cause} no temperature {lacking}'
+            message += (
+                f'; no temperature of {", ".join(lacking)}: counted as missing; see '
+                "'temperature_topic' and 'temperature_max_age'"
+            )
+        if self.remark:
+            level, cause = WARN, f'{cause} {self.remark}'
+            message += f'; {self.remark}'
+        return Task('ft_calibration', level, message, values, cause)
+
+    def destroy(self) -> None:
+        """Give the services and the publisher back."""
+        for service in self._services:
+            self._node.destroy_service(service)
+        self._services.clear()
+        self._node.destroy_lifecycle_publisher(self._publisher)
+
+    async def _on_save(self, request: Trigger.Request, response: Trigger.Response):
+        """Write what is in use to the file."""
+        sensors = dict(self._in_use.sensors)
+        try:
+            path = self._named()
+            await self._background.run(write, path, self._robot.name, sensors)
+        except InertialEstimationError as error:
+            return _answer(response, f'nothing was saved: {error}', success=False)
+        self._lacks_file = False
+        self._saved = sensors == dict(self._in_use.sensors)
+        return _answer(response, f"wrote {', '.join(sensors)} to '{path}'{self._twice(sensors)}")
+
+    async def _on_restore(self, request: Trigger.Request, response: Trigger.Response):
+        """Go on with the file."""
+        try:
+            path = self._named()
+            robot, sensors = await self._background.run(read, path)
+            changed = self._in_use.restore(robot, sensors)
+        except InertialEstimationError as error:
+            said = f"'{self._path}': {error}" if self._path else str(error)
+            return _answer(response, f'nothing was restored: {said}', success=False)
+        self._lacks_file = False
+        self._note_change(saved=True)
+        others = [name for name in sensors if name not in self._in_use.sensors]
+        aside = f'; not in use: {", ".join(others)}' if others else ''
+        return _answer(response, f"go on with '{path}': {_changes(changed)}{aside}")
+
+    def _on_clear_tare(self, request: Trigger.Request, response: Trigger.Response):
+        """Go back to what was configured, or restored since."""
+        changed = self._in_use.clear_tare()
+        self.remark = ''
+        self._note_change(saved=not self._lacks_file)
+        return _answer(
+            response, f'back to what was configured, or restored last: {_changes(changed)}'
+        )
+
+    def _note_change(self, *, saved: bool) -> None:
+        """Note when, and tell others."""
+        self._changed_at = f'{1e-9 * self._node.get_clock().now().nanoseconds:.3f}'
+        self._saved = saved
+        self.announce()
+
+    def _without_temperature(self, sample: Sample | None) -> list[str]:
+        """Name the sensors that need a temperature and have none."""
+        needs = self._in_use.stacked.needs_temperature
+        if sample is None or not needs.any():
+            return []
+        given = sample.ft_temperatures
+        known = np.isfinite(given) if given is not None else np.zeros(len(needs), dtype=bool)
+        return [name for name, lacks in zip(self._in_use.sensors, needs & ~known) if lacks]
+
+    def _twice(self, sensors: Mapping[str, SensorCalibration]) -> str:
+        """Say which parameters must go, as the file has them now."""
+        said = [
+            f'ft.{name}.{key}'
+            for name in sensors
+            for key in ('matrix', 'offset')
+            if any(getattr(self._settings.ft_of(name), key))
+        ]
+        return f'; before the next start take {", ".join(said)} out of the parameters' * bool(said)
+
+    def _named(self) -> Path:
+        """Return the file; refuse if none is named."""
+        if self._path is None:
+            raise ConfigError(NO_FILE)
+        return self._path
+
+
+def _answer(response, message: str, *, success: bool = True):
+    """Fill in an answer."""
+    response.success, response.message = success, message
+    return response
+
+
+def _changes(changed: tuple[str, ...]) -> str:
+    """Say what is another now."""
+    return f'changed {", ".join(changed)}' if changed else 'nothing is another than before'
+
+
+def _figures(sensor: SensorCalibration) -> dict[str, object]:
+    """Return what is said of one sensor."""
+    steps = sensor.provenance
+    force, moment = np.linalg.norm(sensor.offset.reshape(2, 3), axis=1)
+    found: dict[str, object] = {
+        'method': steps[-1].method if steps else 'parameters',
+        'date': steps[-1].date if steps else 'unknown',
+        'offset [N], [Nm]': f'{force:.3f}, {moment:.4f}',
+        'subtracted [N, Nm]': ' '.join(f'{x:.4f}' for x in sensor.offset),
+    }
+    if not np.array_equal(sensor.matrix, np.eye(6)):
+        found['matrix'] = 'applied'
+    if sensor.temperature_coefficients.any():
+        found['reference temperature [degrees C]'] = f'{sensor.reference_temperature:.2f}'
+    return found

@@ -1,0 +1,136 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The identifier beside an estimator whose FT calibration changes: the torques stay what they are.
+
+What becomes of rows is in `../test_calibration_followed.py`.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs rclpy')
+
+import rclpy
+from bench_robot import LATCHED, BenchRobot, figure
+from diagnostic_msgs.msg import DiagnosticStatus
+from free_air import smooth_motion, with_readings
+from geometry_msgs.msg import WrenchStamped
+from rclpy.context import Context
+from robots import nested_humanoid_urdf
+from std_msgs.msg import String
+
+from inertial_estimation.calibration.calibration_file import SensorCalibration, to_json
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.ros.calibration_updates import TOPIC
+from inertial_estimation.ros.identifier_node import IdentifierNode
+
+OFFSET = np.array([6.0, -4.0, 9.0, 0.5, -0.3, 0.2])
+NOISE = 0.05
+# Of answers of a minimisation that stops at a millionth of its decrease.
+SMALL = 1e-4
+
+
+@pytest.fixture(scope='module')
+def truth():
+    """Return the robot as it is: heavier than described."""
+    described = Robot.from_urdf(nested_humanoid_urdf(), fixed_link='root')
+    return described.with_parameters(1.2 * described.parameters)
+
+
+@pytest.fixture(scope='module')
+def bench(truth):
+    """Return an identifier that has learned from seven seconds."""
+    context = Context()
+    rclpy.init(context=context)
+    given = {
+        'robot_description': nested_humanoid_urdf(),
+        'fixed_link': 'root',
+        'least_told': 3,
+        'calibration_file': '/nowhere/calibration.yaml',
+    }
+    robot = BenchRobot(context, given, IdentifierNode)
+    robot.samples = with_readings(truth, smooth_motion(truth, 7.5), truth.parameters)
+    noise = np.random.default_rng(0).normal(size=robot.samples.ft_readings.shape)
+    robot.samples.ft_readings[:] += OFFSET + NOISE * noise
+    for k in range(len(robot.samples)):
+        robot.estimator.pipeline.take(robot.samples[k])
+    robot.listen_to_diagnostics()
+    robot.told = robot.node.create_publisher(String, TOPIC, LATCHED)
+    robot.names = tuple(sensor.name for sensor in truth.ft_sensors)
+    yield robot
+    robot.close()
+    context.try_shutdown()
+
+
+def tell(bench, sensors, robot='nested_humanoid'):
+    """Say what the estimator uses, and wait until the identifier has looked at it."""
+    follower = bench.estimator.pipeline._calibration
+    before = follower.task().values
+    bench.told.publish(String(data=to_json(robot, sensors)))
+    bench.spin_until(lambda: follower.task().values != before)
+
+
+def torques(bench):
+    """Return the torques of whoever takes over bodies and offsets."""
+    pipeline = bench.estimator.pipeline
+    refit, calibration = pipeline.refit, pipeline.identifier.calibration
+    found = np.array([refit.offsets[name] for name in bench.names])
+    estimator = WrenchEstimator(
+        pipeline.robot.with_parameters(refit.parameters),
+        calibration=calibration.with_offsets(calibration.offsets + found),
+    )
+    return estimator.batch(bench.samples).torques
+
+
+def test_other_offsets_leave_what_was_learned_and_the_torques(bench, rng):
+    pipeline = bench.estimator.pipeline
+    pipeline._refit()
+    before, parameters = torques(bench), pipeline.refit.parameters
+    assert pipeline.refit.refitted
+    tared = {name: SensorCalibration(offset=OFFSET + rng.normal(size=6)) for name in bench.names}
+    tell(bench, tared)
+    np.testing.assert_allclose(pipeline.refit.parameters, parameters, atol=SMALL)
+    np.testing.assert_allclose(torques(bench), before, atol=SMALL * np.abs(before).max())
+    # What it publishes to be subtracted is what is left.
+    bench.listen(WrenchStamped, 'parameter_identifier/ft_offset/foot_sensor', LATCHED)
+    heard = bench.heard['parameter_identifier/ft_offset/foot_sensor']
+    bench.spin_until(lambda: heard)
+    left = (OFFSET - tared['foot_sensor'].offset)[0]
+    assert abs(heard[-1].wrench.force.x - left) < 1.0
+    status = bench.next_status('ft_calibration')
+    assert (status.level, status.message) == (DiagnosticStatus.OK, 'that of the estimator')
+    assert figure(status, 'changes') == '1'
+    # Told once more, it is the same.
+    learned = pipeline.identifier.known[-1].information
+    bench.told.publish(String(data=to_json('nested_humanoid', tared)))
+    bench.spin_for(0.2)
+    assert pipeline.identifier.known[-1].information is learned
+
+
+def test_what_is_of_another_robot_is_refused(bench):
+    before = bench.estimator.pipeline.identifier.calibration
+    tell(bench, {'foot_sensor': SensorCalibration()}, robot='another')
+    assert bench.estimator.pipeline.identifier.calibration is before
+    status = bench.next_status('ft_calibration')
+    assert status.level == DiagnosticStatus.WARN
+    assert "it is of robot 'another'" in status.message
+
+
+def test_another_matrix_begins_its_submodels_anew(bench):
+    pipeline = bench.estimator.pipeline
+    known = {one.block.submodel.name: one.information for one in pipeline.identifier.known}
+    assert isinstance(known['foot'], Information)
+    sensors = {
+        name: SensorCalibration(offset=offset)
+        for name, offset in zip(bench.names, pipeline.identifier.calibration.offsets)
+    }
+    sensors['foot_sensor'] = replace(sensors['foot_sensor'], matrix=1.1 * np.eye(6))
+    tell(bench, sensors)
+    now = {one.block.submodel.name: one.information for one in pipeline.identifier.known}
+    assert now['foot'] is now['thigh'] is None
+    assert now['upper_arm'] is not None

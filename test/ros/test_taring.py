@@ -1,0 +1,341 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Offsets from the model while the node runs: what is found, refused, and left as it was.
+
+The mathematics is in `../test_supported_offsets.py`; the readings come from a robot that is held
+by known wrenches, computed without the engine.
+"""
+
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs rclpy')
+
+import rclpy
+from bench_robot import LATCHED, START_NS, BenchRobot, figure
+from calibration_bench import STILL
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PointStamped, WrenchStamped
+from rclpy.context import Context
+from sensor_msgs.msg import MultiDOFJointState
+from standing_biped import FEET, biped, biped_urdf, standing
+from std_srvs.srv import Trigger
+
+from inertial_estimation.errors import ConfigError, FrameNotFound
+from inertial_estimation.ros.conversions import point_to_message
+from inertial_estimation.ros.executors import make_executor
+
+CYCLE_NS = 10_000_000
+NOISE = np.array([0.05, 0.05, 0.05, 0.002, 0.002, 0.002])
+# Of a mean of some thirty readings, five standard deviations.
+EXACT = 5.0 * NOISE / np.sqrt(30.0)
+SENSORS = ('l_leg', 'l_foot', 'r_leg', 'r_foot', 'arm')
+ROBOT = biped()
+JOINTS = ROBOT.joint_names
+BIPED = {
+    'robot_description': biped_urdf(),
+    'imus': ['root'],
+    'contacts': ['l_sole', 'hand'],
+    'tare_supports': ['l_sole'],
+    'tare_duration': 0.4,
+    **STILL,
+    **{f'ft.{name}.frozen_after': 0.0 for name in SENSORS},
+    **{f'ft.{name}.frame_id': name for name in SENSORS},
+    'imu.root.frozen_after': 0.0,
+}
+
+
+class Biped(BenchRobot):
+    """Stands on its left foot, and sends what its sensors say of it."""
+
+    def __init__(self, context, **parameters):
+        super().__init__(context, BIPED | parameters)
+        self.rng = np.random.default_rng(4)
+        self.offsets = self.rng.normal(0.0, [20.0] * 3 + [2.0] * 3, (5, 6))
+        self.stamp_ns = START_NS
+        self.stand({'l_sole': 1.0})
+        self.velocity = 0.0
+        self.touched = ''
+
+    def spin_with(self, kind, context):
+        """Spin with another executor."""
+        nodes = self.estimator, self.node
+        for node in nodes:
+            self._executor.remove_node(node)
+        self._executor.shutdown()
+        self._executor = make_executor(kind, context)
+        for node in nodes:
+            self._executor.add_node(node)
+
+    def stand(self, shares, seed=0):
+        """Take a pose, carried by supports."""
+        positions = np.random.default_rng(seed).uniform(-0.8, 0.8, len(JOINTS))
+        self.shot = standing(ROBOT, positions, shares, up=(0.1, 0.2, 1.0))
+
+    def cycle(self):
+        """Send one cycle."""
+        self.stamp_ns += CYCLE_NS
+        readings = self.shot.ft_readings + self.offsets
+        for name, wrench in zip(SENSORS, readings + NOISE * self.rng.normal(size=(5, 6))):
+            self.send_ft(name, self.stamp_ns, wrench)
+        turning, pulling = self.shot.angular_velocities[0], self.shot.proper_accelerations[0]
+        self.send_imu('root', self.stamp_ns, turning, pulling)
+        if self.touched:
+            message = point_to_message(self.stamp_ns, self.touched, (0.0, 0.0, 0.0))
+            self.publisher(PointStamped, 'contacts').publish(message)
+        # Readings that are a cycle late are of the same pose.
+        self.spin_briefly(8)
+        self.send_joints(
+            self.stamp_ns,
+            JOINTS,
+            position=self.shot.positions,
+            velocity=np.full(len(JOINTS), self.velocity),
+        )
+        self.spin_briefly(8)
+
+    def until(self, condition):
+        """Send cycles until something holds."""
+        deadline = time.monotonic() + 20.0
+        while not condition():
+            assert time.monotonic() < deadline
+            self.cycle()
+
+    def begin(self, name):
+        """Call a service; return what will have its answer."""
+        client = self.node.create_client(Trigger, f'wrench_estimator/{name}')
+        self.spin_until(client.service_is_ready)
+        return client.call_async(Trigger.Request())
+
+    def ask(self, name):
+        """Call a service while cycles go on; return its answer."""
+        future = self.begin(name)
+        self.until(future.done)
+        return future.result()
+
+    @property
+    def found(self):
+        """Offsets in use."""
+        return self.estimator.pipeline._estimator.calibration.offsets
+
+
+@pytest.fixture(scope='module')
+def shared():
+    """Return one node for all tests that need no other parameters."""
+    context = Context()
+    rclpy.init(context=context)
+    robot = Biped(context)
+    robot.listen_to_diagnostics()
+    yield robot
+    robot.close()
+    context.try_shutdown()
+
+
+@pytest.fixture
+def bench(shared):
+    """Return that node without a tare, on its left foot."""
+    shared.touched, shared.velocity = '', 0.0
+    shared.stand({'l_sole': 1.0})
+    shared.ask('clear_tare')
+    assert not shared.found.any()
+    return shared
+
+
+def test_offsets_are_found_and_told(bench):
+    bench.listen(WrenchStamped, 'wrench_estimator/ft_offset/l_leg', LATCHED)
+    heard = bench.heard['wrench_estimator/ft_offset/l_leg']
+    answer = bench.ask('tare')
+    assert answer.success, answer.message
+    assert (np.abs(bench.found - bench.offsets) < EXACT).all()
+    assert 'l_leg: offset' in answer.message and 'spread' in answer.message
+    assert 'instants' in answer.message and 'left out: none' in answer.message
+    bench.spin_until(lambda: abs(heard[-1].wrench.force.x - bench.offsets[0, 0]) < EXACT[0])
+    # Nothing is felt where nothing is.
+    bench.listen(MultiDOFJointState, 'wrench_estimator/external_wrenches')
+    heard = bench.heard['wrench_estimator/external_wrenches']
+    bench.until(lambda: heard)
+    hand = heard[-1].wrench[heard[-1].joint_names.index('hand')].force
+    assert np.linalg.norm([hand.x, hand.y, hand.z]) < 1.0
+    status = bench.next_status('ft_calibration')
+    assert figure(status, 'arm: method') == 'offsets from the model, one support: l_sole'
+    assert figure(status, 'arm: date').startswith('20')
+    assert status.message.endswith('not saved')
+
+
+def test_one_sensor_alone(bench):
+    answer = bench.ask('tare_r_foot')
+    assert answer.success, answer.message
+    assert (np.abs(bench.found[3] - bench.offsets[3]) < EXACT).all()
+    assert not np.delete(bench.found, 3, axis=0).any()
+    assert 'not changed: l_leg, l_foot, r_leg, arm' in answer.message
+
+
+def test_a_robot_that_moves_is_refused(bench):
+    bench.velocity = 1.0
+    answer = bench.ask('tare')
+    assert not answer.success and not bench.found.any()
+    assert answer.message.startswith('nothing was changed: 0 of')
+    assert "moving: joint 'l_hip_pitch'" in answer.message
+
+
+def test_instants_with_a_touch_are_left_out_and_counted(bench):
+    future = bench.begin('tare')
+    for k in range(20):
+        bench.touched = 'hand' if 10 < k < 14 else ''
+        bench.cycle()
+    bench.until(future.done)
+    assert future.result().success
+    assert 'left out: touched' in future.result().message
+    assert (np.abs(bench.found - bench.offsets) < 2.0 * EXACT).all()
+
+
+def test_a_touch_that_stays_is_refused_by_name(bench):
+    bench.touched = 'hand'
+    answer = bench.ask('tare')
+    assert not answer.success and not bench.found.any()
+    assert answer.message.endswith("(touched: 'hand')")
+    # The support may be felt.
+    bench.touched = 'l_sole'
+    bench.until(lambda: bench.stamp_ns > START_NS)
+    for _ in range(15):
+        bench.cycle()
+    assert bench.ask('tare').success
+
+
+def test_one_at_a_time(bench):
+    first, second = bench.begin('tare'), bench.begin('tare_arm')
+    bench.until(lambda: first.done() and second.done())
+    assert {first.result().success, second.result().success} == {True, False}
+    refused = min(first.result(), second.result(), key=lambda answer: answer.success)
+    assert 'are being collected for another tare' in refused.message
+
+
+def test_another_pose_tells_errors_of_the_model(bench):
+    assert bench.ask('tare').success
+    bench.stand({'l_sole': 1.0}, seed=3)
+    # It takes some time to get there.
+    bench.stamp_ns += 200 * CYCLE_NS
+    answer = bench.ask('add_tare_pose')
+    assert answer.success, answer.message
+    assert (np.abs(bench.found - bench.offsets) < EXACT).all()
+    assert '2 poses' in answer.message
+    assert len(bench.estimator.pipeline._taring._poses) == 2
+
+
+def test_joint_states_that_stay_away_end_it(bench):
+    future = bench.begin('tare')
+    for _ in range(5):
+        bench.cycle()
+    bench.spin_until(future.done)
+    assert not future.result().success
+    assert 'joint states stay away' in future.result().message
+
+
+def test_a_node_that_is_deactivated_ends_it(bench):
+    future = bench.begin('tare')
+    for _ in range(5):
+        bench.cycle()
+    bench.estimator.trigger_deactivate()
+    bench.spin_until(future.done)
+    assert 'the node was deactivated meanwhile' in future.result().message
+    refused = bench.begin('tare')
+    bench.spin_until(refused.done)
+    assert 'the node is not active' in refused.result().message
+    bench.estimator.trigger_activate()
+
+
+@pytest.mark.parametrize('kind', ['events', 'single'])
+def test_a_node_that_is_cleaned_up_meanwhile_goes_on(context, kind):
+    bench = Biped(context, executor=kind)
+    bench.spin_with(kind, context)
+    try:
+        bench.begin('tare')
+        for _ in range(5):
+            bench.cycle()
+        bench.estimator.trigger_deactivate()
+        bench.estimator.trigger_cleanup()
+        bench.spin_for(0.1)
+        bench.estimator.trigger_configure()
+        bench.estimator.trigger_activate()
+        assert bench.ask('tare').success
+    finally:
+        bench.close()
+
+
+def test_several_supports_are_refused_unless_a_guess_is_accepted(context):
+    bench = Biped(context, tare_supports=list(FEET))
+    try:
+        bench.stand({'l_sole': 0.6, 'r_sole': 0.4})
+        answer = bench.ask('tare')
+        assert not answer.success and not bench.found.any()
+        assert 'nothing tells how l_sole and r_sole share the load' in answer.message
+        assert "'tare_accept_split'" in answer.message
+        # What is told all the same may be asked for.
+        assert bench.ask('tare_arm').success
+        assert (np.abs(bench.found[4] - bench.offsets[4]) < EXACT).all()
+        bench.estimator.pipeline._taring._settings.__dict__['tare_accept_split'] = True
+        answer = bench.ask('tare')
+        assert answer.success and 'not unique' in answer.message
+    finally:
+        bench.close()
+
+
+@pytest.mark.parametrize('touched', ['', 'hand'])
+def test_at_the_start(context, touched):
+    bench = Biped(context, tare_on_start=True)
+    try:
+        bench.listen_to_diagnostics()
+        # It waits for joint states as long as they take.
+        bench.spin_for(2.2)
+        taring = bench.estimator.pipeline._taring
+        assert taring.collecting
+        bench.touched = touched
+        bench.until(lambda: not taring.collecting)
+        if touched:
+            assert not bench.found.any()
+            status = bench.next_status('ft_calibration')
+            assert status.level == DiagnosticStatus.WARN
+            assert "the tare at the start was refused: nothing was changed: 'hand' is touched" in (
+                status.message
+            )
+            bench.touched = ''
+            for _ in range(15):
+                bench.cycle()
+            assert bench.ask('tare').success
+            assert bench.next_status('ft_calibration').level == DiagnosticStatus.OK
+        bench.until(lambda: bench.found.any())
+        assert (np.abs(bench.found - bench.offsets) < EXACT).all()
+    finally:
+        bench.close()
+
+
+def test_supports_that_are_not_there_are_refused(context):
+    unknown = Biped(context, tare_supports=['tail'], autostart=False)
+    nothing = Biped(context, tare_supports=[], tare_on_start=True, autostart=False)
+    try:
+        for bench, error, match in (
+            (unknown, FrameNotFound, "'tare_supports' names 'tail'"),
+            (nothing, ConfigError, "'tare_supports' is empty and there is no fixed link"),
+        ):
+            node = bench.estimator
+            with pytest.raises(error, match=match):
+                node._make(node, node.settings, node.settings.robot_description)
+    finally:
+        unknown.close()
+        nothing.close()
+
+
+@pytest.mark.parametrize('kind', ['events', 'single'])
+def test_cycles_go_on_meanwhile(context, kind):
+    bench = Biped(context, executor=kind)
+    bench.spin_with(kind, context)
+    try:
+        answer = bench.ask('tare')
+        assert answer.success, answer.message
+        cycles = bench.estimator.pipeline.cycles
+        stamps, _ = cycles.since(0)
+        assert len(stamps) >= 40 and (np.diff(stamps) == CYCLE_NS).all()
+    finally:
+        bench.close()

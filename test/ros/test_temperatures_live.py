@@ -1,0 +1,90 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+A node whose FT sensors need their temperature: the same as a replay of the same messages.
+
+Polled inputs are in `test_polled_inputs.py`, everything without ROS in `test_temperatures.py`.
+"""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs rclpy')
+pytest.importorskip('rosbags', reason='needs rosbags')
+
+from bag_messages import (
+    IMU,
+    JOINT_STATE,
+    TEMPERATURE,
+    WRENCH,
+    imu,
+    joint_state,
+    temperature,
+    wrench,
+    write_bag,
+)
+from bench_robot import HUMANOID, JOINTS, PERIOD_NS, START_NS
+from calibration_bench import LASTING, STILL, CalibrationBench
+from diagnostic_msgs.msg import DiagnosticStatus
+from sensor_msgs.msg import Temperature
+
+from inertial_estimation.building import build_estimator, build_robot
+from inertial_estimation.calibration.calibration_file import SensorCalibration, write
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.logs.recording import read_samples
+from inertial_estimation.ros.conversions import ns_to_stamp
+
+COLD, WARM = 21.0, 31.0
+THERMAL = SensorCalibration(
+    offset=np.ones(6), temperature_coefficients=np.arange(1.0, 7.0), reference_temperature=COLD
+)
+
+
+@pytest.mark.parametrize('raw', [True, False])
+def test_a_node_says_that_it_lacks_one_and_uses_it_like_a_replay(context, tmp_path, raw):
+    path = tmp_path / 'calibration.yaml'
+    given = {
+        'calibration_file': str(path),
+        'ft.leg_sensor.temperature_topic': 'leg/temperature',
+        'raw': raw,
+    }
+    settings = EstimatorSettings.from_dict(HUMANOID | STILL | LASTING | given)
+    robot = build_robot(settings, settings.robot_description)
+    write(path, robot.name, {'leg_sensor': THERMAL})
+    bench = CalibrationBench(context, **given)
+    try:
+        lacking = bench.torques()
+        status = bench.status('ft_calibration')
+        assert status.level == DiagnosticStatus.WARN
+        assert 'no temperature of leg_sensor' in status.message
+        status = bench.status('temperature leg_sensor')
+        assert status.message == 'nothing received on leg/temperature'
+        message = Temperature(temperature=WARM)
+        message.header.stamp = ns_to_stamp(START_NS)
+        bench.publisher(Temperature, 'leg/temperature').publish(message)
+        told = bench.torques()
+        assert bench.status('temperature leg_sensor').message == 'fresh'
+        assert bench.status('ft_calibration').level == DiagnosticStatus.OK
+        np.testing.assert_array_equal(bench.sample.ft_temperatures, [np.nan, WARM, np.nan])
+    finally:
+        bench.close()
+    replayed = read_samples(write_bag(tmp_path / 'bag', recorded(bench)), robot, settings)
+    torques = build_estimator(settings, robot).batch(replayed.samples).torques
+    np.testing.assert_allclose(torques, [lacking, told], rtol=1e-12, atol=1e-12)
+    # A reading of which nobody knows what it means is none.
+    assert np.abs(told - lacking).max() > 1.0
+
+
+def recorded(bench):
+    """Yield the messages of a bench."""
+    still = np.zeros(len(JOINTS))
+    for k in (1, 2):
+        stamp = START_NS + k * PERIOD_NS
+        if k == 2:
+            data = temperature(START_NS, '', WARM)
+            yield '/leg/temperature', TEMPERATURE, stamp, data
+        for name, values in bench.wrenches.items():
+            yield f'/ft/{name}', WRENCH, stamp, wrench(stamp, name, values)
+        yield '/imu/head', IMU, stamp, imu(stamp, 'head', (0.0, 0.0, 0.0), (1.0, 2.0, 9.0))
+        data = joint_state(stamp, list(JOINTS), bench.positions, still)
+        yield '/joint_states', JOINT_STATE, stamp, data

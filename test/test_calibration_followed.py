@@ -1,0 +1,200 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+An identification whose FT calibration changes, against one that had the new one from the start.
+
+The node that hears of it is in `ros/test_calibration_followed_live.py`.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from free_air import smooth_motion, with_readings
+from robots import nested_humanoid_urdf
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.recursion.recursive_identifier import (
+    RecursiveIdentifier,
+    equal_parts,
+)
+from inertial_estimation.identification.recursion.settings import RecursionSettings
+from inertial_estimation.identification.recursion.state import from_text, to_text
+from inertial_estimation.identification.rows.builder import RowChoice
+from inertial_estimation.identification.rows.friction import JointModel
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
+
+NOISE = 0.05
+# Of least squares of a hundred unknowns, whose right-hand sides differ by offsets of ten newtons.
+ROUND_OFF = 1e-7
+N_FTS = 3
+FOOT = 2
+"""The sensor on both sides of which submodels give rows; the root is held."""
+
+
+@pytest.fixture(scope='module')
+def robot():
+    return Robot.from_urdf(nested_humanoid_urdf(), fixed_link='root')
+
+
+@pytest.fixture(scope='module')
+def parts(robot):
+    """Return seconds of a log of a robot that is heavier than described, with offsets."""
+    samples = smooth_motion(robot, 9.0, rate=50.0, seed=3, swing=0.8)
+    samples = with_readings(robot, samples, 1.2 * robot.parameters)
+    rng = np.random.default_rng(1)
+    offsets = 5.0 * rng.normal(size=(N_FTS, 6))
+    samples.ft_readings[:] += offsets + NOISE * rng.normal(size=samples.ft_readings.shape)
+    efforts = 0.1 * rng.normal(size=samples.velocities.shape)
+    return equal_parts(replace(samples, efforts=efforts), 1.0)
+
+
+@pytest.fixture
+def other(rng):
+    """Return a calibration with other offsets."""
+    return FtCalibration.identity(N_FTS).with_offsets(10.0 * rng.normal(size=(N_FTS, 6)))
+
+
+def identifier(robot, calibration=None, *, efforts=False, unknown=True, **given):
+    names = tuple(sensor.name for sensor in robot.ft_sensors) if unknown else ()
+    rows = RowChoice(offsets=names)
+    if efforts:
+        # How large friction may be is told by efforts, and those by offsets: here there is none.
+        rows = RowChoice(offsets=names, efforts=robot.joint_names, joint=JointModel(()))
+    settings = RecursionSettings(rows, warm_up=2.0, half_life=20.0, **given)
+    return RecursiveIdentifier(robot, settings, calibration)
+
+
+GIVEN = {
+    'rows of wrenches': {},
+    'wandering offsets, suspects': {'gate': 4.0, 'force_walk': 0.1, 'moment_walk': 0.01},
+    'rows of efforts': {'efforts': True, 'gate': 4.0},
+}
+
+
+@pytest.mark.parametrize('at', [1, 5, 9])
+@pytest.mark.parametrize('case', GIVEN)
+def test_nothing_is_lost_when_offsets_change(robot, parts, other, case, at):
+    given = GIVEN[case]
+    changed, whole, before = (identifier(robot, **given) for _ in range(3))
+    whole.set_calibration(other)
+    for k, part in enumerate(parts):
+        if k == at:
+            for one in (changed, whole, before):
+                one.refit()
+            assert changed.set_calibration(other) == ()
+        for one in (changed, whole, before):
+            one.add(part)
+    if at == len(parts):
+        assert changed.set_calibration(other) == ()
+    found, wanted, old = (one.refit() for one in (changed, whole, before))
+    assert found.refitted == wanted.refitted != ()
+    scale = np.abs(wanted.parameters).max()
+    for refit in (wanted, old):
+        np.testing.assert_allclose(found.parameters, refit.parameters, atol=ROUND_OFF * scale)
+    for k, sensor in enumerate(robot.ft_sensors):
+        np.testing.assert_allclose(
+            found.offsets[sensor.name], wanted.offsets[sensor.name], atol=ROUND_OFF * 10.0
+        )
+        # What is subtracted in all is the same, and so is every torque.
+        in_all = other.offsets[k] + found.offsets[sensor.name]
+        np.testing.assert_allclose(in_all, old.offsets[sensor.name], atol=ROUND_OFF * 10.0)
+
+
+def test_what_is_suspect_stays_suspect_and_no_more(robot, parts, other):
+    given = {'gate': 4.0}
+    changed, whole = identifier(robot, **given), identifier(robot, other, **given)
+    pushed = replace(parts[6], ft_readings=parts[6].ft_readings + 30.0 * np.eye(3, 6)[2])
+    events = [[], []]
+    for k, part in enumerate([*parts[:6], pushed, *parts[7:]]):
+        if k == 7:
+            changed.set_calibration(other)
+        for one, heard in zip((changed, whole), events):
+            heard += one.add(part)
+    assert events[0] == events[1] != []
+    assert changed.withheld().keys() == whole.withheld().keys()
+
+
+def test_a_changed_matrix_begins_the_submodels_beside_it_anew(robot, parts):
+    one = identifier(robot)
+    for part in parts[:5]:
+        one.add(part)
+    matrices = np.tile(np.eye(6), (N_FTS, 1, 1))
+    matrices[FOOT] *= 1.1
+    known = {k.block.submodel.name: k.information for k in one.known}
+    assert known[robot.submodels[-1].name] is not None
+    anew = one.set_calibration(FtCalibration(matrices, np.zeros((N_FTS, 6))))
+    sensor = robot.ft_sensors[FOOT]
+    beside = {
+        submodel.name
+        for submodel in robot.submodels
+        if {sensor.parent, sensor.child} & set(submodel.links)
+    }
+    assert set(anew) == beside and len(beside) == 2
+    for now in one.known:
+        name = now.block.submodel.name
+        assert (now.information is None) is (name in beside or not now.block.kinds)
+        assert name in beside or now.information is known[name]
+    other = identifier(robot, one.calibration)
+    # Time goes on for who begins anew.
+    other.stamp_ns = one.stamp_ns
+    for part in parts[5:]:
+        one.add(part)
+        other.add(part)
+    for ours, theirs in zip(one.known, other.known, strict=True):
+        if ours.block.submodel.name in beside:
+            np.testing.assert_array_equal(ours.information.rho, theirs.information.rho)
+
+
+def test_temperatures(robot, parts, rng):
+    slopes = np.zeros((N_FTS, 6))
+    slopes[FOOT] = rng.normal(size=6)
+    cold = replace(FtCalibration.identity(N_FTS), temperature_coefficients=slopes)
+    # With another reference temperature the same slopes are other offsets.
+    warm = replace(cold, reference_temperatures=np.full(N_FTS, 20.0))
+    changed, whole = identifier(robot, cold), identifier(robot, warm)
+    told = [replace(p, ft_temperatures=np.full((len(p), N_FTS), 25.0)) for p in parts]
+    for k, part in enumerate(told):
+        if k == 4:
+            assert changed.set_calibration(warm) == ()
+        changed.add(part)
+        whole.add(part)
+    found, wanted = changed.refit(), whole.refit()
+    np.testing.assert_allclose(found.parameters, wanted.parameters, atol=1e-6)
+    assert len(changed.set_calibration(FtCalibration.identity(N_FTS))) == 2
+
+
+def test_offsets_that_are_no_unknowns_begin_anew(robot, parts, other):
+    one = identifier(robot, unknown=False)
+    for part in parts[:4]:
+        one.add(part)
+    alone = other.offsets.copy()
+    alone[:FOOT] = 0.0
+    assert len(one.set_calibration(other.with_offsets(alone))) == 2
+
+
+def test_another_number_of_sensors_is_refused(robot):
+    one = identifier(robot)
+    with pytest.raises(ModelError, match='is for 2 FT sensors'):
+        one.set_calibration(FtCalibration.identity(2))
+    assert one.calibration is None
+
+
+def test_what_was_saved_is_restored_beside_other_offsets(robot, parts, other):
+    saved, restored = (
+        identifier(robot, FtCalibration.identity(N_FTS)),
+        identifier(robot, other),
+    )
+    for part in parts:
+        saved.add(part)
+    assert from_text(restored, to_text(saved))
+    found, wanted = restored.refit(), saved.refit()
+    np.testing.assert_allclose(found.parameters, wanted.parameters, atol=1e-6)
+    for k, sensor in enumerate(robot.ft_sensors):
+        in_all = other.offsets[k] + found.offsets[sensor.name]
+        np.testing.assert_allclose(in_all, wanted.offsets[sensor.name], atol=1e-5)
+    # Where offsets are no unknowns, rows would be others.
+    saved, restored = (identifier(robot, c, unknown=False) for c in (saved.calibration, other))
+    with pytest.raises(ModelError, match='of another robot description, or of other rows'):
+        from_text(restored, to_text(saved))
