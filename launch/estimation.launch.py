@@ -57,6 +57,11 @@ ARGUMENTS = [
         description='URDF file; empty: as the parameter file says, else robot_description',
     ),
     DeclareLaunchArgument(
+        'calibration_file',
+        default_value='',
+        description='Calibration of the FT sensors; empty: as the parameter file says',
+    ),
+    DeclareLaunchArgument(
         'rviz',
         default_value='false',
         choices=SWITCH,
@@ -107,8 +112,9 @@ def own_node(context: LaunchContext, name: str, *files: str) -> Node:
         'use_sim_time': value(context, 'use_sim_time') == 'true',
         'autostart': value(context, 'autostart') == 'true',
     }
-    if value(context, 'robot_description_file'):
-        overrides['robot_description_file'] = value(context, 'robot_description_file')
+    for argument in ('robot_description_file', 'calibration_file'):
+        if value(context, argument):
+            overrides[argument] = value(context, argument)
     return Node(
         package=PACKAGE,
         executable=name,

@@ -165,7 +165,8 @@ class _Running(threading.Thread):
             self._outcome = pickle.load(self._process.stdout)
         except (EOFError, OSError, pickle.PickleError) as error:
             self.has_failed = True
-            self._outcome = '', f'the process for it has ended ({error!r})'
+            said = f'the process that was to do it has ended, and may have said why ({error!r})'
+            self._outcome = CalibrationError.__name__, said
 
     def result(self) -> Any:
         """Return the result, or raise."""
