@@ -4,7 +4,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from time import perf_counter
 
 import numpy as np
 from rclpy.clock import Clock, ClockType, JumpThreshold
@@ -32,6 +31,7 @@ from inertial_estimation.ros.polled_inputs import PolledInputs
 from inertial_estimation.ros.recursion_choice import recursion_settings
 from inertial_estimation.ros.state_file import StateFile
 from inertial_estimation.ros.stretches import FreeStretch, Stretches
+from inertial_estimation.ros.workload import stopwatch
 from inertial_estimation.sample import Sample
 from inertial_estimation.streams.stream import AssemblerStatistics
 
@@ -231,9 +231,9 @@ class IdentifierPipeline:
 
     def _learn(self, stretch: FreeStretch) -> None:
         """Work a stretch in, and refit when it is time."""
-        start = perf_counter()
+        spent = stopwatch()
         changes = self.identifier.add(stretch.samples, free=stretch.free)
-        self.report.note_rows(perf_counter() - start)
+        self.report.note_rows(spent())
         for name, change in changes:
             self._node.get_logger().info(_said(name, change))
         # Time may have been set back since, or what is known was saved later than it is now.
@@ -246,7 +246,7 @@ class IdentifierPipeline:
 
     def _refit(self) -> None:
         """Find out what rows tell, and publish what can be relied on."""
-        start = perf_counter()
+        spent = stopwatch()
         self._refitted_ns = self.identifier.stamp_ns
         self.refit = self.identifier.refit()
         values = self._table.values(self.identifier.known, self.identifier.found)
@@ -260,9 +260,7 @@ class IdentifierPipeline:
                 published, self._told = True, self.refit.refitted
             except ModelError as error:
                 refusal = str(error)
-        self.report.note_refit(
-            perf_counter() - start, self.refit, values, published=published, refusal=refusal
-        )
+        self.report.note_refit(spent(), self.refit, values, published=published, refusal=refusal)
 
     def _check(self, parameters: np.ndarray) -> None:
         """Raise unless an estimator with these settings would take parameters over."""

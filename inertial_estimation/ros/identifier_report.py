@@ -34,11 +34,15 @@ from inertial_estimation.ros.identifier_arrays import GROUPS, errors
 from inertial_estimation.ros.inputs import Inputs
 from inertial_estimation.ros.monitor import Reminder, full_name, over_text
 from inertial_estimation.ros.source_reports import SourceReports
+from inertial_estimation.ros.stretches import STRETCH_NS
+from inertial_estimation.ros.workload import Spent, shortfall
 from inertial_estimation.sample import Sample
 from inertial_estimation.streams.assembler import SampleAssembler
 
 PATIENCE = 60
 """Reports in a row without an update of a submodel, after which that is a warning."""
+
+NO_TIME = Spent(0.0, 0.0)
 
 
 class IdentifierReport:
@@ -91,6 +95,7 @@ class IdentifierReport:
         self._sample: Sample | None = None
         self._samples = self._last_ns = self._gap_ns = 0
         self._rows_time = self._refit_time = float('nan')
+        self._spent = self._busiest = NO_TIME
         self._stretches = self._failures = self._refusals = 0
         self.refits = self.updates = 0
         self.longest_stretch = self.longest_refit = 0.0
@@ -112,15 +117,16 @@ class IdentifierReport:
             self._gap_ns = max(self._gap_ns, sample.stamp_ns - self._last_ns)
         self._last_ns = sample.stamp_ns
 
-    def note_rows(self, seconds: float) -> None:
-        """Note how long a stretch took to be worked in [s]."""
-        self._rows_time = seconds
-        self.longest_stretch = max(self.longest_stretch, seconds)
+    def note_rows(self, spent: Spent) -> None:
+        """Note what it took to work a stretch in."""
+        self._rows_time, self._spent = spent.seconds, spent
+        self._busiest = max(self._busiest, spent)
+        self.longest_stretch = max(self.longest_stretch, spent.seconds)
         self._stretches += 1
 
     def note_refit(
         self,
-        seconds: float,
+        spent: Spent,
         refit: Refit | None,
         values: Sequence[BaseValues],
         *,
@@ -132,8 +138,8 @@ class IdentifierReport:
 
         Parameters
         ----------
-        seconds : float
-            How long it took, with its publication [s].
+        spent : Spent
+            What it took, with its publication.
         refit : Refit or None
             What was found.
         values : sequence of BaseValues
@@ -144,8 +150,10 @@ class IdentifierReport:
             Why it was not; empty: it was, or there was nothing to publish.
 
         """
-        self._refit_time = seconds
-        self.longest_refit = max(self.longest_refit, seconds)
+        self._refit_time = spent.seconds
+        self._busiest = max(self._busiest, self._spent.plus(spent))
+        self._spent = NO_TIME
+        self.longest_refit = max(self.longest_refit, spent.seconds)
         self.refits += refit is not None
         self._base = {one.submodel: one for one in values}
         self._refusal = refusal
@@ -188,7 +196,7 @@ class IdentifierReport:
             self._node.get_logger().info(said)
         if active:
             self._log(tasks)
-        self._failure, self._sample = '', None
+        self._failure, self._sample, self._busiest = '', None, NO_TIME
         self._samples = self._gap_ns = 0
 
     def _log(self, tasks: Sequence[Task]) -> None:
@@ -217,6 +225,8 @@ class IdentifierReport:
             level, message = ERROR, 'no joint states: nothing is learned'
         elif active and not enabled:
             message = 'paused: ~/enable goes on'
+        elif late := shortfall(self._busiest, 1e-9 * STRETCH_NS):
+            level, message, cause = WARN, late, 'does not keep up'
         values = {
             'samples': self._samples,
             'longest time between samples [ms]': milliseconds(1e-9 * self._gap_ns),

@@ -14,6 +14,7 @@ from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.information.determined import in_words
 from inertial_estimation.identification.information.elimination import wandered
 from inertial_estimation.identification.information.evidence import Evidence, gather
+from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.excitation import Excitation, excitation
 from inertial_estimation.identification.recursion.joint_refit import JointRefit, joint_refit
@@ -167,6 +168,7 @@ class RecursiveIdentifier:
         self._assumed = np.zeros(0, dtype=np.intp)
         self._start: dict[str, Array] = {}
 
+    @one_thread()
     def add(
         self,
         samples: SampleBatch,
@@ -261,6 +263,7 @@ class RecursiveIdentifier:
         found = {one.name: one.payload() for one in self._submodels}
         return {name: payload for name, payload in found.items() if payload is not None}
 
+    @one_thread()
     def refit(self) -> Refit | None:
         """
         Return what the rows so far tell.
