@@ -125,7 +125,7 @@ class IdentifierPipeline:
         self._stretches.reset()
         self.report.restart()
         if any(one.information is not None for one in self.identifier.known):
-            self._refit()
+            self._noting(self._refit)
 
     def reset(self) -> str:
         """Forget what was received and learned; return what was done."""
@@ -170,7 +170,7 @@ class IdentifierPipeline:
         if done:
             self._forget()
             if self.active:
-                self._refit()
+                self._noting(self._refit)
         return done, said
 
     def keep(self) -> None:
@@ -206,10 +206,13 @@ class IdentifierPipeline:
             return
         stretch = self._stretches.add(sample, self._contacts.at(sample.stamp_ns))
         self._assembler.wanted_ns = self._stretches.next_ns
-        if stretch is None or not self.enabled:
-            return
+        if stretch is not None and self.enabled:
+            self._noting(lambda: self._learn(stretch))
+
+    def _noting(self, work: Callable[[], None]) -> None:
+        """Do something with rows; note why it could not be done."""
         try:
-            self._learn(stretch)
+            work()
         except (InertialEstimationError, np.linalg.LinAlgError) as error:
             self.report.note_failure(error)
 

@@ -651,14 +651,15 @@ def test_what_is_known_is_saved_now_and_then(bench, moving, tmp_path, monkeypatc
     assert capfd.readouterr().err.count('saved what is known') == 1
 
 
-@pytest.mark.parametrize('kind', ['cut off', 'no text', 'of another robot'])
+@pytest.mark.parametrize('kind', ['cut off', 'no text', 'nested', 'of another robot'])
 def test_a_file_that_cannot_be_used_is_set_aside(bench, moving, tmp_path, kind):
     path = tmp_path / 'state.json'
     other = bench(state_file=str(path), ft_offsets=kind != 'of another robot')
     feed(other, moving)
     assert call(other, Trigger, 'save').success
     content = path.read_bytes()
-    content = {'cut off': content[:-100], 'no text': b'\xff\xfe'}.get(kind, content)
+    odd = {'cut off': content[:-100], 'no text': b'\xff\xfe', 'nested': b'[' * 100_000}
+    content = odd.get(kind, content)
     other.estimator.pipeline._state = None
     path.write_bytes(content)
     earlier = path.with_name('state.json.refused')
