@@ -20,6 +20,7 @@ from inertial_estimation.identification.recursion.recursive_identifier import (
 )
 from inertial_estimation.identification.recursion.submodel_identifier import Withheld
 from inertial_estimation.logs.freedom import submodel_of
+from inertial_estimation.model.submodels import Submodel
 from inertial_estimation.ros.diagnostics import (
     ERROR,
     OK,
@@ -32,6 +33,7 @@ from inertial_estimation.ros.diagnostics import (
 from inertial_estimation.ros.estimate_tasks import known_joints_task
 from inertial_estimation.ros.identifier_arrays import GROUPS, errors
 from inertial_estimation.ros.inputs import Inputs
+from inertial_estimation.ros.lost_sensors import lost_sensors
 from inertial_estimation.ros.monitor import Reminder, full_name, over_text
 from inertial_estimation.ros.source_reports import SourceReports
 from inertial_estimation.ros.stretches import STRETCH_NS
@@ -42,6 +44,8 @@ from inertial_estimation.streams.assembler import SampleAssembler
 PATIENCE = 60
 """Reports in a row without an update of a submodel, after which that is a warning."""
 
+SILENCE = 3.0
+"""Without rows of a submodel that is no matter of stretches, which come once a second [s]."""
 NO_TIME = Spent(0.0, 0.0)
 
 
@@ -93,7 +97,8 @@ class IdentifierReport:
         )
         self._reminder = Reminder()
         self._sample: Sample | None = None
-        self._samples = self._last_ns = self._gap_ns = 0
+        self._samples = self._last_ns = self._first_ns = self._gap_ns = 0
+        self._margin = settings.contact_margin
         self._rows_time = self._refit_time = float('nan')
         self._spent = self._busiest = NO_TIME
         self._stretches = self._failures = self._refusals = 0
@@ -107,7 +112,7 @@ class IdentifierReport:
     def restart(self) -> None:
         """Count anew how long submodels wait."""
         self._waiting.clear()
-        self._last_ns = 0
+        self._last_ns = self._first_ns = 0
 
     def note_sample(self, sample: Sample) -> None:
         """Note what came in."""
@@ -115,6 +120,9 @@ class IdentifierReport:
         self._samples += 1
         if self._last_ns:
             self._gap_ns = max(self._gap_ns, sample.stamp_ns - self._last_ns)
+        # Time that was set back begins anew.
+        if not self._first_ns or sample.stamp_ns < self._last_ns:
+            self._first_ns = sample.stamp_ns
         self._last_ns = sample.stamp_ns
 
     def note_rows(self, spent: Spent) -> None:
@@ -265,6 +273,10 @@ class IdentifierReport:
                     f'{", ".join(f"{value:.3f}" for value in load.center)} m'
                 )
             task, kinds = f'submodel {name}', known.block.kinds
+            if learning and kinds and (said := self._starved(known.block.submodel)):
+                cause = without_figures(said)
+                yield Task(task, WARN, said, values, cause, repeats=False)
+                continue
             if learning and (off := self._identifier.withheld().get(name)):
                 values['left out'] = f'{off.kind}: {off.left:.3f}, usually {off.noise:.3f}'
                 values['left out for [s]'] = f'{off.seconds:.1f}'
@@ -279,6 +291,19 @@ class IdentifierReport:
             if not kinds:
                 level = OK
             yield Task(task, level, message, values, without_figures(message), repeats=False)
+
+    def _starved(self, submodel: Submodel) -> str:
+        """Return for how long a submodel has had no rows, and what it lacks; empty: nothing."""
+        if self._sample is None or submodel.name in self._held:
+            return ''
+        since = max(self._identifier.rows_ns.get(submodel.name, 0), self._first_ns)
+        seconds = 1e-9 * (self._sample.stamp_ns - since)
+        if seconds <= SILENCE + self._margin:
+            return ''
+        lost = lost_sensors(self._identifier.robot, submodel, self._sample)
+        if not lost:
+            return ''
+        return f'no new rows for {seconds:.0f} s, as they need {in_words(lost)}'
 
     def _without_efforts(self, kinds: Sequence[str]) -> list[str]:
         """Return the joints of rows of efforts whose efforts the newest sample does not have."""

@@ -45,6 +45,8 @@ from inertial_estimation.ros.inertial_parameters import (
     from_message,
     roots_from_message,
 )
+from inertial_estimation.ros.lost_sensors import lost_sensors
+from inertial_estimation.sample import Sample, SensorState
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 NOISE = np.array([0.02, 0.02, 0.02, 0.001, 0.001, 0.001])
@@ -441,6 +443,46 @@ def test_rows_that_are_left_out_are_a_warning_with_the_reason(bench, truth, movi
     # A pause leaves nothing out.
     call(robot, SetBool, 'enable', data=False)
     assert robot.next_status('submodel foot').level == DiagnosticStatus.OK
+
+
+def test_a_submodel_without_rows_names_the_sensor_that_is_lost(bench, truth, moving):
+    robot = bench()
+    robot.listen_to_diagnostics()
+    feed(robot, moving)
+    lost = later(motion(truth, 7.0, seed=1), 12.0)
+    names = [sensor.name for sensor in truth.ft_sensors]
+    lost.ft_readings[:, names.index('arm_sensor')] = np.nan
+    feed(robot, lost)
+    status = robot.next_status('submodel upper_arm')
+    assert status.level == DiagnosticStatus.WARN
+    assert re.fullmatch(
+        r"no new rows for [678] s, as they need FT sensor 'arm_sensor'", status.message
+    )
+    # What does not need it goes on.
+    assert robot.next_status('submodel foot').message == 'identified'
+    feed(robot, later(motion(truth, 3.0, seed=2), 19.0))
+    assert robot.next_status('submodel upper_arm').message == 'identified'
+
+
+@pytest.mark.parametrize(
+    ('spoil', 'said'),
+    [
+        (lambda s: s.ft_readings.fill(np.nan), ["FT sensor 'arm_sensor'"]),
+        (lambda s: s.angular_velocities.fill(np.nan), ["IMU 'head' (stale)"]),
+        (lambda s: s.velocities.__setitem__(0, np.nan), ["joint 'hip_joint'"]),
+        (lambda s: None, []),
+    ],
+)
+def test_sensors_are_named_in_the_order_of_what_lacks_first(spoil, said):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'], joints=['hip_joint'])
+    zeros, three = np.zeros(1), np.zeros((1, 3))
+    sample = Sample(
+        1, zeros, zeros.copy(), zeros, three, three.copy(), three.copy(),
+        np.zeros((len(robot.ft_sensors), 6)), imu_states=np.array([SensorState.STALE]),
+    )  # fmt: skip
+    spoil(sample)
+    arm = next(one for one in robot.submodels if one.name == 'upper_arm')
+    assert lost_sensors(robot, arm, sample) == said
 
 
 def test_joint_states_without_efforts_are_a_warning_with_the_remedy(context):

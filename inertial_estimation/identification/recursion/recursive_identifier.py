@@ -101,6 +101,8 @@ class RecursiveIdentifier:
     ----------
     stamp_ns : int
         Of the last sample that went in; 0: none did.
+    rows_ns : dict of str to int
+        Last sample of the last stretch with rows of a submodel, good or not, by its name [ns].
     prior : ndarray, shape (n_links, 10)
         The robot's parameters, points and sticks widened.
     widened : tuple of str
@@ -165,6 +167,7 @@ class RecursiveIdentifier:
             for block in self.builder.blocks
         )
         self.stamp_ns = 0
+        self.rows_ns: dict[str, int] = {}
         self._assumed = np.zeros(0, dtype=np.intp)
         self._start: dict[str, Array] = {}
 
@@ -208,6 +211,8 @@ class RecursiveIdentifier:
         changes = []
         for one, new in zip(self._submodels, evidence, strict=True):
             count = max((part.count for part in new.kinds.values()), default=0.0)
+            if count:
+                self.rows_ns[one.name] = last
             change = one.add(new, elapsed, span * count / len(samples))
             if change is not None:
                 changes.append((one.name, change))
