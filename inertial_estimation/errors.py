@@ -33,6 +33,32 @@ class LogError(InertialEstimationError, ValueError):
     """A recorded log cannot be read or lacks what was asked for."""
 
 
+class CalibrationError(InertialEstimationError, ValueError):
+    """Data do not tell what was to be calibrated by them; the message says what would."""
+
+
+class OffsetsNotUnique(CalibrationError):
+    """
+    Several supports share the load in a way that nothing tells, and offsets take it up.
+
+    Parameters
+    ----------
+    message : str
+        Which sensors, what of them is told all the same, and what to do.
+    sensors : tuple of str, optional
+        The sensors.
+
+    """
+
+    def __init__(self, message: str, sensors: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.sensors = sensors
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return how to make it again: other processes get errors in pieces."""
+        return type(self), (str(self), self.sensors)
+
+
 class ShapeError(InertialEstimationError, ValueError):
     """
     An array has the wrong shape.

@@ -16,6 +16,7 @@ STORE = get_typestore(Stores.ROS2_HUMBLE)
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 WRENCH = 'geometry_msgs/msg/WrenchStamped'
 IMU = 'sensor_msgs/msg/Imu'
+TEMPERATURE = 'sensor_msgs/msg/Temperature'
 POINT = 'geometry_msgs/msg/PointStamped'
 
 
@@ -73,6 +74,12 @@ def point(stamp_ns: int, frame_id: str, values: Sequence[float]) -> bytes:
     inner = STORE.types['geometry_msgs/msg/Point'](*map(float, values))
     message = STORE.types[POINT](_header(stamp_ns, frame_id), inner)
     return _bytes(message, POINT, True)
+
+
+def temperature(stamp_ns: int, frame_id: str, celsius: float) -> bytes:
+    """Return the bytes of a Temperature."""
+    message = STORE.types[TEMPERATURE](_header(stamp_ns, frame_id), celsius, 0.01)
+    return _bytes(message, TEMPERATURE, True)
 
 
 def write_bag(

@@ -28,7 +28,7 @@ BINARY = bytes(range(256))
 TIMEOUT = 60.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
 VERBS = ('check', 'replay', 'identify', 'excite', 'demo', 'bench')
-WAYS = ('calibrate show',)
+WAYS = tuple(f'calibrate {way}' for way in ('offsets', 'offset-without-model', 'matrix', 'show'))
 """Verbs of verbs."""
 
 
@@ -108,7 +108,9 @@ def test_help_has_an_example_and_every_default(
     assert f'example: inertial-estimation {verb} ' in said
     options = said[said.index(' options:') : said.index('example:')].split(' --')[2:]
     required = {'replay': ('robot', 'config'), 'identify': ('robot', 'config'),
-                'excite': ('robot',)}.get(verb, ())  # fmt: skip
+                'calibrate offsets': ('robot', 'config'),
+                'excite': ('robot',), 'calibrate offset-without-model': ('sensor',),
+                'calibrate matrix': ('data', 'sensor')}.get(verb, ())  # fmt: skip
     assert len(options) >= (3 if verb in VERBS else 1)
     for option in options:
         assert 'default: ' in option or option.split()[0] in required

@@ -12,12 +12,14 @@ import pytest
 
 from inertial_estimation import errors
 from inertial_estimation.errors import (
+    CalibrationError,
     ConfigError,
     FrameNotFound,
     InertialEstimationError,
     LogError,
     ModelError,
     NameNotFound,
+    OffsetsNotUnique,
     ShapeError,
     closest_names,
 )
@@ -26,6 +28,8 @@ EXAMPLES = [
     (ModelError('no'), ValueError),
     (ConfigError('no'), ValueError),
     (LogError('no'), ValueError),
+    (CalibrationError('no'), ValueError),
+    (OffsetsNotUnique('no', ('l_leg',)), ValueError),
     (ShapeError('positions', (3,), (4,)), ValueError),
     (NameNotFound('joint', 'elbw', ['elbow']), KeyError),
     (FrameNotFound('hnd', ['hand']), KeyError),

@@ -31,6 +31,7 @@ MAY_IMPORT = {
     'errors': set(),
     'table': set(),
     'output': {'errors'},
+    'pictures': {'errors', 'output'},
     'sample': {'errors'},
     'nested': set(),
     'config': {'errors', 'sample', 'nested'},
@@ -41,7 +42,7 @@ MAY_IMPORT = {
     'estimation': {*BASE, 'model'},
     'uncertainty': ENGINE,
     'building': {*ENGINE, 'uncertainty', 'calibration'},
-    'calibration': {*BASE, 'model', 'estimation', 'output', 'table'},
+    'calibration': {*BASE, 'model', 'estimation', 'output', 'pictures', 'table'},
     'identification': {*BASE, 'model'},
     'logs': {*MATHEMATICS, 'messages'},
     'ros': {*MATHEMATICS, 'messages', 'logs'},
@@ -61,7 +62,7 @@ MAY_IMPORT |= {
     job: {*MATHEMATICS, 'output', 'messages', 'logs', 'simulation'}
     for job in ('benchmark', 'check', 'demo', 'excite')
 }
-MAY_IMPORT['benchmark'] |= {'excite'}
+MAY_IMPORT['benchmark'] |= {'excite', 'pictures'}
 MAY_IMPORT['findings'] = {'table'}
 MAY_IMPORT['check'] |= {'findings'}
 MAY_IMPORT['ros'] |= {'findings', 'output'}

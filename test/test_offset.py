@@ -14,7 +14,7 @@ import pytest
 from consistent_readings import ConsistentReadings, random_motion
 from robots import nested_humanoid_urdf
 
-from inertial_estimation.calibration.offset import fit_offsets, model_offsets
+from inertial_estimation.calibration.offset import fit_offsets
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError, ShapeError
 from inertial_estimation.logs.offsets import MAX_SAMPLES, OffsetRequest, compute_offsets
@@ -276,7 +276,7 @@ def test_what_cannot_be_computed_is_refused(fixed_humanoid, rng):
     with pytest.raises(LogError, match='efforts'):
         compute_offsets(OffsetRequest('torques'), recording, fixed_humanoid, settings())
     recording.samples.ft_readings[:] = np.nan
-    with pytest.raises(LogError, match='no instant of the range'):
+    with pytest.raises(LogError, match='no instant has both an FT reading'):
         compute_offsets(OffsetRequest('model'), recording, fixed_humanoid, settings())
 
 
@@ -309,7 +309,3 @@ def test_arrays_that_do_not_belong_together_are_refused():
         fit_offsets(readings, np.zeros((4, 2)), slopes, np.zeros((4, 3)))
     with pytest.raises(ShapeError, match='slopes'):
         fit_offsets(readings, np.zeros((4, 3)), slopes[..., :5], np.zeros((4, 3)))
-    with pytest.raises(ShapeError, match='residuals'):
-        model_offsets(readings, np.zeros((4, 6)), np.zeros((4, 12, 2, 6)), np.eye(2) > 0)
-    with pytest.raises(ShapeError, match='sides'):
-        model_offsets(readings, np.zeros((4, 12)), np.zeros((4, 12, 2, 6)), np.eye(3) > 0)

@@ -1,14 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-One constant offset per FT sensor: from a torque reference, or from the model.
+One constant offset per FT sensor from a torque reference.
 
 Offsets are subtracted: wrench = matrix raw - offset. Whatever an estimator returns is affine in
-its readings, so both ways need only its value without readings and its slopes.
-
-The way from the model presumes that one contact is the only one [T Assumption 4.3]. Data can speak
-against that, through deviations, but not for it: a second contact that stays as it is goes into
-the offsets.
+its readings, so its value without readings and its slopes are all that is needed.
 """
 
 from __future__ import annotations
@@ -18,13 +14,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.calibration.supported_offsets import (
+    DEFAULT_LENGTH_SCALE,
+    SupportedOffsets,
+)
 from inertial_estimation.errors import LogError, ShapeError
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 DEFAULT_TOLERANCE = 1e-2
-DEFAULT_LENGTH_SCALE = 0.1
 PRIOR_ROUND_OFF = 1e-6
 """A smaller share of a prior in an offset is the round-off of a projection."""
 
@@ -170,96 +169,33 @@ def felt_shares(fit: OffsetFit, slopes: Array) -> Array:
     return shares
 
 
-def model_offsets(
-    readings: Array,
-    residuals: Array,
-    slopes: Array,
-    sides: Mask,
-    *,
-    prior: Array | None = None,
-    assumed: Mask | None = None,
-) -> OffsetFit:
+def fit_of_model(found: SupportedOffsets, prior: Array) -> OffsetFit:
     """
-    Return the mean difference between readings and what the model predicts [T section 4.7].
-
-    One contact carries the whole robot and is the only one [T Assumption 4.3], so every submodel
-    but its own is free, and the readings that leave no residual in the free ones are the
-    prediction: the sum of net wrenches on a sensor's side without the contact [T 4.28]. What is
-    unknown elsewhere does not matter to that sensor.
+    Return offsets from the model, and the prior where it does not tell.
 
     Parameters
     ----------
-    readings : ndarray, shape (n, n_fts, 6)
-        Measured wrenches, NaN where a sensor failed [N, Nm].
-    residuals : ndarray, shape (n, 6 n_fts)
-        Residuals of the free submodels with all readings zero, NaN where unknown [N, Nm].
-    slopes : ndarray, shape (n, 6 n_fts, n_fts, 6)
-        Their derivatives by the readings.
-    sides : ndarray of bool, shape (n_fts, n_fts)
-        Which free submodels are on the side of each sensor that is without the contact.
-    prior : ndarray, shape (n_fts, 6), optional
-        Offsets of sensors without a usable reading or prediction. Default: zero.
-    assumed : ndarray of bool, shape (n_fts,), optional
-        Which predictions rest on assumed joints. Default: none.
+    found : SupportedOffsets
+        From the model.
+    prior : ndarray, shape (n_fts, 6)
+        Offsets of sensors without a usable reading or prediction [N, Nm].
 
     Returns
     -------
     OffsetFit
 
-    Raises
-    ------
-    ShapeError
-        If the arrays do not belong together.
-    LogError
-        If there is no instant with readings and a prediction.
-
     """
-    n, n_fts = readings.shape[:2]
-    for name, array, shape in (
-        ('residuals', residuals, (n, 6 * n_fts)),
-        ('slopes', slopes, (n, 6 * n_fts, n_fts, 6)),
-        ('sides', sides, (n_fts, n_fts)),
-    ):
-        if array.shape != shape:
-            raise ShapeError(name, shape, array.shape)
-    differences = readings - _free_readings(residuals, slopes, sides)
-    counts = np.isfinite(differences).all(axis=2).sum(axis=0)
-    if not counts.any():
-        raise LogError('no instant of the range has both FT readings and a predicted wrench')
-    start = np.zeros((n_fts, 6)) if prior is None else prior
-    seen = counts > 0
-    offsets = start.copy()
-    offsets[seen] = np.nanmean(differences[:, seen], axis=0)
-    resting = np.zeros(n_fts, dtype=bool) if assumed is None else seen & assumed
-    whole = np.diag(_scale(n_fts, DEFAULT_LENGTH_SCALE))[:, np.repeat(resting, 6)]
+    n_fts = len(prior)
+    whole = np.diag(_scale(n_fts, found.length_scale))[:, np.repeat(found.assumed, 6)]
     return OffsetFit(
-        offsets=offsets,
-        deviations=_rms((differences - offsets).reshape(n, -1)),
-        rank=6 * int(seen.sum()),
-        n_samples=int(counts.max()),
-        assumed=resting,
+        offsets=np.where(found.found[:, None], found.offsets, prior),
+        deviations=found.spread.reshape(-1),
+        rank=6 * int(found.found.sum()),
+        n_samples=int(found.n_samples.max()),
+        assumed=found.assumed,
         undetermined=whole,
-        length_scale=DEFAULT_LENGTH_SCALE,
+        length_scale=found.length_scale,
     )
-
-
-def _free_readings(residuals: Array, slopes: Array, sides: Mask) -> Array:
-    """
-    Return the readings that leave no residual, (n, n_fts, 6), NaN where they are unknown.
-
-    The submodels on a sensor's side feel that sensor and those among them, and no other: as many
-    as they are.
-    """
-    n, n_fts = slopes.shape[0], slopes.shape[2]
-    found = np.full((n, n_fts, 6), np.nan)
-    for k, side in enumerate(sides):
-        among = ~(sides & ~side).any(axis=1)
-        rows, columns = np.repeat(side, 6), np.repeat(among, 6)
-        known = np.isfinite(residuals[:, rows]).all(axis=1)
-        matrices = slopes[known].reshape(-1, 6 * n_fts, 6 * n_fts)[:, rows][:, :, columns]
-        solved = np.linalg.solve(matrices, -residuals[known][:, rows, None])
-        found[known, k] = solved.reshape(-1, int(among.sum()), 6)[:, int(among[:k].sum())]
-    return found
 
 
 def _scale(n_fts: int, length_scale: float) -> Array:

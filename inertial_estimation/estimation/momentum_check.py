@@ -91,6 +91,7 @@ class MomentumCheck:
         self._joints: NDArray[np.intp] = np.empty(0, dtype=np.intp)
         self._frames = np.empty((0, 4, 3))
         self._results: deque[tuple[Array, Array]] = deque(maxlen=WINDOWS)
+        self._n_windows = 0
         self._positions: Array | None = None
         self._source = self._told_by = -1
         self._window: tuple[int, Array] | None = None
@@ -166,6 +167,19 @@ class MomentumCheck:
         told = self._told_by >= 0 and not self._robot.fixed_frame
         return self._robot.imus[self._told_by].name if told else ''
 
+    @property
+    def n_windows(self) -> int:
+        """Windows that were full so far."""
+        return self._n_windows
+
+    @property
+    def last(self) -> Array:
+        """Mean force and moment of the last of them that the momentum contradicts, (2,); NaN."""
+        if not self._results:
+            return np.full(2, np.nan)
+        norms: Array = np.linalg.norm(self._results[-1][0].reshape(2, 3), axis=1)
+        return norms
+
     def report(self) -> MomentumReport:
         """
         Return what the last windows say.
@@ -240,6 +254,7 @@ class MomentumCheck:
             span = 1e-9 * (stamp - begin)
             change = (momentum - first) / span
             self._results.append((self._impulse / span - change, change))
+            self._n_windows += 1
             self._window = None
 
     def _find_source(self, sample: Sample, estimate: WrenchEstimate) -> int | None:

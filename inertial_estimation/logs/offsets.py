@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.building import build_estimator
-from inertial_estimation.calibration.offset import OffsetFit, fit_offsets, model_offsets
+from inertial_estimation.calibration.offset import OffsetFit, fit_of_model, fit_offsets
+from inertial_estimation.calibration.supported_offsets import supported_offsets
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, LogError
-from inertial_estimation.estimation.balance import subtrees
+from inertial_estimation.errors import CalibrationError, ConfigError, LogError
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.affine import affine
 from inertial_estimation.logs.comparison import speaking
@@ -144,7 +144,7 @@ def compute_offsets(
     if support or request.source == 'model':
         alone = (_support(support),)
         estimator = make_estimator(robot, settings, contacts=alone, calibration=bare)
-        by_model = _from_model(samples, estimator, offsets, progress)
+        by_model = _from_model(samples, estimator, support, offsets, progress)
         offsets, assumed = by_model.offsets, by_model.assumed
         doubts = _find_doubts(request, samples, robot, settings, alone, offsets)
     if request.source == 'torques':
@@ -198,42 +198,20 @@ def _support(frame: str) -> Contact:
 
 
 def _from_model(
-    samples: SampleBatch, estimator: WrenchEstimator, prior: Array, progress: Progress
+    samples: SampleBatch,
+    estimator: WrenchEstimator,
+    support: str,
+    prior: Array,
+    progress: Progress,
 ) -> OffsetFit:
-    """Let the estimator's one contact carry the robot; no other submodel may feel anything."""
-    sides = _sides(estimator)
-    free = sides.any(axis=0)
-
-    def residuals(estimate: WrenchEstimate) -> Array:
-        return estimate.residuals[:, free].reshape(len(samples), -1)
-
-    values, slopes = affine(estimator, samples, residuals, 'offsets from the model', progress)
-    assumed = _predicted_from_assumed(samples, estimator, sides)
-    return model_offsets(
-        samples.ft_readings, values, slopes, sides[:, free], prior=prior, assumed=assumed
-    )
-
-
-def _sides(estimator: WrenchEstimator) -> Mask:
-    """Tell which submodels are on each sensor's side without the one contact that carries."""
-    robot = estimator.robot
-    support = robot.frame(estimator.contacts[0].frame)[0]
-    subtree = subtrees(robot)
-    sides = np.zeros((len(robot.ft_sensors), len(robot.submodels)), dtype=bool)
-    for k, sensor in enumerate(robot.ft_sensors):
-        beyond = subtree[sensor.child]
-        # A submodel is on the side that its root is on: the sensors cut the two apart.
-        sides[k] = [(s.root in beyond) != (support in beyond) for s in robot.submodels]
-    return sides
-
-
-def _predicted_from_assumed(samples: SampleBatch, estimator: WrenchEstimator, sides: Mask) -> Mask:
-    """Tell for which sensors something assumed enters the sums of the side without support."""
-    blank = replace(samples, ft_readings=np.zeros_like(samples.ft_readings))
-    quality = estimator.batch(blank).submodel_quality
-    assumed = (quality & np.uint8(Quality.ASSUMED) != 0).any(axis=0)
-    resting: Mask = (sides & assumed).any(axis=1)
-    return resting
+    """Let one contact carry the robot; motion is in the model, and every instant counts."""
+    progress('offsets from the model', 0.0)
+    try:
+        found = supported_offsets(estimator, samples, [support], stillness=None, least_instants=1)
+    except CalibrationError as error:
+        raise LogError(f'offset range: {error}') from error
+    progress('offsets from the model', 1.0)
+    return fit_of_model(found, prior)
 
 
 def _from_torques(

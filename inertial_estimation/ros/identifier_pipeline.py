@@ -27,6 +27,7 @@ from inertial_estimation.identification.recursion.watch import Change
 from inertial_estimation.model.usable_parameters import check_masses, check_usable
 from inertial_estimation.ros.identifier_outputs import IdentifierOutputs
 from inertial_estimation.ros.identifier_report import IdentifierReport
+from inertial_estimation.ros.motion_noise import MotionNoise
 from inertial_estimation.ros.polled_inputs import PolledInputs
 from inertial_estimation.ros.recursion_choice import recursion_settings
 from inertial_estimation.ros.state_file import StateFile
@@ -93,6 +94,7 @@ class IdentifierPipeline:
                 'nothing holds the robot: neither fixed_link nor held_frames names anything. What '
                 'it stands on is taken for its weight, unless the topic of contacts reports it'
             )
+        self._noise = MotionNoise(self.robot, settings)
         self._table = BaseTable(self.identifier.builder)
         self.refit: Refit | None = None
         self.enabled = True
@@ -235,6 +237,8 @@ class IdentifierPipeline:
     def _learn(self, stretch: FreeStretch) -> None:
         """Work a stretch in, and refit when it is time."""
         spent = stopwatch()
+        self._noise.update(self._assembler.rates())
+        self.identifier.noise = self._noise.known
         changes = self.identifier.add(stretch.samples, free=stretch.free)
         self.report.note_rows(spent())
         for name, change in changes:

@@ -8,6 +8,7 @@ process and its launch file in test_launch.py.
 """
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
-from bench_robot import LATCHED, BenchRobot, figure
+from bench_robot import ARRIVED, LATCHED, SETTLE, BenchRobot, figure
 from diagnostic_msgs.msg import DiagnosticStatus
 from free_air import smooth_motion, with_readings
 from geometry_msgs.msg import InertiaStamped, PointStamped, WrenchStamped
@@ -59,6 +60,8 @@ FRICTION_ERROR = 0.05
 """A tenth of what it is: accelerations come from a filter [Nm s/rad, Nm]."""
 GAIN = 12.5
 """Torque over current [Nm/A]."""
+NOTHING_COMES = 0.5
+"""How long a latched message may take that was published before [s]."""
 FORCE_ERROR, MOMENT_ERROR = 0.2, 0.02
 """Of offsets, a twentieth of what they are [N, Nm]."""
 
@@ -119,7 +122,9 @@ def feed(robot, samples):
 def heard(robot, message_type, topic, qos=LATCHED):
     """Return what a subscriber that comes late hears of a latched topic."""
     robot.listen(message_type, topic, qos)
-    robot.spin_for(0.2)
+    with suppress(TimeoutError):
+        robot.spin_until(lambda: robot.heard[topic], NOTHING_COMES)
+    robot.spin_for(SETTLE)
     return robot.heard[topic]
 
 
@@ -321,8 +326,8 @@ def test_topics_become_parameters(bench, truth, moving):
             sample.stamp_ns, truth.joint_names, position=sample.positions,
             velocity=sample.velocities,
         )  # fmt: skip
-        # Best effort, ten deep: who sends all at once loses some.
-        robot.spin_briefly(5)
+        # Best effort, and a second deep: who sends all at once loses some.
+        robot.spin_briefly(1)
     robot.spin_until(lambda: robot.heard['inertial_parameters'])
     seconds = seconds_with_rows(robot)
     assert seconds['upper_arm'] < seconds['thigh'] - 1.5
@@ -336,7 +341,7 @@ def test_what_is_touched_is_not_learned_from(bench, truth, moving):
     contacts = robot.publisher(PointStamped, 'contacts')
     feed(robot, moving.take(slice(0, 1)))
     contacts.publish(point_to_message(int(moving.stamp_ns[0]), 'hand', [0.0, 0.0, 0.0]))
-    robot.spin_for(0.2)
+    robot.spin_for(ARRIVED)
     feed(robot, moving.take(slice(1, None)))
     seconds = seconds_with_rows(robot)
     assert seconds['upper_arm'] == 0.0
@@ -506,7 +511,9 @@ def test_joint_states_without_efforts_are_a_warning_with_the_remedy(context):
 
 def test_no_joint_states_are_an_error(bench):
     robot = bench()
-    robot.listen_to_diagnostics()
+    reports = robot.listen_to_diagnostics()
+    # Nobody asks for the first one.
+    robot.spin_until(lambda: reports)
     status = robot.status('recursion')
     assert status.level == DiagnosticStatus.ERROR
     assert 'no joint states' in status.message

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.state_errors import StateErrors
 from inertial_estimation.identification.recursion.knowledge import Knowledge
 from inertial_estimation.identification.recursion.recursive_identifier import RecursiveIdentifier
 from inertial_estimation.nested import from_json
@@ -104,7 +105,9 @@ def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
     identifier.stamp_ns = stamp_ns
     for one in identifier.known:
         if (found := restored.get(one.block.submodel.name)) is not None:
-            one.information, one.noise, one.scales, one.seconds, one.learned = found
+            (
+                one.information, one.errors, one.noise, one.scales, one.seconds, one.learned,
+            ) = found  # fmt: skip
     return tuple(restored)
 
 
@@ -159,6 +162,7 @@ def _known_dict(one: Knowledge) -> dict[str, Any]:
         'rho': information.rho.tolist(),
         'energy': information.energy,
         'count': information.count,
+        'errors': None if one.errors is None else [part.tolist() for part in one.errors],
         'noise': one.noise,
         'scales': one.scales.tolist(),
         'seconds': one.seconds,
@@ -167,19 +171,26 @@ def _known_dict(one: Knowledge) -> dict[str, Any]:
 
 
 def _restored(one: Knowledge, said: dict[str, Any]) -> tuple[Any, ...]:
-    """Return information, noise, scales, seconds of a submodel, and whether it was learned."""
+    """Return all that is known of a submodel, in the order in which it is taken."""
     n = len(one.block.unknowns)
     R, rho = np.array(said['R'], dtype=float), np.array(said['rho'], dtype=float)
     scales = np.array(said['scales'], dtype=float)
     if R.shape != (n, n) or rho.shape != (n,) or scales.shape != one.scales.shape:
         raise ValueError(f'{one.block.submodel.name} has other unknowns')
     sizes = {name: float(said[name]) for name in ('energy', 'count', 'seconds')}
+    errors = None
+    if (products := said.get('errors')) is not None:
+        errors = StateErrors(*(np.array(part, dtype=float) for part in products))
+        if errors.gram.shape != (n, n) or errors.cross.shape != (n,):
+            raise ValueError(f'{one.block.submodel.name} has other errors')
+        if not all(np.isfinite(part).all() for part in errors):
+            raise ValueError(f'errors of {one.block.submodel.name} are no numbers')
     noise = {str(kind): float(level) for kind, level in said['noise'].items()}
     _check_numbers(one, R, rho, scales, sizes, noise)
     information = Information(R, rho, sizes['energy'], sizes['count'])
     # Texts of earlier releases do not say so: then it is asked of the rows.
     learned = bool(said.get('learned', False))
-    return information, noise, scales, sizes['seconds'], learned
+    return information, errors, noise, scales, sizes['seconds'], learned
 
 
 def _check_numbers(

@@ -6,7 +6,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from inertial_estimation.verbs.calibrate import saved
+from inertial_estimation.verbs.calibrate import (
+    added_masses,
+    affine,
+    offsets,
+    saved,
+    temperature,
+    tool,
+    without_model,
+)
 from inertial_estimation.verbs.options import add_ways
 
 
@@ -21,5 +29,5 @@ def add(verbs: Any) -> None:
 
     """
     ways = add_ways(verbs, 'calibrate', 'find out what FT sensors really say')
-    for way in (saved,):
+    for way in (offsets, without_model, added_masses, affine, temperature, tool, saved):
         way.add(ways)

@@ -1,0 +1,53 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+How well the mean of a signal is known whose samples resemble their neighbours.
+
+A filter, a slow vibration or a drift makes samples say the same thing again: n of them tell no
+more than n divided by the sum of their correlations [Sokal 1997, section 3].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+ROUND_OFF = 1e-12
+"""A signal that varies by less than this share of its size is constant."""
+
+
+def deviations_of_means(signals: Array) -> Array:
+    """
+    Return the standard deviation of the mean of each signal.
+
+    The correlations count up to the first pair of lags whose sum is not positive any more
+    [Geyer 1992, section 3.3].
+
+    Parameters
+    ----------
+    signals : ndarray, shape (n, m)
+        Samples in the order of their times.
+
+    Returns
+    -------
+    ndarray, shape (m,)
+        NaN for a single sample, which does not tell; never more than the spread of the samples.
+
+    """
+    n = len(signals)
+    if n < 2:
+        return np.full(signals.shape[1], np.nan)
+    centred = signals - signals.mean(axis=0)
+    variances = (centred**2).mean(axis=0)
+    varies = variances > (ROUND_OFF * np.abs(signals).max(axis=0)) ** 2
+    length = 1 << (2 * n - 1).bit_length()
+    spectrum = np.abs(np.fft.rfft(centred, length, axis=0)) ** 2
+    correlations = np.fft.irfft(spectrum, length, axis=0)[:n] / n
+    correlations = correlations / np.where(varies, variances, 1.0)
+    pairs = correlations[: n // 2 * 2].reshape(-1, 2, signals.shape[1]).sum(axis=1)
+    positive = np.logical_and.accumulate(pairs > 0.0, axis=0)
+    times = np.clip(2.0 * np.where(positive, pairs, 0.0).sum(axis=0) - 1.0, 1.0, n)
+    found: Array = np.where(varies, np.sqrt(variances * times / n), 0.0)
+    return found

@@ -1,0 +1,141 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The verb ``calibrate offsets``: what FT sensors read without load, from the model."""
+
+from __future__ import annotations
+
+import argparse
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inertial_estimation.verbs import files
+from inertial_estimation.verbs.options import add_verb
+from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
+
+if TYPE_CHECKING:
+    from inertial_estimation.logs.offset_calibration import OffsetCalibration
+
+
+def add(ways: Any) -> None:
+    """
+    Add the way that finds offsets while supports carry the robot.
+
+    Parameters
+    ----------
+    ways : object
+        Where argparse keeps the ways of the verb.
+
+    """
+    way = add_verb(
+        ways, 'offsets', 'offsets of FT sensors from the model, while supports carry the robot',
+        'stand.mcap --robot robot.urdf --config node.yaml --support l_sole --output ft.yaml',
+        'calibrate',
+    )  # fmt: skip
+    way.description = (
+        'find what each FT sensor reads besides what the model says, while nothing but the '
+        'supports touches the robot. One support tells every offset. Several share the load in a '
+        'way that nothing tells: sums and differences of sensors are told then, single offsets '
+        'only with --accept-split. Instants in which the robot moves or is touched are left out '
+        'and counted. Hold it in several poses, and the offset is told from errors of the model'
+    )
+    way.add_argument('bag', metavar='BAG', help='bag: its folder, or its mcap or db3 file')
+    way.add_argument('--robot', required=True, metavar='URDF', help='robot description file')
+    way.add_argument('--config', required=True, metavar='YAML', help="the node's parameter file")
+    way.add_argument(
+        '--support', nargs='+', default=[], metavar='FRAME',
+        help='all that carries and touches the robot (default: fixed_link of the parameter file)',
+    )  # fmt: skip
+    way.add_argument(
+        '--sensors', nargs='+', default=[], metavar='SENSOR',
+        help='FT sensors whose offsets are wanted (default: all that say something)',
+    )  # fmt: skip
+    way.add_argument(
+        '--range', nargs=2, type=float, metavar=('FROM', 'TO'), default=(-inf, inf),
+        help='the part of the log, in seconds after the first FT message (default: all)',
+    )  # fmt: skip
+    way.add_argument(
+        '--accept-split', action='store_true',
+        help='of several supports, take the smallest wrenches that add up for true; what rests on '
+        'it is marked (default: it is refused)',
+    )  # fmt: skip
+    way.add_argument(
+        '--moving', action='store_true',
+        help='use instants in motion as well, and do not look for touches: the model tells what '
+        'motion does as well as the derivatives are (default: only still ones)',
+    )  # fmt: skip
+    way.add_argument(
+        '--output', type=Path, metavar='YAML',
+        help='calibration file; of one that is there already the other sensors stay (default: no '
+        'file)',
+    )  # fmt: skip
+    way.add_argument(
+        '--picture', type=Path, metavar='FILE',
+        help='what is left of the readings before and after, over time, as a png, svg or pdf '
+        '(default: no file)',
+    )  # fmt: skip
+    way.set_defaults(run=_run)
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    """Find offsets."""
+    from inertial_estimation.calibration.calibration_file import write
+    from inertial_estimation.config import EstimatorSettings
+    from inertial_estimation.logs.offset_calibration import (
+        OffsetCalibrationRequest,
+        calibrate_offsets,
+    )
+    from inertial_estimation.logs.offset_calibration_tables import offset_dict, offset_tables
+    from inertial_estimation.logs.recording import TimeRange
+    from inertial_estimation.verbs.calibrate import picture
+
+    inputs = (chosen.bag, chosen.robot, *files.config_files(chosen.config))
+    files.check_outputs((chosen.json, chosen.output, chosen.picture), inputs)
+    if chosen.picture is not None:
+        picture.require(chosen.picture)
+    request = OffsetCalibrationRequest(
+        tuple(chosen.support),
+        tuple(chosen.sensors),
+        TimeRange(*chosen.range),
+        accept_split=chosen.accept_split,
+        moving=chosen.moving,
+    )
+    urdf = files.load_urdf(chosen.robot)
+    settings = EstimatorSettings.from_yaml(chosen.config)
+    with progress_bars() as progress:
+        result = calibrate_offsets(chosen.bag, urdf, settings, request, progress)
+    if chosen.output is not None:
+        write(chosen.output, result.robot.name, result.calibrations)
+    files.write_json(chosen.json, offset_dict(result))
+    if chosen.picture is not None:
+        picture.draw(_drawn(result), chosen.picture)
+    show(*(table(*found) for found in offset_tables(result)))
+    for note, sensors in _notes(result).items():
+        show(f'[yellow]note:[/] {escape(f"{sensors}: {note}")}')
+
+
+def _notes(result: OffsetCalibration) -> dict[str, str]:
+    """Return what whoever uses the offsets must know, each with the sensors it is about."""
+    found: dict[str, list[str]] = {}
+    for k, sensor in enumerate(result.robot.ft_sensors):
+        for note in result.notes(k) if result.found.found[k] else ():
+            found.setdefault(note, []).append(sensor.name)
+    return {note: ', '.join(sensors) for note, sensors in found.items()}
+
+
+def _drawn(result: OffsetCalibration) -> list[Any]:
+    """Return what is left of the readings of each sensor, before and after."""
+    from inertial_estimation.verbs.calibrate.picture import Residuals
+
+    found = result.found
+    return [
+        Residuals(
+            sensor.name,
+            result.times,
+            found.differences[:, k] - result.before[sensor.name].offset,
+            found.differences[:, k] - found.offsets[k],
+            found.instants.used[:, k],
+        )
+        for k, sensor in enumerate(result.robot.ft_sensors)
+        if found.found[k]
+    ]

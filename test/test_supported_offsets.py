@@ -1,0 +1,366 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+FT offsets from the model, with one support and with several that share the load in any way.
+
+The readings come from a robot that is held by known wrenches, computed without the engine. Not
+covered here: real robots (test_supported_offsets_real.py).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from brute_force import link_poses, wrench_transform
+from robots import nested_humanoid_urdf, random_sample
+from shared_data import SHARED
+from standing_biped import FEET, GRAVITY, biped, standing
+
+from inertial_estimation.calibration.supported_offsets import supported_offsets
+from inertial_estimation.errors import (
+    CalibrationError,
+    FrameNotFound,
+    ModelError,
+    NameNotFound,
+    OffsetsNotUnique,
+)
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.sensor_residuals import sensor_residuals
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.ft_calibration import FtCalibration
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+
+# Round-off of forces of about 1e3 N.
+EXACT = 1e-9
+SECOND = 1_000_000_000
+SYMMETRY = 0.2
+"""N of 177 N: the centre of mass is 0.1 mm off the middle of the robot that stands."""
+SENSORS = ('l_leg', 'l_foot', 'r_leg', 'r_foot', 'arm')
+
+
+@pytest.fixture
+def robot():
+    return biped()
+
+
+@pytest.fixture
+def offsets(rng):
+    return rng.normal(0.0, [30.0, 30.0, 30.0, 2.0, 2.0, 2.0], (5, 6))
+
+
+def repeated(samples, offsets, times=10):
+    """Return instants 10 ms apart, each sample several times over, with offsets."""
+    every = [
+        s._replace(ft_readings=s.ft_readings + offsets) for s in samples for _ in range(times)
+    ]
+    return SampleBatch.stack(
+        [s._replace(stamp_ns=SECOND + 10_000_000 * k) for k, s in enumerate(every)]
+    )
+
+
+def pose_of(robot, rng):
+    return rng.uniform(-0.8, 0.8, len(robot.joint_names))
+
+
+@pytest.mark.parametrize('support', ['l_sole', 'r_foot', 'root', 'hand'])
+def test_one_support_tells_all_offsets(robot, rng, offsets, support):
+    shot = standing(robot, pose_of(robot, rng), {support: 1.0}, up=rng.normal(size=3))
+    found = supported_offsets(WrenchEstimator(robot), repeated([shot], offsets), [support])
+    np.testing.assert_allclose(found.offsets, offsets, atol=EXACT)
+    assert found.is_unique and not len(found.undetermined)
+
+
+def test_two_supports_tell_sums_and_differences_whatever_the_split(robot, rng, offsets):
+    positions = pose_of(robot, rng)
+    push = rng.normal(0.0, 40.0, 6)
+    shot = standing(
+        robot, positions, {'l_sole': 0.8, 'r_sole': 0.2}, {'l_sole': push, 'r_sole': -push}
+    )
+    samples = repeated([shot], offsets)
+    found = supported_offsets(WrenchEstimator(robot), samples, FEET, accept_split=True)
+    np.testing.assert_allclose(found.offsets[4], offsets[4], atol=EXACT)
+    np.testing.assert_array_equal(found.unique, [False] * 4 + [True])
+    error = found.offsets - offsets
+    assert np.abs(error[:4]).max() > 10.0
+    # What is wrong is a wrench that one foot takes from the other, and nothing else.
+    assert found.undetermined.shape == (6, 5, 6)
+    scale = np.repeat([1.0, 0.1], 3)
+    basis = found.undetermined.reshape(6, 30)
+    np.testing.assert_allclose(basis @ basis.T, np.eye(6), atol=1e-12)
+    white = (error / scale).ravel()
+    np.testing.assert_allclose(basis.T @ (basis @ white), white, atol=1e-8)
+
+
+def test_two_supports_tell_what_they_say_they_tell(robot, rng, offsets):
+    shot = standing(robot, pose_of(robot, rng), {'l_sole': 0.7, 'r_sole': 0.3})
+    samples = repeated([shot], offsets)
+    found = supported_offsets(WrenchEstimator(robot), samples, FEET, accept_split=True)
+    assert found.told == ('l_leg - l_foot', 'r_leg - r_foot', 'l_leg + r_leg')
+    freedom = found.loads.freedom[0]
+    # Each said sum, moved to the root link, is free of every way to share the load.
+    _, predicted = _at_root(robot, samples[0], freedom)
+    for one, sign, other in ((0, -1, 1), (2, -1, 3), (0, 1, 2)):
+        np.testing.assert_allclose(predicted[one] + sign * predicted[other], 0.0, atol=1e-12)
+    # Nothing else is told: 24 numbers, less 6 of the sharing, are three sums of six.
+    assert np.linalg.matrix_rank(freedom[:4].reshape(24, 6)) == 6
+
+
+def _at_root(robot, sample, wrenches):
+    """Return wrenches of sensors, (n_fts, 6, k), child on parent about the root's origin."""
+    poses = link_poses(robot, sample.positions)
+    moved = [
+        s.direction * wrench_transform(poses[s.child] @ s.child_H_sensor) @ w
+        for s, w in zip(robot.ft_sensors, wrenches)
+    ]
+    return poses, np.array(moved)
+
+
+def test_three_supports(robot, rng, offsets):
+    supports = ('l_sole', 'r_sole', 'hand')
+    shot = standing(robot, pose_of(robot, rng), dict(zip(supports, (0.5, 0.3, 0.2))))
+    samples = repeated([shot], offsets)
+    found = supported_offsets(WrenchEstimator(robot), samples, supports, accept_split=True)
+    assert not found.unique.any()
+    assert len(found.undetermined) == 12
+    assert found.told == ('l_leg - l_foot', 'r_leg - r_foot', 'l_leg + r_leg + arm')
+
+
+def test_supports_on_the_same_side_of_all_sensors_share_as_they_like(robot, rng, offsets):
+    shot = standing(robot, pose_of(robot, rng), {'l_sole': 1.5, 'l_foot': -0.5})
+    samples = repeated([shot], offsets)
+    found = supported_offsets(WrenchEstimator(robot), samples, ('l_sole', 'l_foot'))
+    np.testing.assert_allclose(found.offsets, offsets, atol=EXACT)
+    assert found.is_unique
+
+
+def test_a_split_is_refused_with_what_is_told_and_what_helps(robot, rng, offsets):
+    shot = standing(robot, pose_of(robot, rng), {'l_sole': 0.5, 'r_sole': 0.5})
+    samples = repeated([shot], offsets)
+    with pytest.raises(OffsetsNotUnique) as caught:
+        supported_offsets(WrenchEstimator(robot), samples, FEET)
+    said = str(caught.value)
+    for part in (
+        'nothing tells how l_sole and r_sole share the load',
+        'l_leg, l_foot, r_leg, r_foot are not unique',
+        'told are l_leg - l_foot, r_leg - r_foot, l_leg + r_leg',
+        'stand on one support',
+        'calibrate arm alone',
+        'accept_split',
+    ):
+        assert part in said
+    assert caught.value.sensors == SENSORS[:4]
+    found = supported_offsets(WrenchEstimator(robot), samples, FEET, sensors=['arm'])
+    np.testing.assert_allclose(found.offsets[4], offsets[4], atol=EXACT)
+    assert found.sensors == ('arm',)
+
+
+def test_sensors_that_were_not_chosen_keep_their_offsets(robot, rng, offsets):
+    shot = standing(robot, pose_of(robot, rng), {'l_sole': 1.0})
+    before = FtCalibration(np.tile(np.eye(6), (5, 1, 1)), rng.normal(size=(5, 6)))
+    estimator = WrenchEstimator(robot, calibration=before)
+    samples = repeated([shot], offsets)
+    found = supported_offsets(estimator, samples, ['l_sole'], sensors=['r_leg', 'arm'])
+    np.testing.assert_allclose(found.offsets[[2, 4]], offsets[[2, 4]], atol=EXACT)
+    np.testing.assert_array_equal(found.offsets[[0, 1, 3]], before.offsets[[0, 1, 3]])
+    assert estimator.calibration is before
+
+
+def test_matrices_and_temperatures_come_before_the_offsets(robot, rng, offsets):
+    shot = standing(robot, pose_of(robot, rng), {'l_sole': 1.0})
+    matrices = np.eye(6) + rng.normal(0.0, 0.1, (5, 6, 6))
+    slopes, references = rng.normal(0.0, 1.0, (5, 6)), rng.uniform(20.0, 30.0, 5)
+    calibration = FtCalibration(matrices, rng.normal(size=(5, 6)), slopes, references)
+    warmth = references + 7.0
+    raw = np.linalg.solve(matrices, (shot.ft_readings + offsets - 7.0 * slopes)[..., None])[..., 0]
+    shot = shot._replace(ft_readings=raw, ft_temperatures=warmth)
+    estimator = WrenchEstimator(robot, calibration=calibration)
+    found = supported_offsets(estimator, repeated([shot], 0.0), ['l_sole'])
+    np.testing.assert_allclose(found.offsets, offsets, atol=EXACT)
+    np.testing.assert_allclose(found.temperatures, warmth)
+    np.testing.assert_array_equal(found.calibration.matrices, matrices)
+
+
+@pytest.mark.parametrize('supports', [('l_sole',), FEET])
+def test_neither_base_nor_order_of_supports_matters(rng, offsets, supports):
+    gravity = np.array([0.3, -0.5, -9.78])
+    found = []
+    positions = pose_of(biped(), rng)
+    for more in ({'imus': ['root']}, {'imus': ['hand', 'l_thigh']}, {'imus': ['r_shank']},
+                 {'fixed_link': 'root', 'imus': [], 'gravity': gravity}):  # fmt: skip
+        robot = biped(**more)
+        floating = biped(imus=more['imus'] or ['root'])
+        shot = standing(floating, positions, {supports[0]: 0.6, supports[-1]: 0.4}
+                        if len(supports) > 1 else {supports[0]: 1.0}, up=-gravity)  # fmt: skip
+        if robot.fixed_frame:
+            none = np.empty((0, 3))
+            shot = shot._replace(angular_velocities=none, proper_accelerations=none,
+                                 angular_accelerations=none)  # fmt: skip
+            # The length of gravity here is that of the file's constant.
+        for order in (supports, supports[::-1]):
+            estimator = WrenchEstimator(robot)
+            got = supported_offsets(
+                estimator, repeated([shot], offsets), order, accept_split=True, stillness=None
+            )
+            found.append(got.offsets)
+    size = np.linalg.norm(gravity) / 9.81
+    assert abs(size - 1.0) < 0.01
+    for other in found[1:-2]:
+        np.testing.assert_allclose(other, found[0], atol=EXACT)
+    np.testing.assert_allclose(found[-1], found[-2], atol=EXACT)
+
+
+def test_poses_that_turn_the_sensors_against_each_other_tell_more(robot, rng, offsets):
+    def shot(pose):
+        push = rng.normal(0.0, 40.0, 6)
+        share = rng.uniform(-0.5, 1.5)
+        shares = {'l_sole': share, 'r_sole': 1.0 - share}
+        return standing(robot, pose, shares, {'l_sole': push, 'r_sole': -push})
+
+    straight = pose_of(robot, rng)
+    one = repeated([shot(straight) for _ in range(10)], offsets, times=1)
+    found = supported_offsets(WrenchEstimator(robot), one, FEET, accept_split=True, stillness=None)
+    assert len(found.undetermined) == 6
+    near = [straight + rng.normal(0.0, 0.02, len(straight)) for _ in range(20)]
+    samples = repeated([shot(pose) for pose in near], offsets, times=1)
+    found = supported_offsets(
+        WrenchEstimator(robot), samples, FEET, accept_split=True, stillness=None
+    )
+    assert len(found.undetermined) == 6, 'a degree or two blows up what the model does wrong'
+    far = [rng.uniform(-2.0, 2.0, len(straight)) for _ in range(40)]
+    bent = repeated([shot(pose) for pose in far], offsets, times=1)
+    found = supported_offsets(WrenchEstimator(robot), bent, FEET, stillness=None)
+    assert found.is_unique and not found.told
+    # Loads of a thousand newtons, blown up by three at most.
+    np.testing.assert_allclose(found.offsets, offsets, atol=1e-8)
+
+
+def test_a_guess_differs_from_the_truth_by_the_share_that_was_not_half(robot, rng, offsets):
+    # F1 without symmetry: whatever is guessed, both feet together carry the weight.
+    shot = standing(robot, pose_of(robot, rng), {'l_sole': 0.5, 'r_sole': 0.5})
+    found = supported_offsets(
+        WrenchEstimator(robot), repeated([shot], offsets), FEET, accept_split=True
+    )
+    _, wrong = _at_root(robot, shot, (found.offsets - offsets)[..., None])
+    np.testing.assert_allclose(wrong[1] + wrong[3], 0.0, atol=1e-8)
+
+
+@pytest.fixture(scope='module')
+def icub():
+    path = SHARED / 'data/models/icub_sensorised.urdf'
+    if not path.is_file():
+        pytest.skip('the shared data folder is not beside this checkout')
+    return Robot.from_urdf(path, imus=['root_link'])
+
+
+def test_f1_both_feet_of_an_icub_are_predicted_at_half_of_the_weight(icub, rng):
+    """F1: a peer's calibration in double support predicts 353.7 N and 0.0 N."""
+    bent = {'hip_pitch': 0.4, 'knee': -0.8, 'ankle_pitch': -0.4, 'hip_roll': 0.1, 'elbow': 0.6}
+    positions = np.array([bent.get(name.partition('_')[2], 0.0) for name in icub.joint_names])
+    names = [sensor.name for sensor in icub.ft_sensors]
+    left, right = (next(k for k, n in enumerate(names) if f'{s}_foot' in n) for s in 'lr')
+    offsets = rng.normal(0.0, 30.0, (len(names), 6))
+    feet = ('l_foot', 'r_foot')
+    for share in (0.5, 0.9):
+        shot = standing(icub, positions, {'l_foot': share, 'r_foot': 1.0 - share})
+        samples = repeated([shot], offsets)
+        for length_scale in (1.0, 0.1, 0.05):
+            found = supported_offsets(
+                WrenchEstimator(icub), samples, feet, accept_split=True, length_scale=length_scale
+            )
+            forces = np.linalg.norm(found.loads.readings[0, [left, right], :3], axis=1)
+            beyond = icub.parameters[icub.ft_sensors[left].child, 0]
+            half = GRAVITY * (icub.mass / 2.0 - beyond)
+            np.testing.assert_allclose(forces, half, atol=SYMMETRY)
+            white = ((found.offsets - offsets) / np.repeat([1.0, length_scale], 3)).ravel()
+            basis = found.undetermined.reshape(6, -1)
+            np.testing.assert_allclose(basis.T @ (basis @ white), white, atol=1e-7)
+
+
+def test_f3_the_frame_of_a_support_matters_to_no_reading_that_is_told(robot, rng, offsets):
+    shot = standing(robot, pose_of(robot, rng), {'l_sole': 0.9, 'r_sole': 0.1})
+    samples = repeated([shot], offsets)
+    estimator = WrenchEstimator(robot)
+    lever = robot.frame('l_sole')[1][:3, 3]
+    assert np.linalg.norm(lever) > 0.05
+    soles = supported_offsets(estimator, samples, FEET, accept_split=True)
+    feet = supported_offsets(estimator, samples, ('l_foot', 'r_foot'), accept_split=True)
+    change = ((feet.offsets - soles.offsets) / np.repeat([1.0, 0.1], 3)).ravel()
+    assert np.abs(change).max() > 0.01, 'the shortest wrenches are about their frames'
+    basis = soles.undetermined.reshape(6, 30)
+    np.testing.assert_allclose(basis.T @ (basis @ change), change, atol=1e-8)
+    alone = standing(robot, pose_of(robot, rng), {'l_sole': 1.0})
+    samples = repeated([alone], offsets)
+    for frame in ('l_sole', 'l_foot'):
+        found = supported_offsets(estimator, samples, [frame])
+        np.testing.assert_allclose(found.offsets, offsets, atol=EXACT)
+
+
+def test_one_support_is_what_leaving_each_sensor_out_says(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    samples = SampleBatch.stack([
+        random_sample(robot, rng)._replace(stamp_ns=k + 1) for k in range(20)
+    ])  # fmt: skip
+    estimator = WrenchEstimator(robot)
+    for support in ('root', 'sole', 'hand'):
+        found = supported_offsets(estimator, samples, [support], stillness=None)
+        for k in range(len(robot.ft_sensors)):
+            alone = np.full_like(samples.ft_readings, np.nan)
+            alone[:, k] = samples.ft_readings[:, k]
+            asked = replace(samples, ft_readings=alone)
+            missing = sensor_residuals(estimator, asked, [Contact(support)]).ft_readings[:, k]
+            # Forces of up to a thousand newtons.
+            np.testing.assert_allclose(
+                found.offsets[k], -missing.mean(axis=0), rtol=1e-12, atol=1e-10
+            )
+
+
+def test_instants_without_a_reading_cost_their_sensor_only(robot, rng, offsets):
+    shot = standing(robot, pose_of(robot, rng), {'l_sole': 1.0})
+    samples = repeated([shot], offsets, times=40)
+    samples.ft_readings[:25, 2] = np.nan
+    samples.ft_readings[:35, 3] = np.nan
+    found = supported_offsets(WrenchEstimator(robot), samples, ['l_sole'])
+    np.testing.assert_array_equal(found.found, [True, True, True, False, True])
+    np.testing.assert_array_equal(found.n_samples, [40, 40, 15, 0, 40])
+    assert found.left_out['missing'] == 25, 'of those that speak often enough'
+    np.testing.assert_array_equal(found.offsets[3], 0.0)
+    with pytest.raises(CalibrationError, match='5 of 40 instants can be used, 10 are needed'):
+        supported_offsets(WrenchEstimator(robot), samples, ['l_sole'], sensors=['r_foot'])
+    samples.ft_readings[:, 3] = np.nan
+    with pytest.raises(CalibrationError, match="'r_foot' has no instant with a reading"):
+        supported_offsets(WrenchEstimator(robot), samples, ['l_sole'], sensors=['r_foot'])
+
+
+@pytest.mark.parametrize(
+    ('supports', 'sensors', 'error', 'said'),
+    [
+        ([], None, ModelError, "'supports' is empty: name the frames"),
+        (['l_sole', 'l_sole'], None, ModelError, "names 'l_sole' twice"),
+        (['l_soul'], None, FrameNotFound, "'supports' names it.*closest: l_sole"),
+        (['l_sole'], [], ModelError, "'sensors' is empty"),
+        (['l_sole'], ['l_log'], NameNotFound, 'closest: l_leg'),
+    ],
+)
+def test_what_makes_no_sense_is_refused(robot, rng, supports, sensors, error, said):
+    samples = repeated([standing(robot, pose_of(robot, rng), {'l_sole': 1.0})], 0.0)
+    with pytest.raises(error, match=said):
+        supported_offsets(WrenchEstimator(robot), samples, supports, sensors=sensors)
+
+
+def test_a_sensor_that_hardly_speaks_does_not_silence_those_that_share_its_load(
+    robot, rng, offsets
+):
+    shot = standing(robot, pose_of(robot, rng), {'l_sole': 0.5, 'r_sole': 0.5})
+    samples = repeated([shot], offsets, times=40)
+    samples.ft_readings[3:, 3] = np.nan
+    found = supported_offsets(WrenchEstimator(robot), samples, FEET, accept_split=True)
+    assert found.sensors == ('l_leg', 'l_foot', 'r_leg', 'arm')
+    assert found.told == ('l_leg - l_foot', 'l_leg + r_leg')
+
+
+@pytest.mark.parametrize('length_scale', [0.0, -0.1, np.nan])
+def test_a_length_is_positive(robot, rng, length_scale):
+    samples = repeated([standing(robot, pose_of(robot, rng), {'l_sole': 1.0})], 0.0)
+    with pytest.raises(ModelError, match='length_scale'):
+        supported_offsets(WrenchEstimator(robot), samples, ['l_sole'], length_scale=length_scale)
