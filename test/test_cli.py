@@ -28,9 +28,11 @@ BINARY = bytes(range(256))
 TIMEOUT = 60.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
 VERBS = ('check', 'replay', 'identify', 'excite', 'demo', 'bench')
-WAYS = (
-    'calibrate offsets', 'calibrate offset-without-model', 'calibrate matrix', 'calibrate live',
-    'calibrate show',
+WAYS = tuple(
+    f'calibrate {way}'
+    for way in (
+        'offsets', 'offset-without-model', 'matrix', 'affine', 'temperature', 'tool', 'live', 'show'
+    )
 )  # fmt: skip
 """Verbs of verbs."""
 
@@ -112,6 +114,9 @@ def test_help_has_an_example_and_every_default(
     options = said[said.index(' options:') : said.index('example:')].split(' --')[2:]
     required = {'replay': ('robot', 'config'), 'identify': ('robot', 'config'),
                 'calibrate offsets': ('robot', 'config'),
+                'calibrate affine': ('robot', 'config'),
+                'calibrate temperature': ('robot', 'config'),
+                'calibrate tool': ('sensor',),
                 'excite': ('robot',), 'calibrate offset-without-model': ('sensor',),
                 'calibrate matrix': ('data', 'sensor'),
                 'calibrate live': ('sensor',)}.get(verb, ())  # fmt: skip

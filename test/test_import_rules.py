@@ -21,7 +21,7 @@ import pytest
 PACKAGE = 'inertial_estimation'
 FOLDER = Path(__file__).resolve().parents[1] / PACKAGE
 
-BASE = {'errors', 'sample', 'config', 'table'}
+BASE = {'errors', 'sample', 'config', 'table', 'nested'}
 ENGINE = {*BASE, 'model', 'filters', 'streams', 'estimation'}
 MATHEMATICS = {*ENGINE, 'uncertainty', 'building', 'calibration', 'identification'}
 # Modules of folders without ROS that need it: what processes of their own run.
@@ -33,7 +33,8 @@ MAY_IMPORT = {
     'output': {'errors'},
     'pictures': {'errors', 'output'},
     'sample': {'errors'},
-    'config': {'errors', 'sample'},
+    'nested': set(),
+    'config': {'errors', 'sample', 'nested'},
     'model': BASE,
     'messages': BASE,
     'filters': BASE,

@@ -4,7 +4,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from time import perf_counter
 
 import numpy as np
 from rclpy.clock import Clock, ClockType, JumpThreshold
@@ -34,6 +33,7 @@ from inertial_estimation.ros.polled_inputs import PolledInputs
 from inertial_estimation.ros.recursion_choice import recursion_settings
 from inertial_estimation.ros.state_file import StateFile
 from inertial_estimation.ros.stretches import FreeStretch, Stretches
+from inertial_estimation.ros.workload import stopwatch
 from inertial_estimation.sample import Sample
 from inertial_estimation.streams.stream import AssemblerStatistics
 
@@ -128,7 +128,7 @@ class IdentifierPipeline:
         self._stretches.reset()
         self.report.restart()
         if any(one.information is not None for one in self.identifier.known):
-            self._refit()
+            self._noting(self._refit)
 
     def reset(self) -> str:
         """Forget what was received and learned; return what was done."""
@@ -173,7 +173,7 @@ class IdentifierPipeline:
         if done:
             self._forget()
             if self.active:
-                self._refit()
+                self._noting(self._refit)
         return done, said
 
     def keep(self) -> None:
@@ -210,10 +210,13 @@ class IdentifierPipeline:
             return
         stretch = self._stretches.add(sample, self._contacts.at(sample.stamp_ns))
         self._assembler.wanted_ns = self._stretches.next_ns
-        if stretch is None or not self.enabled:
-            return
+        if stretch is not None and self.enabled:
+            self._noting(lambda: self._learn(stretch))
+
+    def _noting(self, work: Callable[[], None]) -> None:
+        """Do something with rows; note why it could not be done."""
         try:
-            self._learn(stretch)
+            work()
         except (InertialEstimationError, np.linalg.LinAlgError) as error:
             self.report.note_failure(error)
 
@@ -243,11 +246,11 @@ class IdentifierPipeline:
 
     def _learn(self, stretch: FreeStretch) -> None:
         """Work a stretch in, and refit when it is time."""
-        start = perf_counter()
+        spent = stopwatch()
         self._noise.update(self._assembler.rates())
         self.identifier.noise = self._noise.known
         changes = self.identifier.add(stretch.samples, free=stretch.free)
-        self.report.note_rows(perf_counter() - start)
+        self.report.note_rows(spent())
         for name, change in changes:
             self._node.get_logger().info(_said(name, change))
         # Time may have been set back since, or what is known was saved later than it is now.
@@ -260,7 +263,7 @@ class IdentifierPipeline:
 
     def _refit(self) -> None:
         """Find out what rows tell, and publish what can be relied on."""
-        start = perf_counter()
+        spent = stopwatch()
         self._refitted_ns = self.identifier.stamp_ns
         self.refit = self.identifier.refit()
         values = self._table.values(self.identifier.known, self.identifier.found)
@@ -274,9 +277,7 @@ class IdentifierPipeline:
                 published, self._told = True, self.refit.refitted
             except ModelError as error:
                 refusal = str(error)
-        self.report.note_refit(
-            perf_counter() - start, self.refit, values, published=published, refusal=refusal
-        )
+        self.report.note_refit(spent(), self.refit, values, published=published, refusal=refusal)
 
     def _check(self, parameters: np.ndarray) -> None:
         """Raise unless an estimator with these settings would take parameters over."""

@@ -146,7 +146,9 @@ def without_state_errors(information: Information, errors: StateErrors, x0: Arra
         return information
     R, left = information.R, information.rho - information.R @ x0
     H = R.T @ R
-    sizes = np.sqrt(np.maximum(np.diag(H), np.finfo(float).tiny))
+    # Of a column that rows do not have errors may be all there is.
+    squares = np.diag(H) + np.diag(errors.gram)
+    sizes = np.sqrt(np.where(squares > 0.0, squares, 1.0))
     scaled = H / np.outer(sizes, sizes)
     shares, V = eigh(
         errors.gram / np.outer(sizes, sizes), scaled + NOTHING * np.eye(len(H)), driver='gvd'

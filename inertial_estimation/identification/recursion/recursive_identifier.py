@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
 from inertial_estimation.identification.information.determined import in_words
 from inertial_estimation.identification.information.evidence import Evidence, gather
+from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.excitation import Excitation, excitation
 from inertial_estimation.identification.recursion.joint_refit import JointRefit, joint_refit
@@ -116,6 +117,8 @@ class RecursiveIdentifier:
     ----------
     stamp_ns : int
         Of the last sample that went in; 0: none did.
+    rows_ns : dict of str to int
+        Last sample of the last stretch with rows of a submodel, good or not, by its name [ns].
     noise : StateNoise or None
         Of the motion, which goes into all that the identifier is told from when it is set; None,
         at first: motion is taken to be exact.
@@ -178,6 +181,7 @@ class RecursiveIdentifier:
         """Forget all rows."""
         self._submodels = list(map(self._afresh, self.builder.blocks))
         self.stamp_ns = 0
+        self.rows_ns: dict[str, int] = {}
         self._random = np.random.default_rng(0)
         self._assumed = np.zeros(0, dtype=np.intp)
         self._start: dict[str, Array] = {}
@@ -231,6 +235,7 @@ class RecursiveIdentifier:
         self.builder.set_calibration(calibration)
         return tuple(anew)
 
+    @one_thread()
     def add(
         self,
         samples: SampleBatch,
@@ -275,6 +280,8 @@ class RecursiveIdentifier:
         changes = []
         for one, new in zip(self._submodels, evidence, strict=True):
             count = max((part.count for part in new.kinds.values()), default=0.0)
+            if count:
+                self.rows_ns[one.name] = last
             change = one.add(new, elapsed, span * count / len(samples))
             if change is not None:
                 changes.append((one.name, change))
@@ -330,6 +337,7 @@ class RecursiveIdentifier:
         found = {one.name: one.payload() for one in self._submodels}
         return {name: payload for name, payload in found.items() if payload is not None}
 
+    @one_thread()
     def refit(self) -> Refit | None:
         """
         Return what the rows so far tell.
