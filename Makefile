@@ -30,9 +30,17 @@ unexport ROS_DISCOVERY_SERVER ROS_STATIC_PEERS FASTRTPS_DEFAULT_PROFILES_FILE
 
 .PHONY: test demo bench lint lock clean
 
+# Most tests do not mind who else is busy, and share the processors file by file. Those of whole
+# processes in real time come one by one, when nothing is left beside them that makes them late.
 # ROS messages take values of wrong types without a word unless told to check them.
+PYTEST := ROS_PYTHON_CHECK_FIELDS=1 $(BIN)/python -m pytest --timeout=300
+WORKERS := --numprocesses=auto --maxprocesses=4 --dist=loadfile
+# What ARGS choose may all be of one kind: 5 is pytest's word for no tests.
+NONE_IS_FINE = $(if $(ARGS),|| test $$? -eq 5)
+
 test: .venv/package $(COLCON)
-	ROS_PYTHON_CHECK_FIELDS=1 $(BIN)/python -m pytest --timeout=300 $(ARGS)
+	$(PYTEST) $(WORKERS) -m 'not live' $(ARGS) $(NONE_IS_FINE)
+	$(PYTEST) -m live --ignore-glob='test/test_*' $(ARGS) $(NONE_IS_FINE)
 
 demo: .venv/package
 	$(BIN)/inertial-estimation demo --duration $(DURATION) --seed $(SEED) $(if $(JSON),--json $(JSON)) $(ARGS)

@@ -6,16 +6,26 @@ The nodes as commands, so that ctrl-c ends them also while they are being import
 Python answers ctrl-c with an exception wherever it stands. In the middle of an import it may stand
 where exceptions are only printed: the node would go on to start, and never end. This module is no
 part of the package because to import any part of a package is to import much of it first.
+
+Nor may anything that does linear algebra be imported before its number of threads is set: it is
+read once. On matrices of a robot several threads gain nothing; where anything else runs they wait
+for each other, and what takes a quarter of a second on one takes many.
 """
 
+import os
 import signal
 import sys
 from importlib import import_module
 
+THREADS = 'OMP_NUM_THREADS'
+"""Heard by all libraries of linear algebra; whoever sets it for a node is obeyed."""
+
 
 def start(module: str) -> int:
     """
-    Import a node and run it; until its ``main`` is reached, ctrl-c ends the process at once.
+    Import a node and run it, linear algebra on one thread unless the environment says otherwise.
+
+    Until its ``main`` is reached, ctrl-c ends the process at once.
 
     Parameters
     ----------
@@ -29,6 +39,7 @@ def start(module: str) -> int:
 
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.environ.setdefault(THREADS, '1')
     return int(import_module(module).main())
 
 

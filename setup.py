@@ -36,7 +36,7 @@ setup(
         'identification': ['clarabel', 'osqp'],
         'oracle': ['cvxpy', 'idyntree'],
         'plots': ['matplotlib'],
-        'test': ['pytest'],
+        'test': ['pytest', 'pytest-xdist'],
     },
     entry_points={
         'console_scripts': [

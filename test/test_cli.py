@@ -28,7 +28,12 @@ BINARY = bytes(range(256))
 TIMEOUT = 60.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
 VERBS = ('check', 'replay', 'identify', 'excite', 'demo', 'bench')
-WAYS = ('calibrate offsets', 'calibrate show')
+WAYS = tuple(
+    f'calibrate {way}'
+    for way in (
+        'offsets', 'offset-without-model', 'matrix', 'affine', 'temperature', 'tool', 'live', 'show'
+    )
+)  # fmt: skip
 """Verbs of verbs."""
 
 
@@ -109,7 +114,12 @@ def test_help_has_an_example_and_every_default(
     options = said[said.index(' options:') : said.index('example:')].split(' --')[2:]
     required = {'replay': ('robot', 'config'), 'identify': ('robot', 'config'),
                 'calibrate offsets': ('robot', 'config'),
-                'excite': ('robot',)}.get(verb, ())  # fmt: skip
+                'calibrate affine': ('robot', 'config'),
+                'calibrate temperature': ('robot', 'config'),
+                'calibrate tool': ('sensor',),
+                'excite': ('robot',), 'calibrate offset-without-model': ('sensor',),
+                'calibrate matrix': ('data', 'sensor'),
+                'calibrate live': ('sensor',)}.get(verb, ())  # fmt: skip
     assert len(options) >= (3 if verb in VERBS else 1)
     for option in options:
         assert 'default: ' in option or option.split()[0] in required

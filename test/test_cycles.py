@@ -20,7 +20,7 @@ def fed(stamps, durations=None):
 def test_percentiles_of_the_durations():
     durations = 1e-6 * np.arange(1, 102)
     report = fed(PERIOD_NS * np.arange(1, 102), durations).report()
-    np.testing.assert_allclose(report[3:], (51e-6, 100e-6, 101e-6))
+    np.testing.assert_allclose(report[3:6], (51e-6, 100e-6, 101e-6))
     assert report.count == 101
     assert report.interval == pytest.approx(1e-9 * PERIOD_NS)
 
@@ -69,10 +69,49 @@ def test_a_pause_is_no_gap(report_between):
     assert report.interval == pytest.approx(1e-9 * PERIOD_NS)
 
 
+@pytest.mark.parametrize(('seconds', 'waited'), [(7200.0, 0.004), (4.0, 4.0), (4.0, 1.0)])
+@pytest.mark.parametrize('report_between', [False, True])
+def test_a_jump_and_a_stop_are_no_missing_cycles(seconds, waited, report_between):
+    cycles, stamp, now = Cycles(), 1_000_000_000, 0
+    for k in range(60):
+        long = k == 30
+        stamp += round(1e9 * seconds) if long else PERIOD_NS
+        now += round(1e9 * waited) if long else PERIOD_NS
+        if long and report_between:
+            assert cycles.report().missed == 0
+        # The one cycle after it may be the only one of a report.
+        cycles.add(stamp, 1e-4, now)
+        if long and report_between:
+            report = cycles.report()
+    report = report if report_between else cycles.report()
+    jumps = waited < 0.1
+    assert report.jumped == pytest.approx(seconds if jumps else 0.0)
+    assert report.stopped == pytest.approx(0.0 if jumps else seconds)
+    assert cycles.report()[6:] == (0.0, 0.0)
+    assert cycles.total_missed == 0
+
+
+def test_cycles_that_are_missing_beside_a_stop_count():
+    stamps = PERIOD_NS * np.concatenate([np.arange(1, 50), np.arange(2052, 2080)])
+    stamps = np.delete(stamps, [10, 60])
+    cycles = Cycles()
+    for stamp in stamps:
+        cycles.add(int(stamp), 1e-4, int(stamp))
+    report = cycles.report()
+    assert (report.missed, report.stopped) == (2, pytest.approx(4.006))
+
+
+def test_slow_joint_states_are_no_stop():
+    seconds = 1_500_000_000 * np.arange(1, 10)
+    report = fed(np.delete(seconds, 5)).report()
+    assert (report.missed, report.stopped, report.jumped) == (1, 0.0, 0.0)
+
+
 def test_nothing_to_report():
     report = Cycles().report()
     assert (report.count, report.missed) == (0, 0)
-    assert np.isnan(report[2:]).all()
+    assert np.isnan(report[2:6]).all()
+    assert (report.stopped, report.jumped) == (0.0, 0.0)
 
 
 def test_only_the_newest_are_kept():

@@ -15,6 +15,7 @@ import pytest
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings
 from inertial_estimation.demo.carrying import IDENTIFIER, NEEDED
 from inertial_estimation.demo.display import Display
+from inertial_estimation.demo.identifier_says import IdentifierSays
 from inertial_estimation.demo.load_results import NOT_UPDATED, UPDATED, Carried
 from inertial_estimation.demo.load_scores import WITHIN, FoundLoad, LoadScores, TrueLoad
 from inertial_estimation.demo.results import LATE, as_dict, lateness
@@ -65,6 +66,7 @@ def report(scores, load=LOAD):
         'refusal': scores.refusal,
         'least_margin': scores.least_margin,
         'age_ms': {'p50': 2.0, 'p99': 5.0, 'max': 9.0},
+        'identifier': IdentifierSays(IDENTIFIER, 'l_upper_arm').report(0.0),
         'carried_for_s': 10.0,
         'load': {'link': 'l_hand', 'mass_kg': load.mass, 'center_m': list(load.center)},
         **scores.figures(load, DESCRIBED),
@@ -202,6 +204,21 @@ def test_a_machine_that_is_late_with_the_load_is_told(scores):
     assert lateness(good(), late) == ''
     late.report['age_ms']['p50'] = LATE + 1.0
     assert '51 ms old at the median with the load' in lateness(good(), late)
+
+
+def test_what_is_missed_has_the_reason_of_the_identifier(scores):
+    assert carried(scores).reason == ''
+    nothing = carried(LoadScores(NAMES))
+    assert nothing.as_dict()['reason'] == 'the identifier has said nothing at all'
+    says = IdentifierSays(IDENTIFIER, 'l_arm')
+    says.hear({'updated: cycle': 'running'}, 1.0)
+    assert says.report(1.0)['recursion'] == ''
+    said = {f'{IDENTIFIER}: recursion': 'running', f'{IDENTIFIER}: submodel l_arm': 'waits'}
+    says.hear(said, 2.0)
+    nothing.report['identifier'] = says.report(3.0)
+    assert nothing.reason == 'the identifier says: recursion running; submodel l_arm waits'
+    nothing.report['identifier'] = says.report(22.0)
+    assert 'that was 20 s ago' in nothing.as_dict()['reason']
 
 
 @pytest.mark.parametrize('duration', [LEAST_DURATION, 20.0, 60.0, 600.0])

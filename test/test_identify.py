@@ -8,6 +8,7 @@ Not covered: the solvers by themselves, which have tests of their own.
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,15 +98,24 @@ def write_log(path, robot, rng):
     np.savez(path, **columns)
 
 
-@pytest.fixture
-def files(tmp_path, rng):
+@pytest.fixture(scope='module')
+def written(tmp_path_factory):
     """Write logs of a true arm, and a description of it that is wrong."""
+    folder, rng = tmp_path_factory.mktemp('written'), np.random.default_rng(20161)
     truth = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
     wrong = arm_with_wrist_sensor_urdf().replace('<mass value="1.5"/>', '<mass value="2.1"/>')
-    (tmp_path / 'arm.urdf').write_text(wrong.replace('value="0.5"', 'value="0.65"'))
-    (tmp_path / 'logs.yaml').write_text(SETTINGS)
+    (folder / 'arm.urdf').write_text(wrong.replace('value="0.5"', 'value="0.65"'))
+    (folder / 'logs.yaml').write_text(SETTINGS)
     for name in ('one', 'two', 'other'):
-        write_log(tmp_path / f'{name}.npz', truth, rng)
+        write_log(folder / f'{name}.npz', truth, rng)
+    return folder, truth
+
+
+@pytest.fixture
+def files(written, tmp_path):
+    """Return a copy of the files, and the true arm."""
+    folder, truth = written
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     return tmp_path, truth
 
 

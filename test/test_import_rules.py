@@ -21,7 +21,7 @@ import pytest
 PACKAGE = 'inertial_estimation'
 FOLDER = Path(__file__).resolve().parents[1] / PACKAGE
 
-BASE = {'errors', 'sample', 'config', 'table'}
+BASE = {'errors', 'sample', 'config', 'table', 'nested'}
 ENGINE = {*BASE, 'model', 'filters', 'streams', 'estimation'}
 MATHEMATICS = {*ENGINE, 'uncertainty', 'building', 'calibration', 'identification'}
 # Modules of folders without ROS that need it: what processes of their own run.
@@ -31,8 +31,10 @@ MAY_IMPORT = {
     'errors': set(),
     'table': set(),
     'output': {'errors'},
+    'pictures': {'errors', 'output'},
     'sample': {'errors'},
-    'config': {'errors', 'sample'},
+    'nested': set(),
+    'config': {'errors', 'sample', 'nested'},
     'model': BASE,
     'messages': BASE,
     'filters': BASE,
@@ -40,7 +42,7 @@ MAY_IMPORT = {
     'estimation': {*BASE, 'model'},
     'uncertainty': ENGINE,
     'building': {*ENGINE, 'uncertainty', 'calibration'},
-    'calibration': {*BASE, 'model', 'estimation', 'output', 'table'},
+    'calibration': {*BASE, 'model', 'estimation', 'output', 'pictures', 'table'},
     'identification': {*BASE, 'model'},
     'logs': {*MATHEMATICS, 'messages'},
     'ros': {*MATHEMATICS, 'messages', 'logs'},
@@ -60,7 +62,7 @@ MAY_IMPORT |= {
     job: {*MATHEMATICS, 'output', 'messages', 'logs', 'simulation'}
     for job in ('benchmark', 'check', 'demo', 'excite')
 }
-MAY_IMPORT['benchmark'] |= {'excite'}
+MAY_IMPORT['benchmark'] |= {'excite', 'pictures'}
 MAY_IMPORT['findings'] = {'table'}
 MAY_IMPORT['check'] |= {'findings'}
 MAY_IMPORT['ros'] |= {'findings', 'output'}

@@ -2,10 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One thread for linear algebra, and as many as before afterwards. Not covered: what it saves."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from inertial_estimation.identification import one_thread as module
 from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation_nodes import THREADS
 
 
 @pytest.fixture
@@ -37,3 +42,35 @@ def test_without_a_list_of_libraries_nothing_is_done(monkeypatch, tmp_path):
     (tmp_path / 'maps').write_text(f'0-1 r 0 0:0 0 {tmp_path}/libblas.so\n0-1 r 0 0:0 0 [heap]\n')
     monkeypatch.setattr(module, 'LOADED', tmp_path / 'maps')
     assert module._libraries.__wrapped__() == ()
+
+
+@pytest.mark.parametrize('given', [None, '2'])
+def test_a_node_has_one_thread_unless_its_environment_says_otherwise(tmp_path, given):
+    text = 'import os\n\ndef main():\n    print(os.environ["OMP_NUM_THREADS"])\n    return 0\n'
+    (tmp_path / 'some_node.py').write_text(text)
+    environment = {name: value for name, value in os.environ.items() if name != THREADS}
+    environment |= {THREADS: given} if given else {}
+    places = [str(tmp_path), *sys.path]
+    done = subprocess.run(
+        [sys.executable, '-m', 'inertial_estimation_nodes', 'some_node'],
+        env=environment | {'PYTHONPATH': os.pathsep.join(places)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == (given or '1')
+
+
+def test_a_recursion_works_on_one_thread(libraries, monkeypatch):
+    from inertial_estimation.identification.recursion import recursive_identifier as recursion
+
+    seen = []
+    one = recursion.RecursiveIdentifier.__new__(recursion.RecursiveIdentifier)
+    one._submodels = ()
+    monkeypatch.setattr(
+        recursion.RecursiveIdentifier,
+        'known',
+        property(lambda _: seen.extend(library.get() for library in libraries) or ()),
+    )
+    assert one.refit() is None
+    assert set(seen) == {1}

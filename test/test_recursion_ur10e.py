@@ -65,7 +65,8 @@ class Arm:
 
     def play(self, first, last, pushed=(0.0, 0.0), later=0.0):
         """Play a part of the log, say later; the tool is pushed across in a part of that."""
-        log = np.load(LOG)
+        # An archive reads a column anew whenever it is asked for it.
+        log = dict(np.load(LOG))
         pushes = self.pushes(log['q']) / self._gains
         names = tuple(json.loads((DATA / 'meta.json').read_text())['joints'])
         for k in np.flatnonzero((log['t'] >= first) & (log['t'] <= last)):

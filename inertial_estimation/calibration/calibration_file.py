@@ -323,14 +323,16 @@ def _read_step(where: str, step: Any) -> Provenance:
     if not isinstance(step, Mapping) or 'method' not in step:
         raise ConfigError(f'{where}: a step of provenance is {step!r}, expected method and date')
     _refuse_unknown(where, step, ('method', 'date', 'samples', 'temperature', 'spread', 'notes'))
-    spread = step.get('spread')
+    spread, notes = step.get('spread'), step.get('notes') or ()
+    if isinstance(notes, (str, Mapping)) or not isinstance(notes, Iterable):
+        raise ConfigError(f'{where}: notes are {notes!r}, expected a list')
     return Provenance(
         str(step['method']),
         str(step.get('date', '')),
         int(numbers('samples', step.get('samples', 0), ())),
         float(numbers('temperature', step.get('temperature', NO_TEMPERATURE), (), finite=False)),
         () if spread is None else tuple(numbers('spread', spread, (6,), finite=False).tolist()),
-        tuple(str(note) for note in step.get('notes') or ()),
+        tuple(str(note) for note in notes),
     )
 
 

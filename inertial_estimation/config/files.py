@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inertial_estimation.errors import ConfigError
+from inertial_estimation.nested import check_nested
 
 PARAMETERS = 'ros__parameters'
 ROS_OWN = ('use_sim_time', 'qos_overrides', 'start_type_description_service')
@@ -141,13 +142,24 @@ def parse_mapping(text: str, path: Path) -> Mapping[str, Any]:
 
     try:
         data = yaml.load(text, _loader(path))
+    except ConfigError:
+        raise
     except yaml.MarkedYAMLError as error:
         line = f' in line {error.problem_mark.line + 1}' if error.problem_mark else ''
         raise ConfigError(f'{path} is not YAML: {error.problem}{line}') from error
     except yaml.YAMLError as error:
         raise ConfigError(f'{path} is not YAML: {error}') from error
+    except RecursionError:
+        raise ConfigError(f'{path} is nested too deeply') from None
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        # Of values that PyYAML takes for dates and numbers which they are not.
+        raise ConfigError(f'{path} holds a value that cannot be read: {error}') from error
     if not isinstance(data, Mapping):
         raise ConfigError(f'{path} holds no names and values')
+    try:
+        check_nested(data)
+    except ValueError as error:
+        raise ConfigError(f'{path}: {error}') from error
     return data
 
 

@@ -138,6 +138,8 @@ class Display:
             self._console.print(_load(carried.scene, carried.report, carried.cpu_percent))
         for text, met in goals(results, carried):
             self.say(f'{"met   " if met else "MISSED"}  {text}')
+        if carried is not None and carried.reason:
+            self.say(f'{carried.scene}: {carried.reason}')
         if late := lateness(results, carried):
             self.say(late)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any
 
+from inertial_estimation.demo.identifier_says import in_words
 from inertial_estimation.demo.load_scores import FOLLOWED, WITHIN
 
 UPDATED, NOT_UPDATED = 'updated', 'not_updated'
@@ -36,12 +37,19 @@ class Carried:
         """Return everything for a machine; NaN where something is not known."""
         left_out = ('estimators', 'carried_for_s')
         found = {key: value for key, value in self.report.items() if key not in left_out}
+        found['reason'] = self.reason
         return {'name': self.scene, **found, 'cpu_percent': dict(self.cpu_percent)}
 
     @property
     def age(self) -> float:
         """Median of clock at reception minus stamp of all estimates [ms]."""
         return float(self.report['age_ms']['p50'])
+
+    @property
+    def reason(self) -> str:
+        """What the identifier says if a goal is missed; empty: none is."""
+        missed = any(not met for _, met in self.goals())
+        return in_words(self.report['identifier']) if missed else ''
 
     def force(self, estimator: str, when: str) -> float:
         """Return a false force, NaN where there is none yet [N]."""

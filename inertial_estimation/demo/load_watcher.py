@@ -12,14 +12,17 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped
 from std_msgs.msg import Float64MultiArray
 
 from inertial_estimation.building import build_robot
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.demo.identifier_says import IdentifierSays
 from inertial_estimation.demo.load_scores import FoundLoad, LoadScores, TrueLoad
 from inertial_estimation.demo.reporter import Reporter, run, write_line
 from inertial_estimation.demo.scores import KEPT_NS, percentiles
@@ -62,6 +65,8 @@ class LoadWatcher(Reporter):
         self._described = float(self._model.parameters[self._links, 0].sum())
         self._scores = LoadScores(asked['estimators'])
         self._load: TrueLoad | None = None
+        self._says = IdentifierSays(asked['identifier'], submodel.name)
+        self.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 20)
         self._truth = Watched(self, asked['robot'])
         self._watched = [Watched(self, name) for name in asked['estimators']]
         for kind, topic, callback in (
@@ -83,6 +88,7 @@ class LoadWatcher(Reporter):
             'refusal': scores.refusal,
             'least_margin': scores.least_margin,
             'age_ms': percentiles([age for one in self._watched for age in one.ages]),
+            'identifier': self._says.report(monotonic()),
         }
         if self._load is None:
             return report
@@ -119,6 +125,11 @@ class LoadWatcher(Reporter):
         inertia = message.inertia
         center = (inertia.com.x, inertia.com.y, inertia.com.z)
         self._load = TrueLoad(stamp_to_ns(message.header.stamp), inertia.m, center)
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        """Note what the identifier says of itself and of the submodel that carries."""
+        said = {status.name: status.message for status in message.status}
+        self._says.hear(said, monotonic())
 
     def _on_update(self, message: Float64MultiArray) -> None:
         """Note what is published of all links."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
+from reprlib import repr as shown
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.usable_parameters import check_usable
+from inertial_estimation.nested import from_json
 
 Array = NDArray[np.float64]
 
@@ -87,12 +89,13 @@ def from_text(robot: Robot, text: str) -> Array:
         raise ModelError(f"it does not hold links with '{COLUMNS}': save a set anew")
     if odd := sorted(set(links) ^ set(robot.link_names)):
         raise ModelError(
-            f"it is of robot '{content.get('robot')}' with other links (first: '{odd[0]}'): use "
-            'the same robot description, joints and FT sensors, or save a set anew'
+            f'it is of robot {shown(content.get("robot"))} with other links (first: '
+            f'{shown(odd[0])}): use the same robot description, joints and FT sensors, or save a '
+            'set anew'
         )
     try:
         parameters = np.array([links[name] for name in robot.link_names], dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         parameters = np.empty(0)
     if parameters.shape != (len(links), len(INERTIAL)):
         raise ModelError(
@@ -105,14 +108,14 @@ def from_text(robot: Robot, text: str) -> Array:
 def _content(text: str) -> dict[str, Any]:
     """Return the content of a text that is whole."""
     try:
-        found = json.loads(text)
+        found = from_json(text)
     except ValueError as error:
         raise ModelError(f'it is no whole JSON ({error}): save a set anew') from None
     if not isinstance(found, dict) or found.get('kind') != KIND:
         raise ModelError(f"it is no file of '{KIND}': name one that was saved")
     if found.get('version') != VERSION:
         raise ModelError(
-            f'it is of version {found.get("version")}, expected {VERSION}: save a set anew'
+            f'it is of version {shown(found.get("version"))}, expected {VERSION}: save a set anew'
         )
     content = found.get('content')
     if not isinstance(content, dict) or found.get('sha256') != _sum(content):

@@ -47,7 +47,7 @@ def numbers(
     """
     try:
         array = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f'{argument} is {_short(given)}, expected numbers') from None
     if given is None:
         raise ModelError(f'{argument} is None, expected numbers')

@@ -29,6 +29,7 @@ from inertial_estimation.model.urdf import load_text
 from inertial_estimation.ros.empty_lists import empty_lists
 from inertial_estimation.ros.executors import note_signals, spin, take_priority
 from inertial_estimation.ros.parameters import Parameters
+from inertial_estimation.ros.services import create_service
 from inertial_estimation.ros.startup import init
 
 Transition = Callable[['ConfiguredNode', LifecycleState], TransitionCallbackReturn]
@@ -88,7 +89,7 @@ class ConfiguredNode(LifecycleNode):
         self._declared = Parameters(self, kind)
         self.settings = self._declared.collect()
         self._received_urdf = ''
-        self.create_service(Trigger, '~/reset', self._on_reset)
+        create_service(self, Trigger, '~/reset', self._on_reset)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.create_subscription(String, 'robot_description', self._on_description, latched)
         self._to_start = self.settings.autostart

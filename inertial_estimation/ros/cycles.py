@@ -2,12 +2,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How long the cycles take, and which ones are missing; arrays only, read once a second."""
 
+from time import monotonic_ns
 from typing import NamedTuple
 
 import numpy as np
 
 CAPACITY = 8192
 """More cycles than a second has; of a longer time the newest count."""
+LONGEST = 1.0
+"""Between two stamps; beyond it joint states stopped, or time jumped, and none is missing [s]."""
+MANY = 10.0
+"""Times the usual interval at least, for this."""
+FEW = 3
+"""Intervals of which fewer do not tell the usual one, if it was known before."""
+STOPPED = 0.1
+"""Of an interval of stamps: if less time went by than this, it was time that jumped."""
 
 
 class CycleReport(NamedTuple):
@@ -25,6 +34,20 @@ class CycleReport(NamedTuple):
     """Duration that one in a hundred exceeds [s]."""
     duration_max: float
     """Longest duration [s]."""
+    stopped: float = 0.0
+    """Longest time for which no stamp came, beyond `LONGEST`; 0: all came in time [s]."""
+    jumped: float = 0.0
+    """Furthest that stamps went forward in less time than that; 0: they did not [s]."""
+
+
+class Gaps(NamedTuple):
+    """What is between stamps."""
+
+    usual: float
+    """Median, NaN without any [s]."""
+    missing: int
+    stopped: float
+    jumped: float
 
 
 class Cycles:
@@ -33,7 +56,9 @@ class Cycles:
     def __init__(self) -> None:
         self._stamps = np.zeros(CAPACITY, dtype=np.int64)
         self._durations = np.zeros(CAPACITY)
+        self._arrivals = np.zeros(CAPACITY, dtype=np.int64)
         self._follows = np.zeros(CAPACITY, dtype=bool)
+        self._usual = float('nan')
         self._count = self._reported = 0
         self._running = False
         self.total_missed = 0
@@ -42,7 +67,7 @@ class Cycles:
         """Let the time up to the next cycle count as a pause, not as cycles that are missing."""
         self._running = False
 
-    def add(self, stamp_ns: int, duration: float) -> None:
+    def add(self, stamp_ns: int, duration: float, now_ns: int | None = None) -> None:
         """
         Note a cycle.
 
@@ -52,11 +77,14 @@ class Cycles:
             Its stamp [ns].
         duration : float
             From the decoded message to the last publication [s].
+        now_ns : int, optional
+            Steady time. Default: what it is [ns].
 
         """
         index = self._count % CAPACITY
         self._stamps[index] = stamp_ns
         self._durations[index] = duration
+        self._arrivals[index] = monotonic_ns() if now_ns is None else now_ns
         self._follows[index] = self._running
         self._running = True
         self._count += 1
@@ -96,12 +124,15 @@ class Cycles:
         stamps = self._newest(self._stamps, count + bool(self._reported))
         self._reported = self._count
         follows = self._newest(self._follows, len(stamps))[1:]
-        interval, missed = _gaps(np.diff(stamps)[follows])
-        self.total_missed += missed
+        arrivals = self._newest(self._arrivals, len(stamps))
+        gaps = _gaps(np.diff(stamps)[follows], np.diff(arrivals)[follows], self._usual)
+        self._usual = gaps.usual if np.isfinite(gaps.usual) else self._usual
+        self.total_missed += gaps.missing
         p50, p99, longest = (
             (*np.percentile(durations, (50, 99)), durations.max()) if count else (np.nan,) * 3
         )
-        return CycleReport(count, missed, interval, float(p50), float(p99), float(longest))
+        times = float(p50), float(p99), float(longest)
+        return CycleReport(count, gaps.missing, gaps.usual, *times, gaps.stopped, gaps.jumped)
 
     def _newest(self, ring: np.ndarray, count: int) -> np.ndarray:
         """Return the newest values of a ring, oldest first."""
@@ -109,12 +140,22 @@ class Cycles:
         return ring[np.arange(last - min(count, CAPACITY, last), last) % CAPACITY]
 
 
-def _gaps(intervals: np.ndarray) -> tuple[float, int]:
-    """Return the usual interval [s] and how many stamps are missing; time set back counts not."""
-    forward = intervals[intervals > 0]
+def _gaps(intervals: np.ndarray, waited: np.ndarray, before: float) -> Gaps:
+    """Return what is between stamps [ns], by the time that went by; time set back counts not."""
+    ahead = intervals > 0
+    forward, waited = intervals[ahead], waited[ahead]
     if not len(forward):
-        return float('nan'), 0
-    usual = float(np.median(forward))
+        return Gaps(float('nan'), 0, 0.0, 0.0)
+    usual = 1e9 * before
+    if len(forward) >= FEW or not np.isfinite(before):
+        usual = np.sort(forward)[(len(forward) - 1) // 2]
+    long = forward > max(1e9 * LONGEST, MANY * usual)
+    stopped = long & (waited >= STOPPED * forward)
     # A late stamp makes a long interval and a short one: the two cancel, a missing one does not.
-    missing = (np.rint(forward / usual) - 1).sum()
-    return 1e-9 * usual, max(0, int(missing))
+    missing = (np.rint(forward[~long] / usual) - 1).sum()
+    return Gaps(
+        1e-9 * usual,
+        max(0, int(missing)),
+        1e-9 * float(forward[stopped].max(initial=0)),
+        1e-9 * float(forward[long & ~stopped].max(initial=0)),
+    )

@@ -48,6 +48,12 @@ def cycle_task(
         level, message = ERROR, f'no estimate: {failure}'
     elif active and not report.count:
         level, message = ERROR, 'no joint states: no estimate'
+    elif report.jumped:
+        level, cause = WARN, 'the stamps of joint states jumped forward'
+        message = f'{cause} by {report.jumped:.1f} s'
+    elif report.stopped:
+        level, cause = WARN, 'no joint states for some time'
+        message = f'no joint states for {report.stopped:.1f} s'
     elif report.missed:
         level, cause = WARN, 'the stamps of joint states leave out cycles'
         message = f'the stamps of joint states leave out {report.missed} cycles'

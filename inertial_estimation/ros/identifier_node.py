@@ -13,6 +13,7 @@ from inertial_estimation.identification.information.determined import in_words
 from inertial_estimation.ros.configured_node import ConfiguredNode, reported, run_node
 from inertial_estimation.ros.executors import PolledGroup, step_back
 from inertial_estimation.ros.identifier_pipeline import IdentifierPipeline
+from inertial_estimation.ros.services import create_service
 
 UNCONFIGURED = 'not configured'
 
@@ -42,9 +43,9 @@ class IdentifierNode(ConfiguredNode):
 
     def __init__(self, **kwargs) -> None:
         super().__init__(IDENTIFIER_NAME, IdentifierSettings, _make, **kwargs)
-        self.create_service(SetBool, '~/enable', self._on_enable)
-        self.create_service(Trigger, '~/save', self._on_save)
-        self.create_service(Trigger, '~/restore', self._on_restore)
+        create_service(self, SetBool, '~/enable', self._on_enable)
+        create_service(self, Trigger, '~/save', self._on_save)
+        create_service(self, Trigger, '~/restore', self._on_restore)
         self.start()
 
     @property

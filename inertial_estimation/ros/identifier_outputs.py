@@ -12,6 +12,7 @@ from std_msgs.msg import Float64MultiArray, String
 
 from inertial_estimation.identification.recursion.base_values import BaseValues
 from inertial_estimation.identification.recursion.recursive_identifier import (
+    OFFSET_TOLD,
     RecursiveIdentifier,
     Refit,
 )
@@ -84,7 +85,8 @@ class IdentifierOutputs:
             self._inertias.publish(_inertia(refit.stamp_ns, link, row))
         for name, offset in refit.offsets.items():
             publisher, frame = self._offsets[name]
-            publisher.publish(wrench_to_message(refit.stamp_ns, frame, offset))
+            told = np.where(refit.offset_deviations[name] <= OFFSET_TOLD, offset, np.nan)
+            publisher.publish(wrench_to_message(refit.stamp_ns, frame, told))
 
         self._base.publish(base_message(values))
 

@@ -4,7 +4,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from time import perf_counter
 
 import numpy as np
 from rclpy.clock import Clock, ClockType, JumpThreshold
@@ -29,10 +28,12 @@ from inertial_estimation.model.usable_parameters import check_masses, check_usab
 from inertial_estimation.ros.calibration_followed import CalibrationFollower
 from inertial_estimation.ros.identifier_outputs import IdentifierOutputs
 from inertial_estimation.ros.identifier_report import IdentifierReport
+from inertial_estimation.ros.motion_noise import MotionNoise
 from inertial_estimation.ros.polled_inputs import PolledInputs
 from inertial_estimation.ros.recursion_choice import recursion_settings
 from inertial_estimation.ros.state_file import StateFile
 from inertial_estimation.ros.stretches import FreeStretch, Stretches
+from inertial_estimation.ros.workload import stopwatch
 from inertial_estimation.sample import Sample
 from inertial_estimation.streams.stream import AssemblerStatistics
 
@@ -94,6 +95,7 @@ class IdentifierPipeline:
                 'nothing holds the robot: neither fixed_link nor held_frames names anything. What '
                 'it stands on is taken for its weight, unless the topic of contacts reports it'
             )
+        self._noise = MotionNoise(self.robot, settings)
         self._table = BaseTable(self.identifier.builder)
         self.refit: Refit | None = None
         self.enabled = True
@@ -126,7 +128,7 @@ class IdentifierPipeline:
         self._stretches.reset()
         self.report.restart()
         if any(one.information is not None for one in self.identifier.known):
-            self._refit()
+            self._noting(self._refit)
 
     def reset(self) -> str:
         """Forget what was received and learned; return what was done."""
@@ -171,7 +173,7 @@ class IdentifierPipeline:
         if done:
             self._forget()
             if self.active:
-                self._refit()
+                self._noting(self._refit)
         return done, said
 
     def keep(self) -> None:
@@ -208,10 +210,13 @@ class IdentifierPipeline:
             return
         stretch = self._stretches.add(sample, self._contacts.at(sample.stamp_ns))
         self._assembler.wanted_ns = self._stretches.next_ns
-        if stretch is None or not self.enabled:
-            return
+        if stretch is not None and self.enabled:
+            self._noting(lambda: self._learn(stretch))
+
+    def _noting(self, work: Callable[[], None]) -> None:
+        """Do something with rows; note why it could not be done."""
         try:
-            self._learn(stretch)
+            work()
         except (InertialEstimationError, np.linalg.LinAlgError) as error:
             self.report.note_failure(error)
 
@@ -241,9 +246,11 @@ class IdentifierPipeline:
 
     def _learn(self, stretch: FreeStretch) -> None:
         """Work a stretch in, and refit when it is time."""
-        start = perf_counter()
+        spent = stopwatch()
+        self._noise.update(self._assembler.rates())
+        self.identifier.noise = self._noise.known
         changes = self.identifier.add(stretch.samples, free=stretch.free)
-        self.report.note_rows(perf_counter() - start)
+        self.report.note_rows(spent())
         for name, change in changes:
             self._node.get_logger().info(_said(name, change))
         # Time may have been set back since, or what is known was saved later than it is now.
@@ -256,7 +263,7 @@ class IdentifierPipeline:
 
     def _refit(self) -> None:
         """Find out what rows tell, and publish what can be relied on."""
-        start = perf_counter()
+        spent = stopwatch()
         self._refitted_ns = self.identifier.stamp_ns
         self.refit = self.identifier.refit()
         values = self._table.values(self.identifier.known, self.identifier.found)
@@ -270,9 +277,7 @@ class IdentifierPipeline:
                 published, self._told = True, self.refit.refitted
             except ModelError as error:
                 refusal = str(error)
-        self.report.note_refit(
-            perf_counter() - start, self.refit, values, published=published, refusal=refusal
-        )
+        self.report.note_refit(spent(), self.refit, values, published=published, refusal=refusal)
 
     def _check(self, parameters: np.ndarray) -> None:
         """Raise unless an estimator with these settings would take parameters over."""

@@ -20,6 +20,7 @@ from inertial_estimation.identification.recursion.recursive_identifier import (
 )
 from inertial_estimation.identification.recursion.submodel_identifier import Withheld
 from inertial_estimation.logs.freedom import submodel_of
+from inertial_estimation.model.submodels import Submodel
 from inertial_estimation.ros.diagnostics import (
     ERROR,
     OK,
@@ -32,13 +33,20 @@ from inertial_estimation.ros.diagnostics import (
 from inertial_estimation.ros.estimate_tasks import known_joints_task
 from inertial_estimation.ros.identifier_arrays import GROUPS, errors
 from inertial_estimation.ros.inputs import Inputs
+from inertial_estimation.ros.lost_sensors import lost_sensors
 from inertial_estimation.ros.monitor import Reminder, full_name, over_text
 from inertial_estimation.ros.source_reports import SourceReports
+from inertial_estimation.ros.stretches import STRETCH_NS
+from inertial_estimation.ros.workload import Spent, shortfall
 from inertial_estimation.sample import Sample
 from inertial_estimation.streams.assembler import SampleAssembler
 
 PATIENCE = 60
 """Reports in a row without an update of a submodel, after which that is a warning."""
+
+SILENCE = 3.0
+"""Without rows of a submodel that is no matter of stretches, which come once a second [s]."""
+NO_TIME = Spent(0.0, 0.0)
 
 
 class IdentifierReport:
@@ -89,8 +97,10 @@ class IdentifierReport:
         )
         self._reminder = Reminder()
         self._sample: Sample | None = None
-        self._samples = self._last_ns = self._gap_ns = 0
+        self._samples = self._last_ns = self._first_ns = self._gap_ns = 0
+        self._margin = settings.contact_margin
         self._rows_time = self._refit_time = float('nan')
+        self._spent = self._busiest = NO_TIME
         self._stretches = self._failures = self._refusals = 0
         self.refits = self.updates = 0
         self.longest_stretch = self.longest_refit = 0.0
@@ -102,7 +112,7 @@ class IdentifierReport:
     def restart(self) -> None:
         """Count anew how long submodels wait."""
         self._waiting.clear()
-        self._last_ns = 0
+        self._last_ns = self._first_ns = 0
 
     def note_sample(self, sample: Sample) -> None:
         """Note what came in."""
@@ -110,17 +120,21 @@ class IdentifierReport:
         self._samples += 1
         if self._last_ns:
             self._gap_ns = max(self._gap_ns, sample.stamp_ns - self._last_ns)
+        # Time that was set back begins anew.
+        if not self._first_ns or sample.stamp_ns < self._last_ns:
+            self._first_ns = sample.stamp_ns
         self._last_ns = sample.stamp_ns
 
-    def note_rows(self, seconds: float) -> None:
-        """Note how long a stretch took to be worked in [s]."""
-        self._rows_time = seconds
-        self.longest_stretch = max(self.longest_stretch, seconds)
+    def note_rows(self, spent: Spent) -> None:
+        """Note what it took to work a stretch in."""
+        self._rows_time, self._spent = spent.seconds, spent
+        self._busiest = max(self._busiest, spent)
+        self.longest_stretch = max(self.longest_stretch, spent.seconds)
         self._stretches += 1
 
     def note_refit(
         self,
-        seconds: float,
+        spent: Spent,
         refit: Refit | None,
         values: Sequence[BaseValues],
         *,
@@ -132,8 +146,8 @@ class IdentifierReport:
 
         Parameters
         ----------
-        seconds : float
-            How long it took, with its publication [s].
+        spent : Spent
+            What it took, with its publication.
         refit : Refit or None
             What was found.
         values : sequence of BaseValues
@@ -144,8 +158,10 @@ class IdentifierReport:
             Why it was not; empty: it was, or there was nothing to publish.
 
         """
-        self._refit_time = seconds
-        self.longest_refit = max(self.longest_refit, seconds)
+        self._refit_time = spent.seconds
+        self._busiest = max(self._busiest, self._spent.plus(spent))
+        self._spent = NO_TIME
+        self.longest_refit = max(self.longest_refit, spent.seconds)
         self.refits += refit is not None
         self._base = {one.submodel: one for one in values}
         self._refusal = refusal
@@ -193,7 +209,7 @@ class IdentifierReport:
             self._node.get_logger().info(said)
         if active:
             self._log(tasks)
-        self._failure, self._sample = '', None
+        self._failure, self._sample, self._busiest = '', None, NO_TIME
         self._samples = self._gap_ns = 0
 
     def _log(self, tasks: Sequence[Task]) -> None:
@@ -222,6 +238,8 @@ class IdentifierReport:
             level, message = ERROR, 'no joint states: nothing is learned'
         elif active and not enabled:
             message = 'paused: ~/enable goes on'
+        elif late := shortfall(self._busiest, 1e-9 * STRETCH_NS):
+            level, message, cause = WARN, late, 'does not keep up'
         values = {
             'samples': self._samples,
             'longest time between samples [ms]': milliseconds(1e-9 * self._gap_ns),
@@ -260,6 +278,10 @@ class IdentifierReport:
                     f'{", ".join(f"{value:.3f}" for value in load.center)} m'
                 )
             task, kinds = f'submodel {name}', known.block.kinds
+            if learning and kinds and (said := self._starved(known.block.submodel)):
+                cause = without_figures(said)
+                yield Task(task, WARN, said, values, cause, repeats=False)
+                continue
             if learning and (off := self._identifier.withheld().get(name)):
                 values['left out'] = f'{off.kind}: {off.left:.3f}, usually {off.noise:.3f}'
                 values['left out for [s]'] = f'{off.seconds:.1f}'
@@ -274,6 +296,19 @@ class IdentifierReport:
             if not kinds:
                 level = OK
             yield Task(task, level, message, values, without_figures(message), repeats=False)
+
+    def _starved(self, submodel: Submodel) -> str:
+        """Return for how long a submodel has had no rows, and what it lacks; empty: nothing."""
+        if self._sample is None or submodel.name in self._held:
+            return ''
+        since = max(self._identifier.rows_ns.get(submodel.name, 0), self._first_ns)
+        seconds = 1e-9 * (self._sample.stamp_ns - since)
+        if seconds <= SILENCE + self._margin:
+            return ''
+        lost = lost_sensors(self._identifier.robot, submodel, self._sample)
+        if not lost:
+            return ''
+        return f'no new rows for {seconds:.0f} s, as they need {in_words(lost)}'
 
     def _without_efforts(self, kinds: Sequence[str]) -> list[str]:
         """Return the joints of rows of efforts whose efforts the newest sample does not have."""

@@ -24,6 +24,7 @@ from inertial_estimation.ros.inertial_parameters import (
     from_message,
     roots_from_message,
 )
+from inertial_estimation.ros.services import create_service
 
 HELD = 'updates are held until ~/hold_model is called with false'
 NOT_TAKEN = "'take_inertial_parameters' is false: no update is taken over anyway"
@@ -67,7 +68,7 @@ class ModelUpdates:
         self._causes: set[str] = set()
         self._is_refused = False
         self._services = [
-            node.create_service(kind, f'~/{name}', callback)
+            create_service(node, kind, f'~/{name}', callback)
             for kind, name, callback in (
                 (SetBool, 'hold_model', self._on_hold),
                 (Trigger, 'revert_model', self._on_revert),

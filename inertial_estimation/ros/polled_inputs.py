@@ -101,7 +101,7 @@ class PolledInputs(Inputs):
         subscription, _ = self._drained[-1]
         raw = self._settings.raw
         self._lanes.append(
-            _Lane(source, lambda: _taken(subscription, raw), callback, self._offset_ns(source))
+            _Lane(source, lambda: taken(subscription, raw), callback, self._offset_ns(source))
         )
 
     def _drain(self) -> None:
@@ -159,13 +159,13 @@ def _flush(lanes: list[_Lane]) -> None:
         lane.flush()
 
 
-def _taken(subscription: Subscription, raw: bool) -> Iterator[Any]:
+def taken(subscription: Subscription, raw: bool) -> Iterator[Any]:
     """Yield every message that waits in a subscription."""
     take, kind = subscription.handle.take_message, subscription.msg_type
-    taken = take(kind, raw)
-    while taken is not None:
-        yield taken[0]
-        taken = take(kind, raw)
+    found = take(kind, raw)
+    while found is not None:
+        yield found[0]
+        found = take(kind, raw)
 
 
 def _stamp_of(data: Any) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.logs.freedom import submodel_of
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.ros.lost_sensors import held_too_long
 from inertial_estimation.sample import Sample, SampleBatch
 
 NANOSECONDS = 1_000_000_000
@@ -52,6 +53,11 @@ class Stretches:
         self._robot = robot
         self._period_ns = round(NANOSECONDS / rate)
         self._margin_ns = round(NANOSECONDS * margin)
+        self._beside = [
+            [k for k, one in enumerate(robot.submodels)
+             if sensor in (one.root_sensor, *one.child_sensors)]
+            for sensor in range(len(robot.ft_sensors))
+        ]  # fmt: skip
         self._held = sorted({submodel_of(robot, frame) for frame in held})
         self._samples: deque[Sample] = deque()
         self._touches: dict[int, deque[list[int]]] = {}
@@ -90,6 +96,10 @@ class Stretches:
         self._last_ns = stamp
         for contact in touches:
             self._touch(submodel_of(self._robot, contact.frame), stamp)
+        # Until it was noticed that they are silent or frozen, old readings passed for new ones.
+        for sensor in held_too_long(sample):
+            for submodel in self._beside[sensor]:
+                self._touch(submodel, stamp)
         if stamp < self.next_ns:
             return None
         # A rate that does not divide that of the samples is kept on average.

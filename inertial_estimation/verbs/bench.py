@@ -20,6 +20,7 @@ from inertial_estimation.verbs.options import INTERRUPTED, add_verb, install_adv
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 if TYPE_CHECKING:
+    from inertial_estimation.benchmark.published.run import Experiment
     from inertial_estimation.benchmark.run import Goal
 
 CYCLE_COLUMNS = (
@@ -36,6 +37,8 @@ PAIR_COLUMNS = (
     'with [us]', 'ratio of medians', 'share of a core', 'refits', 'published',
 )  # fmt: skip
 
+WITHOUT_GOALS = ('--published', '--calibration', '--real-robots')
+"""Runs that say what is expected, and have nothing to reach."""
 NEEDED = ('icub_models', 'idyntree', 'clarabel', 'cvxpy')
 NEEDED_PUBLISHED = ('icub_models', 'clarabel', 'osqp')
 NEEDED_BACKGROUND = ('icub_models', 'mujoco')
@@ -104,6 +107,12 @@ def add(verbs: Any) -> None:
         'on published tables, which are not part of the package (default: times)',
     )  # fmt: skip
     verb.add_argument(
+        '--calibration', type=Path, metavar='FOLDER',
+        help='instead of all else: offsets and matrices of FT sensors on published readings and '
+        'on synthetic ones with the matrices of real sensors, which are not part of the package '
+        '(default: times)',
+    )  # fmt: skip
+    verb.add_argument(
         '--background', action='store_true',
         help='instead of all else: what identification beside a working robot brings, on a '
         'simulated one whose description is wrong (default: times)',
@@ -124,8 +133,8 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     verb.add_argument(
         '--strict', action='store_true',
-        help='exit code 1 if a goal is missed; runs on published experiments and real arms have '
-        'no goals (default: 0, and the tables say which are missed)',
+        help='exit code 1 if a goal is missed; runs on published experiments, calibrations and '
+        'real arms have no goals (default: 0, and the tables say which are missed)',
     )  # fmt: skip
     verb.set_defaults(run=_run)
 
@@ -140,6 +149,7 @@ def _run(chosen: argparse.Namespace) -> int:
         raise ConfigError('--play is for --yoga')
     kinds = {
         '--published': (chosen.published, _run_published),
+        '--calibration': (chosen.calibration, _run_calibration),
         '--real-robots': (chosen.real_robots, _compare_robots),
         '--background': (chosen.background, _run_background),
         '--yoga': (chosen.yoga, _run_yoga),
@@ -147,7 +157,7 @@ def _run(chosen: argparse.Namespace) -> int:
     asked = [name for name, (given, _) in kinds.items() if given]
     if len(asked) > 1:
         raise ConfigError(f'{" and ".join(asked)} are {len(asked)} runs')
-    if chosen.strict and asked and asked[0] in ('--published', '--real-robots'):
+    if chosen.strict and asked and asked[0] in WITHOUT_GOALS:
         raise ConfigError(f'--strict is for runs with goals, and {asked[0]} has none')
     goals = (kinds[asked[0]][1] if asked else _measure)(chosen)
     missed = [goal.name for goal in goals if not goal.reached]
@@ -158,12 +168,13 @@ def _run(chosen: argparse.Namespace) -> int:
 
 def _run_background(chosen: argparse.Namespace) -> Sequence[Goal]:
     """Identify beside simulated robots at work."""
+    from inertial_estimation import pictures
     from inertial_estimation.benchmark.background import picture, run
 
     files.check_outputs((chosen.json, chosen.picture), ())
     _require(NEEDED_BACKGROUND)
     if chosen.picture:
-        picture.require(chosen.picture)
+        pictures.require(chosen.picture)
     with progress_bars() as progress:
         found = run.run_all(progress=lambda done: progress('working robots', done))
     show(*(table(*one) for one in found.tables()))
@@ -195,10 +206,26 @@ def _run_published(chosen: argparse.Namespace) -> Sequence[Goal]:
     """Run the experiments of the sources."""
     from inertial_estimation.benchmark.published import run
 
-    files.check_outputs((chosen.json,), run.data_files(chosen.published))
     _require(NEEDED_PUBLISHED)
+    return _experiments(chosen, chosen.published, run.EXPERIMENTS)
+
+
+def _run_calibration(chosen: argparse.Namespace) -> Sequence[Goal]:
+    """Calibrate FT sensors."""
+    from inertial_estimation.benchmark.calibration.experiments import EXPERIMENTS
+
+    return _experiments(chosen, chosen.calibration, EXPERIMENTS)
+
+
+def _experiments(
+    chosen: argparse.Namespace, folder: Path, experiments: Sequence[Experiment]
+) -> Sequence[Goal]:
+    """Run experiments on data sets, show what they find, and return that there is no goal."""
+    from inertial_estimation.benchmark.published import run
+
+    files.check_outputs((chosen.json,), run.data_files(folder, experiments))
     with progress_bars() as progress:
-        found = run.run_all(chosen.published, lambda done: progress('experiments', done))
+        found = run.run_all(folder, lambda done: progress('experiments', done), experiments)
     for finding in found:
         tables = (table(*one) for one in finding.tables)
         show(f'\n[bold]{escape(finding.name)}[/bold]', *tables, *map(escape, finding.notes))

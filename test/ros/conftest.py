@@ -4,7 +4,7 @@
 What every test that talks ROS needs, set before rclpy is imported.
 
 Field checks are off in the installable rclpy: a wrong type would be sent as garbage. Discovery
-stays on this machine and in a domain that no robot uses; each test run draws its own.
+stays on this machine and in a domain that no robot uses; each process that runs tests draws one.
 """
 
 import os

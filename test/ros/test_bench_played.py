@@ -20,6 +20,8 @@ from inertial_estimation.identification.priors import widened
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.verbs.bench import _in_ros
 
+pytestmark = pytest.mark.live
+
 SECONDS, RATE = 6.0, 100.0
 OFFSET = np.array([6.0, -4.0, 9.0, 0.5, -0.3, 0.2])
 NOISE = np.array([0.05, 0.05, 0.05, 0.002, 0.002, 0.002])

@@ -30,6 +30,8 @@ from inertial_estimation.demo.results import ACCELERATION_GOAL, FORCE_GOAL, GAIN
 from inertial_estimation.demo.run import find_config
 from inertial_estimation.simulation.scenario import carrying
 
+pytestmark = pytest.mark.live
+
 MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main())'
 DURATION = 10.0
 SEED = 3
@@ -144,8 +146,8 @@ def test_a_load_is_identified(capsys):
     assert "scene 'carrying'" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize('after', [0.0, 3.0])
+# While processes are being imported, and when all run: one handler is for all signals.
+@pytest.mark.parametrize(('number', 'after'), [(signal.SIGINT, 0.0), (signal.SIGTERM, 3.0)])
 def test_an_interrupt_ends_everything(start, number, after, tmp_path):
     process = start('--json', str(tmp_path / 'out.json'))
     children = wait_for_children(process)

@@ -358,6 +358,16 @@ def test_a_count_alone_is_no_other_cause():
     assert said == [['the stamps of joint states leave out 1 cycles'], [], []]
 
 
+def test_a_jump_and_a_stop_are_said_once_with_their_length():
+    def after(**gap):
+        report = CycleReport(500, 0, 0.002, 1e-4, 1e-4, 1e-4, **gap)
+        return cycle_task(report, 0, 0, 0, active=True)
+
+    assert warned(after(), after(stopped=4.0), after()) == [[], ['no joint states for 4.0 s'], []]
+    said = warned(after(jumped=7200.0), after(), after(jumped=60.0))
+    assert said == [['the stamps of joint states jumped forward by 7200.0 s'], [], []]
+
+
 def test_a_skew_that_grows_is_no_other_cause():
     source = Source('ft', 'foot', 'ft/foot')
 

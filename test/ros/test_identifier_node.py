@@ -8,6 +8,7 @@ process and its launch file in test_launch.py.
 """
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
-from bench_robot import LATCHED, BenchRobot, figure
+from bench_robot import ARRIVED, LATCHED, SETTLE, BenchRobot, figure
 from diagnostic_msgs.msg import DiagnosticStatus
 from free_air import smooth_motion, with_readings
 from geometry_msgs.msg import InertiaStamped, PointStamped, WrenchStamped
@@ -45,6 +46,8 @@ from inertial_estimation.ros.inertial_parameters import (
     from_message,
     roots_from_message,
 )
+from inertial_estimation.ros.lost_sensors import lost_sensors
+from inertial_estimation.sample import Sample, SensorState
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 NOISE = np.array([0.02, 0.02, 0.02, 0.001, 0.001, 0.001])
@@ -57,6 +60,8 @@ FRICTION_ERROR = 0.05
 """A tenth of what it is: accelerations come from a filter [Nm s/rad, Nm]."""
 GAIN = 12.5
 """Torque over current [Nm/A]."""
+NOTHING_COMES = 0.5
+"""How long a latched message may take that was published before [s]."""
 FORCE_ERROR, MOMENT_ERROR = 0.2, 0.02
 """Of offsets, a twentieth of what they are [N, Nm]."""
 
@@ -117,7 +122,9 @@ def feed(robot, samples):
 def heard(robot, message_type, topic, qos=LATCHED):
     """Return what a subscriber that comes late hears of a latched topic."""
     robot.listen(message_type, topic, qos)
-    robot.spin_for(0.2)
+    with suppress(TimeoutError):
+        robot.spin_until(lambda: robot.heard[topic], NOTHING_COMES)
+    robot.spin_for(SETTLE)
     return robot.heard[topic]
 
 
@@ -319,8 +326,8 @@ def test_topics_become_parameters(bench, truth, moving):
             sample.stamp_ns, truth.joint_names, position=sample.positions,
             velocity=sample.velocities,
         )  # fmt: skip
-        # Best effort, ten deep: who sends all at once loses some.
-        robot.spin_briefly(5)
+        # Best effort, and a second deep: who sends all at once loses some.
+        robot.spin_briefly(1)
     robot.spin_until(lambda: robot.heard['inertial_parameters'])
     seconds = seconds_with_rows(robot)
     assert seconds['upper_arm'] < seconds['thigh'] - 1.5
@@ -334,7 +341,7 @@ def test_what_is_touched_is_not_learned_from(bench, truth, moving):
     contacts = robot.publisher(PointStamped, 'contacts')
     feed(robot, moving.take(slice(0, 1)))
     contacts.publish(point_to_message(int(moving.stamp_ns[0]), 'hand', [0.0, 0.0, 0.0]))
-    robot.spin_for(0.2)
+    robot.spin_for(ARRIVED)
     feed(robot, moving.take(slice(1, None)))
     seconds = seconds_with_rows(robot)
     assert seconds['upper_arm'] == 0.0
@@ -443,6 +450,46 @@ def test_rows_that_are_left_out_are_a_warning_with_the_reason(bench, truth, movi
     assert robot.next_status('submodel foot').level == DiagnosticStatus.OK
 
 
+def test_a_submodel_without_rows_names_the_sensor_that_is_lost(bench, truth, moving):
+    robot = bench()
+    robot.listen_to_diagnostics()
+    feed(robot, moving)
+    lost = later(motion(truth, 7.0, seed=1), 12.0)
+    names = [sensor.name for sensor in truth.ft_sensors]
+    lost.ft_readings[:, names.index('arm_sensor')] = np.nan
+    feed(robot, lost)
+    status = robot.next_status('submodel upper_arm')
+    assert status.level == DiagnosticStatus.WARN
+    assert re.fullmatch(
+        r"no new rows for [678] s, as they need FT sensor 'arm_sensor'", status.message
+    )
+    # What does not need it goes on.
+    assert robot.next_status('submodel foot').message == 'identified'
+    feed(robot, later(motion(truth, 3.0, seed=2), 19.0))
+    assert robot.next_status('submodel upper_arm').message == 'identified'
+
+
+@pytest.mark.parametrize(
+    ('spoil', 'said'),
+    [
+        (lambda s: s.ft_readings.fill(np.nan), ["FT sensor 'arm_sensor'"]),
+        (lambda s: s.angular_velocities.fill(np.nan), ["IMU 'head' (stale)"]),
+        (lambda s: s.velocities.__setitem__(0, np.nan), ["joint 'hip_joint'"]),
+        (lambda s: None, []),
+    ],
+)
+def test_sensors_are_named_in_the_order_of_what_lacks_first(spoil, said):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'], joints=['hip_joint'])
+    zeros, three = np.zeros(1), np.zeros((1, 3))
+    sample = Sample(
+        1, zeros, zeros.copy(), zeros, three, three.copy(), three.copy(),
+        np.zeros((len(robot.ft_sensors), 6)), imu_states=np.array([SensorState.STALE]),
+    )  # fmt: skip
+    spoil(sample)
+    arm = next(one for one in robot.submodels if one.name == 'upper_arm')
+    assert lost_sensors(robot, arm, sample) == said
+
+
 def test_joint_states_without_efforts_are_a_warning_with_the_remedy(context):
     arm = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
     samples = with_readings(arm, smooth_motion(arm, 3.0), arm.parameters)
@@ -464,7 +511,9 @@ def test_joint_states_without_efforts_are_a_warning_with_the_remedy(context):
 
 def test_no_joint_states_are_an_error(bench):
     robot = bench()
-    robot.listen_to_diagnostics()
+    reports = robot.listen_to_diagnostics()
+    # Nobody asks for the first one.
+    robot.spin_until(lambda: reports)
     status = robot.status('recursion')
     assert status.level == DiagnosticStatus.ERROR
     assert 'no joint states' in status.message
@@ -651,14 +700,15 @@ def test_what_is_known_is_saved_now_and_then(bench, moving, tmp_path, monkeypatc
     assert capfd.readouterr().err.count('saved what is known') == 1
 
 
-@pytest.mark.parametrize('kind', ['cut off', 'no text', 'of another robot'])
+@pytest.mark.parametrize('kind', ['cut off', 'no text', 'nested', 'of another robot'])
 def test_a_file_that_cannot_be_used_is_set_aside(bench, moving, tmp_path, kind):
     path = tmp_path / 'state.json'
     other = bench(state_file=str(path), ft_offsets=kind != 'of another robot')
     feed(other, moving)
     assert call(other, Trigger, 'save').success
     content = path.read_bytes()
-    content = {'cut off': content[:-100], 'no text': b'\xff\xfe'}.get(kind, content)
+    odd = {'cut off': content[:-100], 'no text': b'\xff\xfe', 'nested': b'[' * 100_000}
+    content = odd.get(kind, content)
     other.estimator.pipeline._state = None
     path.write_bytes(content)
     earlier = path.with_name('state.json.refused')

@@ -28,6 +28,8 @@ from inertial_estimation.building import (
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.messages import JointStateDecoder, WrenchDecoder
 
+pytestmark = pytest.mark.live
+
 ROOT = Path(__file__).parents[2]
 FILES = ('estimation', 'demo', 'replay')
 ARGUMENTS = {

@@ -28,6 +28,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.model_in_use import STEP_NS
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.ros import model_updates
 from inertial_estimation.ros.conversions import stamp_to_ns
 from inertial_estimation.ros.inertial_parameters import LATCHED, TOPIC, to_message
 
@@ -310,6 +311,8 @@ def test_a_corrupt_file_is_refused_with_the_reason(make, rng, tmp_path):
         (whole[:-40], 'no whole JSON'),
         (whole.replace('5.0', '6.0', 1), 'altered'),
         (json.dumps(found | {'version': 7}), 'version 7, expected 1'),
+        (json.dumps(found | {'version': '\ud800'}), 'expected 1'),
+        ('[' * 100_000, 'nested deeper'),
     ):
         path.write_text(text)
         answer = bench.call('restore_model')
@@ -318,6 +321,23 @@ def test_a_corrupt_file_is_refused_with_the_reason(make, rng, tmp_path):
         assert reason in answer.message
         check(bench, parameters)
     assert figure(bench.status('model'), 'held') == 'False'
+
+
+def test_a_service_answers_what_nobody_expected_and_the_node_goes_on(
+    make, rng, tmp_path, monkeypatch
+):
+    def fail(*_):
+        raise RuntimeError('half a pair: \ud800')
+
+    bench = make(model_file=str(tmp_path / 'model.json'))
+    bench.call('save_model')
+    monkeypatch.setattr(model_updates, 'from_text', fail)
+    answer = bench.call('restore_model')
+    assert not answer.success
+    assert answer.message == 'RuntimeError: half a pair: ?; the log says where'
+    parameters = others(ROBOT, rng)
+    bench.update(to_message(ROBOT, parameters))
+    check(bench, parameters)
 
 
 def test_there_may_be_nowhere_to_save(make, tmp_path):

@@ -27,6 +27,8 @@ from inertial_estimation.verbs.bench import (
     _pair_row,
 )
 
+pytestmark = pytest.mark.live
+
 RATE, DURATION = 100.0, 1.0
 
 

@@ -14,7 +14,7 @@ from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.stretches import STRETCH_NS, Stretches
-from inertial_estimation.sample import Sample
+from inertial_estimation.sample import Sample, SensorState
 
 START_NS = 1_000_000_000_000
 HAND, FOOT = 'hand', 'foot'
@@ -43,6 +43,27 @@ def run(robot, stamps, touched=lambda stamp: (), rate=100.0, margin=0.2, held=()
         for stamp in stamps
     ]
     return [stretch for stretch in found if stretch is not None]
+
+
+def test_old_readings_that_passed_for_new_ones_spoil_what_is_beside_their_sensor(robot):
+    stretches, names = Stretches(robot, 100.0, 0.2, ()), [s.name for s in robot.ft_sensors]
+    silent, found = names.index('arm_sensor'), []
+    for stamp in regular(100.0, 6.0):
+        states = np.full(len(names), SensorState.FRESH, dtype=np.uint8)
+        seconds = 1e-9 * (stamp - START_NS)
+        if 2.0 <= seconds < 3.0:
+            states[silent] = SensorState.FROZEN
+        elif seconds >= 5.0:
+            # Noticed at once.
+            states[silent] = SensorState.INVALID
+        found.append(stretches.add(sample(robot, stamp)._replace(ft_states=states), ()))
+    found = [stretch for stretch in found if stretch is not None]
+    seconds = 1e-9 * (np.concatenate([one.samples.stamp_ns for one in found]) - START_NS)
+    free = np.concatenate([one.free for one in found])
+    spoiled = (seconds > 1.795) & (seconds < 3.195)
+    for k, submodel in enumerate(robot.submodels):
+        beside = silent in (submodel.root_sensor, *submodel.child_sensors)
+        np.testing.assert_array_equal(free[:, k], ~(spoiled & beside))
 
 
 def regular(rate, seconds, start_ns=START_NS):

@@ -14,9 +14,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.benchmark.background.node_settings import node_settings
+from inertial_estimation.benchmark.background.node_settings import node_settings, state_noise
 from inertial_estimation.benchmark.background.situations import OF_MASS, OF_PLACE
-from inertial_estimation.benchmark.background.standing_log import StandingLog, record
+from inertial_estimation.benchmark.background.standing_log import (
+    RATE,
+    SETTINGS,
+    StandingLog,
+    record,
+)
 from inertial_estimation.benchmark.background.torque_errors import HELD
 from inertial_estimation.benchmark.background.wrong_description import OFFSETS
 from inertial_estimation.benchmark.run import Goal
@@ -105,6 +110,7 @@ def _follow(log: StandingLog, hand: str, seed: int) -> dict[int, Second]:
     offsets = OFFSETS * rng.normal(size=(len(robot.ft_sensors), 6))
     samples = replace(log.samples, ft_readings=log.samples.ft_readings + offsets)
     identifier = RecursiveIdentifier(robot, node_settings(robot))
+    identifier.noise = state_noise(robot, SETTINGS, RATE)
     held = [k for k, one in enumerate(robot.submodels) if one.name in HELD]
     told: dict[int, Second] = {}
     believed: tuple[Robot, Array] | None = None

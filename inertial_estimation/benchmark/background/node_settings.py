@@ -4,10 +4,15 @@
 
 from __future__ import annotations
 
-from inertial_estimation.config import IdentifierSettings
+import numpy as np
+
+from inertial_estimation.building import build_noise
+from inertial_estimation.config import EstimatorSettings, IdentifierSettings
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.rows.builder import RowChoice
+from inertial_estimation.identification.rows.state_errors import StateNoise
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.streams.stream import StreamRates
 
 
 def node_settings(robot: Robot) -> RecursionSettings:
@@ -35,3 +40,27 @@ def node_settings(robot: Robot) -> RecursionSettings:
         gate=node.gate,
         excited=node.least_told,
     )
+
+
+def state_noise(robot: Robot, settings: EstimatorSettings, rate: float) -> StateNoise:
+    """
+    Return how noisy the motion is that a node with these settings knows.
+
+    Parameters
+    ----------
+    robot : Robot
+        Its joints and IMUs.
+    settings : EstimatorSettings
+        Noise of the messages, and filters.
+    rate : float
+        Of all messages [Hz].
+
+    Returns
+    -------
+    StateNoise
+
+    """
+    counts = (len(robot.joint_names), len(robot.imus), len(robot.ft_sensors))
+    rates = StreamRates(*(np.full(n, rate) for n in counts))
+    model = build_noise(settings, robot, rates).model
+    return StateNoise.of(model.joints, model.imus)

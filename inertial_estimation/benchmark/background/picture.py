@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,7 @@ import numpy as np
 from inertial_estimation.benchmark.background.run import GROUPS, Background
 from inertial_estimation.benchmark.background.standing_log import ONSET
 from inertial_estimation.benchmark.background.torque_errors import DESCRIPTIONS, Run
-from inertial_estimation.errors import ConfigError
-from inertial_estimation.output import check_writable
+from inertial_estimation.pictures import pyplot
 
 COLOURS = ('tab:red', 'black', 'tab:green')
 """Of `DESCRIPTIONS`."""
@@ -22,29 +20,6 @@ SHOWN = 6
 """Base parameters that are drawn: those that the description has wrong by most."""
 SIZE = (10.0, 9.0)
 """[inch]"""
-
-
-def require(path: Path) -> None:
-    """
-    Refuse a picture that could not be drawn, before anything is run.
-
-    Parameters
-    ----------
-    path : Path
-        Where it is to go.
-
-    Raises
-    ------
-    ConfigError
-        If matplotlib is not installed, cannot write such a file, or the file cannot be written.
-
-    """
-    known = _pyplot().figure().canvas.get_supported_filetypes()
-    _pyplot().close('all')
-    kind = path.suffix.lstrip('.')
-    if kind not in known:
-        raise ConfigError(f"a picture '{path}' cannot be drawn: take one of {', '.join(known)}")
-    check_writable(path)
 
 
 def draw(found: Background, path: Path) -> None:
@@ -64,7 +39,7 @@ def draw(found: Background, path: Path) -> None:
         If matplotlib is not installed.
 
     """
-    plots, run = _pyplot(), found.runs[0]
+    plots, run = pyplot(), found.runs[0]
     figure, axes = plots.subplots(len(GROUPS) + 1, 1, sharex=True, figsize=SIZE)
     for ax, (group, joints) in zip(axes, GROUPS.items(), strict=False):
         _draw_errors(ax, run, group, joints)
@@ -97,14 +72,3 @@ def _draw_base(ax: Any, run: Run) -> None:
         ax.plot(run.times, values, label=part.names[k])
     ax.axhline(0.0, color='black')
     ax.set_ylabel('base parameters:\nerror over spread')
-
-
-def _pyplot() -> Any:
-    """Import what draws, into files only."""
-    try:
-        import_module('matplotlib').use('agg')
-        return import_module('matplotlib.pyplot')
-    except ImportError as error:
-        raise ConfigError(
-            f"a picture needs matplotlib ({error}); in the checkout, run pip install '.[plots]'"
-        ) from error

@@ -18,8 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.benchmark.background.base_errors import BaseErrors
-from inertial_estimation.benchmark.background.node_settings import node_settings
-from inertial_estimation.benchmark.background.standing_log import ONSET, StandingLog
+from inertial_estimation.benchmark.background.node_settings import node_settings, state_noise
+from inertial_estimation.benchmark.background.standing_log import (
+    ONSET,
+    RATE,
+    SETTINGS,
+    StandingLog,
+)
 from inertial_estimation.benchmark.background.wrong_description import (
     OFFSETS,
     tare,
@@ -95,6 +100,7 @@ def run(log: StandingLog, seed: int) -> Run:
     rest = samples.take(np.flatnonzero(np.abs(log.times - ONSET / 2) < ONSET / 2 - SETTLED))
     believed = [(robot, tare(robot, rest, ARMS)) for robot in (wrong, log.robot, wrong)]
     identifier = RecursiveIdentifier(wrong, node_settings(wrong))
+    identifier.noise = state_noise(wrong, SETTINGS, RATE)
     held = [k for k, one in enumerate(wrong.submodels) if one.name in HELD]
     base, refit = BaseErrors.of(log.robot, wrong, ARMS), None
     times, squares, margins, begin = [], [], [], 0

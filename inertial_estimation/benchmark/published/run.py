@@ -84,7 +84,7 @@ def run_all(
     return tuple(found)
 
 
-def data_files(folder: Path) -> list[Path]:
+def data_files(folder: Path, experiments: Sequence[Experiment] | None = None) -> list[Path]:
     """
     Return all that the experiments may read.
 
@@ -92,6 +92,8 @@ def data_files(folder: Path) -> list[Path]:
     ----------
     folder : Path
         Of the data sets.
+    experiments : sequence of Experiment, optional
+        Which. Default: `EXPERIMENTS`.
 
     Returns
     -------
@@ -99,7 +101,8 @@ def data_files(folder: Path) -> list[Path]:
         Some of which may not be there.
 
     """
-    named = [folder / name for experiment in EXPERIMENTS for name in experiment.files]
+    experiments = EXPERIMENTS if experiments is None else experiments
+    named = [folder / name for experiment in experiments for name in experiment.files]
     return [*named, *(one for path in named if path.is_dir() for one in path.rglob('*'))]
 
 
@@ -124,7 +127,7 @@ def as_dict(findings: Sequence[Finding]) -> dict[str, Any]:
 def _require(folder: Path, names: Sequence[str]) -> None:
     """Raise unless the folder holds all that is needed."""
     if not folder.is_dir():
-        raise ConfigError(f"'{folder}' is no folder; --published needs the one of the data sets")
+        raise ConfigError(f"'{folder}' is no folder: name the one of the data sets")
     missing = sorted({name for name in names if not (folder / name).exists()})
     if missing:
         raise ConfigError(f"'{folder}' lacks {', '.join(missing)}")

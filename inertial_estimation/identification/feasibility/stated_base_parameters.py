@@ -21,7 +21,6 @@ part of the robot, and what is found of them alone changes no link.
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -44,6 +43,7 @@ from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.combinations import parse_combination
 from inertial_estimation.model.identifiable import structural_null_space
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.nested import from_json
 
 Array = NDArray[np.float64]
 
@@ -247,7 +247,7 @@ def _rows(text: str) -> tuple[list[dict[str, str]], tuple[str, ...]]:
 def _identified(text: str) -> tuple[list[dict[str, str]], tuple[str, ...]]:
     """Return the base parameters of the JSON of an identification, and its payloads."""
     try:
-        found = json.loads(text)
+        found = from_json(text)
         return list(_records(found)), tuple(found.get('payloads') or ())
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise ModelError(

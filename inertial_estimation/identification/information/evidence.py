@@ -42,6 +42,8 @@ class Evidence:
     """Instants of each kind that gave no row."""
     rows: Mapping[str, int] = field(default_factory=dict)
     """Instants of each kind that gave one; correlated ones count less in `kinds`."""
+    errors: Mapping[str, Array] = field(default_factory=dict)
+    """What errors of the state add to rows of each kind, [dY dy] of shape (m, n + 1); or none."""
 
     def merge(self, other: Evidence) -> Evidence:
         """
@@ -62,6 +64,10 @@ class Evidence:
             {kind: self.kinds[kind].merge(other.kinds[kind]) for kind in self.kinds},
             {kind: self.left_out[kind] + other.left_out[kind] for kind in self.kinds},
             {kind: self.rows[kind] + other.rows[kind] for kind in self.kinds},
+            {
+                kind: np.vstack([one.errors[kind] for one in (self, other) if kind in one.errors])
+                for kind in dict(self.errors) | dict(other.errors)
+            },
         )
 
     def residuals(self, x: Array) -> dict[str, float]:

@@ -85,7 +85,7 @@ class BaseTable:
             Of the submodels that were refitted.
 
         """
-        ready = [one for one in known if one.information is not None]
+        ready = [one for one in known if one.told is not None]
         names = tuple(dict.fromkeys(name for one in ready for name in one.offset_names))
         said = [_of_offsets(one, names) for one in ready]
         values = []
@@ -115,10 +115,9 @@ def _told(grouping: Array, space: RowSpace) -> tuple[Array, int]:
 
 def _of_offsets(one: Knowledge, names: Sequence[str]) -> Information:
     """Return what one submodel says of all offsets, whatever its other unknowns are."""
-    information = one.information
+    information = one.told
     assert information is not None
-    inner = np.setdiff1d(np.arange(information.n), one.offsets)
-    left = eliminated(information, inner)
+    left = eliminated(information, one.inner)
     placed = np.zeros((left.n, len(names)))
     placed[:, [names.index(name) for name in one.offset_names]] = left.R
     return Information.empty(len(names)).add(placed, left.rho)
@@ -126,7 +125,7 @@ def _of_offsets(one: Knowledge, names: Sequence[str]) -> Information:
 
 def _with_offsets(one: Knowledge, names: Sequence[str], others: Sequence[Information]) -> Array:
     """Return the rows of a submodel, and what others say of its offsets, (m, n_unknowns)."""
-    information = one.information
+    information = one.told
     assert information is not None
     if not others or not len(one.offsets):
         return information.R

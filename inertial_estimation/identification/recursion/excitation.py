@@ -48,7 +48,7 @@ def excitation(known: Knowledge, weight: float) -> Excitation:
     Excitation
 
     """
-    information = known.information
+    information = known.told
     assert information is not None
     told = combinations_told(known, information, weight)
     return Excitation(told, known.seconds, information.count)

@@ -99,8 +99,8 @@ class FirstMotion:
         known = self._known
         if known.learned or not any(kind.startswith(EFFORT) for kind in known.block.kinds):
             return False
-        assert known.information is not None
-        told = combinations_told(known, known.information, self._settings.weight)
+        assert known.told is not None
+        told = combinations_told(known, known.told, self._settings.weight)
         known.learned = told >= self._settings.excited
         return not known.learned
 

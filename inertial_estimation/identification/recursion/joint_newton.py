@@ -142,9 +142,9 @@ class _Local(NamedTuple):
 
 def _part(one: Knowledge, problem: Problem, names: Sequence[str], near: Array) -> _Part:
     """Prepare the rows of one submodel."""
-    assert one.information is not None
+    assert one.drawn is not None
     coordinates = Coordinates.of(problem)
-    F, C = coordinates.factor, one.information.R[:, one.offsets] / np.sqrt(problem.count)
+    F, C = coordinates.factor, one.drawn.R[:, one.offsets] / np.sqrt(problem.count)
     first = np.zeros(F.shape[1])
     moved = (near - problem.prior)[..., None]
     first[: 10 * len(near)] = np.linalg.solve(coordinates.links, moved).reshape(-1)

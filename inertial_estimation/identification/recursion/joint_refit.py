@@ -148,7 +148,7 @@ def _offset_rows(
     """Return what all submodels say of offsets, their bodies eliminated."""
     total = Information.empty(len(names))
     for one in known:
-        information = one.information
+        information = one.drawn
         if information is None or not len(one.offsets):
             continue
         bodies = near[one.block.submodel.name]
@@ -157,7 +157,7 @@ def _offset_rows(
             distance, {}, one.block.unknowns, one.prior, bodies, one.scales, drawn
         )
         assert prior is not None
-        left = eliminated(information.merge(prior), _inner(one))
+        left = eliminated(information.merge(prior), one.inner)
         placed = np.zeros((left.n, len(names)))
         placed[:, [names.index(name) for name in one.offset_names]] = left.R
         total = total.add(placed, left.rho)
@@ -166,9 +166,9 @@ def _offset_rows(
 
 def _problem(one: Knowledge) -> Problem:
     """Return what the rows of a submodel say if all its offsets are zero."""
-    information, unknowns = one.information, one.block.unknowns
+    information, unknowns = one.drawn, one.block.unknowns
     assert information is not None
-    inner = _inner(one)
+    inner = one.inner
     own = tuple(extra for extra in unknowns.extras if extra.term not in FT_OFFSET)
     return Problem(
         Unknowns(unknowns.links, own),
@@ -185,8 +185,8 @@ def _bodies(
     one: Knowledge, problem: Problem, offsets: Array, weight: float, near: Array, method: str
 ) -> Bodies:
     """Return the best bodies of a submodel for given offsets."""
-    assert one.information is not None
-    target = problem.target - one.information.R[:, one.offsets] @ offsets
+    assert one.drawn is not None
+    target = problem.target - one.drawn.R[:, one.offsets] @ offsets
     options: dict[str, Any] = {'weight': weight, 'noise': 1.0}
     if SOLVERS[method].consistent:
         options['with_deviations'] = False
@@ -199,12 +199,5 @@ def _bodies(
 def _joined(one: Knowledge, inner: Array, offsets: Array) -> Bodies:
     """Return all unknowns of a submodel."""
     x = np.empty(len(one.block.unknowns))
-    x[_inner(one)], x[one.offsets] = inner, offsets
+    x[one.inner], x[one.offsets] = inner, offsets
     return Bodies(one, x)
-
-
-def _inner(one: Knowledge) -> NDArray[np.intp]:
-    """Return the columns of a submodel that are no offsets."""
-    kept = np.ones(len(one.block.unknowns), dtype=bool)
-    kept[one.offsets] = False
-    return np.flatnonzero(kept)

@@ -10,6 +10,7 @@ on it is one `Information`, of a size that does not grow.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,10 @@ from inertial_estimation.identification.information.elimination import wandered
 from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.information.information import Information, weighted_sum
 from inertial_estimation.identification.information.reweighting import noise_levels
+from inertial_estimation.identification.information.state_errors import (
+    StateErrors,
+    without_state_errors,
+)
 from inertial_estimation.identification.prior_models import entropic_model
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.shifted_offsets import (
@@ -44,6 +49,11 @@ MEMORY = 30.0
 
 GROWN = 1.1
 """Times as much as before that the efforts of a joint must be for its friction to follow them."""
+OFFSET_SIZES = 100.0, 10.0
+"""
+Force and moment of an offset that is odd where nothing tells it [N, Nm], as one row of its own:
+far less odd than a body that is off by as much, so that what may be either is an offset.
+"""
 QUIETEST = 1e-4
 """No rows are taken to have less noise than this, as those of a simulation may [N, Nm]."""
 
@@ -64,7 +74,10 @@ class Knowledge:
     Attributes
     ----------
     information : Information or None
-        Rows in units of their noise; None while the noise is not known.
+        Rows in units of their noise, with the errors of the state in them; None while the noise
+        is not known.
+    errors : StateErrors or None
+        What errors of the state add to these rows; None: they have none.
     noise : dict of str to float
         Standard deviation of each kind of row; empty while it is not known.
     scales : ndarray, shape (n_extras,)
@@ -81,6 +94,8 @@ class Knowledge:
         self._shapes = np.linalg.inv(whitening(prior))
         self._settings = settings
         self.information: Information | None = None
+        self.errors: StateErrors | None = None
+        self._told: tuple[Information, Information] | None = None
         self.noise: dict[str, float] = {}
         self.scales: Array = np.full(len(block.unknowns.extras), np.inf)
         self.seconds = 0.0
@@ -93,6 +108,56 @@ class Knowledge:
         self._is_force = np.array(
             [extra.term.value in FORCES for extra in extras if extra.term in FT_OFFSET], dtype=bool
         )
+
+    @property
+    def told(self) -> Information | None:
+        """What rows tell without the errors of the state in them; None: nothing yet."""
+        if self.information is None or self.errors is None:
+            return self.information
+        if self._told is None or self._told[0] is not self.information:
+            x0 = self.block.unknowns.join(self.prior)
+            told = without_state_errors(self.information, self.errors, x0)
+            self._told = self.information, told
+        return self._told[1]
+
+    @property
+    def drawn(self) -> Information | None:
+        """
+        The same where offsets that nothing tells are drawn to zero; None: nothing yet.
+
+        As weakly as one of `OFFSET_SIZES` is odd.
+        """
+        return self.told.merge(self._offset_rows()) if self.told is not None else None
+
+    def _offset_rows(self) -> Information:
+        """Return what is presumed of offsets."""
+        assert self.information is not None
+        n, k = self.information.n, len(self.offsets)
+        rows = np.zeros((k, n))
+        rows[np.arange(k), self.offsets] = 1.0 / self.offset_scales(*OFFSET_SIZES)
+        return replace(Information.of(rows, np.zeros(k)), count=0.0)
+
+    def let_go(self, columns: Columns, by: Array) -> None:
+        """
+        Forget unknowns that have changed.
+
+        Parameters
+        ----------
+        columns : ndarray of int, shape (k,)
+            Of these unknowns.
+        by : ndarray, shape (k,)
+            How far they may have changed; infinity: all that was known of them is lost.
+
+        """
+        assert self.information is not None
+        self.information = wandered(self.information, columns, by)
+        if self.errors is not None:
+            self.errors = self.errors.without(columns)
+
+    @property
+    def inner(self) -> Columns:
+        """Columns that are no offsets."""
+        return np.setdiff1d(np.arange(len(self.block.unknowns)), self.offsets)
 
     @property
     def offset_names(self) -> tuple[str, ...]:
@@ -156,6 +221,8 @@ class Knowledge:
         """
         if self.information is not None:
             self.information = shifted(self.information, self.offsets, change)
+        if self.errors is not None:
+            self.errors = self.errors.shifted(self.offsets, change)
         if self._kinds is not None:
             self._kinds = shifted_evidence(self._kinds, self.offsets, change)
 
@@ -177,7 +244,7 @@ class Knowledge:
         walks = self.offset_scales(self._settings.force_walk, self._settings.moment_walk)
         return np.asarray(walks * np.sqrt(max(elapsed, 0.0)))
 
-    def absorb(self, rows: Information, seconds: float) -> None:
+    def absorb(self, rows: Information, seconds: float, errors: StateErrors | None = None) -> None:
         """
         Work further rows in, and let older ones fade.
 
@@ -187,14 +254,17 @@ class Knowledge:
             In units of their noise.
         seconds : float
             Time that they span [s].
+        errors : StateErrors, optional
+            What errors of the state add to them. Default: they have none.
 
         """
         assert self.information is not None
         self.seconds += seconds
-        kept = self.information
-        if np.isfinite(self._settings.half_life):
-            kept = kept.forget(0.5 ** (seconds / self._settings.half_life))
+        factor = 0.5 ** (seconds / self._settings.half_life)
+        kept = self.information if factor == 1.0 else self.information.forget(factor)
         self.information = kept.merge(rows)
+        if errors is not None:
+            self.errors = errors if self.errors is None else self.errors.add(errors, factor)
 
     def warm_up(self, evidence: Evidence, seconds: float) -> None:
         """
@@ -241,6 +311,7 @@ class Knowledge:
             seen = {kind: max(level, QUIETEST) for kind, level in found.deviations.items()}
         self._set_noise(seen)
         self.information = in_units_of_noise(evidence, self.noise)
+        self.errors = errors_in_units_of_noise(evidence, self.noise)
         return True
 
     def hear(self, evidence: Evidence) -> None:
@@ -344,3 +415,24 @@ def in_units_of_noise(evidence: Evidence, noise: Mapping[str, float]) -> Informa
     if not parts:
         return None
     return weighted_sum(parts.values(), [1.0 / noise[kind] for kind in parts])
+
+
+def errors_in_units_of_noise(evidence: Evidence, noise: Mapping[str, float]) -> StateErrors | None:
+    """
+    Return what errors of the state add to rows of all kinds together.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Rows of each kind.
+    noise : mapping of str to float
+        Standard deviation of each kind.
+
+    Returns
+    -------
+    StateErrors or None
+        None: the state is taken to be exact.
+
+    """
+    parts = [rows / noise[kind] for kind, rows in evidence.errors.items() if kind in noise]
+    return StateErrors.of(parts, len(evidence.block.unknowns)) if parts else None

@@ -21,7 +21,7 @@ from inertial_estimation.identification.information.elimination import eliminate
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.row_space import RowSpace
 from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.recursion.knowledge import Knowledge
+from inertial_estimation.identification.recursion.knowledge import OFFSET_SIZES, Knowledge
 
 Array = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ def _rows_as_described(
     one: Knowledge, names: Sequence[str], found: Mapping[str, float]
 ) -> tuple[Array, Array]:
     """Return rows of some offsets, the bodies as described, the other offsets as found."""
-    information, n = one.information, one.block.unknowns.n_inertial
+    information, n = one.drawn, one.block.unknowns.n_inertial
     assert information is not None
     given = np.array([0.0 if name in names else found[name] for name in one.offset_names])
     x = np.zeros(information.n)
@@ -79,3 +79,40 @@ def _rows_as_described(
     placed = np.zeros((left.n, len(names)))
     placed[:, [names.index(one.offset_names[k]) for k in free]] = left.R[:, free]
     return placed, left.rho
+
+
+@one_thread()
+def offset_deviations(known: Sequence[Knowledge], names: Sequence[str]) -> dict[str, float]:
+    """
+    Return how sure offsets are, beside bodies that may be off by as much as they may well be.
+
+    Parameters
+    ----------
+    known : sequence of Knowledge
+        Those that have rows in units of their noise.
+    names : sequence of str
+        Of the columns of the offsets.
+
+    Returns
+    -------
+    dict of str to float
+        Standard deviations [N, Nm]. Errors that all rows share are not in them. Of an offset that
+        rows do not tell it is about the one of `OFFSET_SIZES`, or that of a body that passes for
+        it.
+
+    """
+    rows = Information.empty(len(names))
+    for one in known:
+        if not len(one.offsets):
+            continue
+        assert one.told is not None
+        own = [names.index(name) for name in one.offset_names]
+        left = eliminated(one.told.merge(one.loose_prior()), one.inner)
+        placed = np.zeros((left.n + len(own), len(names)))
+        placed[: left.n, own] = left.R
+        placed[np.arange(left.n, len(placed)), own] = 1.0 / one.offset_scales(*OFFSET_SIZES)
+        rows = rows.add(placed, np.zeros(len(placed)))
+    if not names:
+        return {}
+    root = np.linalg.inv(rows.R)
+    return dict(zip(names, np.linalg.norm(root, axis=1).tolist(), strict=True))

@@ -101,7 +101,7 @@ def parameter_roots(found: JointRefit, weight: float) -> dict[str, Array]:
 
 def _triangle(bodies: Bodies, names: Sequence[str], weight: float) -> _Triangle:
     """Reduce the rows and the prior of one submodel."""
-    one, information = bodies.knowledge, bodies.knowledge.information
+    one, information = bodies.knowledge, bodies.knowledge.told
     assert information is not None
     drawn = weight * information.count
     prior = entropic_model(one.block.unknowns, one.prior, bodies.parameters, one.scales, drawn)

@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
 from inertial_estimation.identification.information.determined import in_words
-from inertial_estimation.identification.information.elimination import wandered
 from inertial_estimation.identification.information.evidence import Evidence, gather
+from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.excitation import Excitation, excitation
 from inertial_estimation.identification.recursion.joint_refit import JointRefit, joint_refit
 from inertial_estimation.identification.recursion.knowledge import Knowledge
-from inertial_estimation.identification.recursion.offsets_in_use import offsets_in_use
+from inertial_estimation.identification.recursion.offsets_in_use import (
+    offset_deviations,
+    offsets_in_use,
+)
 from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
 from inertial_estimation.identification.recursion.payload import Payload
 from inertial_estimation.identification.recursion.settings import RecursionSettings
@@ -30,6 +33,7 @@ from inertial_estimation.identification.recursion.submodel_identifier import (
 from inertial_estimation.identification.recursion.watch import Change
 from inertial_estimation.identification.rows.builder import Block, RowBuilder
 from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
+from inertial_estimation.identification.rows.state_errors import StateNoise, rows_of_errors
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
@@ -47,6 +51,12 @@ What was found may leave of new rows so many times what the description does [rm
 of the newest stretches: what moves for the first time tells offsets anew, and is soon over. With
 the offsets that were found, and without any.
 """
+WORSE_ALONE = 3.0
+"""The same without the offsets that were found: true ones, left in, may hide what bodies gain."""
+
+
+OFFSET_TOLD = np.repeat([2.0, 0.2], 3)
+"""Standard deviation up to which an offset is told [N, Nm]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +71,12 @@ class Refit:
     """
     Of FT sensors, shape (6,) each, [force; torque], to be subtracted beside these parameters
     [N, Nm].
+    """
+    offset_deviations: Mapping[str, Array]
+    """
+    Their standard deviations, shape (6,) each [N, Nm]; errors that all rows share are not in them.
+    Beyond `OFFSET_TOLD` nothing tells the offset: it is near zero because nothing speaks for
+    another one.
     """
     refitted: tuple[str, ...]
     """Submodels whose links are what rows tell; those of the others are the prior."""
@@ -101,6 +117,11 @@ class RecursiveIdentifier:
     ----------
     stamp_ns : int
         Of the last sample that went in; 0: none did.
+    rows_ns : dict of str to int
+        Last sample of the last stretch with rows of a submodel, good or not, by its name [ns].
+    noise : StateNoise or None
+        Of the motion, which goes into all that the identifier is told from when it is set; None,
+        at first: motion is taken to be exact.
     prior : ndarray, shape (n_links, 10)
         The robot's parameters, points and sticks widened.
     widened : tuple of str
@@ -121,6 +142,7 @@ class RecursiveIdentifier:
     ) -> None:
         self.robot, self.settings, self.calibration = robot, settings, calibration
         self.builder = RowBuilder(robot, settings.rows, calibration)
+        self.noise: StateNoise | None = None
         self.prior, self.widened = widened(robot.link_names, robot.parameters)
         _check_carriers(robot, settings.payload_links)
         for joint in settings.effort_gains:
@@ -159,6 +181,8 @@ class RecursiveIdentifier:
         """Forget all rows."""
         self._submodels = list(map(self._afresh, self.builder.blocks))
         self.stamp_ns = 0
+        self.rows_ns: dict[str, int] = {}
+        self._random = np.random.default_rng(0)
         self._assumed = np.zeros(0, dtype=np.intp)
         self._start: dict[str, Array] = {}
 
@@ -211,6 +235,7 @@ class RecursiveIdentifier:
         self.builder.set_calibration(calibration)
         return tuple(anew)
 
+    @one_thread()
     def add(
         self,
         samples: SampleBatch,
@@ -247,9 +272,16 @@ class RecursiveIdentifier:
         if samples.efforts is not None and self.settings.effort_gains:
             samples = replace(samples, efforts=samples.efforts * self._gains)
         evidence = gather(self.builder, samples, external=external, free=free)
+        if self.noise is not None:
+            errors = rows_of_errors(
+                self.builder, samples, self.noise, self._random, external=external, free=free
+            )
+            evidence = [replace(one, errors=own) for one, own in zip(evidence, errors)]
         changes = []
         for one, new in zip(self._submodels, evidence, strict=True):
             count = max((part.count for part in new.kinds.values()), default=0.0)
+            if count:
+                self.rows_ns[one.name] = last
             change = one.add(new, elapsed, span * count / len(samples))
             if change is not None:
                 changes.append((one.name, change))
@@ -290,7 +322,7 @@ class RecursiveIdentifier:
                 continue
             shared = [other in changed.offset_names for other in known.offset_names]
             columns = known.offsets[shared]
-            known.information = wandered(known.information, columns, np.full(len(columns), np.inf))
+            known.let_go(columns, np.full(len(columns), np.inf))
 
     def payloads(self) -> dict[str, Payload]:
         """
@@ -305,6 +337,7 @@ class RecursiveIdentifier:
         found = {one.name: one.payload() for one in self._submodels}
         return {name: payload for name, payload in found.items() if payload is not None}
 
+    @one_thread()
     def refit(self) -> Refit | None:
         """
         Return what the rows so far tell.
@@ -350,7 +383,7 @@ class RecursiveIdentifier:
                     'not say what they should'
                 )
                 continue
-            if (worse := own[name].times_worse_alone(bodies.x)) > WORSE:
+            if (worse := own[name].times_worse_alone(bodies.x)) > WORSE_ALONE:
                 reasons[name] = (
                     'without the offsets that were found with it, as it would be used, it leaves '
                     f'{worse:.1f} times as much of new rows as the description does: weight and '
@@ -366,6 +399,7 @@ class RecursiveIdentifier:
             self.stamp_ns,
             parameters,
             _by_sensor(offsets_in_use(ready, refitted, found.offsets)),
+            _by_sensor(offset_deviations(ready, tuple(found.offsets))),
             tuple(refitted),
             seen,
             reasons,

@@ -66,7 +66,11 @@ def shifted_evidence(evidence: Evidence, columns: Columns, change: Array) -> Evi
 
     """
     kinds = {kind: shifted(part, columns, change) for kind, part in evidence.kinds.items()}
-    return replace(evidence, kinds=kinds)
+    errors = {}
+    for kind, rows in evidence.errors.items():
+        errors[kind] = rows.copy()
+        errors[kind][:, -1] -= rows[:, columns] @ change
+    return replace(evidence, kinds=kinds, errors=errors)
 
 
 def effective_offsets(calibration: FtCalibration) -> Array:

@@ -10,8 +10,10 @@ one that was cut off or altered is refused as a whole.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
+from reprlib import repr as shown
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.state_errors import StateErrors
 from inertial_estimation.identification.recursion.knowledge import Knowledge
 from inertial_estimation.identification.recursion.recursive_identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.shifted_offsets import (
@@ -26,10 +29,13 @@ from inertial_estimation.identification.recursion.shifted_offsets import (
     on_columns,
 )
 from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.nested import from_json
 
 Array = NDArray[np.float64]
 
 VERSION = 1
+LAST_NS = 2**63
+"""Stamps are integers of 64 bits."""
 
 
 def to_text(identifier: RecursiveIdentifier) -> str:
@@ -89,6 +95,8 @@ def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
             'what was saved is of another robot description, or of other rows: begin anew, or '
             'configure what it was saved with'
         )
+    if not isinstance(content.get('submodels'), dict):
+        raise ModelError("what was saved is damaged: it has no 'submodels'")
     try:
         restored = {
             one.block.submodel.name: _restored(one, content['submodels'][one.block.submodel.name])
@@ -101,13 +109,17 @@ def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
             name: now - np.array(said[name], dtype=float).reshape(6)
             for name, now in _subtracted(identifier).items()
         }
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ModelError(f'what was saved is damaged: {error!r}') from error
+    if not 0 <= stamp_ns < LAST_NS:
+        raise ModelError(f'what was saved is damaged: its stamp is {shown(stamp_ns)} ns')
     identifier.reset()
     identifier.stamp_ns = stamp_ns
     for one in identifier.known:
         if (found := restored.get(one.block.submodel.name)) is not None:
-            one.information, one.noise, one.scales, one.seconds, one.learned = found
+            (
+                one.information, one.errors, one.noise, one.scales, one.seconds, one.learned,
+            ) = found  # fmt: skip
             one.shift_offsets(on_columns(one.block, change))
     return tuple(restored)
 
@@ -170,12 +182,12 @@ def _without_unknown_offsets(identifier: RecursiveIdentifier) -> FtCalibration |
 def _content(text: str) -> dict[str, Any]:
     """Return the content of a text that is whole."""
     try:
-        said = json.loads(text)
+        said = from_json(text)
         version, stated, content = said['version'], said['sha256'], said['content']
     except (ValueError, KeyError, TypeError) as error:
         raise ModelError('what was saved is damaged: it is not what `save` wrote') from error
     if version != VERSION:
-        raise ModelError(f'what was saved is of version {version!r}, expected {VERSION}')
+        raise ModelError(f'what was saved is of version {shown(version)}, expected {VERSION}')
     if not isinstance(content, dict) or stated != _sum(json.dumps(content)):
         raise ModelError('what was saved is damaged: its content has another sum than it says')
     return content
@@ -190,6 +202,7 @@ def _known_dict(one: Knowledge) -> dict[str, Any]:
         'rho': information.rho.tolist(),
         'energy': information.energy,
         'count': information.count,
+        'errors': None if one.errors is None else [part.tolist() for part in one.errors],
         'noise': one.noise,
         'scales': one.scales.tolist(),
         'seconds': one.seconds,
@@ -198,17 +211,48 @@ def _known_dict(one: Knowledge) -> dict[str, Any]:
 
 
 def _restored(one: Knowledge, said: dict[str, Any]) -> tuple[Any, ...]:
-    """Return information, noise, scales, seconds of a submodel, and whether it was learned."""
+    """Return all that is known of a submodel, in the order in which it is taken."""
     n = len(one.block.unknowns)
     R, rho = np.array(said['R'], dtype=float), np.array(said['rho'], dtype=float)
     scales = np.array(said['scales'], dtype=float)
     if R.shape != (n, n) or rho.shape != (n,) or scales.shape != one.scales.shape:
         raise ValueError(f'{one.block.submodel.name} has other unknowns')
-    information = Information(R, rho, float(said['energy']), float(said['count']))
+    sizes = {name: float(said[name]) for name in ('energy', 'count', 'seconds')}
+    errors = None
+    if (products := said.get('errors')) is not None:
+        errors = StateErrors(*(np.array(part, dtype=float) for part in products))
+        if errors.gram.shape != (n, n) or errors.cross.shape != (n,):
+            raise ValueError(f'{one.block.submodel.name} has other errors')
+        if not all(np.isfinite(part).all() for part in errors):
+            raise ValueError(f'errors of {one.block.submodel.name} are no numbers')
     noise = {str(kind): float(level) for kind, level in said['noise'].items()}
+    _check_numbers(one, R, rho, scales, sizes, noise)
+    information = Information(R, rho, sizes['energy'], sizes['count'])
     # Texts of earlier releases do not say so: then it is asked of the rows.
     learned = bool(said.get('learned', False))
-    return information, noise, scales, float(said['seconds']), learned
+    return information, errors, noise, scales, sizes['seconds'], learned
+
+
+def _check_numbers(
+    one: Knowledge,
+    R: Array,
+    rho: Array,
+    scales: Array,
+    sizes: Mapping[str, float],
+    noise: Mapping[str, float],
+) -> None:
+    """Refuse numbers that rows cannot leave: nothing could be learned with them again."""
+    name = one.block.submodel.name
+    if not (np.isfinite(R).all() and np.isfinite(rho).all()) or np.tril(R, -1).any():
+        raise ValueError(f'rows of {name} are no triangle of numbers')
+    if odd := [what for what, size in sizes.items() if not 0.0 <= size < np.inf]:
+        raise ValueError(f'{odd[0]} of {name} is {sizes[odd[0]]}')
+    if odd := [kind for kind, level in noise.items() if not 0.0 < level < np.inf]:
+        raise ValueError(f'noise of {odd[0]} of {name} is {noise[odd[0]]}')
+    if not noise or set(noise) - set(one.block.kinds):
+        raise ValueError(f'noise of {name} is not that of its rows')
+    if not (scales > 0.0).all():
+        raise ValueError(f'scales of {name} are not all positive')
 
 
 def _sum(text: str) -> str:

@@ -14,7 +14,11 @@ from numpy.typing import NDArray
 from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.recursion.first_motion import FirstMotion
-from inertial_estimation.identification.recursion.knowledge import Knowledge, in_units_of_noise
+from inertial_estimation.identification.recursion.knowledge import (
+    Knowledge,
+    errors_in_units_of_noise,
+    in_units_of_noise,
+)
 from inertial_estimation.identification.recursion.payload import Payload, PayloadFit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.shifted_offsets import shifted_evidence
@@ -226,7 +230,8 @@ class SubmodelIdentifier:
     def _take(self, rows: Information, new: Evidence, seconds: float) -> Change | None:
         """Work rows in units of their noise in, unless they are suspect."""
         before = self.known.information
-        verdict = self._judged(Stretch(rows, seconds))
+        errors = errors_in_units_of_noise(new, self.known.noise)
+        verdict = self._judged(Stretch(rows, seconds, errors))
         self._note_withheld(new, seconds)
         if self._begins(new, seconds):
             return Change.BEGUN
@@ -238,7 +243,7 @@ class SubmodelIdentifier:
         for stretch in verdict.accepted:
             self.known.absorb(*stretch)
             if self._payload:
-                self._payload.add(*stretch)
+                self._payload.add(stretch.rows, stretch.seconds)
         # What was found before a change leaves the change, which is no noise.
         if not verdict.left_out and verdict.change is None:
             self._newest.append(new)
@@ -272,9 +277,14 @@ class SubmodelIdentifier:
         self.known.adapt(self.errors.found, seconds)
 
     def _ratio(self, new: Evidence, described: Array, found: Array) -> float:
-        """Return what is left of rows over what the description leaves [rms, over the noise]."""
-        losses = [_loss(new.residuals(x), self.known.noise) for x in (described, found)]
-        return float(np.sqrt(losses[1] / losses[0])) if losses[0] > 0.0 else 1.0
+        """
+        Return what is left of rows over what the description leaves [rms, over the noise].
+
+        Of forces, of moments or of efforts, whichever is worse: gain in one is no excuse.
+        """
+        before, after = (_losses(new.residuals(x), self.known.noise) for x in (described, found))
+        ratios = [after[group] / max(before[group], 1.0) for group in after]
+        return float(np.sqrt(max(ratios, default=1.0)))
 
     def _note_withheld(self, new: Evidence, seconds: float) -> None:
         """Note which rows are off, and by how much, if they are left out."""
@@ -310,9 +320,11 @@ def _without(x: Array | None, columns: NDArray[np.intp], change: Array) -> Array
     return left
 
 
-def _loss(left: Mapping[str, float], noise: Mapping[str, float]) -> float:
-    """Return the mean square of what is left of rows, over their noise."""
-    known = [
-        left[kind] / noise[kind] for kind in left if kind in noise and np.isfinite(left[kind])
-    ]
-    return float(np.mean(np.square(known))) if known else 0.0
+def _losses(left: Mapping[str, float], noise: Mapping[str, float]) -> dict[str, float]:
+    """Return the mean square of what is left of forces, moments and efforts, over their noise."""
+    squares: dict[str, list[float]] = {}
+    for kind, level in left.items():
+        if kind in noise and np.isfinite(level):
+            group = kind.partition(' ')[0].partition('_')[0]
+            squares.setdefault(group, []).append((level / noise[kind]) ** 2)
+    return {group: float(np.mean(own)) for group, own in squares.items()}

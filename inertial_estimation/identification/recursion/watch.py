@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.identification.information.elimination import wandered
 from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.state_errors import StateErrors
 from inertial_estimation.identification.recursion.knowledge import FORCES, MOMENTS, Knowledge
 from inertial_estimation.identification.recursion.shifted_offsets import shifted
 
@@ -82,6 +83,8 @@ class Stretch(NamedTuple):
     """In units of their noise."""
     seconds: float
     """That they span."""
+    errors: StateErrors | None = None
+    """What errors of the state add to them; None: they have none."""
 
 
 class Verdict(NamedTuple):
@@ -268,9 +271,8 @@ class Watch:
         known = self._known
         assert known.information is not None
         if change is Change.BODY:
-            known.information = wandered(known.information, self._body, PAYLOAD)
+            known.let_go(self._body, PAYLOAD)
         else:
-            loose = np.full(len(known.offsets), np.inf)
-            known.information = wandered(known.information, known.offsets, loose)
+            known.let_go(known.offsets, np.full(len(known.offsets), np.inf))
         self._suspect.clear()
         return Verdict(stretches, 0, change)

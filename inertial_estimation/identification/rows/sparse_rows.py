@@ -68,6 +68,28 @@ class SparseRows(NamedTuple):
             transposed = transposed[:, good]
         return transposed.T, int(len(self.y) - good.sum())
 
+    def dense(self, n_unknowns: int) -> Array:
+        """
+        Return [Y y] of all columns.
+
+        Parameters
+        ----------
+        n_unknowns : int
+            Columns in all.
+
+        Returns
+        -------
+        ndarray, shape (n, n_unknowns + 1)
+            NaN where an instant gives no row.
+
+        """
+        transposed = np.zeros((n_unknowns + 1, len(self.y)))
+        for part in self.parts:
+            transposed[part.columns] += part.values
+        transposed[-1] = self.y
+        transposed[:, ~self.usable] = np.nan
+        return transposed.T
+
     def residuals(self, x: Array) -> Array:
         """
         Return what unknowns leave of each row.

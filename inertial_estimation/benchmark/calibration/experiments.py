@@ -1,0 +1,14 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The experiments of ``bench --calibration``."""
+
+from __future__ import annotations
+
+from inertial_estimation.benchmark.calibration import axia, legs, ntnu
+from inertial_estimation.benchmark.published.run import Experiment
+
+EXPERIMENTS = (
+    Experiment(axia.run, axia.FILES),
+    Experiment(ntnu.run, (ntnu.FILE,)),
+    Experiment(legs.run, (legs.FILE,)),
+)

@@ -1,0 +1,199 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What an FT sensor and gravity say of the body beyond it, from samples of a robot.
+
+Gravity comes from an IMU on that body or, through the joints between, from any other one, or from
+the fixed link [T 3.6]. At rest only rotations matter: it is carried into the axes of the sensor.
+Joints beyond the sensor must stay where they were when the data set began, those between may turn
+from pose to pose. What touches the robot elsewhere does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.calibration.collection import CONTACT, JOINTS
+from inertial_estimation.errors import ModelError, NameNotFound
+from inertial_estimation.estimation.balance import subtrees
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.relative_rotation import RelativeRotations
+from inertial_estimation.model.motion_sources import Source, assign_owners
+from inertial_estimation.model.named_sensors import find_ft
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import Imu, LinkSensor
+from inertial_estimation.sample import Sample
+
+Array = NDArray[np.float64]
+
+FIXED_LINK = 'fixed link'
+"""In place of an IMU: gravity is known in the axes of the fixed link."""
+MOVED = 0.01
+"""
+Joints beyond the sensor that are so far from where they were when the data set began have moved
+[rad or m]: a leg of 3 kg whose knee bends so much makes 0.05 Nm.
+"""
+
+
+class Reading(NamedTuple):
+    """The readings of one instant, as `Collection.update` takes them."""
+
+    stamp_ns: int
+    raw: Array
+    acceleration: Array
+    turning: Array | None = None
+    spoilt: str = ''
+
+
+class BodyReadings:
+    """
+    Makes readings of samples.
+
+    Parameters
+    ----------
+    robot : Robot
+        Links, joints and sensors.
+    sensor : str
+        Name of the FT sensor; the body is what is beyond it, seen from the root of the robot.
+    imu : str, optional
+        Name of an IMU in use, or `FIXED_LINK`. Default: the one that is nearest by joints, or the
+        fixed link of a robot that has one and no IMU.
+
+    Attributes
+    ----------
+    sensor : FtSensor
+        As named.
+    imu_name : str
+        Of the IMU; empty: gravity comes from the fixed link.
+    gravity : str
+        Where it comes from, in words.
+
+    Raises
+    ------
+    NameNotFound
+        If the robot has no such sensor.
+    ModelError
+        If nothing tells gravity.
+
+    """
+
+    def __init__(self, robot: Robot, sensor: str, imu: str = '') -> None:
+        self.sensor = find_ft(robot, sensor)
+        self._ft = robot.ft_sensors.index(self.sensor)
+        self._robot = robot
+        self._imu = self._chosen(imu)
+        place = self._place()
+        self.imu_name = place.name if self._imu >= 0 else ''
+        here = LinkSensor('the FT sensor', self.sensor.child, self.sensor.child_H_sensor)
+        # Seen from each other alone, whatever is fixed.
+        self._rotations = RelativeRotations(replace(robot, fixed_frame=''), [here, place])
+        beyond = set(subtrees(robot)[self.sensor.child])
+        self._beyond = frozenset(beyond)
+        moving = sorted(robot.links[k].joint for k in beyond if robot.links[k].joint >= 0)
+        self._distal = np.array(moving, dtype=np.intp)
+        self._held: Array | None = None
+        self.gravity = self._words(place)
+
+    def begin(self) -> None:
+        """Begin a data set: joints beyond the sensor may be elsewhere than in the one before."""
+        self._held = None
+
+    def reading(self, sample: Sample, contacts: Iterable[Contact] = ()) -> Reading:
+        """
+        Return what a sample says of the body.
+
+        Parameters
+        ----------
+        sample : Sample
+            Of this robot.
+        contacts : iterable of Contact
+            That are felt at its instant.
+
+        Returns
+        -------
+        Reading
+            Gravity and turning in the axes of the FT sensor; NaN where a sensor or a joint on the
+            way is missing.
+
+        """
+        source_R_S = self._rotations.of(sample.positions[None])[0, 0]
+        acceleration, turning = self._source(sample)
+        return Reading(
+            sample.stamp_ns,
+            sample.ft_readings[self._ft],
+            acceleration @ source_R_S,
+            None if turning is None else turning @ source_R_S,
+            self._spoilt(sample, contacts),
+        )
+
+    def _spoilt(self, sample: Sample, contacts: Iterable[Contact]) -> str:
+        """Return why a sample does not count, if a contact or a joint tells."""
+        if any(self._robot.frame(one.frame)[0] in self._beyond for one in contacts):
+            return CONTACT
+        q = sample.positions[self._distal]
+        if self._held is None and np.isfinite(q).all():
+            self._held = q.copy()
+        # A joint that is not reported now has not been seen to move.
+        if self._held is not None and (np.abs(q - self._held) > MOVED).any():
+            return JOINTS
+        return ''
+
+    def _source(self, sample: Sample) -> tuple[Array, Array | None]:
+        """Return what the source of gravity reads."""
+        if self._imu < 0:
+            return -self._robot.gravity, None
+        turning = sample.angular_velocities[self._imu]
+        return sample.proper_accelerations[self._imu], turning
+
+    def _chosen(self, name: str) -> int:
+        """Return the row of an IMU, -1 for the fixed link."""
+        robot = self._robot
+        usable = [k for k, imu in enumerate(robot.imus) if imu.measures != 'gyroscope']
+        names = {robot.imus[k].name: k for k in usable}
+        if robot.fixed_frame:
+            names[FIXED_LINK] = -1
+        if name and name not in names:
+            raise NameNotFound('IMU with an accelerometer', name, names)
+        if name:
+            return names[name]
+        if usable:
+            sources = [Source('', robot.imus[k].link, np.eye(4)) for k in usable]
+            owners = assign_owners(robot.links, sources, rigid_sensors=True)
+            return usable[owners[self.sensor.child]]
+        if robot.fixed_frame:
+            return -1
+        raise ModelError(
+            'nothing tells gravity: name an IMU with an accelerometer in imus, or a fixed_link'
+        )
+
+    def _place(self) -> LinkSensor | Imu:
+        """Return where gravity is known."""
+        if self._imu >= 0:
+            return self._robot.imus[self._imu]
+        return LinkSensor(FIXED_LINK, *self._robot.frame(self._robot.fixed_frame))
+
+    def _words(self, place: LinkSensor | Imu) -> str:
+        """Say where gravity comes from."""
+        links = self._robot.links
+        ways = [_way_up(self._robot, link) for link in (place.link, self.sensor.child)]
+        joints = sum(links[k].joint >= 0 for k in ways[0] ^ ways[1])
+        what = f"the fixed '{self._robot.fixed_frame}'"
+        if self._imu >= 0:
+            what = f"IMU '{place.name}'"
+        if not joints:
+            return what
+        return f'{what} through {joints} joint{"s" if joints > 1 else ""}'
+
+
+def _way_up(robot: Robot, link: int) -> set[int]:
+    """Return a link and those above it."""
+    way = set()
+    while link >= 0:
+        way.add(link)
+        link = robot.links[link].parent
+    return way

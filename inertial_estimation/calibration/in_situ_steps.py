@@ -1,0 +1,209 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What calibrations in place leave in the file of a robot, and what to know of them before use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.calibration.added_masses import MatrixCalibration
+from inertial_estimation.calibration.calibration_file import (
+    NO_TEMPERATURE,
+    Provenance,
+    SensorCalibration,
+)
+from inertial_estimation.calibration.offset_in_situ import InSituOffset
+from inertial_estimation.calibration.quiet_samples import GRAVITY
+from inertial_estimation.errors import ConfigError
+
+Array = NDArray[np.float64]
+
+ROTATION_FREE = 'whatever the rotation between sensor and accelerometer is [T Remark 5.1]'
+IN_ACCELEROMETER_AXES = (
+    "wrenches are in the accelerometer's axes, about the sensor's origin: the rotation between "
+    'the two was not given [T Remark 5.1]'
+)
+SCALE_DOUBT = 0.01
+"""An accelerometer that is off by a larger share of gravity is worth a word."""
+DRIFT_DOUBT = 5.0
+"""Drift over the deviation of the offset from which it is said."""
+GAP_DOUBT = 15.0
+"""Third spread over the fourth below which it is said."""
+LEFT_OUT_DOUBT = 0.1
+"""Share of samples that are left out from which it is said."""
+RESIDUAL_DOUBT = 3.0
+"""What a data set leaves over the noise from which it is said."""
+
+
+def offset_step(
+    found: InSituOffset,
+    before: SensorCalibration,
+    date: str,
+    temperature: float = NO_TEMPERATURE,
+) -> SensorCalibration:
+    """
+    Return the calibration of a sensor with an offset without a model.
+
+    Parameters
+    ----------
+    found : InSituOffset
+        The offset.
+    before : SensorCalibration
+        Whose matrix and temperature coefficients stay.
+    date : str
+        When the data were taken.
+    temperature : float
+        Of the sensor meanwhile [degrees Celsius]; NaN: not known.
+
+    Returns
+    -------
+    SensorCalibration
+
+    Raises
+    ------
+    ConfigError
+        If readings depend on the temperature, which is not known.
+
+    """
+    thermal = bool(before.temperature_coefficients.any())
+    if thermal and np.isnan(temperature):
+        raise ConfigError(
+            'the readings of this sensor depend on its temperature: give the one of this log'
+        )
+    notes = (ROTATION_FREE, *offset_warnings(found, before.matrix))
+    step = Provenance(
+        'offset without a model', date, found.slopes.n_samples, temperature,
+        _spread(before.matrix, found), notes,
+    )  # fmt: skip
+    return replace(
+        before,
+        offset=found.in_wrench(before.matrix)[0],
+        reference_temperature=temperature if thermal else before.reference_temperature,
+        provenance=(*before.provenance, step),
+    )
+
+
+def matrix_step(
+    found: MatrixCalibration, date: str, temperature: float = NO_TEMPERATURE
+) -> SensorCalibration:
+    """
+    Return the calibration of a sensor with a matrix from added masses.
+
+    The offset is that of the last data set.
+
+    Parameters
+    ----------
+    found : MatrixCalibration
+        The matrix.
+    date : str
+        When the data were taken.
+    temperature : float
+        Of the sensor meanwhile [degrees Celsius]; NaN: not known.
+
+    Returns
+    -------
+    SensorCalibration
+
+    """
+    notes = [] if found.in_sensor_axes else [IN_ACCELEROMETER_AXES]
+    last = found.found[-1]
+    step = Provenance(
+        f'matrix from added masses, {len(found.found)} data sets',
+        date,
+        sum(one.slopes.n_samples for one in found.found),
+        temperature,
+        _spread(found.matrix, last),
+        (*notes, *matrix_warnings(found)),
+    )
+    return SensorCalibration(found.matrix, found.matrix @ last.offset, provenance=(step,))
+
+
+def offset_warnings(found: InSituOffset, matrix: Array) -> tuple[str, ...]:
+    """
+    Return what to know before an offset is used.
+
+    Parameters
+    ----------
+    found : InSituOffset
+        The offset.
+    matrix : ndarray, shape (6, 6)
+        Takes raw readings to wrenches.
+
+    Returns
+    -------
+    tuple of str
+
+    """
+    said = []
+    if found.bias.bias.any():
+        values = ', '.join(f'{x:.3f}' for x in found.bias.bias)
+        said.append(f'a bias of the accelerometer of ({values}) m/s^2 was taken off')
+    drift, deviations = matrix @ found.slopes.drift, found.in_wrench(matrix)[1]
+    if (np.abs(drift) > DRIFT_DOUBT * deviations).any():
+        values = ', '.join(f'{x:.3g}' for x in drift)
+        said.append(
+            f'the offset drifts by about ({values}) N, Nm during the log and is that of its '
+            'middle: wait until the sensor is warm'
+        )
+    if found.subspace.gap < GAP_DOUBT:
+        said.append(
+            f'the third spread of the readings is only {found.subspace.gap:.1f} times the fourth: '
+            'something may have moved or touched a little, or the load is light for the noise'
+        )
+    n = len(found.kept)
+    if (lost := n - int(found.kept.sum())) > LEFT_OUT_DOUBT * n:
+        reasons = ', '.join(f'{count} {why}' for why, count in found.left_out.items() if count)
+        said.append(f'{lost} of {n} samples are left out: {reasons}')
+    return tuple(said)
+
+
+def matrix_warnings(found: MatrixCalibration, workshop: Array | None = None) -> tuple[str, ...]:
+    """
+    Return what to know before a matrix is used.
+
+    Parameters
+    ----------
+    found : MatrixCalibration
+        The matrix.
+    workshop : ndarray, shape (6, 6), optional
+        The one before.
+
+    Returns
+    -------
+    tuple of str
+
+    """
+    said = []
+    for one, offset, residual in zip(found.data_sets, found.found, found.residuals, strict=True):
+        said += [f'{one.name}: {text}' for text in offset_warnings(offset, found.matrix)]
+        off = offset.gravity / GRAVITY - 1.0
+        if abs(off) > SCALE_DOUBT:
+            said.append(
+                f'{one.name}: the accelerometer reads {offset.gravity:.2f} m/s^2, {off:+.1%} from '
+                'standard gravity: the matrix is off by as much'
+            )
+        if residual > RESIDUAL_DOUBT:
+            said.append(
+                f'{one.name}: what it leaves is {residual:.1f} times the noise: its mass or '
+                'centre may not be as stated, or something moved'
+            )
+    if found.body.mass <= 0.0:
+        said.append(
+            f'the body without masses would weigh {found.body.mass:.3g} kg: a mass or a centre is '
+            'not as stated'
+        )
+    if workshop is not None and np.trace(workshop @ np.linalg.inv(found.matrix)) < 0.0:
+        said.append(
+            'the matrix is about the opposite of the one before: the readings may be the wrench '
+            'of the other side'
+        )
+    return tuple(said)
+
+
+def _spread(matrix: Array, found: InSituOffset) -> tuple[float, ...]:
+    """Return the root mean square of what remained [N, Nm]."""
+    squares = np.diagonal(matrix @ found.slopes.noise @ matrix.T)
+    return tuple(float(x) for x in np.sqrt(squares))

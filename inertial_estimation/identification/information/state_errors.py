@@ -1,0 +1,164 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Information without what errors of the state added to it.
+
+Rows are Y = Y0 + E with errors E of the measured motion [errors in variables]. Their products
+
+    Y'Y = Y0'Y0 + N,    Y'(y - Y x0) = Y0'(y0 - Y0 x0) - N x0 + n,    N = E'E, n = E'e
+
+hold N and n, e being what the same errors do to y: without them a body that hardly turns becomes
+lighter, as errors count as motion that weighed nothing. N and n are known on the average of many
+rows (`rows.state_errors`), so they are taken out: n - N x0 about a description x0, so that an
+exact one stays exact, and N where it is the smaller part of what rows say. Where it is the larger
+one rows say nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.identification.information.information import Information
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.intp]
+
+LARGEST_SHARE = 0.25
+"""
+Of errors in what rows say of a direction that is still heard. After a few seconds N is known to a
+tenth, which is a thirtieth of what is left then.
+"""
+NOTHING = 1e-12
+"""What is added to products of rows, over their size, where they may say nothing."""
+
+
+class StateErrors(NamedTuple):
+    """Products of what errors of the state add to rows in units of their noise."""
+
+    gram: Array
+    """N, shape (n, n)."""
+    cross: Array
+    """n, shape (n,)."""
+
+    @classmethod
+    def of(cls, parts: Iterable[Array], n: int) -> StateErrors:
+        """
+        Sum up errors of rows.
+
+        Parameters
+        ----------
+        parts : iterable of ndarray, shape (m, n + 1)
+            [dY dy] in units of the noise of their rows.
+        n : int
+            Unknowns.
+
+        Returns
+        -------
+        StateErrors
+
+        """
+        stacked = np.vstack([np.zeros((0, n + 1)), *parts])
+        products = stacked.T @ stacked
+        return cls(products[:n, :n], products[:n, n])
+
+    def add(self, other: StateErrors, kept: float = 1.0) -> StateErrors:
+        """
+        Return this, faded, together with another one.
+
+        Parameters
+        ----------
+        other : StateErrors
+            Of further rows.
+        kept : float
+            What is left of the squares of older rows.
+
+        Returns
+        -------
+        StateErrors
+
+        """
+        return StateErrors(kept * self.gram + other.gram, kept * self.cross + other.cross)
+
+    def shifted(self, columns: Columns, change: Array) -> StateErrors:
+        """
+        Return the same of rows from whose right sides something known was taken.
+
+        Parameters
+        ----------
+        columns : ndarray of int, shape (k,)
+            Of unknowns that are known in part.
+        change : ndarray, shape (k,)
+            By how much.
+
+        Returns
+        -------
+        StateErrors
+
+        """
+        return StateErrors(self.gram, self.cross - self.gram[:, columns] @ change)
+
+    def without(self, columns: Columns) -> StateErrors:
+        """
+        Return what is left once rows no longer tell of some unknowns.
+
+        Parameters
+        ----------
+        columns : ndarray of int
+            Of the unknowns that were let go.
+
+        Returns
+        -------
+        StateErrors
+
+        """
+        gram, cross = self.gram.copy(), self.cross.copy()
+        gram[columns], gram[:, columns], cross[columns] = 0.0, 0.0, 0.0
+        return StateErrors(gram, cross)
+
+
+def without_state_errors(information: Information, errors: StateErrors, x0: Array) -> Information:
+    """
+    Return what rows tell beyond the errors of the state in them.
+
+    Parameters
+    ----------
+    information : Information
+        In units of the noise of rows.
+    errors : StateErrors
+        Of the same rows.
+    x0 : ndarray, shape (n,)
+        Unknowns that should stay what they are if they are right.
+
+    Returns
+    -------
+    Information
+        Its solution is unbiased at x0. Directions in which errors are the larger part are not in
+        it. The square that x0 leaves is that of before.
+
+    """
+    from scipy.linalg import eigh
+
+    if not errors.gram.any():
+        return information
+    R, left = information.R, information.rho - information.R @ x0
+    H = R.T @ R
+    # Of a column that rows do not have errors may be all there is.
+    squares = np.diag(H) + np.diag(errors.gram)
+    sizes = np.sqrt(np.where(squares > 0.0, squares, 1.0))
+    scaled = H / np.outer(sizes, sizes)
+    shares, V = eigh(
+        errors.gram / np.outer(sizes, sizes), scaled + NOTHING * np.eye(len(H)), driver='gvd'
+    )
+    heard = shares < LARGEST_SHARE
+    kept = np.sqrt(np.where(heard, 1.0 - shares, 1.0))[heard]
+    V = V[:, heard] / sizes[:, None]
+    rows = kept[:, None] * (V.T @ H)
+    told = V.T @ (R.T @ left + errors.gram @ x0 - errors.cross) / kept
+    found = Information.of(rows, told + rows @ x0)
+    before = information.squared_residual(x0)
+    energy = max(before - float(told @ told), 0.0)
+    return Information(found.R, found.rho, energy, information.count)

@@ -1,0 +1,164 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What errors of the measured motion do to rows: the errors in the variables of a regression.
+
+Rows of a robot at rest are not constant: noise of its encoders, gyroscopes and accelerometers
+shakes them, and shaken rows look like motion. Their size is found by shaking some of them once
+more, with noise of the stated size: as small as it is, what it does to rows is linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ShapeError
+from inertial_estimation.identification.rows.builder import RowBuilder
+from inertial_estimation.sample import SampleBatch
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+INSTANTS = 25
+"""Of a stretch that are shaken: many stretches tell the size of errors, and each costs time."""
+JOINT_SIGNALS = ('positions', 'velocities', 'accelerations')
+IMU_SIGNALS = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
+
+
+@dataclass(frozen=True, eq=False)
+class StateNoise:
+    """
+    Noise of what is measured of the motion; rows follow the robot.
+
+    Raises
+    ------
+    ShapeError
+        If an array has the wrong shape.
+
+    """
+
+    joints: Array
+    """Root L of the covariance L L' of position, velocity, acceleration, (n_joints, 3, 3)."""
+    imus: Array
+    """
+    The same of angular velocity, proper acceleration and angular acceleration along each axis,
+    shape (n_imus, 3, 3).
+    """
+
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        for name in ('joints', 'imus'):
+            array = getattr(self, name)
+            if array.ndim != 3 or array.shape[1:] != (3, 3):
+                raise ShapeError(name, ('n', 3, 3), array.shape)
+
+    @classmethod
+    def of(cls, joints: Array, imus: Array) -> StateNoise:
+        """
+        Return the noise of covariances.
+
+        Parameters
+        ----------
+        joints, imus : ndarray, shape (n, 3, 3)
+            Covariances, as of `uncertainty.NoiseModel`; zeros where the noise is not known, which
+            counts as none.
+
+        Returns
+        -------
+        StateNoise
+
+        """
+        return cls(_roots(joints), _roots(imus))
+
+    def shaken(self, samples: SampleBatch, rng: np.random.Generator) -> SampleBatch:
+        """
+        Return samples with noise once more.
+
+        Parameters
+        ----------
+        samples : SampleBatch
+            As they were measured.
+        rng : Generator
+            Where the noise comes from.
+
+        Returns
+        -------
+        SampleBatch
+
+        """
+        n = len(samples)
+        joints = np.einsum(
+            'jab,njb->anj', self.joints, rng.normal(size=(n, *self.joints.shape[:2]))
+        )
+        imus = np.einsum('iab,nibx->anix', self.imus, rng.normal(size=(n, len(self.imus), 3, 3)))
+        noise = dict(zip((*JOINT_SIGNALS, *IMU_SIGNALS), (*joints, *imus), strict=True))
+        changed = {name: getattr(samples, name) + noise[name] for name in noise}
+        return replace(samples, **changed)
+
+
+def rows_of_errors(
+    builder: RowBuilder,
+    samples: SampleBatch,
+    noise: StateNoise,
+    rng: np.random.Generator,
+    *,
+    external: Mapping[str, Array] | None = None,
+    free: Mask | None = None,
+) -> list[dict[str, Array]]:
+    """
+    Return what noise of the state adds to the rows of a stretch.
+
+    Parameters
+    ----------
+    builder : RowBuilder
+        Builds the rows.
+    samples : SampleBatch
+        Of the stretch.
+    noise : StateNoise
+        Of the motion.
+    rng : Generator
+        Where the noise comes from.
+    external, free : optional
+        As for `RowBuilder.rows`.
+
+    Returns
+    -------
+    list of dict of str to ndarray, shape (m, n_unknowns + 1)
+        For each block and kind of row [dY dy] of some instants, scaled so that the sum of their
+        squares is about that of all rows of the stretch.
+
+    """
+    n = len(samples)
+    chosen = np.unique(np.linspace(0, n - 1, min(n, INSTANTS)).astype(int))
+    both = np.concatenate([chosen, chosen])
+    once, m = samples.take(both), len(chosen)
+    again = noise.shaken(samples.take(chosen), rng)
+    names = (*JOINT_SIGNALS, *IMU_SIGNALS)
+    stacked = {
+        name: np.concatenate([getattr(once, name)[:m], getattr(again, name)]) for name in names
+    }
+    pushes = {name: wrench[both] for name, wrench in (external or {}).items()}
+    blocks = builder.sparse(
+        replace(once, **stacked), external=pushes, free=None if free is None else free[both]
+    )
+    size = np.sqrt(n / m)
+    return [
+        {kind: size * _differences(rows.dense(len(block.unknowns)), m) for kind, rows in kinds}
+        for block, kinds in blocks
+    ]
+
+
+def _differences(rows: Array, m: int) -> Array:
+    """Return the second half of rows less the first, where both can be used."""
+    found = rows[m:] - rows[:m]
+    return np.asarray(found[np.isfinite(found).all(axis=1)])
+
+
+def _roots(covariances: Array) -> Array:
+    """Return L with L L' = covariance, for singular ones too."""
+    values, vectors = np.linalg.eigh(covariances)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])

@@ -1,0 +1,170 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Single topics of a bag as arrays, each with its own stamps and nothing resampled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import LogError
+from inertial_estimation.logs.bag import IMU, WRENCH, BagReader, deserialize, standard_types
+from inertial_estimation.logs.decoding import imu_reader, wrench_reader
+
+Array = NDArray[np.float64]
+Stamps = NDArray[np.int64]
+
+TEMPERATURE = 'sensor_msgs/msg/Temperature'
+NANOSECONDS = 1_000_000_000
+FROZEN_AFTER = 0.05
+"""Bit-equal values for so long are those of a frozen sensor [s]."""
+
+
+class RawStream(NamedTuple):
+    """One topic."""
+
+    stamps_ns: Stamps
+    """Of the headers, in the order of recording, shape (n,) [ns]."""
+    values: Array
+    """One row a message."""
+    frame_ids: frozenset[str]
+    """That the messages name."""
+
+    def times(self, origin_ns: int) -> Array:
+        """
+        Return the stamps as seconds.
+
+        Parameters
+        ----------
+        origin_ns : int
+            Stamp that they are counted from [ns].
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            [s]
+
+        """
+        found: Array = (self.stamps_ns - origin_ns) / NANOSECONDS
+        return found
+
+
+def read_wrench_topic(bag: str | Path, topic: str) -> RawStream:
+    """
+    Return the readings of a geometry_msgs/WrenchStamped topic.
+
+    Parameters
+    ----------
+    bag : str or Path
+        Folder or file.
+    topic : str
+        Name of the topic.
+
+    Returns
+    -------
+    RawStream
+        fx fy fz tx ty tz; NaN where the sensor repeated itself [N, Nm].
+
+    Raises
+    ------
+    LogError, NameNotFound
+        If the bag cannot be read, has no such topic, or one of another type.
+
+    """
+    reader = wrench_reader()
+
+    def convert(data: bytes) -> tuple[int, str, Array]:
+        reading = reader.read(data)
+        return reading.stamp_ns, reading.frame_id, reading.wrench
+
+    return _without_frozen(_read(bag, topic, WRENCH, convert))
+
+
+def read_imu_topic(bag: str | Path, topic: str) -> RawStream:
+    """
+    Return the readings of a sensor_msgs/Imu topic.
+
+    Parameters
+    ----------
+    bag, topic
+        As for `read_wrench_topic`.
+
+    Returns
+    -------
+    RawStream
+        Proper acceleration and angular velocity; NaN where not measured [m/s^2, rad/s].
+
+    Raises
+    ------
+    LogError, NameNotFound
+        As for `read_wrench_topic`.
+
+    """
+    reader = imu_reader()
+
+    def convert(data: bytes) -> tuple[int, str, Array]:
+        reading = reader.read(data)
+        values = np.concatenate([reading.linear_acceleration, reading.angular_velocity])
+        return reading.stamp_ns, reading.frame_id, values
+
+    return _without_frozen(_read(bag, topic, IMU, convert))
+
+
+def read_temperature_topic(bag: str | Path, topic: str) -> RawStream:
+    """
+    Return the readings of a sensor_msgs/Temperature topic.
+
+    Parameters
+    ----------
+    bag, topic
+        As for `read_wrench_topic`.
+
+    Returns
+    -------
+    RawStream
+        One column [degrees Celsius]. A temperature that repeats itself is a temperature.
+
+    Raises
+    ------
+    LogError, NameNotFound
+        As for `read_wrench_topic`.
+
+    """
+    store = standard_types()
+
+    def convert(data: bytes) -> tuple[int, str, Array]:
+        message: Any = deserialize(data, TEMPERATURE, store)
+        stamp = message.header.stamp
+        stamp_ns = int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
+        return stamp_ns, str(message.header.frame_id), np.array([float(message.temperature)])
+
+    return _read(bag, topic, TEMPERATURE, convert)
+
+
+def _read(
+    bag: str | Path, topic: str, type_: str, convert: Callable[[bytes], tuple[int, str, Array]]
+) -> RawStream:
+    """Return the messages of one topic."""
+    with BagReader(bag) as reader:
+        reader.require(topic, type_)
+        found = [convert(message.data) for message in reader.messages((topic,))]
+    if not found:
+        raise LogError(f"topic '{topic}' of the bag has no message")
+    stamps, frames, values = zip(*found, strict=True)
+    return RawStream(np.array(stamps, dtype=np.int64), np.array(values), frozenset(frames))
+
+
+def _without_frozen(stream: RawStream) -> RawStream:
+    """Return a stream with NaN where it repeats itself for longer than a live sensor would."""
+    same = np.zeros(len(stream.values), dtype=bool)
+    same[1:] = (stream.values[1:] == stream.values[:-1]).all(axis=1)
+    begins = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(int)))
+    values = stream.values.copy()
+    for first, end in begins.reshape(-1, 2):
+        if stream.stamps_ns[end - 1] - stream.stamps_ns[first - 1] > FROZEN_AFTER * NANOSECONDS:
+            values[first:end] = np.nan
+    return stream._replace(values=values)

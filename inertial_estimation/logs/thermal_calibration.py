@@ -1,0 +1,193 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Temperature coefficients of FT sensors from a log with temperatures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
+from inertial_estimation.calibration.temperature import (
+    TemperatureFit,
+    TemperatureSettings,
+    fit_temperature,
+)
+from inertial_estimation.errors import ConfigError, LogError, NameNotFound
+from inertial_estimation.logs.predicted_wrenches import Predicted
+from inertial_estimation.logs.raw_streams import read_temperature_topic
+
+Array = NDArray[np.float64]
+
+FARTHEST = 10.0
+"""A temperature is not known so long before the first and after the last message [s]."""
+
+
+class ThermalResult(NamedTuple):
+    """One sensor."""
+
+    name: str
+    fit: TemperatureFit
+    residuals_before: Array
+    """Of all instants without coefficients, shape (n, 6) [N, Nm]."""
+    residuals: Array
+    """Of all instants with them, shape (n, 6) [N, Nm]."""
+    notes: tuple[str, ...]
+    """What whoever uses it must know."""
+
+
+def read_temperatures(
+    bag: str | Path, topics: Mapping[str, str], names: Sequence[str], stamps_ns: NDArray[np.int64]
+) -> Array:
+    """
+    Return the temperatures of FT sensors at the instants of samples.
+
+    Parameters
+    ----------
+    bag : str or Path
+        Folder or file.
+    topics : mapping of str to str
+        sensor_msgs/Temperature topics by sensor.
+    names : sequence of str
+        The robot's FT sensors.
+    stamps_ns : ndarray of int, shape (n,)
+        Of the samples [ns].
+
+    Returns
+    -------
+    ndarray, shape (n, n_fts)
+        Interpolated; NaN for sensors without a topic, and long before or after its messages
+        [degrees Celsius].
+
+    Raises
+    ------
+    NameNotFound
+        If there is no such sensor, or no such topic.
+    LogError
+        If the bag cannot be read, or a topic is of another type.
+
+    """
+    found = np.full((len(stamps_ns), len(names)), np.nan)
+    for name, topic in topics.items():
+        if name not in names:
+            raise NameNotFound('FT sensor', name, names)
+        stream = read_temperature_topic(bag, topic)
+        known = np.isfinite(stream.values[:, 0])
+        origin = int(stream.stamps_ns[0])
+        times, values = stream.times(origin)[known], stream.values[known, 0]
+        if not len(times):
+            raise LogError(f"topic '{topic}' of the bag holds no finite temperature")
+        order = np.argsort(times, kind='stable')
+        at = (stamps_ns - origin) / 1e9
+        near = (at > times.min() - FARTHEST) & (at < times.max() + FARTHEST)
+        found[near, names.index(name)] = np.interp(at[near], times[order], values[order])
+    return found
+
+
+def calibrate_temperature(
+    predicted: Predicted,
+    temperatures: Array,
+    calibrations: Mapping[str, SensorCalibration],
+    settings: TemperatureSettings | None = None,
+    reference: float | None = None,
+) -> tuple[ThermalResult, ...]:
+    """
+    Fit temperature coefficients, with the offset that goes with them.
+
+    Parameters
+    ----------
+    predicted : Predicted
+        Of a log, or of a part of it.
+    temperatures : ndarray, shape (n, n_fts)
+        Of the sensors; a sensor of which none is known is left out [degrees Celsius].
+    calibrations : mapping of str to SensorCalibration
+        Whose matrices make wrenches, in the order of the robot's FT sensors.
+    settings : TemperatureSettings, optional
+        What is asked of the log.
+    reference : float, optional
+        At which nothing is added [degrees Celsius]. Default: the mean of each sensor.
+
+    Returns
+    -------
+    tuple of ThermalResult
+
+    Raises
+    ------
+    ConfigError
+        If no sensor has temperatures.
+    LogError
+        If a log does not tell the coefficients of a sensor that has.
+
+    """
+    rows = np.flatnonzero(np.isfinite(temperatures).any(axis=0))
+    if not len(rows):
+        raise ConfigError(
+            'no FT sensor of the log has a temperature: name topics of sensor_msgs/Temperature'
+        )
+    return tuple(
+        _result(predicted, temperatures[:, k], list(calibrations.items())[k], int(k), settings,
+                reference)
+        for k in rows
+    )  # fmt: skip
+
+
+def _result(
+    predicted: Predicted,
+    temperatures: Array,
+    sensor: tuple[str, SensorCalibration],
+    k: int,
+    settings: TemperatureSettings | None,
+    reference: float | None,
+) -> ThermalResult:
+    """Fit one sensor."""
+    name, calibration = sensor
+    wrenches = predicted.samples.ft_readings[:, k] @ calibration.matrix.T
+    fit = fit_temperature(
+        wrenches, predicted.wrenches[:, k], temperatures, predicted.times,
+        reference=reference, settings=settings, name=name,
+    )  # fmt: skip
+    missing = wrenches - predicted.wrenches[:, k]
+    warm = (temperatures - fit.reference)[:, None] * fit.coefficients
+    notes = ('rests on joints that nobody reports',) if predicted.assumed[k] else ()
+    before = missing - missing[fit.used].mean(axis=0)
+    return ThermalResult(name, fit, before, missing + warm - fit.offset, notes)
+
+
+def calibration_of(
+    result: ThermalResult, before: SensorCalibration, *, support: str, date: str
+) -> SensorCalibration:
+    """
+    Return what a sensor is calibrated with from now on.
+
+    Parameters
+    ----------
+    result : ThermalResult
+        What was found.
+    before : SensorCalibration
+        What it was calibrated with.
+    support : str
+        Frame of the contact that carried the robot.
+    date : str
+        When the log was recorded, ISO 8601.
+
+    Returns
+    -------
+    SensorCalibration
+
+    """
+    fit = result.fit
+    step = Provenance(
+        method=f'temperature coefficients and offset from the model, one support: {support}',
+        date=date,
+        n_samples=int(fit.used.sum()),
+        temperature=0.5 * sum(fit.range),
+        spread=tuple(float(x) for x in fit.rms),
+        notes=(f'from {fit.range[0]:.1f} to {fit.range[1]:.1f} degrees Celsius', *result.notes),
+    )
+    return SensorCalibration(
+        before.matrix, fit.offset, fit.coefficients, fit.reference, (*before.provenance, step)
+    )

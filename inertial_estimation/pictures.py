@@ -1,0 +1,59 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What draws pictures into files, if it is installed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.output import check_writable
+
+
+def pyplot() -> Any:
+    """
+    Import what draws, into files only.
+
+    Returns
+    -------
+    module
+        matplotlib.pyplot
+
+    Raises
+    ------
+    ConfigError
+        If it is not installed.
+
+    """
+    try:
+        import_module('matplotlib').use('agg')
+        return import_module('matplotlib.pyplot')
+    except ImportError as error:
+        raise ConfigError(
+            f"a picture needs matplotlib ({error}); in the checkout, run pip install '.[plots]'"
+        ) from error
+
+
+def require(path: Path) -> None:
+    """
+    Refuse a picture that could not be drawn, before anything is run.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is to go.
+
+    Raises
+    ------
+    ConfigError
+        If matplotlib is not installed, cannot write such a file, or the file cannot be written.
+
+    """
+    plots = pyplot()
+    known = plots.figure().canvas.get_supported_filetypes()
+    plots.close('all')
+    if path.suffix.lstrip('.') not in known:
+        raise ConfigError(f"a picture '{path}' cannot be drawn: take one of {', '.join(known)}")
+    check_writable(path)

@@ -1,0 +1,210 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Where a calibration session gets its readings: two topics, or a robot with all its sensors.
+
+Messages wait in the middleware and are taken now and then, so that sensors of 1 kHz cost little.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
+
+from inertial_estimation.building import build_assembler, build_contact_stream, build_robot
+from inertial_estimation.calibration.body_readings import BodyReadings, Reading
+from inertial_estimation.calibration.collection import CONTACT
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.messages import ImuReading
+from inertial_estimation.ros.executors import PolledGroup
+from inertial_estimation.ros.inputs import CONTACTS
+from inertial_estimation.ros.polled_inputs import PERIOD, PolledInputs, taken
+from inertial_estimation.ros.sources import Source
+from inertial_estimation.sample import Sample
+
+QUEUE = 1000
+"""Messages that may wait: a second of a fast sensor."""
+MOST_APART_NS = 100_000_000
+"""Age of an acceleration that still counts [ns]."""
+CONTACT_NS = 100_000_000
+"""A contact that is not repeated for so long is over, as by `contact_timeout` [ns]."""
+APART = 'no acceleration at that time'
+SAMPLE_NS = 5_000_000
+"""Time between samples of a robot, of which 40 make a still moment [ns]."""
+Take = Callable[[Reading], None]
+
+
+class TopicFeed:
+    """
+    Readings of two topics: of an FT sensor, and of an IMU on the body beyond it.
+
+    Parameters
+    ----------
+    node : Node
+        Owns the subscriptions; its executor must leave those of a `PolledGroup` alone.
+    ft_topic, imu_topic : str
+        The topics.
+    take : callable
+        Called with each reading.
+
+    Attributes
+    ----------
+    gravity : str
+        Where it comes from, in words.
+    temperature : float
+        Of the sensor [degrees Celsius]; NaN: not known.
+
+    """
+
+    temperature = float('nan')
+
+    def __init__(self, node: Node, ft_topic: str, imu_topic: str, take: Take) -> None:
+        self._node, self._take = node, take
+        self.gravity = f"the accelerometer of '{imu_topic}'"
+        self.sources = [
+            Source('imu', imu_topic, imu_topic),
+            Source('contacts', CONTACTS, CONTACTS),
+            Source('ft', ft_topic, ft_topic),
+        ]
+        group = PolledGroup()
+        qos = QoSProfile(
+            history=HistoryPolicy.KEEP_LAST, depth=QUEUE, reliability=ReliabilityPolicy.BEST_EFFORT
+        )
+        self._subscriptions: list[Subscription] = [
+            node.create_subscription(
+                one.message_type, one.topic, _nothing, qos, callback_group=group, raw=True
+            )
+            for one in self.sources
+        ]
+        self._imu: ImuReading | None = None
+        self._imus: deque[ImuReading] = deque(maxlen=QUEUE)
+        self._contact_ns = 0
+        self._timer = node.create_timer(
+            PERIOD, self._poll, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
+
+    def begin(self) -> None:
+        """Begin a data set; nothing is known of joints."""
+
+    def destroy(self) -> None:
+        """Give everything back."""
+        self._node.destroy_timer(self._timer)
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+
+    def _poll(self) -> None:
+        """Take all that waits."""
+        imus, contacts, fts = (
+            list(self._read(*pair)) for pair in zip(self.sources, self._subscriptions, strict=True)
+        )
+        self._imus.extend(imus)
+        self._contact_ns = max([self._contact_ns, *(one.stamp_ns for one in contacts)])
+        for one in fts:
+            self._take(self._paired(one.stamp_ns, one.wrench))
+
+    def _read(self, source: Source, subscription: Subscription) -> Iterator[Any]:
+        """Yield readings that wait in a subscription and have a stamp."""
+        for data in taken(subscription, True):
+            reading = source.read(data)
+            if reading is not None and (source.kind == 'contacts' or source.accepts(reading)):
+                yield reading
+
+    def _paired(self, stamp_ns: int, raw: np.ndarray) -> Reading:
+        """Return a reading with the newest acceleration that is not later."""
+        while self._imus and self._imus[0].stamp_ns <= stamp_ns:
+            self._imu = self._imus.popleft()
+        imu = self._imu
+        if imu is None or abs(stamp_ns - imu.stamp_ns) > MOST_APART_NS:
+            return Reading(stamp_ns, raw, np.full(3, np.nan), None, APART)
+        touched = abs(stamp_ns - self._contact_ns) <= CONTACT_NS
+        said = CONTACT if touched else ''
+        return Reading(stamp_ns, raw, imu.linear_acceleration, imu.angular_velocity, said)
+
+
+class RobotFeed:
+    """
+    Readings of one sensor of a robot, with gravity through its joints.
+
+    Parameters
+    ----------
+    node : Node
+        As for `TopicFeed`.
+    settings : EstimatorSettings
+        Of the estimator: topics, frames, limits.
+    urdf : str
+        Robot description.
+    sensor, imu : str
+        As for `BodyReadings`.
+    take : callable
+        Called with each reading.
+
+    Attributes
+    ----------
+    robot : Robot
+        That the settings describe.
+    body : BodyReadings
+        Of the sensor.
+
+    Raises
+    ------
+    InertialEstimationError
+        If settings, robot and sensor do not fit together.
+
+    """
+
+    def __init__(
+        self, node: Node, settings: EstimatorSettings, urdf: str, sensor: str, imu: str, take: Take
+    ) -> None:
+        # Nothing is to be filtered, and at rest nothing accelerates.
+        settings = replace(
+            settings, filter_delay=0.0, smooth_readings=False, acceleration_source='zero',
+            velocity_source='message', angular_acceleration_source='zero',
+            queue_depth=QUEUE,
+        )  # fmt: skip
+        self.robot = build_robot(settings, urdf)
+        self.body = BodyReadings(self.robot, sensor, imu)
+        self._take_reading = take
+        self._assembler = build_assembler(settings, self.robot)
+        self._contacts = build_contact_stream(settings, self.robot)
+        self._row = self.robot.ft_sensors.index(self.body.sensor)
+        self._warmth, self._n_warm = 0.0, 0
+        self._inputs = PolledInputs(
+            node, settings, self.robot, self._assembler, self._contacts, self._take
+        )
+        self.sources = self._inputs.sources
+
+    @property
+    def gravity(self) -> str:
+        """Where it comes from, in words."""
+        return self.body.gravity
+
+    @property
+    def temperature(self) -> float:
+        """Mean of the sensor's temperature so far [degrees Celsius]; NaN: not known."""
+        return self._warmth / self._n_warm if self._n_warm else float('nan')
+
+    def begin(self) -> None:
+        """Begin a data set: joints beyond the sensor stay where they are from now on."""
+        self.body.begin()
+
+    def destroy(self) -> None:
+        """Give everything back."""
+        self._inputs.destroy()
+
+    def _take(self, sample: Sample) -> None:
+        """Hand over what a sample says."""
+        self._assembler.wanted_ns = sample.stamp_ns + SAMPLE_NS
+        if sample.ft_temperatures is not None and np.isfinite(sample.ft_temperatures[self._row]):
+            self._warmth += float(sample.ft_temperatures[self._row])
+            self._n_warm += 1
+        self._take_reading(self.body.reading(sample, self._contacts.at(sample.stamp_ns)))
+
+
+def _nothing(data: Any) -> None:
+    """Stand in for the callback of a subscription that is polled."""

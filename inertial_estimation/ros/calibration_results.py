@@ -1,0 +1,157 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a calibration session found: written, handed over, and told as tables and figures."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from rclpy.executors import Executor
+from rclpy.node import Node
+
+from inertial_estimation.calibration import in_situ_tables as tables
+from inertial_estimation.calibration.calibration_file import as_entry, write
+from inertial_estimation.calibration.in_situ_steps import IN_ACCELEROMETER_AXES, ROTATION_FREE
+from inertial_estimation.calibration.session import Outcome, Session
+from inertial_estimation.ros.calibration_handover import hand_over
+from inertial_estimation.ros.calibration_setup import Setup
+from inertial_estimation.table import Table
+
+
+@dataclass(frozen=True)
+class Found:
+    """What goes to whoever started the session."""
+
+    stopped: bool = False
+    """Whether it is to go on later."""
+    tables: tuple[Table, ...] = ()
+    said: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    """What JSON can hold."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """
+        Return it for JSON.
+
+        Returns
+        -------
+        dict
+
+        """
+        return {
+            'stopped': self.stopped,
+            'tables': [list(one) for one in self.tables],
+            'said': list(self.said),
+            'warnings': list(self.warnings),
+            'figures': dict(self.figures),
+        }
+
+
+def finish(
+    node: Node, executor: Executor, job: Mapping[str, Any], setup: Setup, session: Session,
+    date: str,
+) -> Found:  # fmt: skip
+    """
+    Find out what a session tells, write it and hand it to the estimator.
+
+    Parameters
+    ----------
+    node, executor
+        As for `hand_over`.
+    job : dict
+        As the verb ``calibrate live`` makes it.
+    setup : Setup
+        Where the calibration goes.
+    session : Session
+        All of its data sets are closed.
+    date : str
+        Of now, ISO 8601.
+
+    Returns
+    -------
+    Found
+
+    Raises
+    ------
+    InertialEstimationError
+        If the data sets do not tell the matrix, or a file cannot be written.
+
+    """
+    given = job['temperature']
+    outcome = session.outcome(date, setup.feed.temperature if given is None else given)
+    said, told = [], None
+    if setup.output is not None:
+        write(setup.output, setup.robot, {job['sensor']: outcome.calibration})
+        said.append(f"wrote {job['sensor']} to '{setup.output}'")
+        if job['estimator']:
+            told = hand_over(node, executor, job['estimator'], setup.output)
+            said.append(told.said)
+    warnings = (*outcome.warnings, *setup.warnings)
+    counts = {
+        load.name: one.counts()
+        for load, one in zip(session.plan.loads, session.collections, strict=True)
+    }
+    figures = {
+        'sensor': job['sensor'],
+        'date': date,
+        'gravity': session.plan.gravity,
+        'warnings': list(warnings),
+        'readings': counts,
+        'output': None if setup.output is None else str(setup.output),
+        'estimator': None if told is None else {'taken_over': told.done, 'said': told.said},
+        'calibration': as_entry(outcome.calibration),
+        **_figures(outcome, session),
+    }
+    about = ROTATION_FREE if outcome.matrix is None else ''
+    if outcome.matrix is not None and not outcome.matrix.in_sensor_axes:
+        about = IN_ACCELEROMETER_AXES
+    notes = [f'the offset holds {about}'] if outcome.matrix is None else [about] * bool(about)
+    return Found(
+        tables=(*_tables(outcome, session), _readings(counts)),
+        said=(*notes, *said),
+        warnings=warnings,
+        figures=figures,
+    )
+
+
+def _figures(outcome: Outcome, session: Session) -> dict[str, Any]:
+    """Return the figures of offset or matrix."""
+    if outcome.matrix is not None:
+        return tables.matrix_dict(outcome.matrix, ())
+    assert outcome.offset is not None
+    return tables.offset_dict(outcome.offset, session.plan.matrix)
+
+
+def _tables(outcome: Outcome, session: Session) -> tuple[Table, ...]:
+    """Return the tables of offset or matrix."""
+    found = outcome.matrix
+    if found is None:
+        offset, matrix = outcome.offset, session.plan.matrix
+        assert offset is not None
+        return (
+            tables.offset_table(offset, matrix),
+            tables.subspace_table({session.load.name: offset}),
+        )
+    fitted = list(zip(found.data_sets, found.found, strict=True))
+    before = session.plan.before
+    compared = (
+        None if before is None or np.array_equal(before.matrix, np.eye(6)) else before.matrix
+    )
+    return (
+        tables.matrix_table(found),
+        tables.body_table(found),
+        tables.offsets_table(found),
+        tables.subspace_table({one.name: offset for one, offset in fitted}),
+        tables.weighing_table(found, fitted, compared, 'masses of the data sets'),
+    )
+
+
+def _readings(counts: Mapping[str, Mapping[str, int]]) -> Table:
+    """Return what became of the readings."""
+    reasons = list(dict.fromkeys(why for one in counts.values() for why in one))
+    rows = tuple(
+        (name, *(str(one.get(why, 0)) for why in reasons)) for name, one in counts.items()
+    )
+    return Table('readings that are kept, and left out by reason', ('data set', *reasons), rows)

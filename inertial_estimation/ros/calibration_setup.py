@@ -1,0 +1,203 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a calibration session needs to know before it begins: robot, topics, former calibration."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pinocchio.rpy import rpyToMatrix
+from rclpy.executors import Executor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String
+
+from inertial_estimation.building import calibration_path, sensor_calibrations
+from inertial_estimation.calibration.body_readings import Reading
+from inertial_estimation.calibration.calibration_file import SensorCalibration, read
+from inertial_estimation.calibration.coverage import Wanted
+from inertial_estimation.calibration.session import Load, Plan
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.model.urdf import load_text
+from inertial_estimation.ros.calibration_feeds import RobotFeed, TopicFeed
+
+DESCRIPTION = 'robot_description'
+WAIT = 10.0
+"""For the robot description [s]."""
+SOME_ROBOT = 'robot'
+"""Name in a file of which nobody said the name."""
+Take = Callable[[Reading], None]
+
+
+@dataclass
+class Setup:
+    """What was found out."""
+
+    node: Node
+    feed: TopicFeed | RobotFeed
+    before: SensorCalibration | None
+    """Of the sensor; None: none is known, and readings are taken for wrenches."""
+    output: Path | None
+    """Where the calibration goes."""
+    robot: str
+    """Name of the robot in that file."""
+    rotation: np.ndarray | None
+    direction: int
+    warnings: tuple[str, ...] = ()
+
+    def complaints(self) -> list[str]:
+        """
+        Return what is wrong with the topics that matter.
+
+        Returns
+        -------
+        list of str
+
+        """
+        said = []
+        for source in self._relevant():
+            if source.kind != 'contacts' and not self.node.count_publishers(
+                self.node.resolve_topic_name(source.topic)
+            ):
+                said.append(f"nobody publishes '{self.node.resolve_topic_name(source.topic)}'")
+            said += [f"'{source.topic}': {why}" for why, _ in source.problems.most_common(1)]
+        return said
+
+    def _relevant(self) -> list[Any]:
+        """Return the sources of which readings are made."""
+        if isinstance(self.feed, TopicFeed):
+            return self.feed.sources
+        names = {self.feed.body.sensor.name, self.feed.body.imu_name}
+        return [
+            one for one in self.feed.sources
+            if one.kind in ('joints', 'contacts') or one.name in names
+        ]  # fmt: skip
+
+
+def set_up(node: Node, executor: Executor, job: dict[str, Any], take: Take) -> Setup:
+    """
+    Find out what a session needs, and subscribe.
+
+    Parameters
+    ----------
+    node : Node
+        Owns the subscriptions.
+    executor : Executor
+        Spins it.
+    job : dict
+        As the verb ``calibrate live`` makes it.
+    take : callable
+        Called with each reading.
+
+    Returns
+    -------
+    Setup
+
+    Raises
+    ------
+    InertialEstimationError
+        If something cannot be read, or does not fit together.
+
+    """
+    return _of_robot(node, executor, job, take) if job['config'] else _of_topics(node, job, take)
+
+
+def plan_of(job: dict[str, Any], setup: Setup) -> Plan:
+    """
+    Return what is to be calibrated.
+
+    Parameters
+    ----------
+    job : dict
+        As the verb ``calibrate live`` makes it.
+    setup : Setup
+        What was found out.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ConfigError, ModelError
+        If the loads make no sense.
+
+    """
+    loads = tuple(Load(name, mass, tuple(centre)) for name, mass, *centre in job['loads'])
+    return Plan(
+        job['sensor'], setup.feed.gravity, loads, setup.before, setup.rotation, setup.direction,
+        Wanted(job['moments'], job['directions'], job['spread']),
+    )  # fmt: skip
+
+
+def _of_topics(node: Node, job: dict[str, Any], take: Take) -> Setup:
+    """Set up for two topics; of the robot nothing is known."""
+    sensor, given = job['sensor'], job['calibration']
+    output = Path(job['output']) if job['output'] else None
+    robot, before = job['robot_name'], None
+    if given is not None:
+        name, sensors = read(given)
+        if sensor not in sensors:
+            raise NameNotFound('sensor', sensor, sensors, f"'{given}' is read")
+        robot, before = robot or name, sensors[sensor]
+    elif output is not None and output.exists():
+        name, sensors = read(output)
+        robot, before = robot or name, sensors.get(sensor)
+    angles = job['rotation']
+    return Setup(
+        node, TopicFeed(node, job['ft_topic'], job['imu_topic'], take), before, output,
+        robot or SOME_ROBOT, None if angles is None else rpyToMatrix(*angles),
+        -1 if job['sensor_on_body'] else 1,
+    )  # fmt: skip
+
+
+def _of_robot(node: Node, executor: Executor, job: dict[str, Any], take: Take) -> Setup:
+    """Set up for a robot with the parameters of its estimator."""
+    settings = EstimatorSettings.from_yaml(job['config'])
+    urdf = _description(node, executor, settings, job['robot'])
+    feed = RobotFeed(node, settings, urdf, job['sensor'], job['imu'] or '', take)
+    name, sensor = feed.robot.name, job['sensor']
+    if job['calibration'] is not None:
+        _, sensors = read(job['calibration'])
+        if sensor not in sensors:
+            raise NameNotFound('sensor', sensor, sensors, f"'{job['calibration']}' is read")
+        before = sensors[sensor]
+    else:
+        before = sensor_calibrations(settings, feed.robot, new_file=True)[sensor]
+    output = Path(job['output']) if job['output'] else calibration_path(settings)
+    given = settings.ft_of(sensor)
+    twice = [f'ft.{sensor}.{key}' for key in ('matrix', 'offset') if any(getattr(given, key))]
+    warnings = ()
+    if twice and output is not None:
+        warnings = (f'before the next start take {", ".join(twice)} out of the parameters',)
+    return Setup(
+        node, feed, before, output, job['robot_name'] or name, np.eye(3),
+        feed.body.sensor.direction, warnings,
+    )  # fmt: skip
+
+
+def _description(
+    node: Node, executor: Executor, settings: EstimatorSettings, given: str | None
+) -> str:
+    """Return the robot description from a file, the parameters or the topic, in that order."""
+    if settings.robot_description and not given:
+        return settings.robot_description
+    if path := given or settings.robot_description_file:
+        return load_text(Path(path))
+    heard: list[String] = []
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    subscription = node.create_subscription(String, DESCRIPTION, heard.append, latched)
+    deadline = time.monotonic() + WAIT
+    while not heard and time.monotonic() < deadline:
+        executor.spin_once(timeout_sec=0.05)
+    node.destroy_subscription(subscription)
+    if not heard:
+        topic = node.resolve_topic_name(DESCRIPTION)
+        raise ConfigError(
+            f"no robot description came on '{topic}' within {WAIT:g} s: name a file with --robot"
+        )
+    return str(heard[-1].data)

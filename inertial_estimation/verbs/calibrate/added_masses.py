@@ -1,0 +1,162 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The verb ``calibrate matrix``: the matrix of a sensor from masses that are added."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.verbs import files
+from inertial_estimation.verbs.calibrate import raw_options
+from inertial_estimation.verbs.options import add_verb
+from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
+
+if TYPE_CHECKING:
+    from inertial_estimation.calibration.added_masses import AddedMass, Array
+    from inertial_estimation.calibration.offset_in_situ import InSituOffset
+
+FIELDS = ('LOG', 'KG', 'X', 'Y', 'Z')
+"""Of a data set: what was added, and its centre of mass about the sensor's origin [m]."""
+
+
+def add(ways: Any) -> None:
+    """
+    Add the way that finds a matrix from added masses.
+
+    Parameters
+    ----------
+    ways : object
+        Where argparse keeps the ways of the verb.
+
+    """
+    way = add_verb(
+        ways, 'matrix',
+        'the matrix of a sensor from three data sets or more with known masses added to the body '
+        'beyond it, of which nothing else is known',
+        '--data none.npz 0 0 0 0 --data far.npz 0.51 0.3 0 0.05 --data side.npz 0.51 0 0.2 0.05 '
+        '--sensor l_foot_ft --rotation 0 0 0 --output icub.yaml', 'calibrate',
+    )  # fmt: skip
+    way.add_argument(
+        '--data', nargs=5, action='append', metavar=FIELDS, required=True,
+        help='a log, or a part of one as LOG@FROM:TO, with the mass that was added [kg] and its '
+        "centre about the sensor's origin [m]; three or more: total masses must not all be equal, "
+        'nor total centres on one line',
+    )  # fmt: skip
+    way.add_argument(
+        '--validate', nargs=5, action='append', metavar=FIELDS, default=[],
+        help='the same, to be weighed with the matrix and not used for it (default: none)',
+    )  # fmt: skip
+    way.add_argument(
+        '--rotation', nargs=3, type=float, metavar=('R', 'P', 'Y'),
+        help="of the accelerometer in the sensor's frame: roll, pitch, yaw about fixed axes, as "
+        "in a URDF [rad] (default: not known; wrenches and centres are in the accelerometer's "
+        'axes)',
+    )  # fmt: skip
+    way.add_argument(
+        '--sensor-on-body', action='store_true',
+        help='the readings are the wrench of the sensor on the body (default: of the body on the '
+        'sensor)',
+    )  # fmt: skip
+    raw_options.add_signals(way)
+    raw_options.add_file(way)
+    way.set_defaults(run=_run)
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    """Find the matrix."""
+    from inertial_estimation.calibration import in_situ_tables as tables
+    from inertial_estimation.calibration.added_masses import matrix_from_added_masses
+    from inertial_estimation.calibration.in_situ_pictures import draw_forces
+    from inertial_estimation.calibration.in_situ_steps import (
+        IN_ACCELEROMETER_AXES,
+        matrix_step,
+        matrix_warnings,
+    )
+
+    raw_options.check_files(chosen, [said[0] for said in (*chosen.data, *chosen.validate)])
+    before = raw_options.before(chosen)
+    workshop = None if before is None else before.matrix
+    sets, date = _read(chosen, chosen.data, 'data')
+    others, _ = _read(chosen, chosen.validate, 'validate')
+    found = matrix_from_added_masses(
+        sets, rotation=_rotation(chosen.rotation), workshop=workshop,
+        bias=chosen.accelerometer_bias, direction=-1 if chosen.sensor_on_body else 1,
+    )  # fmt: skip
+    judged = [(one, _offset(one, found.matrix, chosen)) for one in others]
+    warnings = [*matrix_warnings(found, workshop)]
+    if before is not None and before.temperature_coefficients.any():
+        warnings.append('temperature coefficients of the former matrix do not hold any more')
+    raw_options.write(chosen, matrix_step(found, date, chosen.temperature))
+    files.write_json(
+        chosen.json,
+        {'sensor': chosen.sensor, 'date': date, 'warnings': warnings}
+        | tables.matrix_dict(found, judged),
+    )
+    if chosen.picture:
+        draw_forces(found, workshop, chosen.picture)
+    fitted = list(zip(sets, found.found, strict=True))
+    shown = [
+        tables.matrix_table(found),
+        tables.body_table(found),
+        tables.offsets_table(found),
+        tables.subspace_table({one.name: offset for one, offset in (*fitted, *judged)}),
+        tables.weighing_table(found, fitted, workshop, 'masses of the data sets'),
+    ]
+    if judged:
+        title = 'masses of data sets that were not used'
+        shown.append(tables.weighing_table(found, judged, workshop, title))
+    said = [] if found.in_sensor_axes else [escape(IN_ACCELEROMETER_AXES)]
+    said += [f'[yellow]warning:[/] {escape(text)}' for text in warnings]
+    show(*(table(*one) for one in shown), *said)
+
+
+def _read(
+    chosen: argparse.Namespace, said: Sequence[Sequence[str]], option: str
+) -> tuple[list[AddedMass], str]:
+    """Read data sets, and return them with the date of the last one."""
+    import numpy as np
+
+    from inertial_estimation.calibration.added_masses import AddedMass
+    from inertial_estimation.logs.raw_log import read_raw_log
+
+    numbers = [
+        [raw_options.number(text, f'--{option}: {name} of {log}')
+         for name, text in zip(FIELDS[1:], rest, strict=True)]
+        for log, *rest in said
+    ]  # fmt: skip
+    sets, date = [], ''
+    signals = raw_options.signals_of(chosen)
+    with progress_bars() as progress:
+        for k, ((path, *_), (mass, *centre)) in enumerate(zip(said, numbers, strict=True)):
+            progress('reading', k / len(said))
+            log = read_raw_log(path, signals)
+            centre_of = np.array(centre)
+            sets.append(
+                AddedMass(log.name, log.raw, log.accelerations, mass, centre_of, log.turning)
+            )
+            date = log.date
+    return sets, date
+
+
+def _offset(one: AddedMass, matrix: Array, chosen: argparse.Namespace) -> InSituOffset:
+    """Return what a data set that was not used tells by itself."""
+    from inertial_estimation.calibration.offset_in_situ import offset_in_situ
+
+    return offset_in_situ(
+        one.raw, one.accelerations, turning=one.turning, matrix=matrix,
+        bias=chosen.accelerometer_bias, what=f"data set '{one.name}'",
+    )  # fmt: skip
+
+
+def _rotation(angles: Sequence[float] | None) -> Any:
+    """Return a rotation matrix from roll, pitch and yaw."""
+    from pinocchio.rpy import rpyToMatrix
+
+    if angles is None:
+        return None
+    if not all(abs(angle) < float('inf') for angle in angles):
+        raise ConfigError('--rotation holds what is not finite, expected three angles [rad]')
+    return rpyToMatrix(*angles)

@@ -1,0 +1,329 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+``calibrate live`` as a process, beside a robot whose body is turned and loaded.
+
+Stamps run faster than the clock on the wall, which the session does not look at. Not covered: the
+mathematics (`test_session`), what is asked for next (`test_conductor`), the picture on a terminal.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs rclpy')
+
+from bench_robot import HUMANOID, BenchRobot
+from geometry_msgs.msg import PointStamped, WrenchStamped
+from hanging_body import GRAVITY, MASS, MATRIX, OFFSET
+from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import Imu
+from test_body_readings import at_rest, humanoid
+from turned_body import TurnedBody
+
+from inertial_estimation.calibration.body_readings import BodyReadings
+from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
+from inertial_estimation.calibration.collection import CONTACT, KEPT
+from inertial_estimation.calibration.coverage import DIRECTIONS
+from inertial_estimation.calibration.in_situ_steps import IN_ACCELEROMETER_AXES
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import NameNotFound
+from inertial_estimation.ros.calibration_feeds import RobotFeed
+from inertial_estimation.ros.calibration_handover import hand_over
+from inertial_estimation.ros.calibration_session import SessionNode
+from inertial_estimation.ros.calibration_setup import plan_of, set_up
+from inertial_estimation.ros.conversions import ns_to_stamp, point_to_message, wrench_to_message
+
+MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main(sys.argv[1:]))'
+TIMEOUT = 60.0
+"""Long, because the machine may be busy; nothing waits for it to pass [s]."""
+READINGS, ACCELEROMETER, SENSOR = 'foot/raw', 'foot/imu', 'foot_sensor'
+LOADS = {1: (0.5, (0.3, -0.05, 0.1)), 2: (0.5, (0.0, 0.2, 0.1))}
+
+
+class Call:
+    """The command as a process, and what it says."""
+
+    def __init__(self, *options):
+        self.process = subprocess.Popen(
+            [sys.executable, '-c', MAIN, 'calibrate', *options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+        self.said: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self.process.stderr:
+            self.said.append(line)
+
+    def has_said(self, text):
+        return any(text in line for line in self.said)
+
+    def interrupt(self):
+        """Press ctrl-c: all of the group get it."""
+        os.killpg(self.process.pid, signal.SIGINT)
+
+    def end(self):
+        """Wait for the end; return exit code and standard output."""
+        out = self.process.stdout.read()
+        code = self.process.wait(TIMEOUT)
+        self._reader.join(TIMEOUT)
+        return code, ' '.join(out.split())
+
+    def close(self):
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+class Body(TurnedBody):
+    """Publishes itself."""
+
+    def __init__(self, rng, bench):
+        super().__init__(rng)
+        self.bench = bench
+        node = bench.node
+        self.fts = node.create_publisher(WrenchStamped, READINGS, 1000)
+        self.imus = node.create_publisher(Imu, ACCELEROMETER, 1000)
+        self.contacts = node.create_publisher(PointStamped, 'contacts', 1000)
+
+    def load(self, k):
+        self.added, self.at = LOADS.get(k, (0.0, (0.0, 0.0, 0.0)))
+
+    def publish(self, gravity, n, touched=False):
+        """Publish a pose that is held."""
+        for stamp, raw, a, w in self.readings(gravity, n):
+            imu = Imu()
+            imu.header.stamp = ns_to_stamp(stamp)
+            for vector, values in ((imu.linear_acceleration, a), (imu.angular_velocity, w)):
+                vector.x, vector.y, vector.z = map(float, values)
+            self.imus.publish(imu)
+            if touched:
+                self.contacts.publish(point_to_message(stamp, 'anything', (0, 0, 0)))
+            self.fts.publish(wrench_to_message(stamp, 'foot', raw))
+        # Each of the three queues of the session holds 1000.
+        self.bench.spin_for(0.03)
+
+    def move_on(self, until):
+        """Go from pose to pose until something holds."""
+        deadline = time.monotonic() + TIMEOUT
+        k = 0
+        while not until():
+            assert time.monotonic() < deadline, 'the session does not get on'
+            gravity = GRAVITY * DIRECTIONS[k % 26]
+            # A tilt at once is a motion without an end: readings jump.
+            self.stamp_ns += 10**9
+            self.touch = np.array([6.0, 0.0, 0.0, 0.0, 0.6, 0.0]) * (k % 7 == 6)
+            self.publish(gravity, 44, touched=k % 7 == 6)
+            k += 1
+
+
+@pytest.fixture
+def bench(context, tmp_path):
+    """Return an estimator with a calibration file, and the workshop's calibration in it."""
+    path = tmp_path / 'robot.yaml'
+    write(path, 'nested_humanoid', {SENSOR: SensorCalibration(1.02 * MATRIX)})
+    robot = BenchRobot(context, HUMANOID | {'calibration_file': str(path)})
+    robot.path = path
+    yield robot
+    robot.close()
+
+
+def test_a_session_is_stopped_gone_on_with_and_handed_over(bench, rng, tmp_path):
+    body = Body(rng, bench)
+    out, session, picture = (tmp_path / name for name in ('out.json', 's.json', 'p.svg'))
+    options = [
+        '--sensor', SENSOR, '--readings', READINGS, '--accelerometer', ACCELEROMETER,
+        '--calibration', bench.path, '--output', bench.path, '--session', session,
+        '--picture', picture, '--unattended', '1', '--json', out,
+    ]  # fmt: skip
+    for mass, at in LOADS.values():
+        options += ['--load', mass, *at]
+    first = Call('live', *map(str, options))
+    try:
+        body.move_on(lambda: first.has_said("data set 1 of 3, 'nothing'"))
+        first.interrupt()
+        code, said = first.end()
+    finally:
+        first.close()
+    assert code == 130, first.said
+    assert f"the same call goes on, from '{session}'" in said
+    assert json.loads(out.read_text())['stopped']
+    second = Call('--live', *map(str, options))
+    try:
+        for k in (1, 2):
+            bench.spin_until(lambda k=k: second.has_said(f"hang load 'load {k}' on, 0.5 kg"))
+            body.load(k)
+            body.move_on(lambda k=k: second.has_said(f"data set {k + 1} of 3, 'load {k}'"))
+        while second.process.poll() is None:
+            bench.spin_for(0.05)
+        code, said = second.end()
+    finally:
+        second.close()
+    assert code == 0, second.said
+    check_result(bench, json.loads(out.read_text()), said)
+    assert '<svg' in picture.read_text()
+
+
+def check_result(bench, found, said):
+    """Check file, figures, and what the estimator goes on with."""
+    assert found['rank'] == 40 and found['axes'] == 'accelerometer'
+    errors = (np.array(found['matrix']) - MATRIX) / found['deviations']
+    assert np.abs(errors).max() < 6.0
+    # T section 5.4 reaches this.
+    assert found['body_mass'] == pytest.approx(MASS, abs=0.05)
+    counts = found['readings']['load 1']
+    assert counts[CONTACT] > 0 and counts[KEPT] > 40 * 20
+    robot, sensors = read(bench.path)
+    one = sensors[SENSOR]
+    assert robot == 'nested_humanoid'
+    np.testing.assert_array_equal(one.matrix, found['matrix'])
+    np.testing.assert_allclose(one.offset, OFFSET, atol=2.0)
+    assert one.provenance[0].method == 'live: matrix from added masses, 3 data sets'
+    assert IN_ACCELEROMETER_AXES in one.provenance[0].notes
+    assert found['estimator']['taken_over'], found['estimator']
+    assert f'changed {SENSOR}' in found['estimator']['said'] and f'changed {SENSOR}' in said
+    np.testing.assert_array_equal(
+        bench.estimator.pipeline._estimator.calibration.matrices[2], one.matrix
+    )
+
+
+def test_a_robot_feeds_what_its_samples_say(context, rng):
+    settings = EstimatorSettings.from_dict(HUMANOID)
+    robot = humanoid('head')
+    node, bench, found = SessionNode(context=context), None, []
+    feed = RobotFeed(node, settings, HUMANOID['robot_description'], SENSOR, '', found.append)
+    try:
+        bench = BenchRobot(context, make=lambda **_: node)
+        sample, *_ = at_rest(robot, rng)
+        stamp = 1_000_000_000
+        for _ in range(3):
+            stamp += 10_000_000
+            for name, wrench in zip(HUMANOID['ft_sensors'], sample.ft_readings, strict=True):
+                bench.send_ft(name, stamp, wrench)
+            bench.send_imu(
+                'head', stamp, sample.angular_velocities[0], sample.proper_accelerations[0]
+            )
+            bench.publisher(PointStamped, 'contacts').publish(
+                point_to_message(stamp, 'sole', (0, 0, 0))
+            )
+            bench.spin_for(0.02)
+            bench.send_joints(stamp, robot.joint_names, position=sample.positions)
+        bench.spin_until(lambda: len(found) == 3)
+        expected = BodyReadings(robot, SENSOR).reading(sample._replace(stamp_ns=stamp))
+        assert found[-1].stamp_ns == stamp and found[-1].spoilt == CONTACT
+        for one, other in zip(found[-1][1:4], expected[1:4], strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert np.isnan(feed.temperature) and feed.gravity.startswith("IMU 'head' through")
+    finally:
+        feed.destroy()
+        if bench is not None:
+            bench.close()
+
+
+def test_a_session_ends_when_its_caller_is_gone(tmp_path):
+    session = tmp_path / 's.json'
+    call = Call(
+        'live', '--sensor', SENSOR, '--readings', READINGS, '--accelerometer', ACCELEROMETER,
+        '--session', str(session),
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + TIMEOUT
+        while not call.has_said('no readings come') and time.monotonic() < deadline:
+            time.sleep(0.05)
+        call.process.kill()
+        # Both hold standard error: it ends with the last of them.
+        call._reader.join(TIMEOUT)
+        assert not call._reader.is_alive()
+    finally:
+        call.close()
+    assert session.exists()
+
+
+JOB = {
+    'sensor': SENSOR, 'loads': [['nothing', 0.0, 0.0, 0.0, 0.0]], 'imu': None, 'robot': None,
+    'calibration': None, 'output': None, 'robot_name': '', 'moments': 40, 'directions': 12,
+    'spread': 0.1,
+}  # fmt: skip
+
+
+def test_the_parameters_of_the_estimator_say_the_rest(context, tmp_path):
+    yaml = pytest.importorskip('yaml', reason='needs PyYAML')
+    saved, config = tmp_path / 'robot.yaml', tmp_path / 'parameters.yaml'
+    given = HUMANOID | {'calibration_file': str(saved), 'ft.arm_sensor.offset': [1.0] + 5 * [0.0]}
+    config.write_text(yaml.safe_dump({'wrench_estimator': {'ros__parameters': given}}))
+    node, executor = SessionNode(context=context), SingleThreadedExecutor(context=context)
+    try:
+        job = JOB | {'config': str(config)}
+        for name, direction in ((SENSOR, -1), ('leg_sensor', 1)):
+            found = set_up(node, executor, job | {'sensor': name}, lambda _: None)
+            plan = plan_of(job | {'sensor': name}, found)
+            found.feed.destroy()
+            assert (found.output, found.robot) == (saved, 'nested_humanoid')
+            assert plan.direction == direction and plan.axes == 'sensor' and not found.warnings
+            assert plan.gravity.startswith("IMU 'head' through ")
+            said = found.complaints()
+            assert f"nobody publishes '/ft/{name}'" in said and len(said) == 3
+        found = set_up(node, executor, job | {'sensor': 'arm_sensor'}, lambda _: None)
+        found.feed.destroy()
+        assert found.before.offset[0] == 1.0
+        assert found.warnings == (
+            'before the next start take ft.arm_sensor.offset out of the parameters',
+        )
+        write(saved, 'nested_humanoid', {SENSOR: SensorCalibration(MATRIX)})
+        found = set_up(node, executor, job, lambda _: None)
+        found.feed.destroy()
+        np.testing.assert_array_equal(found.before.matrix, MATRIX)
+        with pytest.raises(NameNotFound, match="'leg_sensor'"):
+            set_up(
+                node, executor, job | {'sensor': 'leg_sensor', 'calibration': str(saved)},
+                lambda _: None,
+            )  # fmt: skip
+    finally:
+        executor.shutdown()
+        node.destroy_node()
+
+
+def test_an_estimator_that_reads_another_file_is_not_asked(bench, tmp_path):
+    executor = SingleThreadedExecutor(context=bench.node.context)
+    node = SessionNode(context=bench.node.context)
+    executor.add_node(node)
+    executor.add_node(bench.estimator)
+    try:
+        told = hand_over(node, executor, 'wrench_estimator', tmp_path / 'other.yaml')
+        assert not told.done and f"reads '{bench.path}', not" in told.said
+        told = hand_over(node, executor, '/wrench_estimator', bench.path)
+        assert told.done and "'/wrench_estimator': go on with" in told.said
+        told = hand_over(node, executor, 'nobody', bench.path)
+        assert not told.done and "no estimator answers as '/nobody'" in told.said
+    finally:
+        executor.shutdown()
+        node.destroy_node()
+
+
+WRONG = {
+    'both': ('--readings', 'a', '--config', 'b.yaml'),
+    'one topic': ('--readings', 'a'),
+    'loads': ('--readings', 'a', '--accelerometer', 'b', '--load', '1', '0', '0', '0', '--loads',
+              'c.yaml'),
+    'picture': ('--readings', 'a', '--accelerometer', 'b', '--picture', 'c.png'),
+    'spread': ('--readings', 'a', '--accelerometer', 'b', '--spread', '2'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('case', WRONG)
+def test_options_that_do_not_go_together_are_refused(case, capsys):
+    from inertial_estimation.cli import main
+
+    assert main(['calibrate', 'live', '--sensor', 'foot', *WRONG[case]]) == 2
+    assert capsys.readouterr().err

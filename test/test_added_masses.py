@@ -1,0 +1,197 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The matrix from added masses: when it is unique, exact without noise, honest with it.
+
+Not covered: the command, in `test_calibrate_in_situ`; real matrices, in
+`test_benchmark_calibration`.
+"""
+
+import numpy as np
+import pytest
+from hanging_body import CENTRE, MASS, MATRIX, OFFSET, counts, data_set, data_sets, directions
+from scipy.spatial.transform import Rotation
+
+from inertial_estimation.calibration.added_masses import matrix_from_added_masses
+from inertial_estimation.calibration.weighing import semiaxes, weigh, weight_matrix
+from inertial_estimation.errors import LogError, ModelError, ShapeError
+
+NONE = (0.0, (0.0, 0.0, 0.0))
+AT, OTHER = (0.2, 0.1, 0.3), (0.0, -0.2, 0.3)
+GOOD = (NONE, (0.5, AT), (0.5, OTHER))
+# Round-off through a matrix of condition 200, and through equations of about a thousand.
+EXACT = 1e-8
+# Ranks that theory.md section 3 tells of, of 40.
+RANKS = [
+    (33, (NONE, (0.5, AT), (1.0, AT), (1.5, AT)), 'at one place'),
+    (34, ((0.5, tuple(CENTRE)), (1.0, AT), NONE, (0.7, AT)), 'on one line'),
+    (36, ((0.5, AT), (0.5, OTHER), (0.5, (0.2, -0.1, 0.4))), 'masses are equal'),
+]
+
+
+def relative(found, true=MATRIX):
+    """Return how far a matrix is from the true one, in wrenches with moments in Nm per 0.1 m."""
+    scale = np.repeat([1.0, 10.0], 3)
+    return scale[:, None] * (found @ np.linalg.inv(true) - np.eye(6)) / scale
+
+
+@pytest.mark.parametrize('noise', [0.0, 1.0])
+@pytest.mark.parametrize(('rank', 'added', 'why'), RANKS)
+def test_what_is_not_unique_is_refused_with_its_rank(rng, rank, added, why, noise):
+    with pytest.raises(LogError, match=f'tell {rank} of 40 unknowns.*{why}'):
+        matrix_from_added_masses(data_sets(rng, added, noise=noise))
+
+
+@pytest.mark.parametrize('added', [GOOD, GOOD[::-1], (*GOOD, (1.0, (0.1, 0.1, 0.1)))])
+def test_without_noise_it_is_exact(rng, added):
+    found = matrix_from_added_masses(data_sets(rng, added))
+    assert found.rank == 40
+    np.testing.assert_allclose(relative(found.matrix), 0.0, atol=EXACT)
+    assert found.body.mass == pytest.approx(MASS, abs=EXACT)
+    np.testing.assert_allclose(found.body.centre, CENTRE, atol=EXACT)
+    np.testing.assert_allclose(found.offsets, np.tile(OFFSET, (len(added), 1)), atol=1e-6)
+
+
+def test_the_stacked_equations_of_the_thesis_have_the_same_solution_and_rank(rng):
+    sets = data_sets(rng, GOOD, n=40)
+    found = matrix_from_added_masses(sets)
+    b = np.linalg.solve(MATRIX, OFFSET)
+    H = np.concatenate([weight_matrix(*one).reshape(-1, order='F')[:, None] for one in (
+        (1.0, np.zeros(3)), *((0.0, e) for e in np.eye(3)))], axis=1)  # fmt: skip
+    Theta, beta = [], []
+    for one in sets:
+        r, g = one.raw - b, -one.accelerations
+        Theta.append(np.hstack([np.kron(r, np.eye(6)), -np.kron(g, np.eye(6)) @ H]))
+        beta.append((g @ weight_matrix(one.mass, one.mass * one.centre).T).reshape(-1))
+    x, _, rank, _ = np.linalg.lstsq(np.concatenate(Theta), np.concatenate(beta), rcond=1e-10)
+    assert rank == found.rank
+    np.testing.assert_allclose(relative(x[:36].reshape(6, 6, order='F')), 0.0, atol=EXACT)
+    np.testing.assert_allclose(x[36], found.body.mass, atol=EXACT)
+    np.testing.assert_allclose(x[37:], found.body.first_moment, atol=EXACT)
+
+
+def test_the_other_direction_changes_the_sign_of_the_matrix(rng):
+    sets = data_sets(rng, GOOD)
+    other = [one._replace(raw=-one.raw) for one in sets]
+    found = matrix_from_added_masses(other, direction=-1)
+    np.testing.assert_allclose(relative(found.matrix), 0.0, atol=EXACT)
+    assert matrix_from_added_masses(other).matrix[2, 0] * found.matrix[2, 0] < 0
+
+
+def test_the_rotation_of_the_accelerometer_is_taken_into_account_or_named(rng):
+    S_R_A = Rotation.random(random_state=4).as_matrix()
+    turned = [
+        one._replace(accelerations=one.accelerations @ S_R_A) for one in data_sets(rng, GOOD)
+    ]
+    known = matrix_from_added_masses(turned, rotation=S_R_A)
+    assert known.in_sensor_axes
+    np.testing.assert_allclose(relative(known.matrix), 0.0, atol=EXACT)
+    # Not known: all is in the accelerometer's axes, the centres of the masses as well.
+    unknown = matrix_from_added_masses(
+        [one._replace(centre=S_R_A.T @ one.centre) for one in turned]
+    )
+    assert not unknown.in_sensor_axes
+    A_Xf_S = np.kron(np.eye(2), S_R_A.T)
+    np.testing.assert_allclose(relative(unknown.matrix, A_Xf_S @ MATRIX), 0.0, atol=EXACT)
+    np.testing.assert_allclose(unknown.body.centre, S_R_A.T @ CENTRE, atol=EXACT)
+
+
+def test_the_order_of_data_sets_does_not_matter(rng):
+    sets = data_sets(rng, (*GOOD, (0.7, (0.1, 0.1, 0.1))), noise=1.0)
+    first = matrix_from_added_masses(sets)
+    second = matrix_from_added_masses(sets[::-1])
+    np.testing.assert_allclose(relative(second.matrix, first.matrix), 0.0, atol=1e-9)
+    np.testing.assert_allclose(second.deviations, first.deviations, rtol=1e-6)
+    np.testing.assert_allclose(second.residuals[::-1], first.residuals, rtol=1e-6)
+
+
+def test_the_unit_of_raw_readings_does_not_matter(rng):
+    sets = data_sets(rng, GOOD, noise=1.0)
+    change = np.diag([1e-3, 1.0, 50.0, 1e4, 7.0, 0.2])
+    first = matrix_from_added_masses(sets, workshop=MATRIX)
+    second = matrix_from_added_masses(
+        [one._replace(raw=one.raw @ change) for one in sets],
+        workshop=MATRIX @ np.linalg.inv(change),
+    )
+    np.testing.assert_allclose(relative(second.matrix @ change, first.matrix), 0.0, atol=1e-8)
+    np.testing.assert_allclose(second.deviations @ change, first.deviations, rtol=1e-6)
+    np.testing.assert_allclose(second.singular_values, first.singular_values, rtol=1e-6)
+
+
+def test_standard_deviations_are_those_of_many_draws(rng):
+    errors, of_body = [], []
+    for _ in range(30):
+        found = matrix_from_added_masses(data_sets(rng, GOOD, noise=1.0, n=100))
+        errors.append((found.matrix - MATRIX) / found.deviations)
+        of_body.append((found.body.mass - MASS) / found.body_deviations[0])
+        # 54 equations for 40 unknowns in units of noise.
+        assert (found.residuals < 2.0).all()
+    assert 0.75 < np.sqrt(np.mean(np.square(errors))) < 1.3
+    assert 0.6 < np.sqrt(np.mean(np.square(of_body))) < 1.5
+
+
+def test_near_the_degenerate_case_deviations_grow_until_it_is_refused(rng):
+    largest = []
+    for apart in (0.3, 0.1, 0.03):
+        added = (NONE, (0.5, AT), (0.5, (AT[0], AT[1] - apart, AT[2])))
+        found = matrix_from_added_masses(data_sets(rng, added, noise=1.0, n=1000))
+        largest.append(relative(MATRIX + found.deviations).max())
+    assert largest[0] < largest[1] < largest[2]
+    added = (NONE, (0.5, AT), (0.5, (AT[0], AT[1] - 0.003, AT[2])))
+    with pytest.raises(LogError, match='on one line, or too near'):
+        matrix_from_added_masses(data_sets(rng, added, noise=1.0, n=1000))
+
+
+def test_offsets_that_drift_between_data_sets_do_not_matter(rng):
+    sets = []
+    for k, (added, at) in enumerate(GOOD):
+        one = data_set(rng, str(k), added, at)
+        sets.append(one._replace(raw=one.raw + np.linalg.solve(MATRIX, k * OFFSET)))
+    found = matrix_from_added_masses(sets)
+    np.testing.assert_allclose(relative(found.matrix), 0.0, atol=EXACT)
+    np.testing.assert_allclose(found.offsets[2], 3 * OFFSET, atol=1e-6)
+
+
+def test_touches_in_one_data_set_are_left_out(rng):
+    sets = data_sets(rng, GOOD, noise=1.0)
+    raw = sets[1].raw.copy()
+    raw[50:100] += counts(np.tile([9.0, 9.0, 9.0, 1.0, 1.0, 1.0], (50, 1)), offset=np.zeros(6))
+    plain = matrix_from_added_masses(sets)
+    found = matrix_from_added_masses([sets[0], sets[1]._replace(raw=raw), sets[2]])
+    assert found.found[1].left_out['touched'] == 50
+    errors = (found.matrix - MATRIX) / plain.deviations
+    assert np.abs(errors).max() < 6.0
+
+
+@pytest.mark.parametrize('n', [1, 2])
+def test_too_few_data_sets_are_refused(rng, n):
+    with pytest.raises(LogError, match=f'{n} data sets do not tell a matrix'):
+        matrix_from_added_masses(data_sets(rng, GOOD[:n]))
+
+
+def test_what_is_wrong_is_named(rng):
+    sets = data_sets(rng, GOOD)
+    with pytest.raises(ModelError, match="mass added in '1' is -1"):
+        matrix_from_added_masses([sets[0]._replace(mass=-1.0), *sets[1:]])
+    with pytest.raises(ShapeError, match="centre of the mass added in '1'"):
+        matrix_from_added_masses([sets[0]._replace(centre=np.zeros(2)), *sets[1:]])
+    with pytest.raises(ModelError, match="named '2'"):
+        matrix_from_added_masses([sets[0], sets[1], sets[1]])
+    with pytest.raises(ModelError, match='no rotation'):
+        matrix_from_added_masses(sets, rotation=-np.eye(3))
+    with pytest.raises(ModelError, match='direction'):
+        matrix_from_added_masses(sets, direction=0)
+    flat = directions(rng, 400) * [1.0, 1.0, 0.0]
+    flat *= 9.8 / np.linalg.norm(flat, axis=1)[:, None]
+    with pytest.raises(LogError, match="data set '3': gravity moves along 2 of 3"):
+        matrix_from_added_masses([*sets[:2], data_set(rng, '3', 0.5, OTHER, gravity=flat)])
+
+
+def test_a_body_weighs_what_it_weighs(rng):
+    g = directions(rng, 40)
+    M = weight_matrix(1.2, [0.1, -0.3, 0.2])
+    found = weigh(M, np.cov(g.T))
+    assert found.mass == pytest.approx(1.2, rel=1e-12)
+    np.testing.assert_allclose(found.first_moment, [0.1, -0.3, 0.2], atol=1e-12)
+    np.testing.assert_allclose(semiaxes(M, 10.0), 12.0, rtol=1e-12)
+    assert np.isnan(found.less(found).centre).all()

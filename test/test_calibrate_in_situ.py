@@ -1,0 +1,288 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+``calibrate offset-without-model`` and ``calibrate matrix``: files in, tables and a file out.
+
+Not covered: the mathematics, in `test_offset_in_situ` and `test_added_masses`.
+"""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from hanging_body import CENTRE, MASS, MATRIX, NOISE, OFFSET, counts, directions, wrenches
+
+from inertial_estimation.calibration.calibration_file import (
+    SensorCalibration,
+    as_entry,
+    read,
+    write,
+)
+from inertial_estimation.calibration.in_situ_steps import IN_ACCELEROMETER_AXES, ROTATION_FREE
+from inertial_estimation.cli import main
+from inertial_estimation.errors import ConfigError, LogError, NameNotFound
+from inertial_estimation.logs.raw_log import RawSignals, read_raw_log
+
+SECOND = 1_000_000_000
+START = 1_700_000_000
+SETS = {'none': (0.0, (0, 0, 0)), 'far': (0.5, (0.3, -0.05, 0.1)), 'side': (0.5, (0.0, 0.2, 0.1))}
+FURTHER = (0.7, (0.1, 0.1, 0.2))
+
+
+def poses(rng, added=0.0, at=(0, 0, 0), n=300):
+    """Return time, raw readings and accelerations."""
+    g = directions(rng, n)
+    found = wrenches(g, added, at) + rng.normal(size=(n, 6)) * NOISE
+    return START + np.arange(n) / 10, counts(found), -g
+
+
+def save(path, time, raw, a, **more):
+    """Write a table."""
+    np.savez(path, time=time, raw=raw, accelerometer=a, **more)
+    return str(path)
+
+
+@pytest.fixture
+def workshop(tmp_path):
+    """Return a calibration file with a matrix that is off a little."""
+    path = tmp_path / 'robot.yaml'
+    write(path, 'icub', {'foot': SensorCalibration(matrix=MATRIX * 1.02),
+                         'hand': SensorCalibration()})  # fmt: skip
+    return str(path)
+
+
+def offset(*more):
+    return main(['calibrate', 'offset-without-model', *more])
+
+
+def said(capsys):
+    """Return what was printed, and what was said on failure, as one line each."""
+    printed = capsys.readouterr()
+    return ' '.join(printed.out.split()), ' '.join(printed.err.split())
+
+
+def test_an_offset_goes_into_the_file_of_the_robot(rng, tmp_path, workshop, capsys):
+    log = save(tmp_path / 'poses.npz', *poses(rng))
+    out = tmp_path / 'out.json'
+    picture = tmp_path / 'ellipsoid.png'
+    drawn = ['--picture', str(picture)] if _draws() else []
+    assert offset(
+        log, '--sensor', 'foot', '--calibration', workshop, '--output', workshop, '--json',
+        str(out), *drawn,
+    ) == 0  # fmt: skip
+    printed, _ = said(capsys)
+    assert 'offset without a model' in printed and ROTATION_FREE in printed
+    robot, sensors = read(workshop)
+    assert robot == 'icub' and set(sensors) == {'foot', 'hand'}
+    np.testing.assert_array_equal(sensors['foot'].matrix, MATRIX * 1.02)
+    figures = json.loads(out.read_text())
+    np.testing.assert_array_equal(sensors['foot'].offset, figures['offset'])
+    errors = (sensors['foot'].offset / 1.02 - OFFSET) / figures['deviations']
+    assert np.abs(errors).max() < 5.0
+    (step,) = sensors['foot'].provenance
+    assert step.method == 'offset without a model'
+    assert step.date == '2023-11-14T22:13:20+00:00'
+    assert step.n_samples == 300 == figures['samples']
+    np.testing.assert_allclose(step.spread, 1.02 * NOISE, rtol=0.2)
+    assert ROTATION_FREE in step.notes
+    assert not drawn or picture.read_bytes().startswith(b'\x89PNG')
+
+
+def test_columns_units_and_parts_can_be_named(rng, tmp_path):
+    time, raw, a = poses(rng)
+    names = [f'c{k}' for k in range(6)]
+    path = tmp_path / 'log.csv'
+    table = np.column_stack([time, raw, a / 9.80665])
+    header = ','.join(['t', *names, 'ax', 'ay', 'az'])
+    np.savetxt(path, table, delimiter=',', header=header, comments='', fmt='%.12g')
+    signals = RawSignals(tuple(names), ('ax', 'ay', 'az'), (), 't', 'g')
+    log = read_raw_log(f'{path}@1:2', signals)
+    np.testing.assert_allclose(log.raw, raw[10:20], rtol=1e-9)
+    np.testing.assert_allclose(log.accelerations, a[10:20], rtol=1e-9)
+    assert log.turning is None
+    assert log.date.startswith('2023-11-14')
+
+
+def test_a_gyroscope_is_used_if_it_is_there(rng, tmp_path, capsys):
+    time, raw, a = poses(rng)
+    turning = np.zeros((300, 3))
+    turning[:30] = 0.5
+    log = save(tmp_path / 'log.npz', time, raw, a, gyroscope=turning)
+    out = tmp_path / 'out.json'
+    assert offset(log, '--sensor', 'foot', '--json', str(out)) == 0
+    assert json.loads(out.read_text())['left_out']['moving'] == 30
+    assert '30 of 300' not in said(capsys)[0]
+
+
+def test_a_table_without_times_has_the_date_of_its_file(rng, tmp_path):
+    _, raw, a = poses(rng)
+    np.savez(tmp_path / 'log.npz', raw=raw, accelerometer=a)
+    log = read_raw_log(str(tmp_path / 'log.npz'), RawSignals())
+    assert log.date[:2] == '20' and log.date.endswith('+00:00')
+    with pytest.raises(LogError, match="no column 'time'"):
+        read_raw_log(f'{tmp_path / "log.npz"}@0:3', RawSignals())
+    np.savez(tmp_path / 'back.npz', raw=raw, accelerometer=a, time=np.arange(300)[::-1])
+    with pytest.raises(LogError, match='goes back'):
+        read_raw_log(str(tmp_path / 'back.npz'), RawSignals())
+
+
+@pytest.mark.parametrize(
+    ('columns', 'why'),
+    [
+        ({'accelerometer': np.zeros((9, 3))}, "no column 'raw'"),
+        ({'raw': np.zeros((9, 6))}, "no column 'accelerometer'"),
+        ({'raw': np.zeros((9, 5)), 'accelerometer': np.zeros((9, 3))}, '5 values.*expected 6'),
+        ({'raw': np.zeros((9, 6)), 'accelerometer': np.zeros((8, 3))}, '8 instants.*9'),
+    ],
+)
+def test_what_a_table_lacks_is_named(tmp_path, capsys, columns, why):
+    np.savez(tmp_path / 'log.npz', **columns)
+    assert offset(str(tmp_path / 'log.npz'), '--sensor', 'foot') == 1
+    assert re.search(why, said(capsys)[1])
+
+
+def test_a_refusal_leaves_the_file_as_it_was(rng, tmp_path, workshop, capsys):
+    time, raw, a = poses(rng)
+    flat = a * [1.0, 1.0, 0.0]
+    flat *= 9.8 / np.linalg.norm(flat, axis=1)[:, None]
+    log = save(tmp_path / 'log.npz', time, raw, flat)
+    with open(workshop) as file:
+        before = file.read()
+    assert offset(log, '--sensor', 'foot', '--calibration', workshop, '--output', workshop) == 1
+    assert '2 of 3 directions' in said(capsys)[1]
+    with open(workshop) as file:
+        assert file.read() == before
+
+
+def test_another_sensor_or_an_unknown_temperature_are_refused(rng, tmp_path, workshop, capsys):
+    log = save(tmp_path / 'log.npz', *poses(rng))
+    assert offset(log, '--sensor', 'feet', '--calibration', workshop) == 1
+    assert 'there are foot, hand' in said(capsys)[1]
+    warm = tmp_path / 'warm.yaml'
+    thermal = SensorCalibration(MATRIX, temperature_coefficients=np.ones(6))
+    write(warm, 'icub', {'foot': thermal})
+    call = log, '--sensor', 'foot', '--calibration', str(warm), '--output', str(warm)
+    assert offset(*call) == 1
+    assert 'temperature' in said(capsys)[1]
+    assert offset(*call, '--temperature', '31.5') == 0
+    found = read(warm)[1]['foot']
+    assert found.reference_temperature == 31.5 == found.provenance[0].temperature
+    np.testing.assert_array_equal(found.temperature_coefficients, np.ones(6))
+
+
+def test_what_is_read_is_not_written(rng, tmp_path, workshop, capsys):
+    log = save(tmp_path / 'log.npz', *poses(rng))
+    assert offset(log, '--sensor', 'foot', '--output', log) == 2
+    assert offset(log, '--sensor', 'foot', '--calibration', workshop, '--json', workshop) == 2
+
+
+def test_a_bag_gives_the_same_as_a_table(rng, tmp_path):
+    pytest.importorskip('rosbags')
+    from bag_messages import IMU, WRENCH, imu, wrench, write_bag
+
+    time, raw, a = poses(rng, n=60)
+    stamps = np.round(time * SECOND).astype(int)
+    messages = []
+    for stamp, reading, acceleration in zip(stamps, raw, a):
+        at = int(stamp)
+        messages.append(('/foot/raw', WRENCH, at, wrench(at, 'foot', reading)))
+        messages.append(('/foot/imu', IMU, at, imu(at, 'imu', np.zeros(3), acceleration)))
+    bag = write_bag(tmp_path / 'bag', messages)
+    found = read_raw_log(str(bag), RawSignals())
+    np.testing.assert_array_equal(found.raw, raw)
+    np.testing.assert_array_equal(found.accelerations, a)
+    np.testing.assert_array_equal(found.turning, 0.0)
+    assert found.date == '2023-11-14T22:13:20+00:00'
+    part = read_raw_log(f'{bag}@1:3', RawSignals(('/foot/raw',), ('foot/imu',)))
+    np.testing.assert_array_equal(part.raw, raw[10:30])
+    with pytest.raises(NameNotFound, match='closest: /foot/raw'):
+        read_raw_log(str(bag), RawSignals(('/foot/row',)))
+    with pytest.raises(ConfigError, match='--gyroscope is for tables'):
+        read_raw_log(str(bag), RawSignals(gyroscope=('gyro',)))
+    other = [('/hand/raw', WRENCH, at, wrench(at, 'hand', raw[0]))]
+    two = write_bag(tmp_path / 'two', [*messages, *other])
+    with pytest.raises(LogError, match='2: /foot/raw, /hand/raw.*--readings'):
+        read_raw_log(str(two), RawSignals())
+
+
+def _matrix_call(rng, tmp_path):
+    """Return the options that name data sets of `SETS`, and one to weigh."""
+    call = []
+    for name, (added, at) in (*SETS.items(), ('more', FURTHER)):
+        log = save(tmp_path / f'{name}.npz', *poses(rng, added, at))
+        option = '--validate' if name == 'more' else '--data'
+        call += [option, log, str(added), *map(str, at)]
+    return call
+
+
+def test_a_matrix_from_added_masses(rng, tmp_path, workshop, capsys):
+    call = _matrix_call(rng, tmp_path)
+    out, written, picture = (tmp_path / name for name in ('a.json', 'new.yaml', 'forces.svg'))
+    drawn = ['--picture', str(picture)] if _draws() else []
+    assert main([
+        'calibrate', 'matrix', *call, '--sensor', 'foot', '--rotation', '0', '0', '0',
+        '--calibration', workshop, '--output', str(written), '--json', str(out), *drawn,
+    ]) == 0  # fmt: skip
+    printed, _ = said(capsys)
+    assert '40 of 40' in printed and 'masses of data sets that were not used' in printed
+    figures = json.loads(out.read_text())
+    assert figures['rank'] == 40 and figures['axes'] == 'sensor'
+    errors = (np.array(figures['matrix']) - MATRIX) / figures['deviations']
+    assert np.abs(errors).max() < 6.0
+    assert figures['body_mass'] == pytest.approx(MASS, abs=0.05)
+    weighed = figures['data_sets'][str(tmp_path / 'more.npz')]
+    assert not weighed['fitted']
+    # What T section 5.4 reaches.
+    assert weighed['found_mass'] == pytest.approx(FURTHER[0], abs=0.05)
+    robot, sensors = read(written)
+    assert robot == 'icub'
+    entry = as_entry(sensors['foot'])
+    assert entry['matrix'] == figures['matrix']
+    np.testing.assert_allclose(entry['offset'], OFFSET, atol=2.0)
+    assert not drawn or picture.read_text().startswith('<?xml')
+
+
+def test_without_a_rotation_the_axes_are_said_everywhere(rng, tmp_path, capsys):
+    written = tmp_path / 'new.yaml'
+    call = _matrix_call(rng, tmp_path)
+    assert main(['calibrate', 'matrix', *call, '--sensor', 'foot', '--output', str(written)]) == 0
+    assert IN_ACCELEROMETER_AXES in said(capsys)[0]
+    assert IN_ACCELEROMETER_AXES in read(written)[1]['foot'].provenance[0].notes
+
+
+def test_readings_of_the_other_sign_are_doubted(rng, tmp_path, workshop, capsys):
+    # The matrix changes sign with it: readings alone do not tell, the matrix before does.
+    call = _matrix_call(rng, tmp_path)
+    call += ['--sensor', 'foot', '--rotation', '0', '0', '0', '--calibration', workshop]
+    assert main(['calibrate', 'matrix', *call]) == 0
+    assert 'opposite' not in said(capsys)[0]
+    assert main(['calibrate', 'matrix', *call, '--sensor-on-body']) == 0
+    assert 'about the opposite of the one before' in said(capsys)[0]
+
+
+def test_data_sets_that_tell_no_matrix_are_refused_with_the_rank(rng, tmp_path, capsys):
+    call = []
+    for name, added in (('a', 0.0), ('b', 0.5), ('c', 1.0)):
+        log = save(tmp_path / f'{name}.npz', *poses(rng, added, CENTRE + 0.1))
+        call += ['--data', log, str(added), *map(str, CENTRE + 0.1)]
+    written = tmp_path / 'new.yaml'
+    assert main(['calibrate', 'matrix', *call, '--sensor', 'foot', '--output', str(written)]) == 1
+    assert 'tell 33 of 40 unknowns' in said(capsys)[1]
+    assert not written.exists()
+
+
+@pytest.mark.parametrize(
+    ('numbers', 'why'),
+    [(('half', '0', '0', '0'), "KG of .*is 'half'"), (('0.5', '0', 'y', '0'), "Y of .*is 'y'")],
+)
+def test_numbers_that_are_none_are_named(tmp_path, capsys, numbers, why):
+    assert main(['calibrate', 'matrix', '--data', 'a.npz', *numbers, '--sensor', 'foot']) == 1
+    assert re.search(why, said(capsys)[1])
+
+
+def _draws():
+    """Tell whether pictures can be drawn."""
+    from importlib.util import find_spec
+
+    return find_spec('matplotlib') is not None

@@ -1,0 +1,291 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Offsets without a model: exact without noise, honest with it, refused where data do not tell them.
+
+Not covered: the command, in `test_calibrate_in_situ`; real readings as the authors publish them,
+in `test_benchmark_calibration`.
+"""
+
+import numpy as np
+import pytest
+from hanging_body import (
+    GRAVITY,
+    MATRIX,
+    NOISE,
+    OFFSET,
+    counts,
+    directions,
+    swinging,
+    wrenches,
+)
+from scipy.spatial.transform import Rotation
+
+from inertial_estimation.calibration.accelerometer_bias import accelerometer_bias
+from inertial_estimation.calibration.affine_subspace import affine_subspace
+from inertial_estimation.calibration.excitation import ENOUGH, orientations
+from inertial_estimation.calibration.offset_in_situ import offset_in_situ
+from inertial_estimation.calibration.quiet_samples import MOVING, NOT_FINITE, TOUCHED
+from inertial_estimation.errors import LogError, ModelError, ShapeError
+from inertial_estimation.model.spatial import hat
+
+# Round-off of wrenches of some 50 N, through a matrix of condition 200 and back.
+EXACT = 1e-9
+# Deviations: 1 draw in 10^6 is off by more than five, of six channels and some draws.
+FIVE = 5.0
+
+
+def noisy(rng, n, gravity=None):
+    """Return counts with noise, and what an accelerometer reads."""
+    g = directions(rng, n) if gravity is None else gravity
+    return counts(wrenches(g) + rng.normal(size=(n, 6)) * NOISE), -g
+
+
+@pytest.mark.parametrize('n', [7, 30, 500])
+def test_without_noise_it_is_exact(rng, n):
+    g = directions(rng, n)
+    found = offset_in_situ(counts(wrenches(g)), -g)
+    np.testing.assert_allclose(found.in_wrench(MATRIX)[0], OFFSET, atol=EXACT)
+    assert found.subspace.gap > 1e6
+    assert found.kept.all() and not any(found.left_out.values())
+
+
+def test_the_rotation_of_the_accelerometer_does_not_matter(rng):
+    raw, a = noisy(rng, 400)
+    plain = offset_in_situ(raw, a, matrix=MATRIX)
+    turned = offset_in_situ(raw, a @ Rotation.random(random_state=3).as_matrix(), matrix=MATRIX)
+    np.testing.assert_allclose(turned.offset, plain.offset, rtol=1e-9)
+    np.testing.assert_allclose(turned.deviations, plain.deviations, rtol=1e-6)
+
+
+@pytest.mark.parametrize('sign', [1, -1])
+def test_it_does_not_matter_which_side_acts_on_which(rng, sign):
+    g = directions(rng, 50)
+    raw = np.linalg.solve(MATRIX, (sign * wrenches(g) + OFFSET).T).T
+    found = offset_in_situ(raw, -g)
+    np.testing.assert_allclose(found.in_wrench(MATRIX)[0], OFFSET, atol=EXACT)
+
+
+def test_the_unit_of_raw_readings_does_not_matter(rng):
+    raw, a = noisy(rng, 400)
+    change = rng.normal(size=(6, 6)) + 3 * np.eye(6)
+    plain = offset_in_situ(raw, a, matrix=MATRIX)
+    changed = offset_in_situ(raw @ change.T, a, matrix=MATRIX @ np.linalg.inv(change))
+    of_plain, deviations = plain.in_wrench(MATRIX)
+    of_changed, changed_deviations = changed.in_wrench(MATRIX @ np.linalg.inv(change))
+    np.testing.assert_allclose(of_changed, of_plain, atol=EXACT)
+    np.testing.assert_allclose(changed_deviations, deviations, rtol=1e-3)
+    np.testing.assert_allclose(
+        changed.subspace.singular_values, plain.subspace.singular_values, rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize('n', [30, 1000])
+@pytest.mark.parametrize('swings', [False, True])
+def test_standard_deviations_are_those_of_many_draws(rng, n, swings):
+    errors = []
+    for _ in range(40):
+        raw, a = noisy(rng, n, swinging(n) if swings else None)
+        found, deviations = offset_in_situ(raw, a, matrix=MATRIX).in_wrench(MATRIX)
+        errors.append((found - OFFSET) / deviations)
+    # The mean square of 240 numbers, of which six at a time go together somewhat; with 26 degrees
+    # of freedom a square is 8 % larger.
+    assert 0.75 < np.sqrt(np.mean(np.square(errors))) < 1.3
+    assert np.abs(errors).max() < FIVE + 1.0
+
+
+def test_the_subspace_is_that_of_the_body(rng):
+    g = directions(rng, 200)
+    raw = counts(wrenches(g))
+    found = affine_subspace(raw)
+    inside = found.coordinates(raw)
+    np.testing.assert_allclose(inside[:, 3:], 0.0, atol=1e-8 * np.abs(inside).max())
+    np.testing.assert_allclose(
+        raw, found.point + inside @ found.basis.T, atol=1e-9 * np.abs(raw).max()
+    )
+    # On an ellipsoid [T Lemma 5.1].
+    centre, shape = offset_in_situ(raw, -g).ellipsoid()
+    on_sphere = np.linalg.solve(shape, (inside[:, :3] - centre).T)
+    np.testing.assert_allclose(np.linalg.norm(on_sphere, axis=0), 1.0, atol=1e-8)
+
+
+def test_a_joint_that_moves_beyond_the_sensor_is_refused(rng):
+    n = 500
+    g = swinging(n)
+    found = wrenches(g)
+    bend = 0.15 * np.sin(np.arange(n) / 7.0)
+    shin = np.column_stack([0.25 * np.sin(8 * bend), np.zeros(n), 0.25 * np.cos(8 * bend)])
+    found[:, 3:] += 1.5 * np.cross(shin, g)
+    with pytest.raises(LogError, match='more than three directions.*hold all joints'):
+        offset_in_situ(counts(found), -g, matrix=MATRIX)
+
+
+def test_one_axis_is_refused_with_what_is_missing():
+    angles = np.linspace(0, 2 * np.pi, 100)
+    g = GRAVITY * np.column_stack([np.sin(angles), np.zeros(100), np.cos(angles)])
+    with pytest.raises(LogError, match=r'2 of 3 directions.*a plane.*0\.00, 1\.00, 0\.00|-1\.00'):
+        offset_in_situ(counts(wrenches(g)), -g)
+
+
+@pytest.mark.parametrize(('n_excited', 'where'), [(0, 'a point'), (1, 'a line')])
+def test_less_than_a_plane_is_said(n_excited, where):
+    g = np.tile([0.0, 0.0, -GRAVITY], (50, 1))
+    if n_excited:
+        g[::2] = [0.0, 0.6 * GRAVITY, -0.8 * GRAVITY]
+    with pytest.raises(LogError, match=f'{n_excited} of 3 directions.*{where}'):
+        offset_in_situ(counts(wrenches(g)), -g)
+
+
+def test_near_the_plane_it_is_refused_just_below_the_limit(rng):
+    angles = rng.uniform(0, 2 * np.pi, 400)
+    for share, enough in ((0.9, False), (1.1, True)):
+        tilt = np.sqrt(1 - (across := share * ENOUGH * np.resize([1, -1], 400)) ** 2)
+        g = GRAVITY * np.column_stack([tilt * np.sin(angles), across, tilt * np.cos(angles)])
+        assert (orientations(-g).n_excited == 3) is enough
+
+
+@pytest.mark.parametrize('n', [0, 1, 6])
+def test_too_few_samples_are_refused_with_their_number(rng, n):
+    g = directions(rng, n)
+    with pytest.raises(LogError, match='expected 7 at least' if n else 'no sample has finite'):
+        offset_in_situ(counts(wrenches(g)), -g)
+
+
+def test_samples_that_move_or_are_touched_are_left_out_and_counted(rng):
+    raw, a = noisy(rng, 600)
+    clean = offset_in_situ(raw, a, matrix=MATRIX)
+    pushed = rng.normal(size=(120, 6)) * np.repeat([8.0, 0.8], 3) + [0, 6, 4, 0, 0, 0.3]
+    raw[:120] += np.linalg.solve(MATRIX, pushed.T).T
+    a[200:250] *= 1.1
+    raw[300, 2] = np.nan
+    a[301, 0] = np.inf
+    found = offset_in_situ(raw, a, matrix=MATRIX)
+    assert found.left_out[MOVING] == 50 and found.left_out[NOT_FINITE] == 2
+    # Some pushes are as small as noise.
+    assert 115 <= found.left_out[TOUCHED] <= 120
+    assert found.kept.sum() + sum(found.left_out.values()) == 600
+    errors = (found.in_wrench(MATRIX)[0] - OFFSET) / clean.in_wrench(MATRIX)[1]
+    assert np.abs(errors).max() < FIVE
+
+
+def test_a_gyroscope_tells_what_turns(rng):
+    raw, a = noisy(rng, 100)
+    turning = np.zeros((100, 3))
+    turning[:20, 1] = 1.0
+    turning[30] = np.nan
+    assert offset_in_situ(raw, a, turning=turning).left_out[MOVING] == 20
+
+
+def test_what_is_touched_most_of_the_time_is_refused(rng):
+    raw, a = noisy(rng, 400)
+    raw[::2] += np.linalg.solve(MATRIX, (rng.normal(size=(200, 6)) * 20.0 * NOISE * 10).T).T
+    with pytest.raises(LogError, match='too many to tell which are touched|more than three'):
+        offset_in_situ(raw, a, matrix=MATRIX)
+
+
+def test_an_offset_that_drifts_is_no_touch_and_is_said(rng):
+    raw, a = noisy(rng, 500)
+    drift = np.array([2.0, 0.0, -3.0, 0.05, 0.0, 0.0])
+    raw += np.linalg.solve(MATRIX, np.outer(drift, np.linspace(-0.5, 0.5, 500))).T
+    found = offset_in_situ(raw, a, matrix=MATRIX)
+    assert found.left_out[TOUCHED] == 0
+    # The slope of 500 samples in time has a deviation of noise sqrt(12/500).
+    limits = FIVE * NOISE * np.sqrt(12 / 500)
+    assert (np.abs(MATRIX @ found.slopes.drift - drift) < limits).all()
+
+
+def test_an_accelerometer_of_another_body_is_refused(rng):
+    raw, a = noisy(rng, 300)
+    with pytest.raises(LogError, match='too many|do not follow the accelerometer'):
+        offset_in_situ(raw, rng.permutation(a), matrix=MATRIX)
+
+
+def test_an_accelerometer_in_another_unit_is_named(rng):
+    raw, a = noisy(rng, 50)
+    with pytest.raises(LogError, match=r'reads 1 at the median.*unit'):
+        offset_in_situ(raw, a / GRAVITY)
+
+
+@pytest.mark.parametrize('reading', [np.zeros(6), np.array([1e4, 3.1, -7.7, 0.3, 1.0, 2.0])])
+def test_a_frozen_sensor_is_refused(rng, reading):
+    with pytest.raises(LogError, match='do not change while gravity does'):
+        offset_in_situ(np.tile(reading, (100, 1)), -directions(rng, 100))
+
+
+def test_a_dead_channel_has_its_reading_as_offset(rng):
+    raw, a = noisy(rng, 200)
+    raw[:, 3] = 77.0
+    found = offset_in_situ(raw, a)
+    assert found.offset[3] == pytest.approx(77.0, abs=1e-6)
+
+
+def test_wrong_shapes_are_named(rng):
+    raw, a = noisy(rng, 50)
+    with pytest.raises(ShapeError, match='accelerations'):
+        offset_in_situ(raw, a[:49])
+    with pytest.raises(ShapeError, match='raw'):
+        offset_in_situ(raw[:, :5], a)
+    with pytest.raises(ModelError, match='matrix'):
+        offset_in_situ(raw, a, matrix=np.full((6, 6), np.nan))
+
+
+def test_the_answer_is_the_same_each_time(rng):
+    raw, a = noisy(rng, 300)
+    raw[:50] += 100.0
+    first, second = (offset_in_situ(raw, a).offset for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_a_bias_of_the_accelerometer_goes_into_the_force_as_documented(rng):
+    g = directions(rng, 100)
+    bias = np.array([0.05, -0.02, 0.03])
+    found = offset_in_situ(counts(wrenches(g)), -g + bias, bias=np.zeros(3))
+    # wrench = -M a there, so that a bias d of a moves the offset by M d.
+    expected = OFFSET + np.vstack([2.9 * np.eye(3), hat(2.9 * np.array([0.01, -0.02, 0.15]))]) @ (
+        bias
+    )
+    np.testing.assert_allclose(found.in_wrench(MATRIX)[0], expected, atol=1e-8)
+
+
+@pytest.mark.parametrize('noise', [0.0, 0.02])
+def test_orientations_all_around_tell_the_bias_of_the_accelerometer(rng, noise):
+    g = directions(rng, 300)
+    bias = np.array([0.1, -0.4, 0.7])
+    read = -g + bias + noise * rng.normal(size=g.shape)
+    found = offset_in_situ(counts(wrenches(g)), read, matrix=MATRIX)
+    assert not any(found.left_out.values())
+    limits = FIVE * found.bias.deviations + 1e-9
+    assert (np.abs(found.bias.bias - bias) <= limits).all()
+    offset, deviations = found.in_wrench(MATRIX)
+    assert (np.abs(offset - OFFSET) <= FIVE * deviations + 1e-8).all()
+
+
+def test_the_deviations_of_the_bias_are_those_of_many_draws(rng):
+    errors = []
+    for _ in range(60):
+        g = directions(rng, 100)
+        found = accelerometer_bias(-g + [0.3, 0.0, 0.0] + 0.02 * rng.normal(size=g.shape))
+        errors.append((found.bias - [0.3, 0.0, 0.0]) / found.deviations)
+    assert 0.75 < np.sqrt(np.mean(np.square(errors))) < 1.35
+
+
+def test_a_leg_that_swings_tells_no_bias(rng):
+    g = swinging(500) * [1.01, 0.99, 1.0]
+    found = accelerometer_bias(-g)
+    assert not found.is_known and not found.is_there
+    assert not found.bias.any()
+
+
+def test_a_bias_too_small_to_matter_stays(rng):
+    g = directions(rng, 5000)
+    found = accelerometer_bias(-g + [0.01, 0.0, 0.0] + 0.01 * rng.normal(size=g.shape))
+    assert found.is_known and not found.is_there
+
+
+def test_motion_now_and_then_does_not_spoil_the_bias(rng):
+    g = directions(rng, 200)
+    read = -g + [0.0, 0.5, 0.0]
+    read[::4] += rng.normal(size=(50, 3)) * 2.0
+    np.testing.assert_allclose(accelerometer_bias(read).bias, [0.0, 0.5, 0.0], atol=1e-6)
+    found = offset_in_situ(counts(wrenches(g)), read)
+    assert 35 <= found.left_out[MOVING] <= 50

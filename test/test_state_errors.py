@@ -1,0 +1,142 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Errors in the variables of a regression, and rows without them.
+
+Not covered: what they do to a whole robot, which is in test_background.
+"""
+
+import numpy as np
+import pytest
+from robots import nested_humanoid_urdf, random_sample
+
+from inertial_estimation.errors import ShapeError
+from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.state_errors import (
+    StateErrors,
+    without_state_errors,
+)
+from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.identification.rows.state_errors import StateNoise, rows_of_errors
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+
+N = 4000
+# Four standard deviations of means of so many rows.
+CLOSE = 4.0 / np.sqrt(N)
+
+
+def noisy_rows(rng, errors, y_errors, x, spread=1.0):
+    """Return rows whose columns have errors, and those errors."""
+    true = spread * rng.normal(size=(N, len(x)))
+    E, e = errors * rng.normal(size=true.shape), y_errors * rng.normal(size=N)
+    return true + E, true @ x + 0.1 * rng.normal(size=N) + e, np.column_stack([E, e])
+
+
+def solved(information):
+    return np.linalg.lstsq(information.R, information.rho, rcond=None)[0]
+
+
+def test_least_squares_is_attenuated_and_this_is_not(rng):
+    x = np.array([2.0, -1.0, 0.5])
+    Y, y, _ = noisy_rows(rng, 0.4, 0.0, x)
+    _, _, again = noisy_rows(rng, 0.4, 0.0, x)
+    plain, errors = Information.of(Y, y), StateErrors.of([again], 3)
+    # 0.16 of 1.16.
+    np.testing.assert_allclose(solved(plain), x / 1.16, atol=5 * CLOSE)
+    np.testing.assert_allclose(solved(without_state_errors(plain, errors, x)), x, atol=5 * CLOSE)
+    # About another x0 it is right too: both products are.
+    found = solved(without_state_errors(plain, errors, np.zeros(3)))
+    np.testing.assert_allclose(found, x, atol=8 * CLOSE)
+
+
+def test_errors_that_the_right_side_shares_are_counted(rng):
+    x, E = np.array([2.0, -1.0]), 0.3 * rng.normal(size=(N, 2))
+    true = rng.normal(size=(N, 2))
+    # y errs as the first column does: the first unknown is attenuated by less, or by more.
+    y = true @ x + 1.5 * E[:, 0]
+    E2 = 0.3 * rng.normal(size=(N, 2))
+    errors = StateErrors.of([np.column_stack([E2, 1.5 * E2[:, 0]])], 2)
+    plain = Information.of(true + E, y)
+    assert np.abs(solved(plain) - x).max() > 0.05
+    np.testing.assert_allclose(solved(without_state_errors(plain, errors, x)), x, atol=3 * CLOSE)
+
+
+def test_what_errors_alone_move_is_not_told(rng):
+    """The first unknown multiplies one constant and noise: an offset passes for it."""
+    E = 0.05 * rng.normal(size=N)
+    Y = np.column_stack([9.81 + E, np.ones(N)])
+    y = 9.81 * 3.0 + 0.1 * rng.normal(size=N)
+    plain = Information.of(Y, y)
+    assert solved(plain)[0] < 1.0
+    again = np.column_stack([0.05 * rng.normal(size=N), np.zeros(N), np.zeros(N)])
+    x0 = np.array([3.0, 0.0])
+    found = without_state_errors(plain, StateErrors.of([again], 2), x0)
+    strengths = np.linalg.svd(found.R, compute_uv=False)
+    assert strengths[1] < 1e-6 * strengths[0]
+    # All that is left is the sum, and the least change of x0 that fits it is none.
+    rest = found.rho - found.R @ x0
+    change = np.linalg.lstsq(found.R, rest, rcond=1e-6)[0]
+    np.testing.assert_allclose(change, 0.0, atol=1e-3)
+
+
+def test_the_square_at_the_description_stays(rng):
+    x = np.array([2.0, -1.0, 0.5])
+    Y, y, E = noisy_rows(rng, 0.2, 0.0, x)
+    plain = Information.of(Y, y)
+    found = without_state_errors(plain, StateErrors.of([E], 3), x)
+    assert found.squared_residual(x) == pytest.approx(plain.squared_residual(x), rel=1e-9)
+    assert found.count == plain.count
+
+
+def test_no_errors_change_nothing(rng):
+    plain = Information.of(rng.normal(size=(20, 3)), rng.normal(size=20))
+    assert without_state_errors(plain, StateErrors.of([], 3), np.ones(3)) is plain
+
+
+def test_errors_fade_and_are_let_go_as_rows_are(rng):
+    one, other = (StateErrors.of([rng.normal(size=(9, 4))], 3) for _ in range(2))
+    both = one.add(other, kept=0.25)
+    np.testing.assert_allclose(both.gram, 0.25 * one.gram + other.gram)
+    np.testing.assert_allclose(both.cross, 0.25 * one.cross + other.cross)
+    left = both.without(np.array([1]))
+    assert not left.gram[1].any() and not left.gram[:, 1].any() and not left.cross[1]
+    assert left.gram[0, 2] == both.gram[0, 2]
+
+
+def test_what_is_known_of_an_unknown_can_be_taken_from_the_right_side(rng):
+    rows, change = rng.normal(size=(9, 4)), np.array([2.0])
+    taken = rows.copy()
+    taken[:, -1] -= 2.0 * rows[:, 1]
+    found = StateErrors.of([rows], 3).shifted(np.array([1]), change)
+    np.testing.assert_allclose(found.cross, StateErrors.of([taken], 3).cross)
+    np.testing.assert_allclose(found.gram, StateErrors.of([taken], 3).gram)
+
+
+def test_rows_are_shaken_as_much_as_samples_are(rng):
+    """Held against rows of the same motion with other noise, many times."""
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['root', 'head'])
+    sample = random_sample(robot, rng)
+    still = SampleBatch.stack([sample] * 200)
+    joints = np.diag([1e-4, 1e-3, 1e-2]) ** 2
+    imus = np.diag([3e-3, 3e-2, 1e-1]) ** 2
+    noise = StateNoise.of(
+        np.tile(joints, (len(robot.joint_names), 1, 1)), np.tile(imus, (2, 1, 1))
+    )
+    builder = RowBuilder(robot, RowChoice(offsets=('arm_sensor',)))
+    shaken = builder.rows(noise.shaken(still, rng))
+    found = [rows_of_errors(builder, still, noise, rng) for _ in range(8)]
+    for k, (block, kinds) in enumerate(zip(builder.blocks, shaken, strict=True)):
+        n = len(block.unknowns)
+        for kind, rows in kinds.items():
+            spread = np.var(rows.Y, axis=0) * len(rows.Y)
+            stated = np.mean([np.square(one[k][kind][:, :n]).sum(axis=0) for one in found], axis=0)
+            heard = spread > 1e-3 * spread.max()
+            # 200 rows each: a tenth is one standard deviation of their ratio.
+            np.testing.assert_allclose(stated[heard] / spread[heard], 1.0, atol=0.5)
+            assert stated[~heard].max(initial=0.0) < 1e-2 * spread.max(initial=1.0)
+
+
+def test_noise_of_another_shape_is_refused():
+    with pytest.raises(ShapeError, match='imus'):
+        StateNoise(np.zeros((2, 3, 3)), np.zeros((1, 9, 9)))
