@@ -29,6 +29,7 @@ from inertial_estimation.sample import Sample
 
 TOPIC = 'ft_calibration'
 """Where estimator and identifier meet: the calibration in use as JSON, which is YAML too."""
+NO_FILE_YET = 'no file yet'
 NO_FILE = "'calibration_file' is empty: name a file there, then configure the node anew"
 
 
@@ -149,7 +150,7 @@ class CalibrationUpdates:
             message += f', changed at {self._changed_at} s'
             message += '' if self._saved else ', not saved'
         if self._lacks_file:
-            level, cause = WARN, 'no file yet'
+            level, cause = WARN, NO_FILE_YET
             message += f"; '{self._path}' does not exist yet: ~/save writes it"
         if lacking := self._without_temperature(sample):
             level, cause = WARN, f'{cause} no temperature {lacking}'
@@ -160,7 +161,8 @@ class CalibrationUpdates:
         if self.remark:
             level, cause = WARN, f'{cause} {self.remark}'
             message += f'; {self.remark}'
-        return Task('ft_calibration', level, message, values, cause)
+        # A file that is not there yet was warned of at the start.
+        return Task('ft_calibration', level, message, values, cause, is_said=cause == NO_FILE_YET)
 
     def destroy(self) -> None:
         """Give the services and the publisher back."""

@@ -28,6 +28,8 @@ from inertial_estimation.errors import ConfigError, FrameNotFound
 from inertial_estimation.ros.conversions import point_to_message
 from inertial_estimation.ros.executors import make_executor
 
+PATIENCE = 90.0
+"""Long, because the machine may be busy, and a process has to start [s]."""
 CYCLE_NS = 10_000_000
 NOISE = np.array([0.05, 0.05, 0.05, 0.002, 0.002, 0.002])
 # Of a mean of some thirty readings, five standard deviations.
@@ -98,7 +100,7 @@ class Biped(BenchRobot):
 
     def until(self, condition):
         """Send cycles until something holds."""
-        deadline = time.monotonic() + 20.0
+        deadline = time.monotonic() + PATIENCE
         while not condition():
             assert time.monotonic() < deadline
             self.cycle()
@@ -247,7 +249,7 @@ def test_a_node_that_is_deactivated_ends_it(bench):
 
 
 @pytest.mark.parametrize('kind', ['events', 'single'])
-def test_a_node_that_is_cleaned_up_meanwhile_goes_on(context, kind):
+def test_a_node_that_is_cleaned_up_meanwhile_goes_on_and_misses_no_cycle(context, kind):
     bench = Biped(context, executor=kind)
     bench.spin_with(kind, context)
     try:
@@ -259,7 +261,10 @@ def test_a_node_that_is_cleaned_up_meanwhile_goes_on(context, kind):
         bench.spin_for(0.1)
         bench.estimator.trigger_configure()
         bench.estimator.trigger_activate()
-        assert bench.ask('tare').success
+        answer = bench.ask('tare')
+        assert answer.success, answer.message
+        stamps, _ = bench.estimator.pipeline.cycles.since(0)
+        assert len(stamps) >= 40 and (np.diff(stamps) == CYCLE_NS).all()
     finally:
         bench.close()
 
@@ -325,17 +330,3 @@ def test_supports_that_are_not_there_are_refused(context):
     finally:
         unknown.close()
         nothing.close()
-
-
-@pytest.mark.parametrize('kind', ['events', 'single'])
-def test_cycles_go_on_meanwhile(context, kind):
-    bench = Biped(context, executor=kind)
-    bench.spin_with(kind, context)
-    try:
-        answer = bench.ask('tare')
-        assert answer.success, answer.message
-        cycles = bench.estimator.pipeline.cycles
-        stamps, _ = cycles.since(0)
-        assert len(stamps) >= 40 and (np.diff(stamps) == CYCLE_NS).all()
-    finally:
-        bench.close()
