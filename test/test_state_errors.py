@@ -6,6 +6,8 @@ Errors in the variables of a regression, and rows without them.
 Not covered: what they do to a whole robot, which is in test_background.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from robots import nested_humanoid_urdf, random_sample
@@ -18,6 +20,7 @@ from inertial_estimation.identification.information.state_errors import (
 )
 from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
 from inertial_estimation.identification.rows.state_errors import StateNoise, rows_of_errors
+from inertial_estimation.identification.rows.white_noise import WhiteNoise
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -135,6 +138,63 @@ def test_rows_are_shaken_as_much_as_samples_are(rng):
             # 200 rows each: a tenth is one standard deviation of their ratio.
             np.testing.assert_allclose(stated[heard] / spread[heard], 1.0, atol=0.5)
             assert stated[~heard].max(initial=0.0) < 1e-2 * spread.max(initial=1.0)
+
+
+def moving(rng, seconds=1.0, noise=0.0):
+    t = np.arange(round(100 * seconds)) / 100
+    signals = 0.3 * np.sin(2 * np.pi * t[:, None] * [0.5, 1.0, 2.0] + [0.1, 0.2, 0.3])
+    return signals + noise * rng.normal(size=signals.shape)
+
+
+def test_white_noise_is_seen_through_motion(rng):
+    levels = WhiteNoise()
+    for _ in range(60):
+        found = levels.update(moving(rng, noise=1e-3))
+    # Of 60 stretches of 96 differences, of which four in a row have much in common.
+    np.testing.assert_allclose(np.sqrt(found), 1e-3, rtol=0.1)
+    assert (np.sqrt(WhiteNoise().update(moving(rng))) < 1e-4).all()
+
+
+def test_what_shakes_for_a_while_is_no_noise(rng):
+    levels = WhiteNoise()
+    for k in range(60):
+        found = levels.update(moving(rng, noise=1e-2 if k % 3 else 1e-3))
+    np.testing.assert_allclose(np.sqrt(found), 1e-3, rtol=0.2)
+
+
+def test_signals_that_say_nothing_have_no_limit(rng):
+    signals = moving(rng)
+    signals[:, 1] = np.nan
+    found = WhiteNoise().update(signals)
+    assert np.isinf(found[1]) and np.isfinite(found[[0, 2]]).all()
+    assert np.isinf(WhiteNoise().update(signals[:3])).all()
+
+
+def noisy_samples(robot, rng, encoder):
+    """Return a robot at rest whose encoders have noise, and whose IMUs have none."""
+    still = SampleBatch.stack([random_sample(robot, rng)] * 100)
+    still.positions[:] = still.positions + encoder * rng.normal(size=still.positions.shape)
+    return still
+
+
+def test_stated_noise_is_no_more_than_samples_show(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['root'])
+    n = len(robot.joint_names)
+    # Of positions 1e-3 and what a filter derives from them; of an IMU 0.03.
+    root = np.array([[1e-3, 0, 0], [1e-2, 1e-2, 0], [0.3, 0.2, 0.1]])
+    noise = StateNoise.of(np.tile(root @ root.T, (n, 1, 1)), np.eye(3)[None] * 0.03**2)
+    samples, levels = noisy_samples(robot, rng, 1e-4), WhiteNoise()
+    found = noise.at_most(samples, levels)
+    # A tenth of what is stated, derivatives too: 100 samples tell it to a fifth.
+    size = np.sqrt(np.linalg.eigvalsh(found.joints @ found.joints.transpose(0, 2, 1)))
+    stated = np.sqrt(np.linalg.eigvalsh(root @ root.T))
+    np.testing.assert_allclose(size / stated, 0.1, rtol=0.5)
+    assert np.abs(found.imus).max() < 1e-12
+    # More than is stated it never is, and filtered readings tell nothing of their noise.
+    louder = noise.at_most(noisy_samples(robot, rng, 1e-2), WhiteNoise())
+    np.testing.assert_allclose(louder.joints, noise.joints)
+    smooth = replace(noise, is_white=False)
+    assert smooth.at_most(samples, levels) is smooth
 
 
 def test_noise_of_another_shape_is_refused():

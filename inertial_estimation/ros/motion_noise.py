@@ -46,5 +46,7 @@ class MotionNoise:
         if self._is_complete:
             return
         found = stream_noise(self._settings, self._robot, rates, self._filters)
-        self.known = StateNoise.of(found.model.joints, found.model.imus)
+        self.known = StateNoise.of(
+            found.model.joints, found.model.imus, is_white=not self._settings.smooth_readings
+        )
         self._is_complete = bool(found.joints.all() and found.imus.all())

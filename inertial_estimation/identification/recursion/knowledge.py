@@ -431,8 +431,14 @@ def errors_in_units_of_noise(evidence: Evidence, noise: Mapping[str, float]) -> 
     Returns
     -------
     StateErrors or None
-        None: the state is taken to be exact.
+        Of bodies and offsets; friction is told as if the state were exact. None: it is.
 
     """
     parts = [rows / noise[kind] for kind, rows in evidence.errors.items() if kind in noise]
-    return StateErrors.of(parts, len(evidence.block.unknowns)) if parts else None
+    if not parts:
+        return None
+    unknowns = evidence.block.unknowns
+    # The sign of a velocity that is almost zero is nothing that noise changes by little.
+    friction = [k for k, extra in enumerate(unknowns.extras) if extra.term not in FT_OFFSET]
+    columns = unknowns.n_inertial + np.array(friction, dtype=np.intp)
+    return StateErrors.of(parts, len(unknowns)).without(columns)

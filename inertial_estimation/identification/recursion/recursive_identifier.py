@@ -34,6 +34,7 @@ from inertial_estimation.identification.recursion.watch import Change
 from inertial_estimation.identification.rows.builder import Block, RowBuilder
 from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
 from inertial_estimation.identification.rows.state_errors import StateNoise, rows_of_errors
+from inertial_estimation.identification.rows.white_noise import WhiteNoise
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
@@ -183,6 +184,7 @@ class RecursiveIdentifier:
         self.stamp_ns = 0
         self.rows_ns: dict[str, int] = {}
         self._random = np.random.default_rng(0)
+        self._levels = WhiteNoise()
         self._assumed = np.zeros(0, dtype=np.intp)
         self._start: dict[str, Array] = {}
 
@@ -273,8 +275,9 @@ class RecursiveIdentifier:
             samples = replace(samples, efforts=samples.efforts * self._gains)
         evidence = gather(self.builder, samples, external=external, free=free)
         if self.noise is not None:
+            noise = self.noise.at_most(samples, self._levels)
             errors = rows_of_errors(
-                self.builder, samples, self.noise, self._random, external=external, free=free
+                self.builder, samples, noise, self._random, external=external, free=free
             )
             evidence = [replace(one, errors=own) for one, own in zip(evidence, errors)]
         changes = []

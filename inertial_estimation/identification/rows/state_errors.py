@@ -10,7 +10,7 @@ more, with noise of the stated size: as small as it is, what it does to rows is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ShapeError
 from inertial_estimation.identification.rows.builder import RowBuilder
+from inertial_estimation.identification.rows.white_noise import WhiteNoise
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -48,6 +49,8 @@ class StateNoise:
     The same of angular velocity, proper acceleration and angular acceleration along each axis,
     shape (n_imus, 3, 3).
     """
+    is_white: bool = True
+    """Whether readings that no filter derives are as they came, so that they tell their noise."""
 
     def __post_init__(self) -> None:
         """Check the shapes."""
@@ -57,7 +60,7 @@ class StateNoise:
                 raise ShapeError(name, ('n', 3, 3), array.shape)
 
     @classmethod
-    def of(cls, joints: Array, imus: Array) -> StateNoise:
+    def of(cls, joints: Array, imus: Array, *, is_white: bool = True) -> StateNoise:
         """
         Return the noise of covariances.
 
@@ -66,13 +69,50 @@ class StateNoise:
         joints, imus : ndarray, shape (n, 3, 3)
             Covariances, as of `uncertainty.NoiseModel`; zeros where the noise is not known, which
             counts as none.
+        is_white : bool, optional
+            As the field.
 
         Returns
         -------
         StateNoise
 
         """
-        return cls(_roots(joints), _roots(imus))
+        return cls(_roots(joints), _roots(imus), is_white)
+
+    def at_most(self, samples: SampleBatch, levels: WhiteNoise) -> StateNoise:
+        """
+        Return no more of it than samples can have.
+
+        Parameters
+        ----------
+        samples : SampleBatch
+            Of a stretch.
+        levels : WhiteNoise
+            Of the stretches before; looks at this one too.
+
+        Returns
+        -------
+        StateNoise
+
+        """
+        if not self.is_white:
+            return self
+        n, n_joints, n_imus = len(samples), len(self.joints), len(self.imus)
+        measured = ('positions', 'velocities', 'angular_velocities', 'proper_accelerations')
+        columns = [getattr(samples, name).reshape(n, -1) for name in measured]
+        found = levels.update(np.hstack(columns))
+        at, rates = found[:n_joints], found[n_joints : 2 * n_joints]
+        turning, pulling = found[2 * n_joints :].reshape(2, n_imus, 3).mean(axis=2)
+        # What is derived errs with what it is derived from.
+        derived = np.abs(_covariances(self.joints)[:, 0, 1]) > 0.0
+        joints = _capped(self.joints, [at, np.where(derived, np.inf, rates), None])
+        own = np.where(derived, joints[:, 0], joints[:, 1])
+        joints = np.stack([joints[:, 0], own, own], axis=1)
+        imus = _capped(self.imus, [turning, pulling, None])
+        imus = np.stack([imus[:, 0], imus[:, 1], imus[:, 0]], axis=1)
+        return replace(
+            self, joints=joints[..., None] * self.joints, imus=imus[..., None] * self.imus
+        )
 
     def shaken(self, samples: SampleBatch, rng: np.random.Generator) -> SampleBatch:
         """
@@ -156,6 +196,22 @@ def _differences(rows: Array, m: int) -> Array:
     """Return the second half of rows less the first, where both can be used."""
     found = rows[m:] - rows[:m]
     return np.asarray(found[np.isfinite(found).all(axis=1)])
+
+
+def _covariances(roots: Array) -> Array:
+    """Return L L' of each."""
+    return roots @ roots.transpose(0, 2, 1)
+
+
+def _capped(roots: Array, levels: Sequence[Array | None]) -> Array:
+    """Return by what each signal is multiplied to have no more than a variance, (n, 3)."""
+    stated = np.diagonal(_covariances(roots), axis1=1, axis2=2)
+    factors = np.ones_like(stated)
+    for k, level in enumerate(levels):
+        if level is not None:
+            ratio = level / np.maximum(stated[:, k], np.finfo(float).tiny)
+            factors[:, k] = np.sqrt(np.minimum(ratio, 1.0))
+    return factors
 
 
 def _roots(covariances: Array) -> Array:

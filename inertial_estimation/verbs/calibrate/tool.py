@@ -82,12 +82,12 @@ def add(ways: Any) -> None:
     add_range(way, '--range', 'what is fitted to')
     way.add_argument(
         '--sensor', metavar='NAME',
-        help='of the FT sensor in the calibration file (default: --ft if --robot is given, else '
-        'ft_sensor)',
+        help='of the FT sensor in the calibration file (default: with a robot its '
+        'name there, else ft_sensor)',
     )  # fmt: skip
     way.add_argument(
         '--robot-name', metavar='NAME',
-        help='of the robot in the calibration file (default: that of --robot, else robot)',
+        help='of the robot in the calibration file (default: that of its description, else robot)',
     )  # fmt: skip
     add_outputs(way)
     way.set_defaults(run=_run)
