@@ -31,9 +31,16 @@ VERBS = ('check', 'replay', 'identify', 'excite', 'demo', 'bench')
 WAYS = tuple(
     f'calibrate {way}'
     for way in (
-        'offsets', 'offset-without-model', 'matrix', 'affine', 'temperature', 'tool', 'live', 'show'
+        'offsets',
+        'offset-without-model',
+        'matrix',
+        'affine',
+        'temperature',
+        'tool',
+        'live',
+        'show',
     )
-)  # fmt: skip
+)
 """Verbs of verbs."""
 
 
@@ -116,7 +123,7 @@ def test_help_has_an_example_and_every_default(
                 'calibrate offsets': ('robot', 'config'),
                 'calibrate affine': ('robot', 'config'),
                 'calibrate temperature': ('robot', 'config'),
-                'calibrate tool': ('sensor',),
+                'calibrate tool': ('ft', 'imu'),
                 'excite': ('robot',), 'calibrate offset-without-model': ('sensor',),
                 'calibrate matrix': ('data', 'sensor'),
                 'calibrate live': ('sensor',)}.get(verb, ())  # fmt: skip
