@@ -5,6 +5,7 @@
 import traceback
 from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 from rclpy.node import Node
 from rclpy.service import Service
@@ -36,15 +37,46 @@ def create_service(node: Node, kind: type, name: str, callback: Callable) -> Ser
         try:
             response = callback(request, response)
         except Exception as error:
-            node.get_logger().error(_sendable(f'{name}: {traceback.format_exc()}'))
-            response.success = False
-            response.message = f'{type(error).__name__}: {error}; the log says where'
-        response.message = _sendable(response.message)
+            explain(node, name, error, response)
+        response.message = sendable(response.message)
         return response
 
     return node.create_service(kind, name, answered)
 
 
-def _sendable(text: str) -> str:
-    """Return a text without halves of pairs of UTF-16, as files may hold: ROS takes none."""
+def explain(node: Node, name: str, error: Exception, response: Any) -> None:
+    """
+    Answer with what nobody expected, and log where it was.
+
+    Parameters
+    ----------
+    node : Node
+        Logs it.
+    name : str
+        Of the service.
+    error : Exception
+        That is being handled.
+    response : object
+        To fill in.
+
+    """
+    node.get_logger().error(sendable(f'{name}: {traceback.format_exc()}'))
+    response.success = False
+    response.message = f'{type(error).__name__}: {error}; the log says where'
+
+
+def sendable(text: str) -> str:
+    """
+    Return a text without halves of pairs of UTF-16, as files may hold: ROS takes none.
+
+    Parameters
+    ----------
+    text : str
+        Any.
+
+    Returns
+    -------
+    str
+
+    """
     return text.encode(errors='replace').decode()

@@ -3,6 +3,7 @@
 """Services whose answer takes long, while everything else of the node goes on."""
 
 from collections.abc import Callable, Mapping
+from inspect import isawaitable
 from typing import Any
 
 from rclpy._rclpy_pybind11 import InvalidHandle
@@ -10,6 +11,8 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.service import Service
 from std_srvs.srv import Trigger
+
+from inertial_estimation.ros.services import explain, sendable
 
 
 def create_waiting_services(node: Node, callbacks: Mapping[str, Callable]) -> list[Service]:
@@ -35,8 +38,18 @@ def create_waiting_services(node: Node, callbacks: Mapping[str, Callable]) -> li
 
 
 def _create(node: Node, name: str, callback: Callable, group: ReentrantCallbackGroup) -> Service:
-    """Return a service that may be destroyed before it has answered."""
-    service = node.create_service(Trigger, f'~/{name}', callback, callback_group=group)
+    """Return a service that answers whatever happens, unless it is destroyed before."""
+
+    async def answered(request: Trigger.Request, response: Trigger.Response):
+        try:
+            found = callback(request, response)
+            response = await found if isawaitable(found) else found
+        except Exception as error:
+            explain(node, name, error, response)
+        response.message = sendable(response.message)
+        return response
+
+    service = node.create_service(Trigger, f'~/{name}', answered, callback_group=group)
     send = service.send_response
 
     def send_if_there(response: Any, header: Any) -> None:

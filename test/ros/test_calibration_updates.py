@@ -179,3 +179,18 @@ def test_without_a_file_nothing_is_saved(context):
             assert not answer.success and "'calibration_file' is empty" in answer.message
     finally:
         bench.close()
+
+
+@pytest.mark.parametrize('service', ['clear_tare', 'restore'])
+def test_what_nobody_expected_is_answered_and_ends_nothing(bench, monkeypatch, service):
+    write(bench.path, ROBOT.name, {'leg_sensor': ONE})
+
+    def fail(*_):
+        raise ZeroDivisionError('of a kind that nobody thought of')
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bench.pipeline._calibration._in_use, service, fail)
+        answer = bench.call(service)
+    assert not answer.success
+    assert answer.message.startswith('ZeroDivisionError: of a kind that nobody thought of')
+    check(bench)
