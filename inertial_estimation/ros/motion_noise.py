@@ -47,6 +47,9 @@ class MotionNoise:
             return
         found = stream_noise(self._settings, self._robot, rates, self._filters)
         self.known = StateNoise.of(
-            found.model.joints, found.model.imus, is_white=not self._settings.smooth_readings
+            found.model.joints,
+            found.model.imus,
+            is_white=not self._settings.smooth_readings,
+            measures_velocities=self._settings.velocity_source == 'message',
         )
         self._is_complete = bool(found.joints.all() and found.imus.all())

@@ -63,4 +63,6 @@ def state_noise(robot: Robot, settings: EstimatorSettings, rate: float) -> State
     counts = (len(robot.joint_names), len(robot.imus), len(robot.ft_sensors))
     rates = StreamRates(*(np.full(n, rate) for n in counts))
     model = build_noise(settings, robot, rates).model
-    return StateNoise.of(model.joints, model.imus)
+    return StateNoise.of(
+        model.joints, model.imus, measures_velocities=settings.velocity_source == 'message'
+    )

@@ -51,6 +51,8 @@ class StateNoise:
     """
     is_white: bool = True
     """Whether readings that no filter derives are as they came, so that they tell their noise."""
+    measures_velocities: bool = False
+    """Whether velocities of joints are readings, too, and not derived from positions."""
 
     def __post_init__(self) -> None:
         """Check the shapes."""
@@ -60,7 +62,14 @@ class StateNoise:
                 raise ShapeError(name, ('n', 3, 3), array.shape)
 
     @classmethod
-    def of(cls, joints: Array, imus: Array, *, is_white: bool = True) -> StateNoise:
+    def of(
+        cls,
+        joints: Array,
+        imus: Array,
+        *,
+        is_white: bool = True,
+        measures_velocities: bool = False,
+    ) -> StateNoise:
         """
         Return the noise of covariances.
 
@@ -69,15 +78,15 @@ class StateNoise:
         joints, imus : ndarray, shape (n, 3, 3)
             Covariances, as of `uncertainty.NoiseModel`; zeros where the noise is not known, which
             counts as none.
-        is_white : bool, optional
-            As the field.
+        is_white, measures_velocities : bool, optional
+            As the fields.
 
         Returns
         -------
         StateNoise
 
         """
-        return cls(_roots(joints), _roots(imus), is_white)
+        return cls(_roots(joints), _roots(imus), is_white, measures_velocities)
 
     def at_most(self, samples: SampleBatch, levels: WhiteNoise) -> StateNoise:
         """
@@ -103,11 +112,10 @@ class StateNoise:
         found = levels.update(np.hstack(columns))
         at, rates = found[:n_joints], found[n_joints : 2 * n_joints]
         turning, pulling = found[2 * n_joints :].reshape(2, n_imus, 3).mean(axis=2)
-        # What is derived errs with what it is derived from.
-        derived = np.abs(_covariances(self.joints)[:, 0, 1]) > 0.0
-        joints = _capped(self.joints, [at, np.where(derived, np.inf, rates), None])
-        own = np.where(derived, joints[:, 0], joints[:, 1])
-        joints = np.stack([joints[:, 0], own, own], axis=1)
+        # What is derived errs with what it is derived from: accelerations with positions.
+        joints = _capped(self.joints, [at, rates, None])
+        own = joints[:, 1] if self.measures_velocities else joints[:, 0]
+        joints = np.stack([joints[:, 0], own, joints[:, 0]], axis=1)
         imus = _capped(self.imus, [turning, pulling, None])
         imus = np.stack([imus[:, 0], imus[:, 1], imus[:, 0]], axis=1)
         return replace(
