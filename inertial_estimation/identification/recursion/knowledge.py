@@ -263,8 +263,10 @@ class Knowledge:
         factor = 0.5 ** (seconds / self._settings.half_life)
         kept = self.information if factor == 1.0 else self.information.forget(factor)
         self.information = kept.merge(rows)
-        if errors is not None:
-            self.errors = errors if self.errors is None else self.errors.add(errors, factor)
+        if self.errors is not None:
+            none = StateErrors.of([], rows.n)
+            errors = self.errors.add(none if errors is None else errors, factor)
+        self.errors = errors
 
     def warm_up(self, evidence: Evidence, seconds: float) -> None:
         """

@@ -146,7 +146,11 @@ class Watch:
         """
 
         def moved(one: Stretch) -> Stretch:
-            return one._replace(rows=shifted(one.rows, self._known.offsets, change))
+            columns, errors = self._known.offsets, one.errors
+            return one._replace(
+                rows=shifted(one.rows, columns, change),
+                errors=None if errors is None else errors.shifted(columns, change),
+            )
 
         self._waiting = None if self._waiting is None else moved(self._waiting)
         self._suspect = deque(map(moved, self._suspect), maxlen=KEPT)
