@@ -34,6 +34,8 @@ tenth, which is a thirtieth of what is left then.
 """
 NOTHING = 1e-12
 """What is added to products of rows, over their size, where they may say nothing."""
+ROUND_OFF = 1e-8
+"""Columns that are shorter than this, over the longest one, are none."""
 
 
 class StateErrors(NamedTuple):
@@ -146,19 +148,20 @@ def without_state_errors(information: Information, errors: StateErrors, x0: Arra
         return information
     R, left = information.R, information.rho - information.R @ x0
     H = R.T @ R
-    # Of a column that rows do not have errors may be all there is.
+    # Of a column that rows do not have errors may be all there is, and those of round-off.
     squares = np.diag(H) + np.diag(errors.gram)
-    sizes = np.sqrt(np.where(squares > 0.0, squares, 1.0))
-    scaled = H / np.outer(sizes, sizes)
-    shares, V = eigh(
-        errors.gram / np.outer(sizes, sizes), scaled + NOTHING * np.eye(len(H)), driver='gvd'
-    )
-    heard = shares < LARGEST_SHARE
-    kept = np.sqrt(np.where(heard, 1.0 - shares, 1.0))[heard]
-    V = V[:, heard] / sizes[:, None]
+    sizes = np.sqrt(np.maximum(squares, ROUND_OFF**2 * squares.max()))
+    scaled, N = (one / np.outer(sizes, sizes) for one in (H, errors.gram))
+    # Over all that there is no share exceeds one: over rows alone those where they say nothing
+    # would be so large that round-off of them is more than others.
+    told, V = eigh(scaled, scaled + N + NOTHING * np.eye(len(H)), driver='gvd')
+    heard = told > 1.0 / (1.0 + LARGEST_SHARE)
+    V = V[:, heard] / np.sqrt(told[heard])
+    kept = np.sqrt(1.0 - np.sum(V * (N @ V), axis=0))
+    V /= sizes[:, None]
     rows = kept[:, None] * (V.T @ H)
-    told = V.T @ (R.T @ left + errors.gram @ x0 - errors.cross) / kept
-    found = Information.of(rows, told + rows @ x0)
+    right = V.T @ (R.T @ left + errors.gram @ x0 - errors.cross) / kept
+    found = Information.of(rows, right + rows @ x0)
     before = information.squared_residual(x0)
-    energy = max(before - float(told @ told), 0.0)
+    energy = max(before - float(right @ right), 0.0)
     return Information(found.R, found.rho, energy, information.count)
