@@ -22,6 +22,7 @@ from inertial_estimation.identification.recursion.settings import RecursionSetti
 from inertial_estimation.identification.recursion.state import from_text, to_text
 from inertial_estimation.identification.rows.builder import RowChoice
 from inertial_estimation.identification.rows.friction import JointModel
+from inertial_estimation.identification.rows.state_errors import StateNoise
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 
@@ -74,6 +75,29 @@ GIVEN = {
     'wandering offsets, suspects': {'gate': 4.0, 'force_walk': 0.1, 'moment_walk': 0.01},
     'rows of efforts': {'efforts': True, 'gate': 4.0},
 }
+
+
+@pytest.mark.parametrize('case', GIVEN)
+def test_errors_of_the_state_follow_offsets_that_change(robot, parts, other, case):
+    joints = np.tile(np.diag([1e-3, 1e-2, 0.3]) ** 2, (len(robot.joint_names), 1, 1))
+    noise = StateNoise.of(joints, np.zeros((0, 3, 3)), is_white=False)
+    changed, whole = identifier(robot, **GIVEN[case]), identifier(robot, other, **GIVEN[case])
+    for k, part in enumerate(parts):
+        if k == 5:
+            changed.set_calibration(other)
+        for one in (changed, whole):
+            one.noise = noise
+            one.add(part)
+    for one, wanted in zip(changed.known, whole.known, strict=True):
+        if wanted.errors is None:
+            continue
+        scale = np.abs(wanted.errors.cross).max()
+        np.testing.assert_allclose(one.errors.cross, wanted.errors.cross, atol=ROUND_OFF * scale)
+        for of in ('R', 'rho'):
+            told = getattr(wanted.told, of)
+            np.testing.assert_allclose(
+                getattr(one.told, of), told, atol=ROUND_OFF * np.abs(told).max()
+            )
 
 
 @pytest.mark.parametrize('at', [1, 5, 9])

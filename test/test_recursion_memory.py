@@ -17,6 +17,7 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 from inertial_estimation.identification.information.elimination import eliminated, wandered
 from inertial_estimation.identification.information.evidence import gather
 from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information.state_errors import StateErrors
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.excitation import excitation
 from inertial_estimation.identification.recursion.joint_refit import joint_refit
@@ -127,6 +128,21 @@ def test_rows_count_half_after_half_of_their_life(robot, rng):
     assert faded.count == pytest.approx(0.5 * rows.count)
     assert faded.energy == pytest.approx(0.5 * rows.energy)
     assert known.seconds == 8.0
+
+
+def test_errors_of_the_state_fade_with_their_rows_whether_new_rows_have_any(robot, rng):
+    known = of_foot(robot, half_life=8.0)
+    n = len(known.block.unknowns)
+    rows = Information.of(rng.normal(size=(3 * n, n)), rng.normal(size=3 * n))
+    errors = StateErrors.of([rng.normal(size=(n, n + 1))], n)
+    known.information = rows
+    known.absorb(rows, 2.0)
+    assert known.errors is None
+    known.absorb(rows, 2.0, errors)
+    for _ in range(4):
+        known.absorb(rows, 2.0)
+    np.testing.assert_allclose(known.errors.gram, 0.5 * errors.gram)
+    np.testing.assert_allclose(known.errors.cross, 0.5 * errors.cross)
 
 
 def test_what_is_described_has_the_bodies_of_the_prior_and_the_rest_fitted(robot):

@@ -83,6 +83,38 @@ def test_what_errors_alone_move_is_not_told(rng):
     np.testing.assert_allclose(change, 0.0, atol=1e-3)
 
 
+def test_what_only_errors_move_spoils_nothing_else(rng):
+    """As rows of kinds that hold no more than a few directions of all unknowns."""
+    n, told = 8, 3
+    base, x = rng.normal(size=(told, n)), rng.normal(size=n)
+    plain = Information.of(rng.normal(size=(N, told)) @ base, rng.normal(size=N))
+    H = plain.R.T @ plain.R
+    outside = np.linalg.svd(base)[2][told:]
+    inside = 0.1 * rng.normal(size=(N, told)) @ base
+    beyond = 0.1 * rng.normal(size=(N, n - told)) @ outside
+    rows = [np.column_stack([inside, np.zeros(N)]), np.column_stack([beyond, np.zeros(N)])]
+    # Errors of the two have nothing in common.
+    alone, both = StateErrors.of(rows[:1], n), StateErrors.of(rows[:1], n)
+    both = both.add(StateErrors.of(rows[1:], n))
+    for errors in (alone, both):
+        found = without_state_errors(plain, errors, x)
+        # Least squares of squares, over a direction that is told by a hundredth of the largest.
+        np.testing.assert_allclose(
+            found.R.T @ found.R, H - alone.gram, atol=1e-10 * np.abs(H).max()
+        )
+        wanted = plain.R.T @ (plain.rho - plain.R @ x) + alone.gram @ x
+        right = found.R.T @ (found.rho - found.R @ x)
+        np.testing.assert_allclose(right, wanted, atol=1e-10 * np.abs(wanted).max())
+
+
+def test_round_off_of_what_rows_do_not_have_takes_no_part(rng):
+    E = 0.1 * rng.normal(size=N)
+    plain = Information.of(np.column_stack([rng.normal(size=N), np.zeros(N)]), rng.normal(size=N))
+    errors = StateErrors.of([np.column_stack([E, 1e-15 * E, np.zeros(N)])], 2)
+    found = without_state_errors(plain, errors, np.ones(2))
+    assert found.R[0, 0] ** 2 == pytest.approx(plain.R[0, 0] ** 2 - E @ E, rel=1e-9)
+
+
 def test_the_square_at_the_description_stays(rng):
     x = np.array([2.0, -1.0, 0.5])
     Y, y, E = noisy_rows(rng, 0.2, 0.0, x)
@@ -165,9 +197,34 @@ def test_what_shakes_for_a_while_is_no_noise(rng):
 def test_signals_that_say_nothing_have_no_limit(rng):
     signals = moving(rng)
     signals[:, 1] = np.nan
-    found = WhiteNoise().update(signals)
+    levels = WhiteNoise()
+    with np.errstate(all='raise'):
+        for _ in range(2):
+            found = levels.update(signals)
     assert np.isinf(found[1]) and np.isfinite(found[[0, 2]]).all()
     assert np.isinf(WhiteNoise().update(signals[:3])).all()
+
+
+@pytest.mark.parametrize('size', [3, 5, 8, 15])
+def test_stretches_of_few_samples_tell_noise_together_or_not(rng, size):
+    levels = WhiteNoise()
+    for _ in range(1000):
+        found = levels.update(rng.normal(size=(size, 5)))
+    if size < 5:
+        assert np.isinf(found).all()
+    else:
+        # The lowest of hundreds of levels of 90 differences.
+        np.testing.assert_allclose(found, 1.0, atol=0.5)
+
+
+def test_readings_that_are_stuck_for_a_while_are_not_without_noise(rng):
+    levels = WhiteNoise()
+    for k in range(20):
+        stuck = k in {0, 7}
+        found = levels.update(np.ones((100, 9)) if stuck else rng.normal(size=(100, 9)))
+        assert not found.any() if stuck else found.all()
+    # One low level of a few may not be the mean of many yet.
+    assert np.median(found) == pytest.approx(1.0, abs=0.2)
 
 
 def noisy_samples(robot, rng, encoder):
@@ -195,6 +252,19 @@ def test_stated_noise_is_no_more_than_samples_show(rng):
     np.testing.assert_allclose(louder.joints, noise.joints)
     smooth = replace(noise, is_white=False)
     assert smooth.at_most(samples, levels) is smooth
+
+
+def test_accelerations_err_as_positions_do_where_velocities_are_measured(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['root'])
+    joints = np.array([[1e-6, 0, 1e-5], [0, 1e-4, 0], [1e-5, 0, 1e-2]])
+    joints_of_all = np.tile(joints, (len(robot.joint_names), 1, 1))
+    noise = StateNoise.of(joints_of_all, np.zeros((1, 3, 3)), measures_velocities=True)
+    found = noise.at_most(noisy_samples(robot, rng, 1e-4), WhiteNoise())
+    shares = np.linalg.norm(found.joints, axis=2) / np.sqrt(np.diag(joints))
+    # Velocities stand still.
+    assert not shares[:, 1].any()
+    np.testing.assert_allclose(shares[:, 0], 0.1, rtol=0.5)
+    np.testing.assert_allclose(shares[:, 2], shares[:, 0])
 
 
 def test_noise_of_another_shape_is_refused():
