@@ -112,7 +112,9 @@ def test_round_off_of_what_rows_do_not_have_takes_no_part(rng):
     plain = Information.of(np.column_stack([rng.normal(size=N), np.zeros(N)]), rng.normal(size=N))
     errors = StateErrors.of([np.column_stack([E, 1e-15 * E, np.zeros(N)])], 2)
     found = without_state_errors(plain, errors, np.ones(2))
-    assert found.R[0, 0] ** 2 == pytest.approx(plain.R[0, 0] ** 2 - E @ E, rel=1e-9)
+    removed = plain.R[0, 0] ** 2 - found.R[0, 0] ** 2
+    # All of it, but for what round-off weighs beside what may say nothing.
+    assert removed == pytest.approx(E @ E, rel=1e-3)
 
 
 def test_the_square_at_the_description_stays(rng):
