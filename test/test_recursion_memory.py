@@ -130,6 +130,18 @@ def test_rows_count_half_after_half_of_their_life(robot, rng):
     assert known.seconds == 8.0
 
 
+def test_errors_of_the_state_of_what_is_let_go_are_gone(robot, rng):
+    known = of_foot(robot)
+    n = len(known.block.unknowns)
+    known.information = Information.of(rng.normal(size=(3 * n, n)), rng.normal(size=3 * n))
+    known.errors = StateErrors.of([rng.normal(size=(n, n + 1))], n)
+    known.let_go(known.offsets, np.full(len(known.offsets), np.inf))
+    scale = np.abs(known.errors.gram).max()
+    assert scale > 0.0
+    np.testing.assert_allclose(known.errors.gram[known.offsets], 0.0, atol=DENSE * scale)
+    np.testing.assert_allclose(known.errors.cross[known.offsets], 0.0, atol=DENSE * scale)
+
+
 def test_errors_of_the_state_fade_with_their_rows_whether_new_rows_have_any(robot, rng):
     known = of_foot(robot, half_life=8.0)
     n = len(known.block.unknowns)

@@ -13,9 +13,11 @@ import pytest
 from robots import nested_humanoid_urdf, random_sample
 
 from inertial_estimation.errors import ShapeError
+from inertial_estimation.identification.information.elimination import eliminated, wandered
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.state_errors import (
     StateErrors,
+    errors_of_wandered,
     without_state_errors,
 )
 from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
@@ -62,7 +64,8 @@ def test_errors_that_the_right_side_shares_are_counted(rng):
     errors = StateErrors.of([np.column_stack([E2, 1.5 * E2[:, 0]])], 2)
     plain = Information.of(true + E, y)
     assert np.abs(solved(plain) - x).max() > 0.05
-    np.testing.assert_allclose(solved(without_state_errors(plain, errors, x)), x, atol=3 * CLOSE)
+    # Without them the first would be off by 1.5 x 0.09, which is twice this.
+    np.testing.assert_allclose(solved(without_state_errors(plain, errors, x)), x, atol=CLOSE)
 
 
 def test_what_errors_alone_move_is_not_told(rng):
@@ -105,6 +108,38 @@ def test_what_only_errors_move_spoils_nothing_else(rng):
         wanted = plain.R.T @ (plain.rho - plain.R @ x) + alone.gram @ x
         right = found.R.T @ (found.rho - found.R @ x)
         np.testing.assert_allclose(right, wanted, atol=1e-10 * np.abs(wanted).max())
+
+
+def test_directions_of_which_more_than_a_quarter_are_errors_are_not_heard(rng):
+    plain = Information.of(rng.normal(size=(N, 3)), rng.normal(size=N))
+    H = plain.R.T @ plain.R
+    errors = StateErrors(0.5 * H, np.zeros(3))
+    assert not without_state_errors(plain, errors, np.ones(3)).R.any()
+    errors = StateErrors(0.2 * H, np.zeros(3))
+    found = without_state_errors(plain, errors, np.ones(3))
+    np.testing.assert_allclose(found.R.T @ found.R, 0.8 * H, atol=1e-9 * np.abs(H).max())
+
+
+@pytest.mark.parametrize('deviation', [0.3, np.inf])
+def test_errors_that_two_bodies_share_stay_when_one_is_let_go(rng, deviation):
+    """The second only weighs; noise of one accelerometer goes into both."""
+    motion, e, again = rng.normal(size=N), *(0.3 * rng.normal(size=(2, N)))
+    constant = np.full(N, 9.81)
+    y = 2.0 * motion + constant + 0.1 * rng.normal(size=N)
+    rows = Information.of(np.column_stack([motion + e, constant + 3.0 * e]), y)
+    errors = StateErrors.of([np.column_stack([again, 3.0 * again, np.zeros(N)])], 2)
+    columns, by = np.array([1]), np.array([deviation])
+    left = wandered(rows, columns, by)
+    kept = errors_of_wandered(errors, rows, columns, by)
+    changed = np.array([2.0, 5.0])
+    first = eliminated(without_state_errors(left, kept, changed), columns)
+    plain = eliminated(left, columns)
+    assert plain.rho[0] / plain.R[0, 0] == pytest.approx(1.6, abs=2 * CLOSE)
+    # Of an error that is as large as the motion, two times over.
+    assert first.rho[0] / first.R[0, 0] == pytest.approx(2.0, abs=2 * CLOSE)
+    # Of the second one itself nothing is left.
+    assert np.abs(kept.gram[1]).max() < 1e-3 * errors.gram[0, 0]
+    assert errors_of_wandered(errors, rows, columns, np.zeros(1)) is errors
 
 
 def test_round_off_of_what_rows_do_not_have_takes_no_part(rng):

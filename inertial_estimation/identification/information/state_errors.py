@@ -122,6 +122,45 @@ class StateErrors(NamedTuple):
         return StateErrors(gram, cross)
 
 
+def errors_of_wandered(
+    errors: StateErrors, information: Information, columns: Columns, deviations: Array
+) -> StateErrors:
+    """
+    Return what errors of the state add to what `elimination.wandered` leaves.
+
+    It leaves the least squares over what the unknowns were before, and these are taken for other
+    ones by what errors add to both: x = T z + t with what all unknowns z are now gives
+
+        T'N T,    T'(n - N t).
+
+    Parameters
+    ----------
+    errors : StateErrors
+        Of the rows.
+    information : Information
+        The rows before, in units of their noise.
+    columns, deviations
+        As for `elimination.wandered`.
+
+    Returns
+    -------
+    StateErrors
+
+    """
+    moved, n = columns[deviations > 0.0], information.n
+    if not len(moved):
+        return errors
+    held = np.diag(1.0 / deviations[deviations > 0.0])
+    right = np.zeros((n + len(moved), n + 1))
+    right[:n, :n], right[:n, n] = -information.R, information.rho
+    right[:, moved] = 0.0
+    right[n:, moved] = held
+    before = np.linalg.lstsq(np.vstack([information.R[:, moved], held]), right, rcond=None)[0]
+    T, t = np.eye(n), np.zeros(n)
+    T[moved], t[moved] = before[:, :n], before[:, n]
+    return StateErrors(T.T @ errors.gram @ T, T.T @ (errors.cross - errors.gram @ t))
+
+
 def without_state_errors(information: Information, errors: StateErrors, x0: Array) -> Information:
     """
     Return what rows tell beyond the errors of the state in them.

@@ -22,6 +22,7 @@ from inertial_estimation.identification.information.information import Informati
 from inertial_estimation.identification.information.reweighting import noise_levels
 from inertial_estimation.identification.information.state_errors import (
     StateErrors,
+    errors_of_wandered,
     without_state_errors,
 )
 from inertial_estimation.identification.prior_models import entropic_model
@@ -150,9 +151,9 @@ class Knowledge:
 
         """
         assert self.information is not None
-        self.information = wandered(self.information, columns, by)
+        before, self.information = self.information, wandered(self.information, columns, by)
         if self.errors is not None:
-            self.errors = self.errors.without(columns)
+            self.errors = errors_of_wandered(self.errors, before, columns, by)
 
     @property
     def inner(self) -> Columns:
