@@ -97,6 +97,15 @@ def test_errors_of_the_state_follow_offsets_that_change(robot, parts, other, cas
             told = product(wanted.told)
             scale = np.abs(told).max()
             np.testing.assert_allclose(product(one.told), told, atol=ROUND_OFF * scale)
+    # And so they do beyond a restart.
+    again = identifier(robot, other, **GIVEN[case])
+    from_text(again, to_text(changed))
+    for one, wanted in zip(again.known, changed.known, strict=True):
+        if wanted.information is None:
+            continue
+        scale = np.abs(wanted.errors.cross).max()
+        np.testing.assert_allclose(one.errors.gram, wanted.errors.gram)
+        np.testing.assert_allclose(one.errors.cross, wanted.errors.cross, atol=ROUND_OFF * scale)
 
 
 @pytest.mark.parametrize('at', [1, 5, 9])

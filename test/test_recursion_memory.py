@@ -31,7 +31,7 @@ from inertial_estimation.identification.recursion.watch import Change
 from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
 from inertial_estimation.identification.rows.friction import JointModel
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
-from inertial_estimation.identification.unknowns import Term
+from inertial_estimation.identification.unknowns import FT_OFFSET, Term
 from inertial_estimation.model.robot import Robot
 
 NOISE = 0.02
@@ -128,6 +128,37 @@ def test_rows_count_half_after_half_of_their_life(robot, rng):
     assert faded.count == pytest.approx(0.5 * rows.count)
     assert faded.energy == pytest.approx(0.5 * rows.energy)
     assert known.seconds == 8.0
+
+
+def test_errors_of_the_state_are_in_units_of_the_noise_of_their_rows(arm, rng):
+    chosen = settings(arm, noise=dict.fromkeys((*FORCES, *MOMENTS), 0.5), warm_up=1.0)
+    efforts = replace(chosen.rows, efforts=arm.joint_names, joint=JointModel())
+    builder = RowBuilder(arm, efforts)
+    samples = log(arm, 4.0)
+    block, evidence = max(
+        zip(builder.blocks, gather(builder, samples)),
+        key=lambda both: len(both[0].unknowns.extras),
+    )
+    n, prior = len(block.unknowns), arm.parameters[list(block.submodel.links)]
+    rows = {kind: rng.normal(size=(9, n + 1)) for kind in block.kinds}
+    evidence = replace(evidence, errors=rows)
+    known = Knowledge(block, prior, replace(chosen, rows=efforts))
+    known.warm_up(evidence, 4.0)
+    scaled = np.vstack([own / known.noise[kind] for kind, own in rows.items()])
+    # Of friction there are none.
+    is_known = [extra.term in FT_OFFSET for extra in block.unknowns.extras]
+    kept = np.concatenate([np.ones(block.unknowns.n_inertial), is_known])
+    assert not kept.all()
+    wanted = kept[:, None] * (scaled.T @ scaled)[:n, :n] * kept
+    np.testing.assert_allclose(known.errors.gram, wanted, atol=DENSE * wanted.max())
+    np.testing.assert_allclose(
+        known.errors.cross, kept * (scaled.T @ scaled)[:n, n], atol=DENSE * wanted.max()
+    )
+    # What is told follows either of the two.
+    told = known.told
+    assert known.told is told
+    known.errors = StateErrors.of([], n)
+    assert known.told is known.information
 
 
 def test_errors_of_the_state_of_what_is_let_go_are_gone(robot, rng):

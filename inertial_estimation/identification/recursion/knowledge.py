@@ -96,7 +96,7 @@ class Knowledge:
         self._settings = settings
         self.information: Information | None = None
         self.errors: StateErrors | None = None
-        self._told: tuple[Information, Information] | None = None
+        self._told: tuple[Information, StateErrors, Information] | None = None
         self.noise: dict[str, float] = {}
         self.scales: Array = np.full(len(block.unknowns.extras), np.inf)
         self.seconds = 0.0
@@ -115,11 +115,11 @@ class Knowledge:
         """What rows tell without the errors of the state in them; None: nothing yet."""
         if self.information is None or self.errors is None:
             return self.information
-        if self._told is None or self._told[0] is not self.information:
+        now = self.information, self.errors
+        if self._told is None or any(a is not b for a, b in zip(self._told, now)):
             x0 = self.block.unknowns.join(self.prior)
-            told = without_state_errors(self.information, self.errors, x0)
-            self._told = self.information, told
-        return self._told[1]
+            self._told = *now, without_state_errors(*now, x0)
+        return self._told[2]
 
     @property
     def drawn(self) -> Information | None:
