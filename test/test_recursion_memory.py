@@ -30,6 +30,7 @@ from inertial_estimation.identification.recursion.settings import RecursionSetti
 from inertial_estimation.identification.recursion.watch import Change
 from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
 from inertial_estimation.identification.rows.friction import JointModel
+from inertial_estimation.identification.rows.state_errors import StateNoise
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.unknowns import FT_OFFSET, Term
 from inertial_estimation.model.robot import Robot
@@ -128,6 +129,18 @@ def test_rows_count_half_after_half_of_their_life(robot, rng):
     assert faded.count == pytest.approx(0.5 * rows.count)
     assert faded.energy == pytest.approx(0.5 * rows.energy)
     assert known.seconds == 8.0
+
+
+def test_an_identification_adds_no_more_noise_to_the_motion_than_it_shows(arm):
+    joints = np.tile(np.diag([1e-3, 1e-2, 0.1]) ** 2, (len(arm.joint_names), 1, 1))
+    samples, sizes = log(arm, 3.0, rate=500.0), []
+    for is_white in (True, False):
+        identifier = RecursiveIdentifier(arm, settings(arm, warm_up=1.0))
+        identifier.noise = StateNoise.of(joints, np.zeros((0, 3, 3)), is_white=is_white)
+        identifier.add(samples)
+        sizes.append(max(np.trace(k.errors.gram) for k in identifier.known if k.errors))
+    # There is none.
+    assert 0.0 < sizes[0] < 1e-4 * sizes[1]
 
 
 def test_errors_of_the_state_are_in_units_of_the_noise_of_their_rows(arm, rng):

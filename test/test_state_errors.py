@@ -304,6 +304,17 @@ def test_accelerations_err_as_positions_do_where_velocities_are_measured(rng):
     np.testing.assert_allclose(shares[:, 2], shares[:, 0])
 
 
+def test_each_signal_of_an_imu_has_a_limit_of_its_own(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['root'])
+    samples = noisy_samples(robot, rng, 0.0)
+    samples.proper_accelerations[:] += 0.1 * rng.normal(size=(100, 1, 3))
+    samples.angular_velocities[:] += 1e-3 * rng.normal(size=(100, 1, 3))
+    imus = np.array([[1e-4, 0, 1e-3], [0, 1e-2, 0], [1e-3, 0, 1e-1]])
+    noise = StateNoise.of(np.zeros((len(robot.joint_names), 3, 3)), imus[None])
+    shares = np.linalg.norm(noise.at_most(samples, WhiteNoise()).imus, axis=2)
+    np.testing.assert_allclose(shares / np.sqrt(np.diag(imus)), [[0.1, 1.0, 0.1]], rtol=0.3)
+
+
 def test_noise_of_another_shape_is_refused():
     with pytest.raises(ShapeError, match='imus'):
         StateNoise(np.zeros((2, 3, 3)), np.zeros((1, 9, 9)))
