@@ -206,8 +206,7 @@ def _run_published(chosen: argparse.Namespace) -> Sequence[Goal]:
     """Run the experiments of the sources."""
     from inertial_estimation.benchmark.published import run
 
-    _require(NEEDED_PUBLISHED)
-    return _experiments(chosen, chosen.published, run.EXPERIMENTS)
+    return _experiments(chosen, chosen.published, run.EXPERIMENTS, NEEDED_PUBLISHED)
 
 
 def _run_calibration(chosen: argparse.Namespace) -> Sequence[Goal]:
@@ -218,12 +217,16 @@ def _run_calibration(chosen: argparse.Namespace) -> Sequence[Goal]:
 
 
 def _experiments(
-    chosen: argparse.Namespace, folder: Path, experiments: Sequence[Experiment]
+    chosen: argparse.Namespace,
+    folder: Path,
+    experiments: Sequence[Experiment],
+    needed: Sequence[str] = (),
 ) -> Sequence[Goal]:
     """Run experiments on data sets, show what they find, and return that there is no goal."""
     from inertial_estimation.benchmark.published import run
 
     files.check_outputs((chosen.json,), run.data_files(folder, experiments))
+    _require(needed)
     with progress_bars() as progress:
         found = run.run_all(folder, lambda done: progress('experiments', done), experiments)
     for finding in found:
