@@ -170,6 +170,7 @@ def test_errors_of_the_state_are_in_units_of_the_noise_of_their_rows(arm, rng):
     # What is told follows either of the two.
     told = known.told
     assert known.told is told
+    assert told.squared_residual(np.zeros(n)) != known.information.squared_residual(np.zeros(n))
     known.errors = StateErrors.of([], n)
     assert known.told is known.information
 
