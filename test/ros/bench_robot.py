@@ -170,7 +170,7 @@ class BenchRobot:
 
     def _put_report_off(self):
         """Let the report that comes by itself wait for a second: one may be asked for before."""
-        if self.estimator.pipeline is not None:
+        if getattr(self.estimator, 'pipeline', None) is not None:
             self.estimator.pipeline._timer.reset()
 
     def close(self):
