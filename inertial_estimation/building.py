@@ -257,7 +257,12 @@ def sensor_calibrations(
     """
     path = calibration_path(settings)
     expected = path is not None and not (new_file and not path.exists())
-    saved = read_calibrations(path)[1] if path is not None and expected else {}
+    of, saved = read_calibrations(path) if path is not None and expected else ('', {})
+    if of and of != robot.name:
+        raise ConfigError(
+            f"'{path}' of 'calibration_file' is of robot '{of}', not of '{robot.name}': name that "
+            'of this robot, or correct the name in it'
+        )
     found = {}
     for name in (sensor.name for sensor in robot.ft_sensors):
         given = settings.ft_of(name)

@@ -123,6 +123,9 @@ def test_calibrations_are_applied_as_the_file_says():
     )
 
 
+ARM = 'arm_with_wrist_sensor'
+
+
 def arm_settings(path, **given):
     return EstimatorSettings.from_dict(
         {'fixed_link': 'base', 'contacts': ['tip'], 'calibration_file': str(path), **given}
@@ -131,7 +134,7 @@ def arm_settings(path, **given):
 
 def test_settings_take_the_calibration_from_the_file(tmp_path):
     path = tmp_path / 'arm.yaml'
-    write(path, 'arm', {'wrist_sensor': some_sensor(5), 'of_another_robot': some_sensor(6)})
+    write(path, ARM, {'wrist_sensor': some_sensor(5), 'not_in_use': some_sensor(6)})
     settings = arm_settings(path)
     found = build_calibration(settings, build_robot(settings, arm_with_wrist_sensor_urdf()))
     assert np.array_equal(found.matrices, some_sensor(5).matrix[None])
@@ -141,11 +144,33 @@ def test_settings_take_the_calibration_from_the_file(tmp_path):
 
 def test_two_places_that_say_the_offset_of_one_sensor_are_refused(tmp_path):
     path = tmp_path / 'arm.yaml'
-    write(path, 'arm', {'wrist_sensor': some_sensor(5)})
+    write(path, ARM, {'wrist_sensor': some_sensor(5)})
     settings = arm_settings(path, **{'ft.wrist_sensor.offset': [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]})
     robot = build_robot(settings, arm_with_wrist_sensor_urdf())
     with pytest.raises(ConfigError, match="'ft.wrist_sensor.offset' is given, and .* holds"):
         build_calibration(settings, robot)
+
+
+def test_the_file_of_another_robot_is_refused(tmp_path):
+    path = tmp_path / 'arm.yaml'
+    write(path, 'leg', {'wrist_sensor': some_sensor(5)})
+    settings = arm_settings(path)
+    robot = build_robot(settings, arm_with_wrist_sensor_urdf())
+    with pytest.raises(ConfigError, match="is of robot 'leg', not of 'arm_with_wrist_sensor'"):
+        build_calibration(settings, robot)
+
+
+@pytest.mark.parametrize('changed', ['matrix', 'temperature_coefficients'])
+def test_offsets_that_belong_to_another_matrix_are_not_written(tmp_path, changed):
+    path, one = tmp_path / 'icub.yaml', some_sensor(1)
+    write(path, 'icub', {'left': one})
+    before = path.read_text()
+    other = replace(one, **{changed: 2.0 * getattr(one, changed)})
+    with pytest.raises(ConfigError, match="holds another matrix, .* of 'left'"):
+        write(path, 'icub', {'left': other}, keeps_slopes=True)
+    assert path.read_text() == before
+    write(path, 'icub', {'left': replace(one, offset=np.ones(6))}, keeps_slopes=True)
+    assert np.array_equal(read(path)[1]['left'].offset, np.ones(6))
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):

@@ -135,7 +135,13 @@ def to_text(robot: str, sensors: Mapping[str, SensorCalibration]) -> str:
     return HEAD + text
 
 
-def write(path: Path, robot: str, sensors: Mapping[str, SensorCalibration]) -> None:
+def write(
+    path: Path,
+    robot: str,
+    sensors: Mapping[str, SensorCalibration],
+    *,
+    keeps_slopes: bool = False,
+) -> None:
     """
     Write calibrations; those of other sensors that the file holds already stay in it.
 
@@ -147,11 +153,15 @@ def write(path: Path, robot: str, sensors: Mapping[str, SensorCalibration]) -> N
         Name of the robot.
     sensors : mapping of str to SensorCalibration
         By name of the sensor.
+    keeps_slopes : bool, optional
+        Whether they are offsets that belong to the matrix and the temperature coefficients that a
+        sensor had. Default: these may be others than in the file.
 
     Raises
     ------
     ConfigError
-        If a file of that name is no calibration, is of another robot, or cannot be written.
+        If a file of that name is no calibration, is of another robot or, where offsets belong to
+        a matrix, holds another one; or if it cannot be written.
 
     """
     kept: dict[str, SensorCalibration] = {}
@@ -162,7 +172,20 @@ def write(path: Path, robot: str, sensors: Mapping[str, SensorCalibration]) -> N
                 f"{path} is the calibration of robot '{before}', not of '{robot}': name another "
                 'file'
             )
+    for name in sensors.keys() & kept.keys() if keeps_slopes else ():
+        if not _has_slopes_of(sensors[name], kept[name]):
+            raise ConfigError(
+                f"{path} holds another matrix, or other temperature coefficients, of '{name}' "
+                'than these offsets were found with: find them with those of the file, as '
+                "'calibration_file' of --config or as --calibration, or name another file"
+            )
     write_whole(path, to_text(robot, kept | dict(sensors)))
+
+
+def _has_slopes_of(one: SensorCalibration, other: SensorCalibration) -> bool:
+    """Tell whether two calibrations differ in offsets alone."""
+    names = ('matrix', 'temperature_coefficients')
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
 
 
 def read(path: str | Path) -> tuple[str, dict[str, SensorCalibration]]:

@@ -28,8 +28,11 @@ IN_ACCELEROMETER_AXES = (
 )
 SCALE_DOUBT = 0.01
 """An accelerometer that is off by a larger share of gravity is worth a word."""
-DRIFT_DOUBT = 5.0
-"""Drift over the deviation of the offset from which it is said."""
+DRIFT_DOUBT = 5.0 * 12.0**0.5
+"""
+Drift over the deviation of the offset from which it is said: five deviations of its own, as the
+change along a line from end to end errs by the root of twelve times what its mean does.
+"""
 GAP_DOUBT = 15.0
 """Third spread over the fourth below which it is said."""
 LEFT_OUT_DOUBT = 0.1

@@ -104,14 +104,15 @@ def _run(chosen: argparse.Namespace) -> None:
     settings = EstimatorSettings.from_yaml(chosen.config)
     with progress_bars() as progress:
         result = calibrate_offsets(chosen.bag, urdf, settings, request, progress)
-    if chosen.output is not None:
-        write(chosen.output, result.robot.name, result.calibrations)
     files.write_json(chosen.json, offset_dict(result))
     if chosen.picture is not None:
         picture.draw(_drawn(result), chosen.picture)
     show(*(table(*found) for found in offset_tables(result)))
     for note, sensors in _notes(result).items():
         show(f'[yellow]note:[/] {escape(f"{sensors}: {note}")}')
+    # At the end: what was found is seen even if it does not belong into that file.
+    if chosen.output is not None:
+        write(chosen.output, result.robot.name, result.calibrations, keeps_slopes=True)
 
 
 def _notes(result: OffsetCalibration) -> dict[str, str]:

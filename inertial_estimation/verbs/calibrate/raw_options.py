@@ -174,7 +174,9 @@ def before(chosen: argparse.Namespace) -> SensorCalibration | None:
     return sensors[chosen.sensor]
 
 
-def write(chosen: argparse.Namespace, found: SensorCalibration) -> None:
+def write(
+    chosen: argparse.Namespace, found: SensorCalibration, *, keeps_slopes: bool = False
+) -> None:
     """
     Write what was found, if asked to.
 
@@ -184,6 +186,8 @@ def write(chosen: argparse.Namespace, found: SensorCalibration) -> None:
         What was chosen.
     found : SensorCalibration
         Of the sensor.
+    keeps_slopes : bool, optional
+        As for `calibration_file.write`.
 
     """
     from inertial_estimation.calibration import calibration_file
@@ -194,7 +198,9 @@ def write(chosen: argparse.Namespace, found: SensorCalibration) -> None:
     for path in (chosen.calibration, chosen.output):
         if not robot and path is not None and Path(path).exists():
             robot, _ = calibration_file.read(path)
-    calibration_file.write(chosen.output, robot or SOME_ROBOT, {chosen.sensor: found})
+    calibration_file.write(
+        chosen.output, robot or SOME_ROBOT, {chosen.sensor: found}, keeps_slopes=keeps_slopes
+    )
 
 
 def _names(text: str) -> tuple[str, ...]:

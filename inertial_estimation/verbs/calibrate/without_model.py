@@ -65,7 +65,6 @@ def _run(chosen: argparse.Namespace) -> None:
     )  # fmt: skip
     step = offset_step(found, before, log.date, chosen.temperature)
     warnings = offset_warnings(found, before.matrix)
-    raw_options.write(chosen, step)
     files.write_json(
         chosen.json,
         {'sensor': chosen.sensor, 'log': log.name, 'date': log.date, 'warnings': list(warnings)}
@@ -79,3 +78,5 @@ def _run(chosen: argparse.Namespace) -> None:
         escape(f'the offset holds {ROTATION_FREE}'),
         *(f'[yellow]warning:[/] {escape(text)}' for text in warnings),
     )
+    # At the end: what was found is seen even if it does not belong into that file.
+    raw_options.write(chosen, step, keeps_slopes=True)
