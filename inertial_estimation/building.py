@@ -15,6 +15,7 @@ from inertial_estimation.calibration.calibration_file import (
     stack_calibrations,
 )
 from inertial_estimation.calibration.calibration_file import read as read_calibrations
+from inertial_estimation.calibration.in_use import require_usable
 from inertial_estimation.config import (
     EstimatorSettings,
     FtSettings,
@@ -272,6 +273,8 @@ def sensor_calibrations(
                 f"'ft.{name}.{said[0]}' is given, and '{path}' of 'calibration_file' holds "
                 f"'{name}' too: leave one of them out"
             )
+        if name in saved:
+            require_usable(name, saved[name])
         matrix = np.reshape(given.matrix or np.eye(6), (6, 6))
         found[name] = saved.get(name) or SensorCalibration(matrix, np.array(given.offset))
     return found

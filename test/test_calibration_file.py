@@ -151,6 +151,17 @@ def test_two_places_that_say_the_offset_of_one_sensor_are_refused(tmp_path):
         build_calibration(settings, robot)
 
 
+def test_a_matrix_that_does_not_tell_six_axes_apart_is_refused(tmp_path):
+    path = tmp_path / 'arm.yaml'
+    matrix = np.eye(6)
+    matrix[4] = matrix[3]
+    write(path, ARM, {'wrist_sensor': SensorCalibration(matrix)})
+    settings = arm_settings(path)
+    robot = build_robot(settings, arm_with_wrist_sensor_urdf())
+    with pytest.raises(ConfigError, match="matrix of 'wrist_sensor' has a condition number"):
+        build_calibration(settings, robot)
+
+
 def test_the_file_of_another_robot_is_refused(tmp_path):
     path = tmp_path / 'arm.yaml'
     write(path, 'leg', {'wrist_sensor': some_sensor(5)})
