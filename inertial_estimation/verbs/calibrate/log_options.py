@@ -109,7 +109,7 @@ def check_files(chosen: argparse.Namespace) -> None:
         If one cannot be written, or is one that is read.
 
     """
-    from inertial_estimation.verbs.calibrate.picture import require
+    from inertial_estimation.pictures import require
 
     config = getattr(chosen, 'config', None)
     inputs = (chosen.bag, getattr(chosen, 'robot', None), *files.config_files(config))

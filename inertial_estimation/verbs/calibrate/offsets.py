@@ -79,6 +79,7 @@ def add(ways: Any) -> None:
 
 def _run(chosen: argparse.Namespace) -> None:
     """Find offsets."""
+    from inertial_estimation import pictures
     from inertial_estimation.calibration.calibration_file import write
     from inertial_estimation.config import EstimatorSettings
     from inertial_estimation.logs.offset_calibration import (
@@ -92,7 +93,7 @@ def _run(chosen: argparse.Namespace) -> None:
     inputs = (chosen.bag, chosen.robot, *files.config_files(chosen.config))
     files.check_outputs((chosen.json, chosen.output, chosen.picture), inputs)
     if chosen.picture is not None:
-        picture.require(chosen.picture)
+        pictures.require(chosen.picture)
     request = OffsetCalibrationRequest(
         tuple(chosen.support),
         tuple(chosen.sensors),

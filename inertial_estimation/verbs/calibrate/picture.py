@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.calibration.tables import AXES
-from inertial_estimation.errors import ConfigError
-from inertial_estimation.output import check_writable
+from inertial_estimation.pictures import pyplot
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -40,29 +38,6 @@ class Residuals(NamedTuple):
     """Instants that were used, shape (n,)."""
 
 
-def require(path: Path) -> None:
-    """
-    Refuse a picture that could not be drawn, before anything is done.
-
-    Parameters
-    ----------
-    path : Path
-        Where it is to go.
-
-    Raises
-    ------
-    ConfigError
-        If matplotlib is not installed, cannot write such a file, or the file cannot be written.
-
-    """
-    plots = _pyplot()
-    known = plots.figure().canvas.get_supported_filetypes()
-    plots.close('all')
-    if path.suffix.lstrip('.') not in known:
-        raise ConfigError(f"a picture '{path}' cannot be drawn: take one of {', '.join(known)}")
-    check_writable(path)
-
-
 def draw(sensors: Sequence[Residuals], path: Path) -> None:
     """
     Draw what is left of the readings of some sensors.
@@ -80,7 +55,7 @@ def draw(sensors: Sequence[Residuals], path: Path) -> None:
         If matplotlib is not installed.
 
     """
-    plots = _pyplot()
+    plots = pyplot()
     width, height = SIZE
     figure, axes = plots.subplots(
         len(AXES), len(sensors), sharex='col', squeeze=False,
@@ -109,14 +84,3 @@ def _draw_axis(ax: Any, sensor: Residuals, k: int) -> None:
     )
     ax.set_ylabel(f'{AXES[k]} [{"N" if k < 3 else "Nm"}]')
     ax.grid(visible=True, alpha=0.3)
-
-
-def _pyplot() -> Any:
-    """Import what draws, into files only."""
-    try:
-        import_module('matplotlib').use('agg')
-        return import_module('matplotlib.pyplot')
-    except ImportError as error:
-        raise ConfigError(
-            f"a picture needs matplotlib ({error}); in the checkout, run pip install '.[plots]'"
-        ) from error
