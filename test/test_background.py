@@ -207,7 +207,9 @@ def test_an_exact_description_of_a_robot_that_stands_is_not_spoilt(log, stood):
         assert off < -1.0
         assert refit.reasons[root.name].startswith('without the offsets that were found with it')
         assert set(refit.refitted) == {'l_upper_arm', 'r_upper_arm'}
-    assert refit.parameters[:, 0].sum() == pytest.approx(truth.sum(), abs=0.2)
+    # Arms alone are told, or the trunk of nearly 20 kg as well.
+    near = 0.2 if known == 'measured' else 0.1
+    assert refit.parameters[:, 0].sum() == pytest.approx(truth.sum(), abs=near)
 
 
 def test_offsets_of_a_robot_that_stands_are_told_or_said_not_to_be(stood):
