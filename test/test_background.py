@@ -25,10 +25,10 @@ from inertial_estimation.estimation.offsets_on_top import calibration_fingerprin
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.information.determined import tellable
 from inertial_estimation.identification.recursion.recursive_identifier import (
-    OFFSET_TOLD,
     RecursiveIdentifier,
     equal_parts,
 )
+from inertial_estimation.identification.recursion.refit import OFFSET_TOLD
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.identifiable import structural_null_space
@@ -192,7 +192,7 @@ def test_a_tare_of_a_wrong_description_goes_with_it(log):
     assert set(refit.refitted) >= {'l_upper_arm', 'r_upper_arm'}
     model = ModelInUse(WrenchEstimator(wrong, calibration=calibration), 0.0)
     on = calibration_fingerprint(calibration)
-    offsets = [refit.told_offsets.get(sensor.name, np.zeros(6)) for sensor in wrong.ft_sensors]
+    offsets = [refit.subtracted.get(sensor.name, np.zeros(6)) for sensor in wrong.ft_sensors]
     model.offer_offsets(fingerprint(refit.parameters), on, np.nan_to_num(offsets))
     assert model.offer(refit.parameters)
     model.finish()

@@ -82,6 +82,13 @@ class IdentifierSettings(EstimatorSettings):
     moment_walk: float = setting(
         0.03, 'How far their moment offsets wander [Nm/sqrt(s)]', range=(0.0, 1e3)
     )
+    force_drift: float = setting(
+        0.045,
+        'Fastest drift of force offsets that estimators follow: what goes faster, without bodies, '
+        'is a touch to them [N/s]',
+        range=(0.0, 1e3),
+    )
+    moment_drift: float = setting(0.0045, 'The same of moment offsets [Nm/s]', range=(0.0, 1e3))
     warm_up: float = setting(
         3.0, 'Time with rows before their noise is told [s]', range=(1.0, 1e4)
     )

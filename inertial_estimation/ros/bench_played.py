@@ -19,8 +19,8 @@ from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
-    Refit,
 )
+from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.logs.feed import resolve
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.ros.bench_identifier import LAST_DOMAIN, spin_until

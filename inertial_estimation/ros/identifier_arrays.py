@@ -11,8 +11,8 @@ from inertial_estimation.identification.recursion.base_values import BaseValues
 from inertial_estimation.identification.recursion.payload import Payload
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
-    Refit,
 )
+from inertial_estimation.identification.recursion.refit import Refit
 
 SEPARATOR = '; '
 """Between the labels of rows: combinations have blanks in them."""

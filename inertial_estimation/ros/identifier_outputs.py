@@ -13,8 +13,8 @@ from std_msgs.msg import Float64MultiArray, String
 from inertial_estimation.identification.recursion.base_values import BaseValues
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
-    Refit,
 )
+from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.messages import topic_names
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
@@ -86,7 +86,7 @@ class IdentifierOutputs:
         self._uncertainty.publish(
             roots_to_message(self._robot, refit.parameter_roots, refit.parameters)
         )
-        offsets = refit.told_offsets
+        offsets = refit.subtracted
         self._beside.publish(
             offsets_to_message(self._robot, offsets, refit.parameters, calibration)
         )

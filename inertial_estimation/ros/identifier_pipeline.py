@@ -20,8 +20,8 @@ from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.identification.recursion.base_values import BaseTable
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
-    Refit,
 )
+from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.identification.recursion.watch import Change
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.usable_parameters import check_masses, check_usable

@@ -16,8 +16,8 @@ from inertial_estimation.identification.recursion.base_values import BaseValues
 from inertial_estimation.identification.recursion.knowledge import EFFORT
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
-    Refit,
 )
+from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.identification.recursion.submodel_identifier import Withheld
 from inertial_estimation.logs.freedom import submodel_of
 from inertial_estimation.model.submodels import Submodel

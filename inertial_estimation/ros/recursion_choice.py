@@ -58,6 +58,8 @@ def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionS
         half_life=settings.half_life,
         force_walk=settings.force_walk,
         moment_walk=settings.moment_walk,
+        force_drift=settings.force_drift,
+        moment_drift=settings.moment_drift,
         warm_up=settings.warm_up,
         gate=settings.gate,
         payload_links=settings.payload_links,

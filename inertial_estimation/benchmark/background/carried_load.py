@@ -30,9 +30,9 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.recursion.payload import Payload
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
-    Refit,
     equal_parts,
 )
+from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch

@@ -36,6 +36,8 @@ def node_settings(robot: Robot) -> RecursionSettings:
         half_life=node.half_life,
         force_walk=node.force_walk,
         moment_walk=node.moment_walk,
+        force_drift=node.force_drift,
+        moment_drift=node.moment_drift,
         warm_up=node.warm_up,
         gate=node.gate,
         excited=node.least_told,

@@ -22,9 +22,9 @@ from inertial_estimation.benchmark.run import Goal
 from inertial_estimation.identification.recursion.payload import Payload
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
-    Refit,
     equal_parts,
 )
+from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.identification.recursion.watch import Change
 from inertial_estimation.identification.rows.ft_readings import with_readings
 from inertial_estimation.model.robot import Robot
@@ -62,7 +62,7 @@ class Told:
 
     def offsets(self, sensor: str) -> Array:
         """
-        Return the offset of a sensor after each refit.
+        Return what is subtracted of a sensor after each refit.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class Told:
             [N, Nm]
 
         """
-        return np.array([refit.offsets[sensor] for refit in self.refits])
+        return np.array([refit.subtracted[sensor] for refit in self.refits])
 
 
 class PoleRobot:

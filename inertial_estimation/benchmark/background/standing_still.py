@@ -24,9 +24,9 @@ from inertial_estimation.benchmark.timing import Progress
 from inertial_estimation.identification.recursion.recursive_identifier import (
     SECOND_NS,
     RecursiveIdentifier,
-    Refit,
     equal_parts,
 )
+from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.identification.rows.ft_readings import with_readings
 from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot
 from inertial_estimation.sample import SampleBatch

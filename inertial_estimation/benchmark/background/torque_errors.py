@@ -34,9 +34,9 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
-    Refit,
     equal_parts,
 )
+from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch
@@ -143,7 +143,7 @@ def _squares(
 
 def _taken_over(wrong: Robot, offsets: Array, refit: Refit) -> tuple[Robot, Array]:
     """Return robot and offsets as an estimator has them with an update."""
-    merged, told = offsets.copy(), refit.told_offsets
+    merged, told = offsets.copy(), refit.subtracted
     for k, sensor in enumerate(wrong.ft_sensors):
         if sensor.name in told:
             merged[k] = np.where(np.isnan(told[sensor.name]), merged[k], told[sensor.name])

@@ -23,8 +23,8 @@ from inertial_estimation.benchmark.yoga.log import FREE
 from inertial_estimation.errors import LogError
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
-    Refit,
 )
+from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.identification.rows.ft_readings import with_readings
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot

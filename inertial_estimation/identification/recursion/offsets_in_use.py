@@ -1,13 +1,13 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Offsets of FT sensors that go with the bodies that are told.
+Offsets of FT sensors that go with bodies, and how sure they are.
 
 A refit finds offsets together with all bodies. Where rows tell too little of a body it is not
 told, and who uses the offsets uses the description beside them: an offset that was found with
-another body is then off by the difference of the two weights. So between submodels that are as
-described, offsets are those that fit their rows best as they are. Where a neighbour is told, they
-stay what they were found to be with it.
+another body is then off by the difference of the two weights. So offsets are those that fit the
+rows best beside the bodies that are used. Where a submodel is told its rows say what offsets it
+has, whatever the description of its neighbour does to those of that one.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Array = NDArray[np.float64]
 
 
 @one_thread()
-def offsets_in_use(
-    known: Sequence[Knowledge], refitted: Collection[str], found: Mapping[str, float]
+def fitted_offsets(
+    known: Sequence[Knowledge], refitted: Collection[str], bodies: Mapping[str, Array]
 ) -> dict[str, float]:
     """
-    Return the offsets that fit what is told of bodies.
+    Return the offsets that fit bodies.
 
     Parameters
     ----------
@@ -39,39 +39,38 @@ def offsets_in_use(
         Those that have rows in units of their noise.
     refitted : collection of str
         Submodels whose bodies are told; the others are as described.
-    found : mapping of str to float
-        Offsets by the names of their columns, found with all bodies [N, Nm].
+    bodies : mapping of str to ndarray, shape (n_links, 10)
+        That are used, by submodel.
 
     Returns
     -------
     dict of str to float
-        By the same names, in the same order [N, Nm].
+        By the names of their columns [N, Nm].
 
     """
-    kept = {
-        name for one in known if one.block.submodel.name in refitted for name in one.offset_names
-    }
-    names = [name for name in found if name not in kept]
-    if not names:
-        return dict(found)
-    rows = Information.empty(len(names))
-    for one in known:
-        if set(one.offset_names) - kept:
-            placed, right = _rows_as_described(one, names, found)
-            rows = rows.add(placed, right)
-    fitted = dict(zip(names, RowSpace.of(rows.R).solve(rows.rho).tolist(), strict=True))
-    return {name: fitted.get(name, value) for name, value in found.items()}
+    told = [one for one in known if one.block.submodel.name in refitted]
+    others = [one for one in known if one.block.submodel.name not in refitted]
+    fitted: dict[str, float] = {}
+    for group in (told, others):
+        names = [name for one in group for name in one.offset_names if name not in fitted]
+        names = list(dict.fromkeys(names))
+        rows = Information.empty(len(names))
+        for one in group:
+            if set(one.offset_names) & set(names):
+                rows = rows.add(*_rows_beside(one, bodies[one.block.submodel.name], names, fitted))
+        fitted |= dict(zip(names, RowSpace.of(rows.R).solve(rows.rho).tolist(), strict=True))
+    return fitted
 
 
-def _rows_as_described(
-    one: Knowledge, names: Sequence[str], found: Mapping[str, float]
+def _rows_beside(
+    one: Knowledge, bodies: Array, names: Sequence[str], fitted: Mapping[str, float]
 ) -> tuple[Array, Array]:
-    """Return rows of some offsets, the bodies as described, the other offsets as found."""
+    """Return rows of some offsets beside bodies and the offsets that are known by now."""
     information, n = one.drawn, one.block.unknowns.n_inertial
     assert information is not None
-    given = np.array([0.0 if name in names else found[name] for name in one.offset_names])
     x = np.zeros(information.n)
-    x[:n], x[one.offsets] = one.prior.reshape(-1), given
+    x[:n] = bodies.reshape(-1)
+    x[one.offsets] = [0.0 if name in names else fitted[name] for name in one.offset_names]
     rest = Information.of(information.R[:, n:], information.rho - information.R @ x)
     own = one.offsets - n
     left = eliminated(rest, np.setdiff1d(np.arange(rest.n), own))

@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,17 @@ from inertial_estimation.identification.information.determined import in_words
 from inertial_estimation.identification.information.evidence import Evidence, gather
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import widened
-from inertial_estimation.identification.recursion.excitation import Excitation, excitation
+from inertial_estimation.identification.recursion.excitation import excitation
+from inertial_estimation.identification.recursion.followed_offsets import FollowedOffsets
 from inertial_estimation.identification.recursion.joint_refit import JointRefit, joint_refit
 from inertial_estimation.identification.recursion.knowledge import Knowledge
 from inertial_estimation.identification.recursion.offsets_in_use import (
+    fitted_offsets,
     offset_deviations,
-    offsets_in_use,
 )
 from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
 from inertial_estimation.identification.recursion.payload import Payload
+from inertial_estimation.identification.recursion.refit import OFFSET_TOLD, Refit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.shifted_offsets import CalibrationChange
 from inertial_estimation.identification.recursion.submodel_identifier import (
@@ -56,59 +58,6 @@ WORSE_IN_USE = 3.0
 The same without offsets that nothing tells, which nobody subtracts: true ones, left in, may hide
 what bodies gain.
 """
-
-
-OFFSET_TOLD = np.repeat([2.0, 0.2], 3)
-"""Standard deviation up to which an offset is told [N, Nm]."""
-
-
-@dataclass(frozen=True, eq=False)
-class Refit:
-    """What is known of a robot at one time."""
-
-    stamp_ns: int
-    """Of the last sample that went in."""
-    parameters: Array
-    """Inertial parameters of all links, shape (n_links, 10); strictly consistent."""
-    offsets: Mapping[str, Array]
-    """
-    Of FT sensors, shape (6,) each, [force; torque], to be subtracted beside these parameters
-    [N, Nm].
-    """
-    offset_deviations: Mapping[str, Array]
-    """
-    Their standard deviations, shape (6,) each [N, Nm]; errors that all rows share are not in them.
-    Beyond `OFFSET_TOLD` nothing tells the offset: it is near zero because nothing speaks for
-    another one.
-    """
-    refitted: tuple[str, ...]
-    """Submodels whose links are what rows tell; those of the others are the prior."""
-    excitation: Mapping[str, Excitation]
-    """What the rows of each submodel tell."""
-    reasons: Mapping[str, str]
-    """Why a submodel was not refitted, by its name."""
-    before: Mapping[str, Mapping[str, float]]
-    """
-    Root mean square of what the description, with all but its bodies fitted, left of the newest
-    rows before these were worked in, by submodel and kind [N, Nm].
-    """
-    after: Mapping[str, Mapping[str, float]]
-    """The same of what had been found then."""
-    least_margin: float
-    """Smallest eigenvalue of a link's pseudo-inertia."""
-    parameter_roots: Array
-    """
-    How sure the parameters are, shape (n_links, 10, r): the rows of the links of a submodel are a
-    root F of the covariance F F' of their parameters. Zero for submodels that were not refitted.
-    """
-
-    @property
-    def told_offsets(self) -> dict[str, Array]:
-        """Offsets as of `offsets`, NaN where nothing tells them [N, Nm]."""
-        return {
-            name: np.where(self.offset_deviations[name] <= OFFSET_TOLD, offset, np.nan)
-            for name, offset in self.offsets.items()
-        }
 
 
 class RecursiveIdentifier:
@@ -197,6 +146,10 @@ class RecursiveIdentifier:
         self._levels = WhiteNoise()
         self._assumed = np.zeros(0, dtype=np.intp)
         self._start: dict[str, Array] = {}
+        drift = self.settings.force_drift, self.settings.moment_drift
+        self._followed = FollowedOffsets(*drift)
+        self._used: dict[str, Array] = {}
+        self._used_ns = 0
 
     def _afresh(self, block: Block) -> SubmodelIdentifier:
         """Return what knows nothing of a submodel yet."""
@@ -235,14 +188,18 @@ class RecursiveIdentifier:
             )
         before = self.calibration or FtCalibration.identity(n_fts)
         change, anew = CalibrationChange(self.robot, before, calibration), []
+        moved: dict[str, float] = {}
         for k, one in enumerate(self._submodels):
             shift = change.shift(one.known.block)
             if shift is None:
                 anew.append(one.name)
                 self._submodels[k] = self._afresh(one.known.block)
                 self._start.pop(one.name, None)
+                self._followed.forget(one.known.offset_names)
             elif shift.any():
                 one.shift_offsets(shift)
+                moved |= dict(zip(one.known.offset_names, shift.tolist(), strict=True))
+        self._followed.shift(moved)
         self.calibration = calibration
         self.builder.set_calibration(calibration)
         return tuple(anew)
@@ -301,6 +258,9 @@ class RecursiveIdentifier:
         for name, change in changes:
             if change is Change.OFFSET:
                 self._let_go(name, evidence)
+            if change in (Change.OFFSET, Change.BEGUN):
+                known = next(one.known for one in self._submodels if one.name == name)
+                self._followed.forget(known.offset_names)
         return changes
 
     def _without_assumed(self, samples: SampleBatch) -> SampleBatch:
@@ -381,6 +341,8 @@ class RecursiveIdentifier:
         ready = [bodies.knowledge for bodies in found.bodies]
         deviations = offset_deviations(ready, tuple(found.offsets))
         told = [name for name, deviation in deviations.items() if deviation <= _told_up_to(name)]
+        named = {one.knowledge.block.submodel.name: one.parameters for one in found.bodies}
+        _, subtracted = self._offsets(ready, named, named, told)
         for bodies in found.bodies:
             name = bodies.knowledge.block.submodel.name
             seen[name] = excitation(bodies.knowledge, self.settings.weight)
@@ -399,7 +361,7 @@ class RecursiveIdentifier:
                     'not say what they should'
                 )
                 continue
-            if (worse := own[name].times_worse_in_use(bodies.x, told)) > WORSE_IN_USE:
+            if (worse := own[name].times_worse_in_use(bodies.x, subtracted)) > WORSE_IN_USE:
                 reasons[name] = (
                     'without offsets that nothing tells, as it would be used, it leaves '
                     f'{worse:.1f} times as much of new rows as the description does: weight and '
@@ -410,10 +372,17 @@ class RecursiveIdentifier:
             refitted.append(name)
             parameters[list(bodies.knowledge.block.submodel.links)] = bodies.parameters
         margins = consistency_margin(parameters)
+        # Of those that are not told the description is used.
+        used = {one.block.submodel.name: one.prior for one in ready}
+        used |= {name: named[name] for name in refitted}
+        offsets, subtracted = self._offsets(ready, refitted, used, told)
+        self._followed.take(subtracted)
+        self._used, self._used_ns = used, self.stamp_ns
         return Refit(
             self.stamp_ns,
             parameters,
-            _by_sensor(offsets_in_use(ready, refitted, found.offsets)),
+            _by_sensor(offsets),
+            _by_sensor({name: subtracted.get(name, np.nan) for name in offsets}),
             _by_sensor(deviations),
             tuple(refitted),
             seen,
@@ -423,6 +392,23 @@ class RecursiveIdentifier:
             float(margins.min()),
             self._roots(found, refitted),
         )
+
+    def _offsets(
+        self,
+        ready: Sequence[Knowledge],
+        refitted: Collection[str],
+        bodies: Mapping[str, Array],
+        told: Collection[str],
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """Return offsets that fit bodies, and what is to be subtracted beside these."""
+        before = {
+            one.block.submodel.name: self._used.get(one.block.submodel.name, one.prior)
+            for one in ready
+        }
+        found = fitted_offsets(ready, refitted, bodies)
+        seconds = (self.stamp_ns - self._used_ns) / SECOND_NS if self._used_ns else 0.0
+        beside = fitted_offsets(ready, refitted, before)
+        return found, self._followed.proposed(found, beside, told, seconds)
 
     def _roots(self, found: JointRefit, refitted: Sequence[str]) -> Array:
         """Return how sure the parameters of all links are, shape (n_links, 10, r)."""

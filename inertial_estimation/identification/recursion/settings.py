@@ -43,6 +43,10 @@ class RecursionSettings:
     """How far the force offset of an FT sensor wanders in a second [N/sqrt(s)]."""
     moment_walk: float = 0.0
     """How far its moment offset does [Nm/sqrt(s)]."""
+    force_drift: float = 0.045
+    """Fastest drift of a force offset that is followed by what is subtracted [N/s]."""
+    moment_drift: float = 0.0045
+    """The same of a moment offset [Nm/s]."""
     warm_up: float = 2.0
     """Time with rows before the noise of a submodel's rows is told, and anything with it [s]."""
     noise: Mapping[str, float] = field(default_factory=dict)
@@ -69,7 +73,7 @@ class RecursionSettings:
             raise ConfigError(str(error)) from error
         if not self.half_life > 0.0:
             raise ConfigError(f'half_life is {self.half_life}, expected more than zero')
-        for name in ('force_walk', 'moment_walk', 'warm_up'):
+        for name in ('force_walk', 'moment_walk', 'force_drift', 'moment_drift', 'warm_up'):
             value = getattr(self, name)
             if not 0.0 <= value < np.inf:
                 raise ConfigError(f'{name} is {value}, expected zero or more, finite')

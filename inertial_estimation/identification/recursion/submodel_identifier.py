@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,9 +114,9 @@ class SubmodelIdentifier:
         """What was found leaves of new rows, over what the description leaves [rms]."""
         return float(np.median(self._worse or 1.0))
 
-    def times_worse_in_use(self, x: Array, told: Sequence[str]) -> float:
+    def times_worse_in_use(self, x: Array, subtracted: Mapping[str, float]) -> float:
         """
-        Return what bodies leave of the newest rows with no offsets but those that are told.
+        Return what bodies leave of the newest rows with no offsets but those that are subtracted.
 
         So they are used. Where rows hardly tell a weight from an offset, noise in what they
         multiply makes bodies lighter and offsets larger.
@@ -125,21 +125,24 @@ class SubmodelIdentifier:
         ----------
         x : ndarray, shape (n_unknowns,)
             All unknowns.
-        told : sequence of str
-            Columns of offsets that go with them.
+        subtracted : mapping of str to float
+            By the names of columns of offsets: what goes with these bodies [N, Nm].
 
         Returns
         -------
         float
-            Over what the description leaves likewise [rms], in the middle of these stretches.
+            Over what the description leaves [rms], in the middle of these stretches, with offsets
+            that are as far from those that fit it best; none where none are subtracted.
 
         """
-        named = zip(self.known.offsets, self.known.offset_names, strict=True)
-        dropped = [column for column, name in named if name not in told]
-        if not dropped:
+        columns = self.known.offsets
+        if not len(columns):
             return 1.0
         described, found = self.known.described(), x.copy()
-        described[dropped] = found[dropped] = 0.0
+        used = np.array([subtracted.get(name, np.nan) for name in self.known.offset_names])
+        none = np.isnan(used)
+        described[columns] = np.where(none, 0.0, described[columns] + used - found[columns])
+        found[columns] = np.where(none, 0.0, used)
         return float(
             np.median([self._ratio(new, described, found) for new in self._newest] or 1.0)
         )

@@ -1,0 +1,85 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What of the offsets that are found is subtracted.
+
+Not covered: which offsets fit which bodies (`test_offsets_in_use.py`), and what estimators do with
+them (`test_set_parameters.py`).
+"""
+
+import numpy as np
+import pytest
+
+from inertial_estimation.identification.recursion.followed_offsets import (
+    LONGEST,
+    FollowedOffsets,
+)
+
+FORCES = tuple(f'arm.force_{axis}' for axis in 'xyz')
+MOMENTS = tuple(f'arm.moment_{axis}' for axis in 'xyz')
+NAMES = FORCES + MOMENTS
+# Sums of two or three numbers of about ten.
+ROUND_OFF = 1e-13
+
+
+def offsets(*values):
+    """Return offsets of a sensor by their columns."""
+    return dict(zip(NAMES, np.broadcast_to(values, 6).tolist(), strict=True))
+
+
+@pytest.fixture
+def followed():
+    """Return what subtracts ten of each."""
+    followed = FollowedOffsets(0.1, 0.01)
+    first = followed.proposed(offsets(10.0), offsets(0.0), NAMES, 0.0)
+    # What is told for the first time is taken at once: it comes with the bodies.
+    assert first == offsets(10.0)
+    followed.take(first)
+    return followed
+
+
+def test_what_readings_ask_for_is_followed_as_fast_as_sensors_drift(followed):
+    asked = offsets(13.0, 10.0, 6.0, 10.0, 9.0, 10.0)
+    found = followed.proposed(asked, asked, NAMES, 2.0)
+    # Along the way there: 5 N, 1 Nm.
+    assert found == pytest.approx(offsets(10.12, 10.0, 9.84, 10.0, 9.98, 10.0), abs=ROUND_OFF)
+    # Nothing is changed by asking.
+    assert followed.proposed(asked, asked, NAMES, 2.0) == found
+    for _ in range(60):
+        followed.take(followed.proposed(asked, asked, NAMES, 2.0))
+    assert followed.values == pytest.approx(asked, abs=ROUND_OFF)
+    # Time in which nobody looked is no time in which it drifted at that speed.
+    far = offsets(1e6)
+    short = followed.proposed(far, far, NAMES, LONGEST)
+    assert followed.proposed(far, far, NAMES, 1e4) == short
+    # Time that was set back is none.
+    assert followed.proposed(far, far, NAMES, -5.0) == pytest.approx(asked, abs=ROUND_OFF)
+
+
+def test_what_bodies_change_is_taken_at_once(followed):
+    # Beside the bodies so far rows ask for nothing else; beside the new ones for three more.
+    found = followed.proposed(offsets(13.0), offsets(10.0), NAMES, 1.0)
+    assert found == offsets(13.0)
+    followed.take(found)
+    # Back again, while somebody pushes, which is hidden no faster than a drift.
+    found = followed.proposed(offsets(30.0), offsets(33.0), NAMES, 1.0)
+    assert np.linalg.norm([found[name] - 10.0 for name in FORCES]) == pytest.approx(0.1)
+
+
+def test_what_is_not_told_comes_with_bodies_alone(followed):
+    found = followed.proposed(offsets(25.0), offsets(20.0), (), 1.0)
+    assert found == offsets(15.0)
+    fresh = FollowedOffsets(0.1, 0.01)
+    assert fresh.proposed(offsets(25.0), offsets(20.0), FORCES, 1.0).keys() == set(FORCES)
+
+
+def test_what_has_jumped_is_taken_anew_and_a_tare_shifts_it(followed):
+    followed.forget(FORCES)
+    found = followed.proposed(offsets(20.0), offsets(20.0), NAMES, 1.0)
+    assert [found[name] for name in FORCES] == [20.0] * 3
+    assert found[MOMENTS[0]] < 10.1
+    followed.take(found)
+    followed.shift({FORCES[0]: 20.0, 'leg.force_x': 1.0})
+    assert followed.values[FORCES[0]] == 0.0
+    assert followed.values[FORCES[1]] == 20.0
+    assert 'leg.force_x' not in followed.values
