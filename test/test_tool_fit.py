@@ -202,6 +202,23 @@ def test_poses_at_rest_are_exact(rng):
     assert fit.misalignment < 1e-6
 
 
+@pytest.mark.parametrize('n', [5, 7, 24])
+def test_deviations_of_few_poses_are_as_large_as_errors(rng, n):
+    ratios = []
+    for _ in range(60):
+        proper, readings = poses(rng, n)
+        fit = fit_tool_poses(
+            readings + np.repeat([0.1, 0.005], 3) * rng.normal(size=(n, 6)), proper
+        )
+        ratios.append(np.concatenate([
+            [(fit.mass - BODY[0]) / fit.mass_deviation],
+            (fit.centre - BODY[1:4] / BODY[0]) / fit.centre_deviations,
+            (fit.offset - OFFSET) / fit.offset_deviations,
+        ]))  # fmt: skip
+    # Thirty numbers for ten unknowns at the least: 600 ratios with tails, known to a fifth.
+    assert 0.8 < np.sqrt(np.mean(np.square(ratios))) < 1.4
+
+
 def test_rest_tells_no_delay(rng):
     """A sensor that is turned so slowly that any delay fits says so, and takes none."""
     times = np.arange(0.0, 40.0, 0.01)
