@@ -185,6 +185,24 @@ def test_gaps_are_not_bridged():
     assert fit.mass == pytest.approx(BODY[0], rel=NEAR)
 
 
+def test_gaps_shorter_than_the_search_for_a_delay_are_not_bridged_either():
+    given = recorded(seconds=6.0, delay=0.02, ft_rate=500.0, imu_rate=1000.0)
+    kept = np.ones(len(given.imu_times), dtype=bool)
+    for first in range(300, 5600, 150):
+        kept[first : first + 15] = False
+    cut = given._replace(
+        imu_times=given.imu_times[kept],
+        accelerations=given.accelerations[kept],
+        angular_velocities=given.angular_velocities[kept],
+    )
+    fit = fit_tool(cut, ToolSettings(inertia=True))
+    assert not fit.n_disturbed and fit.delay == pytest.approx(0.02, abs=4e-6)
+    away = np.abs(fit.times[:, None] - cut.imu_times[:-1][np.diff(cut.imu_times) > 0.01])
+    assert away.min() > 0.05
+    with pytest.raises(LogError, match='gaps so often .* 0.4 s before and after'):
+        fit_tool(cut, ToolSettings(most_delay=0.4))
+
+
 def poses(rng, n=24, body=BODY):
     up = rng.normal(size=(n, 3))
     proper = G * up / np.linalg.norm(up, axis=1)[:, None]

@@ -106,13 +106,16 @@ def solve(
     delay = _search(rows, times, measured, sizes, counts, most)
     found = _fit(rows, times, measured, sizes, counts, delay, name)
     draws = np.unique(blocks[used], return_inverse=True)[1]
-    covariance = _covariance(rows, times[used], measured[used], sizes, found, delay, draws)
+    covariance = _covariance(
+        rows, times[used], measured[used], sizes, found, delay, draws, delayed=told
+    )
     deviations = np.sqrt(np.diag(covariance))
-    late = float(deviations[-1]) if told else np.inf
+    n = len(found)
+    late = float(deviations[n]) if told else np.inf
     return Solution(
         unknowns=found,
-        deviations=deviations[:-1],
-        covariance=covariance[:-1, :-1],
+        deviations=deviations[:n],
+        covariance=covariance[:n, :n],
         delay=delay,
         delay_deviation=late,
         without_delay=_fit(rows, times, measured, sizes, counts, 0.0),
@@ -204,12 +207,14 @@ def _covariance(
     found: Array,
     delay: float,
     draws: NDArray[np.intp],
+    delayed: bool = True,
 ) -> Array:
-    """Return the covariance of the unknowns and, last, of the delay."""
-    Y = rows.at(times, delay)
-    later = (rows.at(times, delay + STEP) - rows.at(times, delay - STEP)) / (2.0 * STEP)
-    shifted = (later @ found)[..., None]
-    whole = np.concatenate([Y, shifted], axis=2) / sizes[:, None]
+    """Return the covariance of the unknowns and, last, of the delay if that is one of them."""
+    Y = whole = rows.at(times, delay)
+    if delayed:
+        later = (rows.at(times, delay + STEP) - rows.at(times, delay - STEP)) / (2.0 * STEP)
+        whole = np.concatenate([Y, (later @ found)[..., None]], axis=2)
+    whole = whole / sizes[:, None]
     left = (measured - Y @ found) / sizes
     stacked = whole.reshape(-1, whole.shape[2])
     lengths = np.linalg.norm(stacked, axis=0)
