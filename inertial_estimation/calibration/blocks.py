@@ -146,4 +146,5 @@ def _shrunk(draws: Array, known: float, alone: Array, gram: Array) -> Array:
     n = len(draws)
     noise = ((n * products - plain) ** 2).sum() / n**2
     share = min(1.0, noise / apart)
-    return share * target + (1.0 - share) * plain
+    found: Array = share * target + (1.0 - share) * plain
+    return found
