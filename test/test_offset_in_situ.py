@@ -269,6 +269,17 @@ def test_the_deviations_of_the_bias_are_those_of_many_draws(rng):
     assert 0.75 < np.sqrt(np.mean(np.square(errors))) < 1.35
 
 
+def test_gains_that_differ_by_a_percent_are_no_bias(rng):
+    """In a few poses that are held; the error of a pose is the same in all of its samples."""
+    ratios = []
+    for _ in range(40):
+        held = np.repeat(directions(rng, 20), 50, axis=0) * (1.0 + 0.01 * rng.normal(size=3))
+        found = accelerometer_bias(-held + 0.02 * rng.normal(size=held.shape))
+        ratios.append(found.bias / found.deviations)
+    # Were samples independent it would be 14.
+    assert 0.6 < np.sqrt(np.mean(np.square(ratios))) < 2.0
+
+
 def test_a_leg_that_swings_tells_no_bias(rng):
     g = swinging(500) * [1.01, 0.99, 1.0]
     found = accelerometer_bias(-g)
