@@ -129,6 +129,21 @@ def test_what_turns_with_something_else_is_no_mass(rng):
     assert 'not as a wrong mass would' in found.verdict
 
 
+@pytest.mark.parametrize(('n', 'most'), [(2, 0.45), (3, 0.2)])
+def test_moments_that_differ_by_chance_are_seldom_put_down_to_a_mass(rng, n, most):
+    """A first moment explains two of the three numbers by which two poses differ."""
+    called = 0
+    labels = np.repeat(np.arange(n), 20)
+    for _ in range(200):
+        gravity = rng.normal(size=(n, 3))
+        gravity *= 9.81 / np.linalg.norm(gravity, axis=1)[:, None]
+        wrong = np.hstack([np.zeros((n, 3)), rng.normal(size=(n, 3))])
+        found = pose_errors(wrong[labels], gravity[labels], labels, 1.0)
+        called += 'were lacking' in found.verdict
+    # Without regard to that 0.55 and 0.3 of them are; 200 draws tell it to 0.03.
+    assert called < 200 * most
+
+
 @pytest.mark.parametrize('memory', [0.0, 0.9])
 def test_means_of_samples_that_resemble_their_neighbours(rng, memory):
     # First-order noise: its correlations add up to (1 + memory) / (1 - memory).
