@@ -8,6 +8,7 @@ The readings come from a robot whose masses the estimator has wrong by a known a
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 from standing_biped import biped, standing
 
 from inertial_estimation.calibration.model_errors import pose_errors
@@ -157,6 +158,17 @@ def test_means_of_samples_that_resemble_their_neighbours(rng, memory):
     told = deviations_of_means(signal)
     # The spread of 300 means is known to 4 %, and the figure is a little short of the truth.
     assert np.median(told) == pytest.approx(signal.mean(axis=0).std(), rel=0.15)
+
+
+def test_means_of_signals_of_ten_times_their_memory(rng):
+    """A tare of two seconds while a robot sways; its mean follows the sway."""
+    signal = lfilter([1.0], [1.0, -0.9], rng.normal(size=(400, 400)), axis=0)[200:]
+    ratios = signal.mean(axis=0) / deviations_of_means(signal)
+    # Of 400 means; it would be 1.4 if the mean were taken for the truth.
+    assert 0.9 < np.sqrt(np.mean(ratios**2)) < 1.3
+    white = rng.normal(size=(10, 400))
+    ratios = white.mean(axis=0) / deviations_of_means(white)
+    assert 0.8 < np.sqrt(np.mean(ratios**2)) < 1.2
 
 
 def test_deviations_of_short_and_constant_signals():
