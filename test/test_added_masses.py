@@ -9,7 +9,17 @@ Not covered: the command, in `test_calibrate_in_situ`; real matrices, in
 
 import numpy as np
 import pytest
-from hanging_body import CENTRE, MASS, MATRIX, OFFSET, counts, data_set, data_sets, directions
+from hanging_body import (
+    CENTRE,
+    MASS,
+    MATRIX,
+    OFFSET,
+    counts,
+    data_set,
+    data_sets,
+    directions,
+    swinging,
+)
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.calibration.added_masses import matrix_from_added_masses
@@ -94,6 +104,20 @@ def test_the_rotation_of_the_accelerometer_is_taken_into_account_or_named(rng):
     A_Xf_S = np.kron(np.eye(2), S_R_A.T)
     np.testing.assert_allclose(relative(unknown.matrix, A_Xf_S @ MATRIX), 0.0, atol=EXACT)
     np.testing.assert_allclose(unknown.body.centre, S_R_A.T @ CENTRE, atol=EXACT)
+
+
+def test_deviations_do_not_depend_on_how_the_accelerometer_is_turned(rng):
+    S_R_A = Rotation.random(random_state=4).as_matrix()
+    # Orientations that are far from even, so that slopes are known better along some axes.
+    sets = [
+        data_set(rng, str(k), *one, noise=1.0, gravity=swinging(500))
+        for k, one in enumerate(GOOD)
+    ]  # fmt: skip
+    plain = matrix_from_added_masses(sets, rotation=np.eye(3))
+    turned = [one._replace(accelerations=one.accelerations @ S_R_A) for one in sets]
+    found = matrix_from_added_masses(turned, rotation=S_R_A)
+    np.testing.assert_allclose(relative(found.matrix, plain.matrix), 0.0, atol=EXACT)
+    np.testing.assert_allclose(found.deviations, plain.deviations, rtol=1e-6)
 
 
 def test_the_order_of_data_sets_does_not_matter(rng):
