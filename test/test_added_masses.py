@@ -220,3 +220,15 @@ def test_a_body_weighs_what_it_weighs(rng):
     np.testing.assert_allclose(found.first_moment, [0.1, -0.3, 0.2], atol=1e-12)
     np.testing.assert_allclose(semiaxes(M, 10.0), 12.0, rtol=1e-12)
     assert np.isnan(found.less(found).centre).all()
+
+
+def test_what_a_body_weighs_is_least_squares_over_the_orientations_that_were_there(rng):
+    gravity = swinging(300)
+    slopes = rng.normal(size=(6, 3))
+    centred = gravity - gravity.mean(axis=0)
+    found = weigh(slopes, centred.T @ centred)
+    units = [weight_matrix(1.0, np.zeros(3)), *(weight_matrix(0.0, e) for e in np.eye(3))]
+    columns = np.stack([(centred @ unit.T).ravel() for unit in units], axis=1)
+    x = np.linalg.lstsq(columns, (centred @ slopes.T).ravel(), rcond=None)[0]
+    np.testing.assert_allclose(found.mass, x[0], rtol=1e-10)
+    np.testing.assert_allclose(found.first_moment, x[1:], rtol=1e-10)
