@@ -207,7 +207,10 @@ class AddedMassRows:
             for H, M, L in zip(self.slopes, self.known, self.roots, strict=True)
         ]
         squares = np.array([(one**2).mean() for one in left])
-        return np.sqrt(np.where(freedom > ROUND_OFF, squares, np.nan) / np.abs(freedom))
+        tells = freedom > ROUND_OFF
+        return np.asarray(
+            np.sqrt(np.where(tells, squares, np.nan) / np.where(tells, freedom, 1.0))
+        )
 
     def _scaled(self, weight: Array) -> tuple[Array, Array]:
         """Return coefficients of scaled unknowns, (18 n, 40), and what takes these to unknowns."""
