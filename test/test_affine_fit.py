@@ -12,6 +12,8 @@ from shared_data import SHARED
 
 from inertial_estimation.calibration.affine_fit import fit_affine, undisturbed_samples
 from inertial_estimation.calibration.affine_types import AffineSettings
+from inertial_estimation.calibration.cross_validation import CrossValidation
+from inertial_estimation.calibration.outliers import scales
 from inertial_estimation.errors import LogError, ModelError, ShapeError
 
 # Round-off of wrenches of 100 N through a matrix of condition 100.
@@ -232,3 +234,19 @@ def test_logs_that_tell_nothing_are_refused(rng):
 def test_settings_out_of_range_are_refused(wrong, told):
     with pytest.raises(ModelError, match=told):
         AffineSettings(**wrong)
+
+
+def test_a_component_that_no_matrix_predicts_counts_as_much_as_others(rng):
+    squares = rng.uniform(1.0, 2.0, (5, 6))
+    plain = CrossValidation(np.arange(5.0), squares).scores()
+    worse = CrossValidation(np.arange(5.0), squares * [1e4, 1.0, 1.0, 1e-3, 1.0, 1.0]).scores()
+    np.testing.assert_allclose(worse, plain, rtol=1e-12)
+    assert plain.min() >= 1.0
+
+
+def test_the_deviation_that_few_bad_samples_do_not_change_is_that_of_normal_noise(rng):
+    noise = rng.normal(size=(20000, 2)) * [1.0, 5.0]
+    # A quantile of 20000 samples is known to a percent; a twentieth far off moves it by a tenth.
+    np.testing.assert_allclose(scales(noise), [1.0, 5.0], rtol=0.04)
+    noise[::20] += 1e3
+    np.testing.assert_allclose(scales(noise), [1.0, 5.0], rtol=0.15)

@@ -144,3 +144,27 @@ def test_what_cannot_be_is_refused():
         BodyReadings(humanoid('head'), 'leg_sensor', FIXED_LINK)
     with pytest.raises(ModelError, match='nothing tells gravity'):
         BodyReadings(humanoid(), 'leg_sensor')
+
+
+def test_a_joint_that_nobody_reports_keeps_no_other_from_being_watched(rng):
+    ankle = (
+        '<joint name="sole_joint" type="revolute">'
+        '<limit lower="-1" upper="1" effort="1" velocity="1"/>'
+    )
+    urdf = nested_humanoid_urdf().replace('<joint name="sole_joint" type="fixed">', ankle)
+    robot = Robot.from_urdf(urdf, imus=['head'])
+    sample, *_ = at_rest(robot, rng)
+    readings = BodyReadings(robot, 'leg_sensor')
+    silent, moving = (robot.joint_names.index(name) for name in ('sole_joint', 'knee'))
+    sample.positions[silent] = np.nan
+    assert readings.reading(sample).spoilt == ''
+    moved = sample.positions.copy()
+    moved[moving] += 2.0 * MOVED
+    assert readings.reading(sample._replace(positions=moved)).spoilt == JOINTS
+    # It is held to where it was first reported.
+    late = sample.positions.copy()
+    late[silent] = 0.3
+    assert readings.reading(sample._replace(positions=late)).spoilt == ''
+    late = late.copy()
+    late[silent] += 2.0 * MOVED
+    assert readings.reading(sample._replace(positions=late)).spoilt == JOINTS

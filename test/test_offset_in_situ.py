@@ -109,6 +109,19 @@ def test_the_subspace_is_that_of_the_body(rng):
     np.testing.assert_allclose(np.linalg.norm(on_sphere, axis=0), 1.0, atol=1e-8)
 
 
+def test_it_is_the_offset_of_the_thesis(rng):
+    """T 5.6 to 5.10 as they are printed, by g instead of the accelerometer."""
+    raw, a = noisy(rng, 200)
+    found = offset_in_situ(raw, a, bias=np.zeros(3))
+    r, g = raw[found.kept], -a[found.kept]
+    middle = r.mean(axis=0)
+    U1 = np.linalg.svd((r - middle).T)[0][:, :3]
+    rows = [np.hstack([np.kron(one[None], np.eye(3)), np.eye(3)]) for one in g]
+    x = np.linalg.lstsq(np.vstack(rows), ((r - middle) @ U1).ravel(), rcond=None)[0]
+    # Round-off of 3000 counts.
+    np.testing.assert_allclose(found.offset, middle + U1 @ x[9:], atol=1e-9)
+
+
 def test_a_joint_that_moves_beyond_the_sensor_is_refused(rng):
     n = 500
     g = swinging(n)
@@ -267,6 +280,28 @@ def test_the_deviations_of_the_bias_are_those_of_many_draws(rng):
         found = accelerometer_bias(-g + [0.3, 0.0, 0.0] + 0.02 * rng.normal(size=g.shape))
         errors.append((found.bias - [0.3, 0.0, 0.0]) / found.deviations)
     assert 0.75 < np.sqrt(np.mean(np.square(errors))) < 1.35
+
+
+def test_gains_that_differ_by_a_percent_are_no_bias(rng):
+    """In a few poses that are held; the error of a pose is the same in all of its samples."""
+    ratios = []
+    for _ in range(40):
+        held = np.repeat(directions(rng, 20), 50, axis=0) * (1.0 + 0.01 * rng.normal(size=3))
+        found = accelerometer_bias(-held + 0.02 * rng.normal(size=held.shape))
+        ratios.append(found.bias / found.deviations)
+    # Were samples independent it would be 14.
+    assert 0.6 < np.sqrt(np.mean(np.square(ratios))) < 2.0
+
+
+def test_what_is_not_known_of_the_bias_is_part_of_the_deviations(rng):
+    errors = []
+    for _ in range(40):
+        g = directions(rng, 60)
+        raw = counts(wrenches(g) + 0.01 * NOISE * rng.normal(size=(60, 6)))
+        held = (1.0 + 0.005 * rng.normal(size=60))[:, None] * -g + [0.0, 0.4, 0.0]
+        found, deviations = offset_in_situ(raw, held, matrix=MATRIX).in_wrench(MATRIX)
+        errors.append(((found - OFFSET) / deviations)[:3])
+    assert 0.6 < np.sqrt(np.mean(np.square(errors))) < 1.3
 
 
 def test_a_leg_that_swings_tells_no_bias(rng):

@@ -16,6 +16,8 @@ from robots import nested_humanoid_urdf, random_sample
 from shared_data import SHARED
 from standing_biped import FEET, GRAVITY, biped, standing
 
+from inertial_estimation.calibration.free_splits import fit_free
+from inertial_estimation.calibration.serial_means import deviations_of_means
 from inertial_estimation.calibration.supported_offsets import supported_offsets
 from inertial_estimation.errors import (
     CalibrationError,
@@ -233,6 +235,22 @@ def test_poses_that_turn_the_sensors_against_each_other_tell_more(robot, rng, of
     assert found.is_unique and not found.told
     # Loads of a thousand newtons, blown up by three at most.
     np.testing.assert_allclose(found.offsets, offsets, atol=1e-8)
+    # What poses show of them differs, which is no spread of theirs.
+    assert found.spread.max() < 1e-8 and found.deviations.max() < 1e-8
+
+
+def test_deviations_of_offsets_that_poses_tell_are_as_large_as_errors(rng):
+    """Twelve numbers, six ways to share the load, as another twelve poses show them."""
+    offsets = 30.0 * rng.normal(size=12)
+    freedom = np.repeat(rng.normal(size=(12, 12, 6)), 20, axis=0)
+    ratios = []
+    for _ in range(30):
+        shared = (freedom @ (20.0 * rng.normal(size=(240, 6, 1))))[..., 0]
+        fit = fit_free(offsets + shared + 0.3 * rng.normal(size=(240, 12)), freedom)
+        assert not fit.undetermined.size
+        ratios.append((fit.offsets - offsets) / deviations_of_means(fit.instants))
+    # 360 ratios, some of which go together.
+    assert 0.75 < np.sqrt(np.mean(np.square(ratios))) < 1.3
 
 
 def test_a_guess_differs_from_the_truth_by_the_share_that_was_not_half(robot, rng, offsets):

@@ -16,10 +16,10 @@ OFFSET = np.array([30.0, -80.0, 12.0, 1.5, -0.7, 0.3])
 NOISE = np.repeat([0.15, 0.007], 3)
 
 
-def warming(n=3000, warmer=8.0):
+def warming(n=3000, warmer=8.0, settles=120.0):
     """Return times and temperatures of a sensor that is switched on and settles."""
     times = np.arange(n) * 0.2
-    return times, 25.0 + warmer * (1.0 - np.exp(-times / 120.0))
+    return times, 25.0 + warmer * (1.0 - np.exp(-times / settles))
 
 
 def loads(rng, times):
@@ -56,17 +56,34 @@ def test_the_calibration_that_comes_of_it_undoes_the_drift(rng):
     np.testing.assert_allclose(found, predicted, atol=100.0 * EXACT)
 
 
-def test_deviations_are_as_large_as_errors(rng):
-    ratios = []
+@pytest.mark.parametrize('lasting', [1, 50])
+@pytest.mark.parametrize('settles', [40.0, 120.0])
+def test_deviations_are_as_large_as_errors(rng, settles, lasting):
+    """Also where the sensor warms up within the first of ten blocks."""
+    ratios, offsets = [], []
     for _ in range(40):
-        times, temperatures = warming()
+        times, temperatures = warming(settles=settles)
         predicted = loads(rng, times)
-        slow = np.repeat(rng.normal(size=(60, 6)), 50, axis=0) * NOISE
+        slow = np.repeat(rng.normal(size=(3000 // lasting, 6)), lasting, axis=0) * NOISE
         wrenches = predicted + off(temperatures) + slow
         fit = fit_temperature(wrenches, predicted, temperatures, times, reference=25.0)
         ratios.append((fit.coefficients - K) / fit.deviations)
-    # Ten blocks, of which the first holds most of the warming: deviations vary by a third.
-    assert 0.7 < np.sqrt(np.mean(np.square(ratios))) < 2.0
+        offsets.append((fit.offset - OFFSET) / fit.offset_deviations)
+    # 240 ratios; ten blocks of which some tell most make deviations vary by a third.
+    for found in (ratios, offsets):
+        assert 0.7 < np.sqrt(np.mean(np.square(found))) < 1.6
+
+
+def test_a_range_that_touched_samples_alone_have_is_none(rng):
+    times, _ = warming()
+    predicted = loads(rng, times)
+    temperatures = 25.0 + 0.01 * rng.normal(size=len(times))
+    warm = np.arange(len(times)) % 10 == 0
+    temperatures[warm] += 8.0
+    wrenches = predicted + off(temperatures) + NOISE * rng.normal(size=predicted.shape)
+    wrenches[warm] += 40.0 * np.where(np.arange(warm.sum()) % 2, 1.0, -1.0)[:, None]
+    with pytest.raises(LogError, match='stays between 24.9. and 25.0. degrees'):
+        fit_temperature(wrenches, predicted, temperatures, times)
 
 
 def test_touches_are_left_out_and_counted(rng):

@@ -185,6 +185,24 @@ def test_gaps_are_not_bridged():
     assert fit.mass == pytest.approx(BODY[0], rel=NEAR)
 
 
+def test_gaps_shorter_than_the_search_for_a_delay_are_not_bridged_either():
+    given = recorded(seconds=6.0, delay=0.02, ft_rate=500.0, imu_rate=1000.0)
+    kept = np.ones(len(given.imu_times), dtype=bool)
+    for first in range(300, 5600, 150):
+        kept[first : first + 15] = False
+    cut = given._replace(
+        imu_times=given.imu_times[kept],
+        accelerations=given.accelerations[kept],
+        angular_velocities=given.angular_velocities[kept],
+    )
+    fit = fit_tool(cut, ToolSettings(inertia=True))
+    assert not fit.n_disturbed and fit.delay == pytest.approx(0.02, abs=4e-6)
+    away = np.abs(fit.times[:, None] - cut.imu_times[:-1][np.diff(cut.imu_times) > 0.01])
+    assert away.min() > 0.05
+    with pytest.raises(LogError, match='gaps so often .* 0.4 s before and after'):
+        fit_tool(cut, ToolSettings(most_delay=0.4))
+
+
 def poses(rng, n=24, body=BODY):
     up = rng.normal(size=(n, 3))
     proper = G * up / np.linalg.norm(up, axis=1)[:, None]
@@ -200,6 +218,23 @@ def test_poses_at_rest_are_exact(rng):
     np.testing.assert_allclose(fit.centre, BODY[1:4] / BODY[0], atol=1e-12)
     np.testing.assert_allclose(fit.offset, OFFSET, atol=1e-11)
     assert fit.misalignment < 1e-6
+
+
+@pytest.mark.parametrize('n', [5, 7, 24])
+def test_deviations_of_few_poses_are_as_large_as_errors(rng, n):
+    ratios = []
+    for _ in range(60):
+        proper, readings = poses(rng, n)
+        fit = fit_tool_poses(
+            readings + np.repeat([0.1, 0.005], 3) * rng.normal(size=(n, 6)), proper
+        )
+        ratios.append(np.concatenate([
+            [(fit.mass - BODY[0]) / fit.mass_deviation],
+            (fit.centre - BODY[1:4] / BODY[0]) / fit.centre_deviations,
+            (fit.offset - OFFSET) / fit.offset_deviations,
+        ]))  # fmt: skip
+    # Thirty numbers for ten unknowns at the least: 600 ratios with tails, known to a fifth.
+    assert 0.8 < np.sqrt(np.mean(np.square(ratios))) < 1.4
 
 
 def test_rest_tells_no_delay(rng):

@@ -14,12 +14,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.calibration.blocks import covariances_by_blocks
 from inertial_estimation.calibration.excitation import orientations
 
 Array = NDArray[np.float64]
 
 FEWEST = 10
 """Samples, for four unknowns and their deviations."""
+BLOCKS = 20
+"""Parts of a log whose errors are taken as independent."""
 MOST_ROUNDS = 20
 """Of taking the half that fits best; it settles after a few."""
 AROUND = 0.25
@@ -91,5 +94,19 @@ def accelerometer_bias(accelerations: Array) -> Bias:
     noise = float(np.median(left)) / 0.6745
     kept = left <= max(WORTH * noise, 1e-9 * float(squares.max()))
     found = np.linalg.lstsq(rows[kept], squares[kept], rcond=None)[0]
-    covariance = noise**2 * np.linalg.inv(rows[kept].T @ rows[kept])
-    return Bias(found[:3], np.sqrt(np.diagonal(covariance)[:3]))
+    return Bias(found[:3], _deviations(rows[kept], squares[kept] - rows[kept] @ found)[:3])
+
+
+def _deviations(rows: Array, left: Array) -> Array:
+    """
+    Return the deviations of least squares, (4,).
+
+    By blocks in the order of time: gains that differ, and axes that are not at right angles, are
+    the same in all samples of a pose.
+    """
+    scale = np.sqrt((rows**2).mean(axis=0))
+    Q, R = np.linalg.qr(rows / scale)
+    blocks = np.arange(len(rows)) * min(BLOCKS, len(rows)) // len(rows)
+    back = np.linalg.inv(R) / scale[:, None]
+    covariance = back @ covariances_by_blocks(Q, left[:, None], blocks)[0] @ back.T
+    return np.asarray(np.sqrt(np.diagonal(covariance)))

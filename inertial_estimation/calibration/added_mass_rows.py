@@ -35,6 +35,9 @@ Singular values up to so many times what noise makes count as zero: the largest 
 matrix exceeds its expected bound by a third of that once in 10^5.
 """
 
+ROUND_OFF = 1e-9
+"""Less of a data set's equations than that is not left over."""
+
 
 @dataclass(frozen=True, eq=False)
 class AddedMassRows:
@@ -177,7 +180,10 @@ class AddedMassRows:
 
     def residuals(self, weight: Array, matrix: Array, body: Weighed) -> Array:
         """
-        Return what the equations leave, over the noise of the readings.
+        Return what the equations leave, over what the noise of the readings leaves of them.
+
+        With few data sets that is less than the noise, as the unknowns take up the rest: half of
+        it with three, whose 54 equations have 40 unknowns.
 
         Parameters
         ----------
@@ -189,15 +195,22 @@ class AddedMassRows:
         Returns
         -------
         ndarray, shape (n_sets,)
-            Root mean square of each data set.
+            Root mean square of each data set over the one to expect; NaN for one of which the
+            unknowns take up all.
 
         """
+        U = np.linalg.svd(self._scaled(weight)[0], full_matrices=False)[0]
+        freedom = 1.0 - (U.reshape(len(self.slopes), -1, UNKNOWNS) ** 2).sum(axis=2).mean(axis=1)
         M_b = weight_matrix(body.mass, body.first_moment)
         left = [
             weight @ (matrix @ H - M_b - M) @ L
             for H, M, L in zip(self.slopes, self.known, self.roots, strict=True)
         ]
-        return np.array([np.sqrt((one**2).mean()) for one in left])
+        squares = np.array([(one**2).mean() for one in left])
+        tells = freedom > ROUND_OFF
+        return np.asarray(
+            np.sqrt(np.where(tells, squares, np.nan) / np.where(tells, freedom, 1.0))
+        )
 
     def _scaled(self, weight: Array) -> tuple[Array, Array]:
         """Return coefficients of scaled unknowns, (18 n, 40), and what takes these to unknowns."""

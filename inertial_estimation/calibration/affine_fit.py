@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.calibration.affine_types import AffineFit, AffineSettings
-from inertial_estimation.calibration.blocks import contiguous_blocks, covariance_of_sums
+from inertial_estimation.calibration.blocks import contiguous_blocks, covariances_by_blocks
 from inertial_estimation.calibration.cross_validation import CrossValidation, hold_out_blocks
 from inertial_estimation.calibration.outliers import finite_rows, mild_weights, undisturbed
 from inertial_estimation.calibration.ridge import Spectrum
@@ -284,15 +284,19 @@ class _Problem:
         spectrum, n = self.spectrum, len(self.wrenches)
         shares, V = spectrum.shares(weight), spectrum.directions
         kept = (V.T * (1.0 - shares)) @ V
-        inverse = (V.T * _inverse_squares(spectrum, shares)) @ V
-        centred = self.wrenches - spectrum.mean
         left = self._left(D, offset)
         told = np.sqrt(np.mean((D @ V.T) ** 2 * shares) / max(float(shares.mean()), 1e-12))
         prior = max(self.settings.prior_deviation, float(told) if shares.any() else 0.0)
+        # Columns of the directions and of the constant: root of the share, and one.
+        lengths = np.sqrt(n * _inverse_squares(spectrum, shares)) / n
+        basis = np.column_stack([
+            (self.wrenches - spectrum.mean) @ V.T * lengths, np.full(n, 1.0 / np.sqrt(n))
+        ])  # fmt: skip
+        to_unknowns = np.zeros((7, 7))
+        to_unknowns[:6, :6], to_unknowns[6, 6] = V.T * lengths, -1.0 / np.sqrt(n)
         deviations, offset_deviations = np.empty((6, 6)), np.empty(6)
-        for k in range(6):
-            rows = np.hstack([centred @ inverse, -np.ones((n, 1))]) * left[:, k, None] / n
-            covariance = covariance_of_sums(rows, self.blocks)
+        for k, of_basis in enumerate(covariances_by_blocks(basis, left, self.blocks)):
+            covariance = to_unknowns @ of_basis @ to_unknowns.T
             covariance[:6, :6] += prior**2 * kept @ kept.T
             # The offset is that of the mean reading: offset = D mean + constant.
             along = np.append(spectrum.mean, 1.0)

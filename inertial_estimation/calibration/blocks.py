@@ -9,6 +9,8 @@ at random tell each other's errors. Blocks do so at their edges only, where a ga
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +23,8 @@ FEWEST = 3
 """Blocks that a spread among them takes at least."""
 FEWEST_SAMPLES = 5
 """Of a block that is to stand for itself."""
+NEARLY_ALL = 0.95
+"""Share of a direction from which a block leaves too little there to tell its errors."""
 
 
 def contiguous_blocks(times: Array, n_blocks: int) -> NDArray[np.intp]:
@@ -86,27 +90,61 @@ def away_from(times: Array, held_out: Mask, gap: float) -> Mask:
     return ~near
 
 
-def covariance_of_sums(shares: Array, blocks: NDArray[np.intp]) -> Array:
+def covariances_by_blocks(basis: Array, left: Array, blocks: NDArray[np.intp]) -> Array:
     """
-    Return the covariance of a sum over samples, the draws of which are whole blocks.
+    Return the covariances of least squares, the draws of which are whole blocks.
 
-    Samples within a block may depend on each other in any way.
+    Samples within a block may depend on each other in any way. A fit comes nearer to what it was
+    fitted to than the truth does, the more so the larger the share of a block in a direction is:
+    one that shows it alone leaves nothing there, whatever its errors are. So what a block leaves
+    is taken over the root of the share that the others have, which is right on average for errors
+    of one size that do not depend on each other [Bell and McCaffrey 2002]. Where one block has
+    nearly all it does not tell its errors, and counts as good as the others are. Few blocks tell
+    a covariance by chance only: it is moved towards that of errors of one size in all directions
+    as far as it differs from it no more than blocks differ anyhow [Ledoit and Wolf 2004].
 
     Parameters
     ----------
-    shares : ndarray, shape (n, m)
-        What each sample adds.
+    basis : ndarray, shape (n, p)
+        Rows of the fit in coordinates in which their columns are orthonormal; columns in which a
+        prior has a say are shorter.
+    left : ndarray, shape (n, k)
+        What each of k fits to these rows leaves.
     blocks : ndarray of int, shape (n,)
-        From `contiguous_blocks`.
+        Number of the draw that each row belongs to, from 0, in order.
 
     Returns
     -------
-    ndarray, shape (m, m)
+    ndarray, shape (k, p, p)
+        Of the coefficients of these columns.
 
     """
-    n_blocks = int(blocks[-1]) + 1
-    sums = np.zeros((n_blocks, shares.shape[1]))
-    np.add.at(sums, blocks, shares)
-    centred = sums - sums.mean(axis=0)
-    covariance: Array = n_blocks / (n_blocks - 1) * centred.T @ centred
-    return covariance
+    edges = np.searchsorted(blocks, np.arange(int(blocks[-1]) + 2))
+    draws = np.zeros((len(edges) - 1, left.shape[1], basis.shape[1]))
+    alone, known = np.zeros((basis.shape[1],) * 2), 0.0
+    for block, (first, last) in enumerate(pairwise(edges)):
+        rows = basis[first:last]
+        shares, axes = np.linalg.eigh(rows.T @ rows)
+        tells = shares < NEARLY_ALL
+        told, untold = axes[:, tells], axes[:, ~tells]
+        whole = told.T @ (rows.T @ left[first:last]) / np.sqrt(1.0 - shares[tells, None])
+        draws[block] = (told @ whole).T
+        known += float(shares[tells].sum())
+        alone += untold * shares[~tells] @ untold.T
+    found = [_shrunk(draws[:, k], known, alone, basis.T @ basis) for k in range(left.shape[1])]
+    return np.array(found)
+
+
+def _shrunk(draws: Array, known: float, alone: Array, gram: Array) -> Array:
+    """Return the covariance of a sum of draws, nearer to errors of one size the less they tell."""
+    size = (draws**2).sum() / known if known > 0.0 else np.nan
+    plain, target = draws.T @ draws + size * alone, size * gram
+    apart = ((plain - target) ** 2).sum()
+    if not apart > 0.0:
+        return target
+    products = np.einsum('bi,bj->bij', draws, draws)
+    n = len(draws)
+    noise = ((n * products - plain) ** 2).sum() / n**2
+    share = min(1.0, noise / apart)
+    found: Array = share * target + (1.0 - share) * plain
+    return found

@@ -96,12 +96,12 @@ class BodyReadings:
         self._beyond = frozenset(beyond)
         moving = sorted(robot.links[k].joint for k in beyond if robot.links[k].joint >= 0)
         self._distal = np.array(moving, dtype=np.intp)
-        self._held: Array | None = None
+        self._held = np.full(len(moving), np.nan)
         self.gravity = self._words(place)
 
     def begin(self) -> None:
         """Begin a data set: joints beyond the sensor may be elsewhere than in the one before."""
-        self._held = None
+        self._held = np.full(len(self._distal), np.nan)
 
     def reading(self, sample: Sample, contacts: Iterable[Contact] = ()) -> Reading:
         """
@@ -136,12 +136,11 @@ class BodyReadings:
         if any(self._robot.frame(one.frame)[0] in self._beyond for one in contacts):
             return CONTACT
         q = sample.positions[self._distal]
-        if self._held is None and np.isfinite(q).all():
-            self._held = q.copy()
+        # Each from when it is first reported, and one that nobody reports keeps none waiting.
+        first = np.isnan(self._held) & np.isfinite(q)
+        self._held[first] = q[first]
         # A joint that is not reported now has not been seen to move.
-        if self._held is not None and (np.abs(q - self._held) > MOVED).any():
-            return JOINTS
-        return ''
+        return JOINTS if (np.abs(q - self._held) > MOVED).any() else ''
 
     def _source(self, sample: Sample) -> tuple[Array, Array | None]:
         """Return what the source of gravity reads."""

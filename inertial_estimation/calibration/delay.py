@@ -58,7 +58,7 @@ class SmoothStream(NamedTuple):
     gaps: Array
     """Where it is not known in between, shape (g, 2) [s]."""
 
-    def knows(self, times: Array) -> Mask:
+    def knows(self, times: Array, around: float = 0.0) -> Mask:
         """
         Tell at which times it is known.
 
@@ -66,15 +66,17 @@ class SmoothStream(NamedTuple):
         ----------
         times : ndarray, shape (n,)
             [s].
+        around : float, optional
+            As well at all times that are nearer than that [s]. Default: at these alone.
 
         Returns
         -------
         ndarray of bool, shape (n,)
 
         """
-        known: Mask = (times >= self.first) & (times <= self.last)
+        known: Mask = (times - around >= self.first) & (times + around <= self.last)
         for begin, end in self.gaps:
-            known &= (times < begin) | (times > end)
+            known &= (times + around < begin) | (times - around > end)
         return known
 
 

@@ -62,9 +62,12 @@ def fit_free(differences: Array, freedom: Array) -> FreeFit:
     told = shown > LEAST_SHOWN**2
     basis = directions[:, told]
     # With one pose a direction shows fully or not at all, and this changes nothing.
-    share = (seen @ basis) / shown[told]
-    instants = differences - (differences - start) @ basis @ basis.T + share @ basis.T
-    return FreeFit(instants.mean(axis=0), directions[:, ~told], instants)
+    offsets = start + basis @ (seen.mean(axis=0) @ basis / shown[told])
+    # About the offsets: about the start, poses would differ by what they show of the change.
+    off = differences - offsets
+    left = (project @ off[..., None])[..., 0]
+    instants = differences - off @ basis @ basis.T + (left @ basis) / shown[told] @ basis.T
+    return FreeFit(offsets, directions[:, ~told], instants)
 
 
 def projections(freedom: Array) -> Array:

@@ -106,7 +106,7 @@ def pose_errors(
     fit = _fit(residuals, sign * pulls)
     return PoseErrors(
         residuals, pulls, turn, rotating, fit.remaining, fit.mass, fit.first_moment, fit.constant,
-        _verdict(rotating, fit.remaining, _rms(noise), fit.mass, len(held)),
+        _verdict(rotating, fit, _rms(noise), len(held)),
     )  # fmt: skip
 
 
@@ -118,6 +118,8 @@ class _Masses:
     first_moment: Array
     constant: Array
     remaining: Array
+    taken: Array
+    """Share of any differences that these explain by chance, of forces and of moments, (2,)."""
 
 
 def _fit(residuals: Array, pulls: Array) -> _Masses:
@@ -134,9 +136,12 @@ def _fit(residuals: Array, pulls: Array) -> _Masses:
             residuals[:, 3:] - (B @ moment).reshape(-1, 3),
         ]
     )
+    # Differences have three numbers for each pose but one; two poses leave one of moments.
+    unknowns = np.array([1, np.linalg.matrix_rank(B, tol=TOLERANCE * np.linalg.norm(B, 2)) - 3])
     return _Masses(
-        float(force[3]), moment[3:], np.concatenate([force[:3], moment[:3]]), _rms(left)
-    )
+        float(force[3]), moment[3:], np.concatenate([force[:3], moment[:3]]), _rms(left),
+        unknowns / (3.0 * (n - 1)),
+    )  # fmt: skip
 
 
 def _solved(A: Array, b: Array) -> Array:
@@ -157,18 +162,19 @@ def _cannot_tell(n_poses: int, turn: float) -> str:
     )
 
 
-def _verdict(rotating: Array, remaining: Array, noise: Array, mass: float, n_poses: int) -> str:
+def _verdict(rotating: Array, fit: _Masses, noise: Array, n_poses: int) -> str:
     """Say what the differences between poses come from."""
     over = rotating > np.maximum(SIGNIFICANT * noise, NOTABLE)
     size = f'{rotating[0]:.2g} N, {rotating[1]:.2g} Nm'
     if not over.any():
         return f'offset: {n_poses} poses agree within {size}'
-    # The worse of the two that differ speaks.
-    share = 1.0 - float(((remaining / np.where(over, rotating, np.inf)) ** 2).max())
+    # The worse of the two that differ speaks, less what any differences would do.
+    left = (fit.remaining / np.where(over, rotating, np.inf)) ** 2 / (1.0 - fit.taken)
+    share = 1.0 - float(left.max())
     if share >= MOSTLY:
         return (
             f'model error: {n_poses} poses differ by {size}, {100 * share:.0f} % of it as if '
-            f'{mass:+.2f} kg were lacking'
+            f'{fit.mass:+.2f} kg were lacking'
         )
     return (
         f'model error: {n_poses} poses differ by {size}, not as a wrong mass would: suspect the '

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.calibration.blocks import contiguous_blocks, covariance_of_sums
+from inertial_estimation.calibration.blocks import contiguous_blocks, covariances_by_blocks
 from inertial_estimation.calibration.outliers import finite_rows, mild_weights, undisturbed
 from inertial_estimation.errors import LogError, ModelError, ShapeError
 
@@ -139,7 +139,7 @@ def fit_temperature(
     known = finite_rows(np.column_stack([wrenches, predicted, temperatures]))
     if not known.any():
         raise LogError(f'no instant has a reading, a predicted wrench and a temperature of {name}')
-    limits = _require_range(temperatures[known], chosen, name)
+    _require_range(temperatures[known], chosen, name)
     missing = predicted - wrenches
     used = known.copy()
     used[known] = _undisturbed(missing[known], temperatures[known], times[known], chosen)
@@ -150,6 +150,7 @@ def fit_temperature(
             'choose a part of the log in which nothing touches it'
         )
     told = temperatures[used]
+    limits = _require_range(told, chosen, name)
     by_time = _explained(told, times[used, None])
     by_load = _explained(told, predicted[used])
     _require_apart(by_time, by_load, chosen, name)
@@ -225,9 +226,9 @@ def _solve(
     Q, R = np.linalg.qr(columns)
     found: Array = np.linalg.solve(R, Q.T @ missing)
     left = missing - columns @ found
-    rows = np.linalg.solve(R, Q.T).T
-    covariances = [covariance_of_sums(rows * left[:, k, None], blocks) for k in range(6)]
-    deviations = np.sqrt([np.diag(covariance) for covariance in covariances]).T
+    inverse = np.linalg.inv(R)
+    covariances = inverse @ covariances_by_blocks(Q, left, blocks) @ inverse.T
+    deviations: Array = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2)).T
     return found, deviations
 
 

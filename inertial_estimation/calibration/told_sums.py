@@ -4,6 +4,7 @@
 What of several sensors is told while the supports share the load in an unknown way, in words.
 
 Sensors with the same supports beyond them carry the same unknown load: their difference is told.
+So is that of a sensor and those that together have its supports, as of a trunk and both arms.
 Sensors whose supports together are all supports carry the whole load: their sum is told. Wrenches
 are moved to one frame and counted in one direction before they are added.
 """
@@ -34,22 +35,32 @@ def told_sums(names: Sequence[str], beyond: Mask) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Such as ``l_leg - l_foot`` or ``l_leg + r_leg``; what follows from these is not said.
+        Such as ``l_leg - l_foot``, ``trunk - l_arm - r_arm`` or ``l_leg + r_leg``; what follows
+        from these is not said.
 
     """
     groups: dict[Key, list[str]] = {}
     for name, row in zip(names, beyond, strict=True):
         groups.setdefault(tuple(row.tolist()), []).append(name)
     differences = [f'{members[0]} - {name}' for members in groups.values() for name in members[1:]]
-    sums = [' + '.join(groups[key][0] for key in keys) for keys in _covers(tuple(groups))]
+    every = (True,) * beyond.shape[1]
+    for key in groups:
+        others = tuple(one for one in groups if one != key)
+        differences += [_joined(' - ', groups, (key, *parts)) for parts in _covers(others, key)]
+    sums = [_joined(' + ', groups, keys) for keys in _covers(tuple(groups), every)]
     return (*differences, *sums)
 
 
-def _covers(keys: tuple[Key, ...]) -> list[tuple[Key, ...]]:
-    """Return the choices of sides that hold each support once."""
+def _joined(sign: str, groups: dict[Key, list[str]], keys: Sequence[Key]) -> str:
+    """Return the first sensors of some groups in words."""
+    return sign.join(groups[key][0] for key in keys)
+
+
+def _covers(keys: tuple[Key, ...], whole: Key) -> list[tuple[Key, ...]]:
+    """Return the choices of sides that hold each support of a whole once, and no other."""
     return [
         chosen
         for size in range(2, len(keys) + 1)
         for chosen in combinations(keys, size)
-        if (np.array(chosen, dtype=int).sum(axis=0) == 1).all()
+        if (np.array(chosen, dtype=int).sum(axis=0) == np.array(whole, dtype=int)).all()
     ]

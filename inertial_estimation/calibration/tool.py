@@ -268,10 +268,13 @@ def _instants(readings: SmoothStream, imu: SmoothStream, period: float, most: fl
             'both for longer, with stamps of one clock'
         )
     times = np.arange(first, last, max(period, (last - first) / MOST_INSTANTS))
-    kept = readings.knows(times)
-    for delay in (-most, 0.0, most):
-        kept &= imu.knows(times + delay)
-    return times[kept]
+    known = times[readings.knows(times) & imu.knows(times, most)]
+    if not len(known):
+        raise LogError(
+            f'the readings have gaps so often that at no instant both are known {most:g} s before '
+            'and after it: allow a smaller delay, or record without gaps'
+        )
+    return known
 
 
 def _require_turns(rows: ToolRows, times: Array, settings: ToolSettings, name: str) -> Array:

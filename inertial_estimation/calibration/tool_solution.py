@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.calibration.blocks import covariance_of_sums
+from inertial_estimation.calibration.blocks import covariances_by_blocks
 from inertial_estimation.calibration.delay import search_delay
 from inertial_estimation.calibration.outliers import mild_weights, scales, undisturbed
 from inertial_estimation.calibration.tool_rows import ToolRows
@@ -33,6 +33,8 @@ RANK = 1e-8
 """A singular value of scaled rows below this part of the largest is none."""
 SMALLEST = 1e-12
 """No size is smaller [N, Nm]."""
+ENOUGH = 40
+"""Instants that tell the size of what is left of each component by itself."""
 EXACT = 1e-9
 """Part of the readings' spread below which what is left is round-off."""
 
@@ -95,7 +97,7 @@ def solve(
     for _ in range(ROUNDS):
         delay = _search(rows, times, measured, sizes, counts, most)
         left = measured - rows.at(times, delay) @ _fit(rows, times, measured, sizes, counts, delay)
-        sizes = np.maximum(scales(left), EXACT * _start_sizes(measured))
+        sizes = np.maximum(_sizes(left), EXACT * _start_sizes(measured))
         counts = mild_weights(left)
     used = undisturbed(times, left, settings.reach)
     if used.sum() <= rows.n_inertial + 6:
@@ -104,13 +106,16 @@ def solve(
     delay = _search(rows, times, measured, sizes, counts, most)
     found = _fit(rows, times, measured, sizes, counts, delay, name)
     draws = np.unique(blocks[used], return_inverse=True)[1]
-    covariance = _covariance(rows, times[used], measured[used], sizes, found, delay, draws)
+    covariance = _covariance(
+        rows, times[used], measured[used], sizes, found, delay, draws, delayed=told
+    )
     deviations = np.sqrt(np.diag(covariance))
-    late = float(deviations[-1]) if told else np.inf
+    n = len(found)
+    late = float(deviations[n]) if told else np.inf
     return Solution(
         unknowns=found,
-        deviations=deviations[:-1],
-        covariance=covariance[:-1, :-1],
+        deviations=deviations[:n],
+        covariance=covariance[:n, :n],
         delay=delay,
         delay_deviation=late,
         without_delay=_fit(rows, times, measured, sizes, counts, 0.0),
@@ -125,6 +130,18 @@ def _start_sizes(measured: Array) -> Array:
     force, moment = np.linalg.norm(spreads[:3]), np.linalg.norm(spreads[3:])
     sizes: Array = np.maximum(np.repeat([force, moment], 3), SMALLEST)
     return sizes
+
+
+def _sizes(left: Array) -> Array:
+    """
+    Return the size of what is left of each component, (6,); of few instants one for each three.
+
+    A fit to a few poses hits one component by chance, which would then count for more and be hit
+    the better the next time.
+    """
+    if len(left) >= ENOUGH:
+        return scales(left)
+    return np.repeat([scales(part.reshape(-1, 1))[0] for part in np.hsplit(left, 2)], 3)
 
 
 def _search(
@@ -190,22 +207,27 @@ def _covariance(
     found: Array,
     delay: float,
     draws: NDArray[np.intp],
+    delayed: bool = True,
 ) -> Array:
-    """Return the covariance of the unknowns and, last, of the delay."""
-    Y = rows.at(times, delay)
-    later = (rows.at(times, delay + STEP) - rows.at(times, delay - STEP)) / (2.0 * STEP)
-    shifted = (later @ found)[..., None]
-    whole = np.concatenate([Y, shifted], axis=2) / sizes[:, None]
+    """Return the covariance of the unknowns and, last, of the delay if that is one of them."""
+    Y = whole = rows.at(times, delay)
+    if delayed:
+        later = (rows.at(times, delay + STEP) - rows.at(times, delay - STEP)) / (2.0 * STEP)
+        whole = np.concatenate([Y, (later @ found)[..., None]], axis=2)
+    whole = whole / sizes[:, None]
     left = (measured - Y @ found) / sizes
     stacked = whole.reshape(-1, whole.shape[2])
     lengths = np.linalg.norm(stacked, axis=0)
-    # A delay that changes nothing gets a deviation that says so.
-    scale = np.where(lengths > 0.0, lengths, 1e-12)
-    inverse = np.linalg.pinv((stacked / scale).T @ (stacked / scale), rcond=RANK**2)
-    gradients = np.einsum('nij,ni->nj', whole / scale, left)
-    covariance = inverse @ covariance_of_sums(gradients, draws) @ inverse
-    found_covariance: Array = covariance / np.outer(scale, scale)
-    return found_covariance
+    scale = np.where(lengths > 0.0, lengths, 1.0)
+    U, sigma, Vt = np.linalg.svd(stacked / scale, full_matrices=False)
+    kept = sigma > RANK * sigma[0]
+    of_basis = covariances_by_blocks(U[:, kept], left.reshape(-1, 1), np.repeat(draws, 6))[0]
+    back = (Vt[kept].T / sigma[kept]) / scale[:, None]
+    covariance: Array = back @ of_basis @ back.T
+    # A delay that changes nothing is not told.
+    untold = np.flatnonzero(lengths == 0.0)
+    covariance[untold, untold] = np.inf
+    return covariance
 
 
 def _tells_delay(
