@@ -97,10 +97,10 @@ def held(tmp_path, rng):
     return tmp_path, offsets
 
 
-def call(folder, *more):
+def call(folder, *more, part=''):
     """Run the command."""
     return main([
-        'calibrate', 'offsets', str(folder / 'bag'), '--robot', str(folder / 'robot.urdf'),
+        'calibrate', 'offsets', f'{folder / "bag"}{part}', '--robot', str(folder / 'robot.urdf'),
         '--config', str(folder / 'node.yaml'), *more,
     ])  # fmt: skip
 
@@ -108,7 +108,7 @@ def call(folder, *more):
 def test_a_bag_becomes_a_calibration_file_that_the_node_can_use(held, capsys):
     folder, offsets = held
     output, figures = folder / 'ft.yaml', folder / 'found.json'
-    assert not call(folder, '--support', 'l_sole', '--output', str(output), '--json', str(figures))
+    assert not call(folder, '--support', 'l_sole', '--out', str(output), '--json', str(figures))
     robot, sensors = read(output)
     assert robot == 'biped' and tuple(sensors) == SENSORS
     for k, sensor in enumerate(sensors.values()):
@@ -138,9 +138,9 @@ def test_a_split_must_be_accepted_and_is_marked(held, capsys):
     assert call(folder, *supports) == 1
     assert 'not unique' in capsys.readouterr().err
     output = folder / 'ft.yaml'
-    assert not call(folder, *supports, '--sensors', 'arm', '--output', str(output))
+    assert not call(folder, *supports, '--ft', 'arm', '--out', str(output))
     np.testing.assert_allclose(read(output)[1]['arm'].offset, offsets[4], atol=EXACT)
-    assert not call(folder, *supports, '--accept-split', '--output', str(output))
+    assert not call(folder, *supports, '--accept-split', '--out', str(output))
     _, sensors = read(output)
     (step,) = sensors['l_leg'].provenance
     assert step.method == 'offsets from the model, supports: l_sole, r_sole'
@@ -161,8 +161,8 @@ def test_what_cannot_be_done_is_refused_before_the_work(held, capsys):
     assert call(folder)
     assert 'name them with --support, or give a fixed_link' in capsys.readouterr().err
     assert call(folder, '--support', 'l_soul')
-    assert "'--support' names it, but no frame is named 'l_soul'" in capsys.readouterr().err
-    assert call(folder, '--support', 'l_sole', '--range', '2.8', '3.2')
+    assert "--support names it, but no frame is named 'l_soul'" in capsys.readouterr().err
+    assert call(folder, '--support', 'l_sole', part='@2.8:3.2')
     assert 'can be used, 10 are needed' in capsys.readouterr().err
 
 

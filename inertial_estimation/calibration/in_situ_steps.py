@@ -74,7 +74,9 @@ def offset_step(
     thermal = bool(before.temperature_coefficients.any())
     if thermal and np.isnan(temperature):
         raise ConfigError(
-            'the readings of this sensor depend on its temperature: give the one of this log'
+            "the readings of this sensor depend on its temperature: give 'temperature', that of "
+            'this log',
+            about=('temperature',),
         )
     notes = (ROTATION_FREE, *offset_warnings(found, before.matrix))
     step = Provenance(

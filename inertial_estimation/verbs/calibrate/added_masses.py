@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.verbs import files
-from inertial_estimation.verbs.calibrate import raw_options
+from inertial_estimation.verbs.calibrate import common_options, raw_options
 from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
@@ -37,7 +37,7 @@ def add(ways: Any) -> None:
         'the matrix of a sensor from three data sets or more with known masses added to the body '
         'beyond it, of which nothing else is known',
         '--data none.npz 0 0 0 0 --data far.npz 0.51 0.3 0 0.05 --data side.npz 0.51 0 0.2 0.05 '
-        '--sensor l_foot_ft --rotation 0 0 0 --output icub.yaml', 'calibrate',
+        '--ft l_foot_ft --imu-rpy 0 0 0 --out icub.yaml', 'calibrate',
     )  # fmt: skip
     way.add_argument(
         '--data', nargs=5, action='append', metavar=FIELDS, required=True,
@@ -49,20 +49,12 @@ def add(ways: Any) -> None:
         '--validate', nargs=5, action='append', metavar=FIELDS, default=[],
         help='the same, to be weighed with the matrix and not used for it (default: none)',
     )  # fmt: skip
-    way.add_argument(
-        '--rotation', nargs=3, type=float, metavar=('R', 'P', 'Y'),
-        help="of the accelerometer in the sensor's frame: roll, pitch, yaw about fixed axes, as "
-        "in a URDF [rad] (default: not known; wrenches and centres are in the accelerometer's "
-        'axes)',
-    )  # fmt: skip
-    way.add_argument(
-        '--sensor-on-body', action='store_true',
-        help='the readings are the wrench of the sensor on the body (default: of the body on the '
-        'sensor)',
-    )  # fmt: skip
+    common_options.add_placement(
+        way, '', "not known; wrenches and centres are in the accelerometer's axes"
+    )
     raw_options.add_signals(way)
     raw_options.add_file(way)
-    way.set_defaults(run=_run)
+    way.set_defaults(run=_run, names=raw_options.NAMES)
 
 
 def _run(chosen: argparse.Namespace) -> None:
@@ -77,13 +69,13 @@ def _run(chosen: argparse.Namespace) -> None:
     )
 
     raw_options.check_files(chosen, [said[0] for said in (*chosen.data, *chosen.validate)])
-    before = raw_options.before(chosen)
+    before = common_options.before(chosen)
     workshop = None if before is None else before.matrix
     sets, date = _read(chosen, chosen.data, 'data')
     others, _ = _read(chosen, chosen.validate, 'validate')
     found = matrix_from_added_masses(
-        sets, rotation=_rotation(chosen.rotation), workshop=workshop,
-        bias=chosen.accelerometer_bias, direction=-1 if chosen.sensor_on_body else 1,
+        sets, rotation=_rotation(chosen.imu_rpy), workshop=workshop,
+        bias=chosen.accelerometer_offset, direction=common_options.direction_of(chosen),
     )  # fmt: skip
     judged = [(one, _offset(one, found.matrix, chosen)) for one in others]
     warnings = [*matrix_warnings(found, workshop)]
@@ -92,7 +84,7 @@ def _run(chosen: argparse.Namespace) -> None:
     raw_options.write(chosen, matrix_step(found, date, chosen.temperature))
     files.write_json(
         chosen.json,
-        {'sensor': chosen.sensor, 'date': date, 'warnings': warnings}
+        {'sensor': chosen.ft, 'date': date, 'warnings': warnings}
         | tables.matrix_dict(found, judged),
     )
     if chosen.picture:
@@ -147,7 +139,7 @@ def _offset(one: AddedMass, matrix: Array, chosen: argparse.Namespace) -> InSitu
 
     return offset_in_situ(
         one.raw, one.accelerations, turning=one.turning, matrix=matrix,
-        bias=chosen.accelerometer_bias, what=f"data set '{one.name}'",
+        bias=chosen.accelerometer_offset, what=f"data set '{one.name}'",
     )  # fmt: skip
 
 
@@ -158,5 +150,5 @@ def _rotation(angles: Sequence[float] | None) -> Any:
     if angles is None:
         return None
     if not all(abs(angle) < float('inf') for angle in angles):
-        raise ConfigError('--rotation holds what is not finite, expected three angles [rad]')
+        raise ConfigError('--imu-rpy holds what is not finite, expected three angles [rad]')
     return rpyToMatrix(*angles)
