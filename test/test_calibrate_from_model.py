@@ -176,6 +176,27 @@ def test_what_was_found_is_used_next_time(folder, tmp_path):
     assert len(read(again / 'b.yaml')[1]['wrist_sensor'].provenance) == 2
 
 
+@pytest.mark.parametrize(
+    ('part', 'validate', 'told'),
+    [
+        ('@0:45', 'moving@40:60', 'hold the same samples'),
+        ('', 'moving@40:60', 'name parts that do not overlap'),
+        ('@0:45', 'moving', 'hold the same samples'),
+        ('@0:45', 'warming@45:60', 'is another log: name a part of'),
+    ],
+)
+def test_what_is_fitted_does_not_test_itself(folder, capsys, part, validate, told):
+    assert run(folder, 'affine', 'moving', '--validate', folder / validate, part=part) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_the_support_that_nobody_named_is_said_first(folder, capsys):
+    assert run(folder, 'affine', 'moving') == 0
+    assert capsys.readouterr().out.startswith('assumed: base alone carries')
+    assert run(folder, 'affine', 'moving', '--support', 'base') == 0
+    assert 'assumed: ' not in capsys.readouterr().out
+
+
 def test_a_picture_is_drawn(folder, tmp_path):
     pytest.importorskip('matplotlib')
     picture = tmp_path / 'left.png'

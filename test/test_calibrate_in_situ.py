@@ -262,6 +262,63 @@ def test_readings_of_the_other_sign_are_doubted(rng, tmp_path, workshop, capsys)
     assert 'about the opposite of the one before' in said(capsys)[0]
 
 
+@pytest.mark.parametrize(
+    ('mistake', 'why'),
+    [
+        ('grams', r'forces are 9\d\d times those of the former .* kilograms'),
+        ('millimetres', r'moments are 9\d\d times those of the former .* metres'),
+        ('order', r'wrong order.* off the former matrix .*far\S* that of \S*side'),
+        ('sign', 'about the opposite of the one before'),
+    ],
+)
+def test_a_matrix_that_cannot_be_is_shown_and_not_written(
+    rng, tmp_path, workshop, capsys, mistake, why
+):
+    call, written = _matrix_call(rng, tmp_path), tmp_path / 'new.yaml'
+    call += ['--ft', 'foot', '--imu-rpy', '0', '0', '0', '--out', str(written)]
+    if mistake == 'order':
+        call[7], call[13] = call[13], call[7]
+    elif mistake == 'sign':
+        call += ['--direction', 'parent_to_child']
+    else:
+        columns = [2] if mistake == 'grams' else [3, 4, 5]
+        for k in (first + column for first in range(0, 24, 6) for column in columns):
+            call[k] = str(1000.0 * float(call[k]))
+    assert main(['calibrate', 'matrix', *call, '--calibration', workshop]) == 1
+    printed, refused = said(capsys)
+    assert '40 of 40' in printed, refused
+    assert re.search(why, printed.replace(f'{tmp_path}/', ''))
+    assert f"'{written}' is not written, as " in refused and re.search(why, refused)
+    assert 'correct --data, or leave out --calibration' in refused
+    assert not written.exists()
+    # Nobody knows the former matrix: the size of loads is all that is odd.
+    if mistake in ('grams', 'millimetres'):
+        assert main(['calibrate', 'matrix', *call]) == 0
+        assert re.search('masses are in kilograms|centres are in metres', said(capsys)[0])
+
+
+def test_data_sets_that_share_samples_are_refused(rng, tmp_path, capsys):
+    call = _matrix_call(rng, tmp_path)
+    call[-5] = f'{call[1]}@1:5'
+    assert main(['calibrate', 'matrix', *call, '--ft', 'foot']) == 2
+    assert 'hold the same samples: name parts that do not overlap' in said(capsys)[1]
+
+
+def test_the_help_says_what_separates_columns(capsys):
+    for way in ('matrix', 'offset-without-model'):
+        with pytest.raises(SystemExit):
+            main(['calibrate', way, '--help'])
+        assert 'with commas between their names as in fx,fy,fz,tx,ty,tz' in said(capsys)[0]
+
+
+def test_errors_name_options(rng, tmp_path, capsys):
+    log = save(tmp_path / 'log.npz', *poses(rng))
+    assert offset(log, '--ft', 'foot', '--accelerometer-offset', 'nan', '0', '0') == 1
+    assert '--accelerometer-offset is' in said(capsys)[1]
+    assert offset(log, '--ft', 'foot', '--imu', '/imu') == 1
+    assert '--imu is for bags' in said(capsys)[1]
+
+
 def test_data_sets_that_tell_no_matrix_are_refused_with_the_rank(rng, tmp_path, capsys):
     call = []
     for name, added in (('a', 0.0), ('b', 0.5), ('c', 1.0)):

@@ -32,6 +32,7 @@ from inertial_estimation.calibration.in_situ_steps import (
     offset_step,
     offset_warnings,
 )
+from inertial_estimation.calibration.matrix_doubts import matrix_doubts
 from inertial_estimation.calibration.offset_in_situ import (
     LENGTH_SCALE,
     InSituOffset,
@@ -260,11 +261,12 @@ class Session:
             step = offset_step(offset, before, date, temperature)
             said = offset_warnings(offset, before.matrix)
             return Outcome(self._noted(step), offset, None, said)
+        former = None if plan.before is None else plan.matrix
         found = matrix_from_added_masses(
             self.data_sets(), rotation=plan.rotation, direction=plan.direction,
-            workshop=None if plan.before is None else plan.matrix,
+            workshop=former,
         )  # fmt: skip
-        said = matrix_warnings(found)
+        said = (*matrix_doubts(found, former), *matrix_warnings(found))
         if before.temperature_coefficients.any():
             said += ('temperature coefficients of the former matrix do not hold any more',)
         return Outcome(self._noted(matrix_step(found, date, temperature)), None, found, said)

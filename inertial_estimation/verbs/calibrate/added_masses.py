@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.calibrate import common_options, raw_options
-from inertial_estimation.verbs.options import add_verb
+from inertial_estimation.verbs.options import CallError, add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ def _run(chosen: argparse.Namespace) -> None:
         matrix_step,
         matrix_warnings,
     )
+    from inertial_estimation.calibration.matrix_doubts import load_warnings, matrix_doubts
 
+    _refuse_overlaps([*chosen.data, *chosen.validate])
     raw_options.check_files(chosen, [said[0] for said in (*chosen.data, *chosen.validate)])
     before = common_options.before(chosen)
     workshop = None if before is None else before.matrix
@@ -77,11 +80,14 @@ def _run(chosen: argparse.Namespace) -> None:
         sets, rotation=_rotation(chosen.imu_rpy), workshop=workshop,
         bias=chosen.accelerometer_offset, direction=common_options.direction_of(chosen),
     )  # fmt: skip
-    judged = [(one, _offset(one, found.matrix, chosen)) for one in others]
-    warnings = [*matrix_warnings(found, workshop)]
+    doubts = matrix_doubts(found, workshop)
+    # A matrix that cannot be makes no channels comparable.
+    odd = doubts or load_warnings(found.data_sets)
+    metric = workshop if odd else found.matrix
+    judged = [(one, _offset(one, metric, chosen)) for one in others]
+    warnings = [*doubts, *matrix_warnings(found)]
     if before is not None and before.temperature_coefficients.any():
         warnings.append('temperature coefficients of the former matrix do not hold any more')
-    raw_options.write(chosen, matrix_step(found, date, chosen.temperature))
     files.write_json(
         chosen.json,
         {'sensor': chosen.ft, 'date': date, 'warnings': warnings}
@@ -103,6 +109,24 @@ def _run(chosen: argparse.Namespace) -> None:
     said = [] if found.in_sensor_axes else [escape(IN_ACCELEROMETER_AXES)]
     said += [f'[yellow]warning:[/] {escape(text)}' for text in warnings]
     show(*(table(*one) for one in shown), *said)
+    # At the end: what was found is seen even if it does not belong into that file.
+    if chosen.out is not None and doubts:
+        remedy = 'correct --data, or leave out --calibration if it is of another sensor'
+        raise common_options.not_written(chosen.out, doubts, remedy)
+    raw_options.write(chosen, matrix_step(found, date, chosen.temperature))
+
+
+def _refuse_overlaps(said: Sequence[Sequence[str]]) -> None:
+    """Raise if two data sets hold the same samples, which had one load only."""
+    from inertial_estimation.logs.stretch import Stretch
+
+    parts = [Stretch.parse(log) for log, *_ in said]
+    for one, other in combinations(parts, 2):
+        if one.overlaps(other):
+            raise CallError(
+                f"'{one}' and '{other}' of --data or --validate hold the same samples: name "
+                'parts that do not overlap, as LOG@0:30 and LOG@30:60'
+            )
 
 
 def _read(
@@ -133,7 +157,7 @@ def _read(
     return sets, date
 
 
-def _offset(one: AddedMass, matrix: Array, chosen: argparse.Namespace) -> InSituOffset:
+def _offset(one: AddedMass, matrix: Array | None, chosen: argparse.Namespace) -> InSituOffset:
     """Return what a data set that was not used tells by itself."""
     from inertial_estimation.calibration.offset_in_situ import offset_in_situ
 
