@@ -14,7 +14,11 @@ from hanging_body import CENTRE, MATRIX, data_sets
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.calibration.added_masses import matrix_from_added_masses
-from inertial_estimation.calibration.matrix_doubts import load_warnings, matrix_doubts
+from inertial_estimation.calibration.matrix_doubts import (
+    load_warnings,
+    matrix_doubts,
+    order_warnings,
+)
 
 NONE, FAR_OUT, SIDE = (0.0, (0.0, 0.0, 0.0)), (0.51, (0.3, 0.0, 0.05)), (0.51, (0.0, 0.2, 0.05))
 EQUAL = (NONE, FAR_OUT, SIDE)
@@ -73,7 +77,13 @@ def test_two_equal_masses_in_the_wrong_order_are_a_mirrored_body(rng):
     np.testing.assert_allclose(ratio[:3], np.eye(6)[:3], atol=1e-6)
     np.testing.assert_allclose(ratio[3:, 3:], -np.eye(3), atol=1e-8)
     assert not matrix_doubts(found)
-    assert 'wrong order' in matrix_doubts(found, MATRIX)[0] or not found.in_sensor_axes
+    assert 'wrong order' in matrix_doubts(found, MATRIX)[0]
+    # Nor does anything tell that the right order is right.
+    right = matrix_from_added_masses(data_sets(rng, EQUAL))
+    for one in (found, right):
+        (said,) = order_warnings(one)
+        assert '(2 that of 3, 3 that of 2)' in said and not order_warnings(one, MATRIX)
+    assert not order_warnings(matrix_from_added_masses(data_sets(rng, DIFFERENT, noise=1.0)))
 
 
 @pytest.mark.parametrize('rotation', [S_R_A, None])

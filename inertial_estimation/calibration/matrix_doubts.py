@@ -96,8 +96,7 @@ def matrix_doubts(found: MatrixCalibration, former: Array | None = None) -> tupl
         Empty: nothing speaks against it.
 
     """
-    known = former is not None and not np.array_equal(former, np.eye(6))
-    beside = former if known else None
+    beside = _known(former)
     left, far = _left(found.residuals), _distance(found, found.matrix, beside)
     known_far = np.isfinite(far) and far > FAR
     if left <= LEFT and not known_far:
@@ -107,6 +106,37 @@ def matrix_doubts(found: MatrixCalibration, former: Array | None = None) -> tupl
     if better is not None:
         return (_other_order(found, own, better),)
     return (_unlike(found, beside, far),) if beside is not None and known_far else ()
+
+
+def order_warnings(found: MatrixCalibration, former: Array | None = None) -> tuple[str, ...]:
+    """
+    Return which logs may have been exchanged without a sign, as nobody knows a former matrix.
+
+    Parameters
+    ----------
+    found, former
+        As for `matrix_doubts`.
+
+    Returns
+    -------
+    tuple of str
+
+    """
+    if _known(former) is not None or _left(found.residuals) > LEFT:
+        return ()
+    as_good = [one for one in _tried(found, None) if one.left < LEFT]
+    if not as_good:
+        return ()
+    changed = _changes(found, min(as_good, key=_moved).order)
+    return (
+        f'another order of the loads explains the logs as well ({changed}), and no former matrix '
+        'tells the two apart: make sure which log had which load',
+    )
+
+
+def _known(former: Array | None) -> Array | None:
+    """Return a former matrix, None for what says nothing of the sensor."""
+    return None if former is None or np.array_equal(former, np.eye(6)) else former
 
 
 def _left(residuals: Array) -> float:
@@ -136,17 +166,7 @@ def _distance(found: MatrixCalibration, matrix: Array, former: Array | None) -> 
 
 def _better_order(found: MatrixCalibration, former: Array | None, own: _Answer) -> _Answer | None:
     """Return the order of the loads that explains the logs far better, if there is one."""
-    rows = AddedMassRows.of(
-        [one.slopes for one in found.found],
-        [Weighed(one.mass, one.mass * np.asarray(one.centre)) for one in found.data_sets],
-        found.rotation,
-        found.direction,
-    )
-    tried = [
-        _Answer(left, _distance(found, matrix, former), order)
-        for order in _orders(found.data_sets)
-        for matrix, left in _solved(rows, order)
-    ]
+    tried = _tried(found, former)
     if own.left > LEFT:
         tried = [one for one in tried if one.left < own.left / BETTER]
         least = min((one.left for one in tried), default=0.0)
@@ -155,10 +175,27 @@ def _better_order(found: MatrixCalibration, former: Array | None, own: _Answer) 
         nearer = min(own.far / BETTER, FAR)
         tried = [one for one in tried if one.left < LEFT and one.far < nearer]
     # Of several that are as good: the nearest to the former matrix, else of fewest changes.
-    return min(
-        tried, default=None,
-        key=lambda one: (one.far, sum(k != other for k, other in enumerate(one.order))),
-    )  # fmt: skip
+    return min(tried, default=None, key=lambda one: (one.far, _moved(one)))
+
+
+def _moved(one: _Answer) -> int:
+    """Return how many logs get another load."""
+    return sum(k != other for k, other in enumerate(one.order))
+
+
+def _tried(found: MatrixCalibration, former: Array | None) -> list[_Answer]:
+    """Return what other orders of the loads leave."""
+    rows = AddedMassRows.of(
+        [one.slopes for one in found.found],
+        [Weighed(one.mass, one.mass * np.asarray(one.centre)) for one in found.data_sets],
+        found.rotation,
+        found.direction,
+    )
+    return [
+        _Answer(left, _distance(found, matrix, former), order)
+        for order in _orders(found.data_sets)
+        for matrix, left in _solved(rows, order)
+    ]
 
 
 def _orders(data_sets: tuple[AddedMass, ...]) -> list[Order]:
@@ -172,7 +209,8 @@ def _orders(data_sets: tuple[AddedMass, ...]) -> list[Order]:
             order = list(range(n))
             order[a], order[b] = b, a
             found.append(tuple(order))
-    return [order for order in found if order != tuple(range(n))]
+    loads = [(one.mass, *np.asarray(one.centre).tolist()) for one in data_sets]
+    return [order for order in found if [loads[k] for k in order] != loads]
 
 
 def _solved(rows: AddedMassRows, order: Order) -> list[tuple[Array, float]]:
@@ -187,16 +225,19 @@ def _solved(rows: AddedMassRows, order: Order) -> list[tuple[Array, float]]:
 
 def _other_order(found: MatrixCalibration, own: _Answer, better: _Answer) -> str:
     """Say which loads belong to which logs."""
-    sets = found.data_sets
-    changed = ', '.join(
-        f'{sets[k].name} that of {sets[other].name}'
-        for k, other in enumerate(better.order)
-        if k != other
-    )
     why = f'leaves {better.left:.1f} times the noise instead of {own.left:.3g}'
     if own.left <= LEFT:
         why = f'is {better.far:.2g} off the former matrix instead of {own.far:.2g}'
+    changed = _changes(found, better.order)
     return f'loads may be stated in the wrong order: another one {why} ({changed})'
+
+
+def _changes(found: MatrixCalibration, order: Order) -> str:
+    """Say which logs get the load of which others."""
+    names = [one.name for one in found.data_sets]
+    return ', '.join(
+        f'{names[k]} that of {names[other]}' for k, other in enumerate(order) if k != other
+    )
 
 
 def _unlike(found: MatrixCalibration, former: Array, far: float) -> str:

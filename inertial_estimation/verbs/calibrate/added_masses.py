@@ -68,7 +68,11 @@ def _run(chosen: argparse.Namespace) -> None:
         matrix_step,
         matrix_warnings,
     )
-    from inertial_estimation.calibration.matrix_doubts import load_warnings, matrix_doubts
+    from inertial_estimation.calibration.matrix_doubts import (
+        load_warnings,
+        matrix_doubts,
+        order_warnings,
+    )
 
     _refuse_overlaps([*chosen.data, *chosen.validate])
     raw_options.check_files(chosen, [said[0] for said in (*chosen.data, *chosen.validate)])
@@ -85,7 +89,7 @@ def _run(chosen: argparse.Namespace) -> None:
     odd = doubts or load_warnings(found.data_sets)
     metric = workshop if odd else found.matrix
     judged = [(one, _offset(one, metric, chosen)) for one in others]
-    warnings = [*doubts, *matrix_warnings(found)]
+    warnings = [*doubts, *order_warnings(found, workshop), *matrix_warnings(found)]
     if before is not None and before.temperature_coefficients.any():
         warnings.append('temperature coefficients of the former matrix do not hold any more')
     files.write_json(
