@@ -252,7 +252,7 @@ def _streams(motion: ToolMotion, settings: ToolSettings) -> tuple[Stream, Stream
     if settings.inertia and motion.angular_velocities is None:
         raise ModelError(
             "'inertia' is asked for, but there are no angular velocities: take an IMU with "
-            "gyroscopes, or leave 'inertia' out",
+            'gyroscopes, or leave it out',
             about=('inertia',),
         )
     values = motion.accelerations

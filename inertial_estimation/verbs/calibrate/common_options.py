@@ -140,7 +140,7 @@ def add_robot_name(way: argparse.ArgumentParser, default: str) -> None:
     )  # fmt: skip
 
 
-def add_outputs(way: argparse.ArgumentParser, picture: str) -> None:
+def add_outputs(way: argparse.ArgumentParser, picture: str, default: str = 'no file') -> None:
     """
     Add where results go besides the terminal.
 
@@ -150,12 +150,14 @@ def add_outputs(way: argparse.ArgumentParser, picture: str) -> None:
         Of the way.
     picture : str
         What is drawn, and into which kind of file.
+    default : str, optional
+        The calibration file that nobody need name.
 
     """
     way.add_argument(
         '--out', type=Path, metavar='FILE',
         help='calibration file to write, which may be the one that is read; other sensors that '
-        'it holds stay in it (default: no file)',
+        f'it holds stay in it (default: {default})',
     )  # fmt: skip
     way.add_argument(
         '--picture', type=Path, metavar='FILE',

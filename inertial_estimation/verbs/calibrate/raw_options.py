@@ -78,18 +78,17 @@ def add_file(
         Whether parameters of a node may name the calibration so far.
 
     """
+    wrenches = 'none, and the readings are taken for wrenches [N, Nm]'
+    of_node = 'calibration_file of the parameter file if there is one'
     common_options.add_sensor(way)
-    common_options.add_calibration(
-        way, 'none, and the readings are taken for wrenches [N, Nm]' if not of_robot else
-        'calibration_file of the parameter file if there is one; else none, and the readings are '
-        'taken for wrenches [N, Nm]'
-    )  # fmt: skip
+    common_options.add_calibration(way, f'{of_node}; else {wrenches}' if of_robot else wrenches)
     way.add_argument(
         '--temperature', type=float, metavar='DEGREES', default=float('nan'),
         help='of the sensor meanwhile, in degrees Celsius (default: not known)',
     )  # fmt: skip
     common_options.add_robot_name(way, 'as in the calibration file that is read')
-    common_options.add_outputs(way, picture)
+    default = f'{of_node}, or no file' if of_robot else 'no file'
+    common_options.add_outputs(way, picture, default)
 
 
 def signals_of(chosen: argparse.Namespace) -> RawSignals:
