@@ -16,16 +16,25 @@ import os
 import signal
 import sys
 from importlib import import_module
+from pathlib import Path
 
 THREADS = 'OMP_NUM_THREADS'
 """Heard by all libraries of linear algebra; whoever sets it for a node is obeyed."""
+HELP = '-h', '--help'
+USAGE = """\
+usage: {node} [--ros-args [--params-file FILE] [-p NAME:=VALUE] [-r FROM:=TO] ...]
+
+A node of the ROS 2 package inertial_estimation; it runs until ctrl-c. While it runs,
+`ros2 param list` names its parameters and `ros2 param describe` explains them; the
+README tells its topics, and the files in config/ are parameters to begin with.
+"""
 
 
 def start(module: str) -> int:
     """
     Import a node and run it, linear algebra on one thread unless the environment says otherwise.
 
-    Until its ``main`` is reached, ctrl-c ends the process at once.
+    Until its ``main`` is reached, ctrl-c ends the process at once. Asked for help it is not run.
 
     Parameters
     ----------
@@ -38,6 +47,9 @@ def start(module: str) -> int:
         Exit code.
 
     """
+    if any(word in sys.argv[1:] for word in HELP):
+        sys.stdout.write(USAGE.format(node=Path(sys.argv[0]).name))
+        return 0
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.environ.setdefault(THREADS, '1')
     return int(import_module(module).main())

@@ -7,7 +7,6 @@ Not covered: the figures of the whole command, which take minutes.
 """
 
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +20,8 @@ from inertial_estimation.benchmark.background.wrong_description import tare, wro
 from inertial_estimation.benchmark.run import Goal
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.model_in_use import ModelInUse
+from inertial_estimation.estimation.offsets_on_top import calibration_fingerprint, fingerprint
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.information.determined import tellable
 from inertial_estimation.identification.recursion.recursive_identifier import (
@@ -29,6 +30,7 @@ from inertial_estimation.identification.recursion.recursive_identifier import (
     equal_parts,
 )
 from inertial_estimation.identification.solvers.divergence import whitening
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.identifiable import structural_null_space
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
@@ -158,23 +160,47 @@ def test_identified_parameters_predict_torques_better(log):
         assert part.error(part.found[-1], moments) < part.error(part.described, moments)
 
 
-def test_what_predicts_worse_than_the_description_is_not_told(log):
+def test_what_nobody_says_holds_the_robot_is_not_told_as_weight(log):
     """Nobody says that the robot stands: what the ground does is taken for weight."""
     asked = replace(node_settings(log.robot), excited=1)
     identifier = RecursiveIdentifier(log.robot, asked)
+    identifier.noise = state_noise(log.robot, standing_log.SETTINGS, standing_log.RATE)
     for part in equal_parts(log.samples, 1.0):
         identifier.add(part)
         refit = identifier.refit()
-    assert 'root_link' not in refit.refitted
-    # Of its weight, which the offsets of the legs make up for, or of rows of other postures.
-    assert re.search('leaves .* times as much of new rows', refit.reasons['root_link'])
-    # Its fit is far off indeed.
-    links = list(identifier.bodies())
-    truth = log.robot.parameters
-    (root,) = (one for one in log.robot.submodels if one.name == links[0])
-    assert (
-        abs(identifier.bodies()['root_link'][:, 0].sum() - truth[list(root.links), 0].sum()) > 0.5
-    )
+    assert set(refit.refitted) == {'l_upper_arm', 'r_upper_arm'}
+    # The trunk's fit is far off indeed, and predicts worse than the description.
+    root = log.robot.submodels[0]
+    truth = log.robot.parameters[list(root.links), 0].sum()
+    assert abs(identifier.bodies()[root.name][:, 0].sum() - truth) > 0.5
+    before, after = refit.before[root.name], refit.after[root.name]
+    assert any(after[kind] > 2.0 * before[kind] for kind in after)
+
+
+def test_a_tare_of_a_wrong_description_goes_with_it(log):
+    """Offsets that were found from wrong bodies hold their errors: right ones undo both."""
+    wrong = wrong_robot(log.robot, np.random.default_rng(2))
+    rest = log.samples.take(np.flatnonzero(log.times < 2.0))
+    tared = tare(wrong, rest, torque_errors.ARMS)
+    calibration = FtCalibration.identity(len(tared)).with_offsets(tared)
+    identifier = RecursiveIdentifier(wrong, node_settings(wrong), calibration)
+    identifier.noise = state_noise(wrong, standing_log.SETTINGS, standing_log.RATE)
+    held = [submodel.name in torque_errors.HELD for submodel in wrong.submodels]
+    for part in equal_parts(log.samples, 1.0):
+        identifier.add(part, free=np.tile(~np.array(held), (len(part), 1)))
+    refit = identifier.refit()
+    assert set(refit.refitted) >= {'l_upper_arm', 'r_upper_arm'}
+    model = ModelInUse(WrenchEstimator(wrong, calibration=calibration), 0.0)
+    on = calibration_fingerprint(calibration)
+    offsets = [refit.told_offsets.get(sensor.name, np.zeros(6)) for sensor in wrong.ft_sensors]
+    model.offer_offsets(fingerprint(refit.parameters), on, np.nan_to_num(offsets))
+    assert model.offer(refit.parameters)
+    model.finish()
+    arms = [k for k, sensor in enumerate(wrong.ft_sensors) if 'arm' in sensor.name]
+    # The sensors themselves have none; without what came with the bodies several newtons are left.
+    assert np.abs(tared[arms, :3]).max() > 1.0
+    assert np.abs((tared + model.offsets)[arms, :3]).max() < 0.5
+    assert np.abs((tared + model.offsets)[arms, 3:]).max() < 0.05
 
 
 @pytest.fixture(scope='module', params=['measured', 'exact'])
@@ -205,7 +231,7 @@ def test_an_exact_description_of_a_robot_that_stands_is_not_spoilt(log, stood):
         assert abs(off) < 0.2
     else:
         assert off < -1.0
-        assert refit.reasons[root.name].startswith('without the offsets that were found with it')
+        assert refit.reasons[root.name].startswith('without offsets that nothing tells')
         assert set(refit.refitted) == {'l_upper_arm', 'r_upper_arm'}
     # Arms alone are told, or the trunk of nearly 20 kg as well.
     near = 0.2 if known == 'measured' else 0.1

@@ -24,10 +24,11 @@ from inertial_estimation.estimation.model_in_use import (
     URDF,
     Blend,
     ModelInUse,
-    fingerprint,
 )
 from inertial_estimation.estimation.momentum_check import MomentumCheck
+from inertial_estimation.estimation.offsets_on_top import calibration_fingerprint, fingerprint
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -419,3 +420,85 @@ def test_how_sure_an_update_is_is_not_taken_for_another_one(rng):
     # The one before again, which was heard of.
     model.offer(second)
     assert model.roots is sure[1]
+
+
+def with_offsets(robot, rng):
+    """Return a calibration of a robot, and offsets that go with an update."""
+    n = len(robot.ft_sensors)
+    calibration = FtCalibration.identity(n).with_offsets(rng.normal(size=(n, 6)))
+    return calibration, rng.normal(size=(n, 6))
+
+
+@pytest.mark.parametrize('first', ['offsets', 'parameters'])
+def test_offsets_of_an_update_are_blended_with_it_on_top_of_the_calibration(rng, first):
+    robot = make('humanoid')
+    calibration, on_top = with_offsets(robot, rng)
+    estimator = WrenchEstimator(robot, calibration=calibration)
+    told = []
+    model = ModelInUse(estimator, 1.0, subtracted=lambda: told.append(estimator.calibration))
+    goal = others(robot, rng)
+    said = fingerprint(goal), calibration_fingerprint(calibration), on_top
+    if first == 'offsets':
+        model.offer_offsets(*said)
+    model.offer(goal)
+    if first == 'parameters':
+        model.offer_offsets(*said)
+    np.testing.assert_array_equal(model.offsets, on_top)
+    model.step(0)
+    model.step(NS // 4)
+    expected = calibration.offsets + 0.25 * on_top
+    np.testing.assert_allclose(estimator.calibration.offsets, expected, atol=ROUND_OFF)
+    expected = robot.parameters + 0.25 * (goal - robot.parameters)
+    np.testing.assert_allclose(estimator.robot.parameters, expected, atol=ROUND_OFF)
+    assert not told
+    model.step(NS)
+    (then,) = told
+    np.testing.assert_array_equal(then.offsets, calibration.offsets + on_top)
+    # As if it had been made with both.
+    sample = random_sample(robot, rng)
+    made = WrenchEstimator(robot.with_parameters(goal), calibration=then)
+    np.testing.assert_array_equal(estimator.update(sample).wrenches, made.update(sample).wrenches)
+    # Whoever goes back goes back from both, and an update without offsets has none.
+    for leave in (model.revert, lambda: model.offer(others(robot, rng))):
+        model.release()
+        model.offer(goal)
+        model.finish()
+        assert not np.array_equal(estimator.calibration.offsets, calibration.offsets)
+        leave()
+        model.finish()
+        np.testing.assert_array_equal(estimator.calibration.offsets, calibration.offsets)
+
+
+@pytest.mark.parametrize('held', [False, True])
+def test_a_tare_takes_the_place_of_offsets_of_an_update(rng, held):
+    robot = make('humanoid')
+    calibration, on_top = with_offsets(robot, rng)
+    estimator = WrenchEstimator(robot, calibration=calibration)
+    model, goal = ModelInUse(estimator, 1.0), others(robot, rng)
+    if held:
+        model.hold()
+    model.offer_offsets(fingerprint(goal), calibration_fingerprint(calibration), on_top)
+    model.offer(goal)
+    model.step(0)
+    model.step(NS // 2)
+    # Of one sensor, in the middle of the change.
+    offsets = calibration.offsets.copy()
+    offsets[1] = 7.0
+    tared = calibration.with_offsets(offsets)
+    model.set_calibration(tared)
+    np.testing.assert_array_equal(estimator.calibration.offsets[1], offsets[1])
+    model.release()
+    model.finish()
+    expected = offsets + np.where(np.arange(len(offsets))[:, None] == 1, 0.0, on_top)
+    np.testing.assert_array_equal(estimator.calibration.offsets, expected)
+    # What was found before the tare comes too late, whichever message is first.
+    late = others(robot, rng)
+    of = fingerprint(late)
+    model.offer_offsets(of, calibration_fingerprint(calibration), on_top)
+    with pytest.raises(ModelError, match='found with another calibration of the FT sensors'):
+        model.offer(late)
+    assert model.goal is goal
+    model.offer_offsets(of, calibration_fingerprint(tared), on_top)
+    assert model.offer(late)
+    model.offer_offsets(of, calibration_fingerprint(calibration), 2.0 * on_top)
+    np.testing.assert_array_equal(model.offsets, on_top)

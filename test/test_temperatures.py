@@ -27,7 +27,7 @@ from robots import nested_humanoid_urdf
 from inertial_estimation.building import build_assembler, build_estimator, build_robot
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import NameNotFound
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.information.random_states import random_samples
 from inertial_estimation.identification.recursion.recursive_identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.settings import RecursionSettings
@@ -35,6 +35,7 @@ from inertial_estimation.identification.rows.builder import RowBuilder
 from inertial_estimation.identification.rows.choice import RowChoice
 from inertial_estimation.identification.rows.preparation import Preparation, prepare
 from inertial_estimation.logs.columns import Layout
+from inertial_estimation.logs.job import replay_bag
 from inertial_estimation.logs.recording import read_samples
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
@@ -155,6 +156,19 @@ def test_a_bag_without_the_topic_is_refused_only_if_it_is_needed(tmp_path, rng):
     write(path, robot.name, {'leg_sensor': SensorCalibration(temperature_coefficients=np.ones(6))})
     with pytest.raises(NameNotFound, match='/leg/temperature'):
         read_samples(bag, robot, settings)
+
+
+def test_a_replay_without_any_topic_for_what_needs_one_is_refused(tmp_path, rng):
+    path = tmp_path / 'calibration.yaml'
+    without = {name: value for name, value in SETTINGS.items() if 'temperature' not in name}
+    settings = EstimatorSettings.from_dict(without | {'calibration_file': str(path)})
+    robot = build_robot(settings, nested_humanoid_urdf())
+    bag = write_bag(tmp_path / 'bag', messages(robot, rng))
+    write(path, robot.name, {'leg_sensor': SensorCalibration(temperature_coefficients=np.ones(6))})
+    with pytest.raises(ConfigError, match="'ft.leg_sensor.temperature_topic'"):
+        replay_bag(bag, nested_humanoid_urdf(), settings)
+    write(path, robot.name, {'leg_sensor': SensorCalibration()})
+    assert replay_bag(bag, nested_humanoid_urdf(), settings).n_samples == 10
 
 
 def test_tables_have_them(tmp_path):

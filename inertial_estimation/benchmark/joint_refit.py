@@ -21,9 +21,10 @@ from inertial_estimation.benchmark.background.pole_log import smooth_motion
 from inertial_estimation.benchmark.refit import PEER, pseudo_inertia_map
 from inertial_estimation.benchmark.run import Goal
 from inertial_estimation.benchmark.timing import Array, Progress, Timed, interleave, ratio
+from inertial_estimation.identification.information.state_errors import without_state_errors
 from inertial_estimation.identification.recursion.base_values import BaseTable
 from inertial_estimation.identification.recursion.excitation import excitation
-from inertial_estimation.identification.recursion.joint_refit import joint_refit
+from inertial_estimation.identification.recursion.joint_refit import JointRefit, joint_refit
 from inertial_estimation.identification.recursion.knowledge import Knowledge
 from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
 from inertial_estimation.identification.recursion.recursive_identifier import (
@@ -32,6 +33,7 @@ from inertial_estimation.identification.recursion.recursive_identifier import (
 )
 from inertial_estimation.identification.rows.builder import RowBuilder
 from inertial_estimation.identification.rows.ft_readings import with_readings
+from inertial_estimation.identification.rows.state_errors import StateNoise
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.sample import SampleBatch
@@ -48,6 +50,10 @@ WRONG = 0.2
 """The description's masses are off by so much of them at most."""
 NOISE = np.array([0.1, 0.1, 0.1, 0.005, 0.005, 0.005])
 """Of FT sensors [N, Nm]."""
+JOINT_NOISE = np.diag([1e-4, 1e-3, 2e-2])
+"""Of position, velocity and acceleration [rad, rad/s, rad/s^2]."""
+IMU_NOISE = np.diag([1e-3, 2e-2, 2e-2])
+"""Of angular velocity, proper and angular acceleration [rad/s, m/s^2, rad/s^2]."""
 OFFSET = np.array([6.0, -4.0, 9.0, 0.5, -0.3, 0.2])
 """Theirs [N, Nm]."""
 COLD, WARM = 'joint refit, cold', 'joint refit, warm'
@@ -93,7 +99,12 @@ def situation(seconds: int = SECONDS) -> Situation:
     """
     robot = Robot.from_urdf(icub_urdf(), imus=[BASE])
     identifier = RecursiveIdentifier(robot, node_settings(robot))
-    samples, external = _log(robot, seconds)
+    identifier.noise = StateNoise(
+        np.tile(JOINT_NOISE, (len(robot.joint_names), 1, 1)),
+        np.tile(IMU_NOISE, (len(robot.imus), 1, 1)),
+        measures_velocities=True,
+    )
+    samples, external = _log(robot, seconds, identifier.noise)
     start: dict[str, Array] = {}
     weight = identifier.settings.weight
     for part in equal_parts(samples, 1.0):
@@ -130,8 +141,8 @@ def measure(rounds: int = ROUNDS, progress: Progress | None = None) -> dict[str,
     now = situation()
     calls: dict[str, Callable[[], object]] = {
         PEER: lambda: with_cvxpy(now.known, now.weight),
-        COLD: lambda: joint_refit(now.known, now.weight),
-        WARM: lambda: joint_refit(now.known, now.weight, now.start),
+        COLD: lambda: _refit(now, {}),
+        WARM: lambda: _refit(now, now.start),
         REST: _rest(now),
     }
     return interleave({name: Timed(call, 1) for name, call in calls.items()}, rounds, progress)
@@ -254,6 +265,15 @@ def with_cvxpy(known: Sequence[Knowledge], weight: float) -> tuple[dict[str, Arr
     return {name: x.value.reshape(-1, 10) for name, x in bodies.items()}, offsets.value
 
 
+def _refit(now: Situation, start: Mapping[str, Array]) -> JointRefit:
+    """Refit as after new rows: what errors of the motion add to them is taken out each time."""
+    for one in now.known:
+        assert one.information is not None and one.errors is not None
+        prior = one.block.unknowns.join(one.prior)
+        without_state_errors(one.information, one.errors, prior)
+    return joint_refit(now.known, now.weight, start)
+
+
 def _rest(now: Situation) -> Callable[[], object]:
     """Return what finds all else that an update of the node says."""
     robot, identifier = now.identifier.robot, now.identifier
@@ -271,7 +291,7 @@ def _rest(now: Situation) -> Callable[[], object]:
     )
 
 
-def _log(robot: Robot, seconds: int) -> tuple[SampleBatch, Array]:
+def _log(robot: Robot, seconds: int, motion: StateNoise) -> tuple[SampleBatch, Array]:
     """Return samples of a robot on the move, and the wrench that holds its base, (n, 6)."""
     rng = np.random.default_rng(2)
     truth = robot.parameters * (1 + WRONG * rng.uniform(-1, 1, (len(robot.links), 1)))
@@ -284,4 +304,4 @@ def _log(robot: Robot, seconds: int) -> tuple[SampleBatch, Array]:
     missing = [part.Y @ own - part.y for part in builder.rows(samples)[0].values()]
     noise = OFFSET + NOISE * rng.normal(size=samples.ft_readings.shape)
     noisy = replace(samples, ft_readings=samples.ft_readings + noise)
-    return noisy, np.stack(missing, axis=1)
+    return motion.shaken(noisy, rng), np.stack(missing, axis=1)

@@ -5,20 +5,28 @@ The inertial parameters that an estimator works with, and how others take their 
 
 A change is spread over some time in small steps, each a weighted mean of the parameters before
 and those after. A mean of two positive definite pseudo-inertias is one as well [W], so links stay
-bodies that could exist. Wrenches and torques are linear in the parameters: a step moves them by
-the whole effect of the change times its part of the time.
+bodies that could exist. Wrenches and torques are linear in the parameters, and in the offsets of
+FT sensors that go with them: a step moves them by the whole effect of the change times its part
+of the time.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from hashlib import sha256
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.errors import ModelError
+from inertial_estimation.estimation.offsets_on_top import (
+    OffsetsOnTop,
+    calibration_fingerprint,
+    fingerprint,
+)
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.ft_calibration import FtCalibration
 
 Array = NDArray[np.float64]
 
@@ -27,37 +35,17 @@ URDF, UPDATE, FILE = 'URDF', 'update', 'file'
 STEP_NS = 10_000_000
 """Least time between two steps of a change, each of which costs as much as a cycle [ns]."""
 HEARD = 2
-"""Sets of roots that are kept: those of the newest update may come before it."""
-
-
-def fingerprint(parameters: Array) -> str:
-    """
-    Return what tells parameters from all others, to the bit.
-
-    Parameters
-    ----------
-    parameters : ndarray, shape (n_links, 10)
-        Of all links.
-
-    Returns
-    -------
-    str
-        The first sixteen hexadecimal digits of the SHA-256 of their bytes: little-endian numbers
-        of eight bytes, row by row.
-
-    """
-    data = np.ascontiguousarray(parameters, dtype='<f8').tobytes()
-    return sha256(data).hexdigest()[:16]
+"""What is said of so many updates is kept: it may come before the newest one."""
 
 
 class Blend:
     """
-    The way from one set of parameters to another.
+    The way from one set of numbers to another.
 
     Parameters
     ----------
-    start, goal : ndarray, shape (n_links, 10)
-        As in `model.inertia`.
+    start, goal : ndarray
+        Of one shape.
     seconds : float
         How long it takes, by the stamps of the cycles [s]; 0: at the first one.
 
@@ -73,7 +61,7 @@ class Blend:
 
     def step(self, stamp_ns: int) -> Array | None:
         """
-        Return the parameters of a cycle, where it makes a step.
+        Return the numbers of a cycle, where it makes a step.
 
         Parameters
         ----------
@@ -82,7 +70,7 @@ class Blend:
 
         Returns
         -------
-        ndarray, shape (n_links, 10), or None
+        ndarray or None
             None: those of the cycle before hold.
 
         """
@@ -99,6 +87,19 @@ class Blend:
         return self._start + self.progress * self._change
 
 
+@dataclass(eq=False)
+class _Set:
+    """Parameters, and what goes with them."""
+
+    parameters: Array
+    source: str
+    of: str | None
+    """`fingerprint` of an update."""
+    roots: Array | None
+    offsets: Array
+    """On top of the calibration, shape (n_fts, 6) [N, Nm]."""
+
+
 class ModelInUse:
     """
     Gives an estimator its inertial parameters, and remembers where they came from.
@@ -111,20 +112,13 @@ class ModelInUse:
         How long a change takes [s].
     followers : iterable of callable, optional
         Called with the parameters whenever the estimator has got others.
+    subtracted : callable, optional
+        Called when a change is done with which other offsets are subtracted.
 
     Attributes
     ----------
-    goal : ndarray, shape (n_links, 10)
-        The set in use; while a change is going on the one that it leads to.
-    source : str
-        Where it came from: `URDF`, `UPDATE` or `FILE`.
     held : bool
         Whether updates are kept aside instead of taken over.
-    waiting : ndarray or None
-        The newest update that was kept aside.
-    roots : ndarray, shape (n_links, 10, r), or None
-        How sure the set in use is; while a change is going on the one that it leads to. None:
-        nothing is said of it, as of the URDF and of a file.
 
     """
 
@@ -133,29 +127,53 @@ class ModelInUse:
         estimator: WrenchEstimator,
         seconds: float,
         followers: Iterable[Callable[[Array], None]] = (),
+        subtracted: Callable[[], None] | None = None,
     ) -> None:
         self._estimator, self._seconds = estimator, seconds
-        self._followers = tuple(followers)
-        self._urdf = self.goal = estimator.robot.parameters
-        self.source = URDF
+        self._followers, self._subtracted = tuple(followers), subtracted
+        self._on_top = OffsetsOnTop(estimator)
+        self._urdf = estimator.robot.parameters
+        self._used = self._without_offsets(self._urdf, URDF)
+        self._aside: _Set | None = None
         self.held = False
-        self.waiting: Array | None = None
         self._blend: Blend | None = None
-        self._roots: Array | None = None
-        self._waiting_roots: Array | None = None
-        self._heard: deque[tuple[str, Array]] = deque(maxlen=HEARD)
-        self._of: str | None = None
-        self._waiting_of: str | None = None
+        self._told = self._on_top.values
+        self._roots: deque[tuple[str, Array]] = deque(maxlen=HEARD)
+        self._offsets: deque[tuple[str, str, Array]] = deque(maxlen=HEARD)
+
+    @property
+    def goal(self) -> Array:
+        """The set in use, shape (n_links, 10); during a change the one that it leads to."""
+        return self._used.parameters
+
+    @property
+    def source(self) -> str:
+        """Where it came from: `URDF`, `UPDATE` or `FILE`."""
+        return self._used.source
+
+    @property
+    def roots(self) -> Array | None:
+        """
+        How sure it is, shape (n_links, 10, r).
+
+        None: nothing is said of it, as of the URDF and of a file.
+        """
+        return self._used.roots
+
+    @property
+    def offsets(self) -> Array:
+        """Offsets that go with it, on top of the calibration, shape (n_fts, 6) [N, Nm]."""
+        return self._used.offsets
+
+    @property
+    def waiting(self) -> Array | None:
+        """The newest update that was kept aside, shape (n_links, 10); None: there is none."""
+        return None if self._aside is None else self._aside.parameters
 
     @property
     def progress(self) -> float:
         """Part of the last change that is done; 1: all of it."""
         return 1.0 if self._blend is None else self._blend.progress
-
-    @property
-    def roots(self) -> Array | None:
-        """How sure the set in use is."""
-        return self._roots
 
     def offer_roots(self, of: str, roots: Array) -> None:
         """
@@ -169,11 +187,32 @@ class ModelInUse:
             As `Uncertainty.set_parameter_roots` takes them.
 
         """
-        self._heard.append((of, roots))
-        if of == self._of:
-            self._roots = roots
-        if of == self._waiting_of:
-            self._waiting_roots = roots
+        self._roots.append((of, roots))
+        for one in self._sets(of):
+            one.roots = roots
+
+    def offer_offsets(self, of: str, on: str, offsets: Array) -> None:
+        """
+        Hear which offsets go with an update, which may come before it or after it.
+
+        Parameters
+        ----------
+        of : str
+            `fingerprint` of its parameters.
+        on : str
+            `calibration_fingerprint` of the calibration that they come on top of. That of
+            another one than is in use goes with nothing.
+        offsets : ndarray, shape (n_fts, 6)
+            [N, Nm].
+
+        """
+        self._offsets.append((of, on, offsets))
+        if on != calibration_fingerprint(self._on_top.calibration):
+            return
+        for one in self._sets(of):
+            one.offsets = offsets
+            if one is self._used:
+                self._begin(one)
 
     def offer(self, parameters: Array) -> bool:
         """
@@ -189,14 +228,48 @@ class ModelInUse:
         bool
             Whether it is taken over.
 
+        Raises
+        ------
+        ModelError
+            If it was found with another calibration of the FT sensors.
+
         """
-        of = fingerprint(parameters)
-        roots = next((found for name, found in self._heard if name == of), None)
+        update = self._without_offsets(parameters, UPDATE)
+        update.of = of = fingerprint(parameters)
+        update.roots = next((found for name, found in self._roots if name == of), None)
+        heard = [(on, offsets) for name, on, offsets in self._offsets if name == of]
+        if heard:
+            on, update.offsets = heard[-1]
+            if on != calibration_fingerprint(self._on_top.calibration):
+                raise ModelError(
+                    'they were found with another calibration of the FT sensors than is in use: '
+                    'the next ones will fit, once the identifier has heard of this one'
+                )
         if self.held:
-            self.waiting, self._waiting_of, self._waiting_roots = parameters, of, roots
+            self._aside = update
             return False
-        self._take(parameters, of, roots)
+        self._begin(update)
         return True
+
+    def set_calibration(self, calibration: FtCalibration) -> None:
+        """
+        Go on with another calibration at once.
+
+        Offsets that went with the parameters are no longer subtracted from sensors that it
+        changes: a tare, say, has found all that is to be subtracted beside these parameters.
+
+        Parameters
+        ----------
+        calibration : FtCalibration
+            As `WrenchEstimator.set_calibration` takes it.
+
+        """
+        changed = self._on_top.set_calibration(calibration)
+        for one in (self._used, self._aside):
+            if one is not None:
+                one.offsets = np.where(changed[:, None], 0.0, one.offsets)
+        if self._blend is not None:
+            self._begin(self._used)
 
     def hold(self) -> None:
         """Keep updates aside from now on; a change that has begun is finished."""
@@ -212,12 +285,10 @@ class ModelInUse:
             Whether one was waiting, which is taken over now.
 
         """
-        parameters, of, roots = self.waiting, self._waiting_of, self._waiting_roots
-        self.held = False
-        self._drop_waiting()
-        if parameters is not None:
-            self._take(parameters, of, roots)
-        return parameters is not None
+        update, self._aside, self.held = self._aside, None, False
+        if update is not None:
+            self._begin(update)
+        return update is not None
 
     def revert(self) -> None:
         """Go back to the URDF; hold updates, so that the next one does not undo that."""
@@ -252,41 +323,57 @@ class ModelInUse:
         """
         if self._blend is None:
             return
-        parameters = self._blend.step(stamp_ns)
-        if self._blend.progress == 1.0:
+        numbers = self._blend.step(stamp_ns)
+        is_done = self._blend.progress == 1.0
+        if is_done:
             self._blend = None
-        if parameters is not None:
-            self._use(parameters)
+        if numbers is not None:
+            self._use(numbers)
+        if is_done:
+            self._tell_subtracted()
 
     def finish(self) -> None:
         """Do the rest of a change at once, as when nobody gets the estimates."""
         if self._blend is not None:
             self._blend = None
-            self._use(self.goal)
+            self._use(_joined(self.goal, self.offsets))
+            self._tell_subtracted()
+
+    def _without_offsets(self, parameters: Array, source: str) -> _Set:
+        """Return parameters of which nothing is said."""
+        return _Set(parameters, source, None, None, np.zeros_like(self._on_top.values))
+
+    def _sets(self, of: str) -> list[_Set]:
+        """Return the set in use and the one kept aside, if they are a certain update."""
+        return [one for one in (self._used, self._aside) if one is not None and one.of == of]
 
     def _pin(self, parameters: Array, source: str) -> None:
         """Go on with parameters whatever updates say."""
-        self.held = True
-        self._drop_waiting()
-        self._of, self._roots = None, None
-        self._begin(parameters, source)
+        self.held, self._aside = True, None
+        self._begin(self._without_offsets(parameters, source))
 
-    def _take(self, parameters: Array, of: str | None, roots: Array | None) -> None:
-        """Begin the change to an update."""
-        self._of, self._roots = of, roots
-        self._begin(parameters, UPDATE)
-
-    def _drop_waiting(self) -> None:
-        """Forget the update that was kept aside."""
-        self.waiting, self._waiting_of, self._waiting_roots = None, None, None
-
-    def _begin(self, parameters: Array, source: str) -> None:
+    def _begin(self, one: _Set) -> None:
         """Begin a change, from where the one before has led to."""
-        self.goal, self.source = parameters, source
-        self._blend = Blend(self._estimator.robot.parameters, parameters, self._seconds)
+        self._used = one
+        here = _joined(self._estimator.robot.parameters, self._on_top.values)
+        self._blend = Blend(here, _joined(one.parameters, one.offsets), self._seconds)
 
-    def _use(self, parameters: Array) -> None:
-        """Give everybody the parameters."""
+    def _use(self, numbers: Array) -> None:
+        """Give everybody parameters and offsets."""
+        n_offsets = self._on_top.values.size
+        parameters = numbers[: len(numbers) - n_offsets].reshape(-1, 10)
         self._estimator.set_parameters(parameters)
+        self._on_top.set(numbers[len(numbers) - n_offsets :].reshape(-1, 6))
         for follow in self._followers:
             follow(self._estimator.robot.parameters)
+
+    def _tell_subtracted(self) -> None:
+        """Say that other offsets are subtracted, if they are."""
+        if self._subtracted is not None and not np.array_equal(self._told, self._on_top.values):
+            self._subtracted()
+        self._told = self._on_top.values
+
+
+def _joined(parameters: Array, offsets: Array) -> Array:
+    """Return both in one row."""
+    return np.concatenate([parameters.reshape(-1), offsets.reshape(-1)])

@@ -13,7 +13,13 @@ from inertial_estimation.errors import LogError
 from inertial_estimation.logs.deviations import rows_at_rate, some_rows
 from inertial_estimation.logs.figures import ReplayReport
 from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
-from inertial_estimation.logs.recording import Progress, TimeRange, no_progress, read_samples
+from inertial_estimation.logs.recording import (
+    Progress,
+    TimeRange,
+    no_progress,
+    read_samples,
+    require_temperatures,
+)
 from inertial_estimation.logs.replay import run, with_deviations, with_net, with_through
 from inertial_estimation.logs.report import make_report
 from inertial_estimation.logs.results import write_results
@@ -72,6 +78,7 @@ def replay_bag(
     robot = build_robot(settings, str(urdf))
     # What cannot be asked for is said before the work.
     inside = check_inside(through, net, robot, settings)
+    require_temperatures(robot, settings)
     recording = read_samples(bag, robot, settings, progress)
     request = OffsetRequest() if offsets is None else offsets
     computed = compute_offsets(request, recording, robot, settings, progress)

@@ -25,7 +25,7 @@ from inertial_estimation.logs.columns import Layout
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.known_wrenches import check_known, constants
 from inertial_estimation.logs.number_table import load_table
-from inertial_estimation.logs.recording import Progress, read_samples
+from inertial_estimation.logs.recording import Progress, read_samples, require_temperatures
 from inertial_estimation.logs.stretch import Stretch
 from inertial_estimation.logs.touches import Touches
 from inertial_estimation.logs.unwrapping import unwrapped
@@ -205,6 +205,7 @@ def _bags(
     settings = EstimatorSettings.from_yaml(parameters)
     cut = not identify.base_link
     whole = build_robot(settings, urdf, cut=cut)
+    require_temperatures(whole, settings)
     fts = [sensor.name for sensor in whole.ft_sensors]
     known = identify.external
     check_known(whole, [one.place for one in known.values()], identify.contacts)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.building import build_assembler, build_calibration, build_contact_stream
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import LogError
+from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.touch_rhythm import TouchRhythm
 from inertial_estimation.logs.assumed import AssumedWatch, ReportedJoint
@@ -242,6 +242,37 @@ def read_samples(
             'none of them names a joint that is estimated and not assumed: no sample was made'
         )
     return gathering.recording(feed.origin_ns)
+
+
+def require_temperatures(robot: Robot, settings: EstimatorSettings) -> None:
+    """
+    Refuse FT sensors whose temperature is needed and told by no topic.
+
+    Parameters
+    ----------
+    robot : Robot
+        From `build_robot`.
+    settings : EstimatorSettings
+        Calibration, and topics of temperatures.
+
+    Raises
+    ------
+    ConfigError
+        With the sensors.
+
+    """
+    needs = build_calibration(settings, robot).needs_temperature
+    lacking = [
+        sensor.name
+        for sensor, needed in zip(robot.ft_sensors, needs, strict=True)
+        if needed and not settings.ft_of(sensor.name).temperature_topic
+    ]
+    if lacking:
+        raise ConfigError(
+            f'the calibration of {", ".join(lacking)} has temperature coefficients, so readings '
+            f"say nothing without a temperature: name its topic as 'ft.{lacking[0]}."
+            "temperature_topic', or take the coefficients out of the calibration"
+        )
 
 
 def _temperatures(

@@ -12,11 +12,11 @@ from std_msgs.msg import Float64MultiArray, String
 
 from inertial_estimation.identification.recursion.base_values import BaseValues
 from inertial_estimation.identification.recursion.recursive_identifier import (
-    OFFSET_TOLD,
     RecursiveIdentifier,
     Refit,
 )
 from inertial_estimation.messages import topic_names
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.ros.conversions import ns_to_stamp, wrench_to_message
@@ -27,8 +27,10 @@ from inertial_estimation.ros.identifier_arrays import (
 )
 from inertial_estimation.ros.inertial_parameters import (
     LATCHED,
+    OFFSETS_TOPIC,
     TOPIC,
     UNCERTAINTY_TOPIC,
+    offsets_to_message,
     roots_to_message,
     to_message,
 )
@@ -52,6 +54,7 @@ class IdentifierOutputs:
         self._publishers: list = []
         self._parameters = self._publisher(Float64MultiArray, TOPIC)
         self._uncertainty = self._publisher(Float64MultiArray, UNCERTAINTY_TOPIC)
+        self._beside = self._publisher(Float64MultiArray, OFFSETS_TOPIC)
         self._description = self._publisher(String, '~/robot_description')
         self._base = self._publisher(Float64MultiArray, '~/base_parameters')
         self._progress = self._publisher(Float64MultiArray, '~/progress')
@@ -64,9 +67,11 @@ class IdentifierOutputs:
             for name, topic, frame in zip(sensors, topic_names(sensors), _frames(robot))
         }
 
-    def publish(self, refit: Refit, values: Sequence[BaseValues]) -> None:
+    def publish(
+        self, refit: Refit, values: Sequence[BaseValues], calibration: FtCalibration
+    ) -> None:
         """
-        Publish an update.
+        Publish an update; what goes with it is there before it.
 
         Parameters
         ----------
@@ -74,20 +79,24 @@ class IdentifierOutputs:
             With submodels that were refitted; `check_usable` has passed it.
         values : sequence of BaseValues
             What rows tell of base parameters.
+        calibration : FtCalibration
+            That offsets come on top of.
 
         """
         self._uncertainty.publish(
             roots_to_message(self._robot, refit.parameter_roots, refit.parameters)
         )
+        offsets = refit.told_offsets
+        self._beside.publish(
+            offsets_to_message(self._robot, offsets, refit.parameters, calibration)
+        )
         self._parameters.publish(to_message(self._robot, refit.parameters))
         self._description.publish(String(data=export_urdf(self._robot, refit.parameters)))
         for link, row in zip(self._robot.link_names, refit.parameters):
             self._inertias.publish(_inertia(refit.stamp_ns, link, row))
-        for name, offset in refit.offsets.items():
+        for name, offset in offsets.items():
             publisher, frame = self._offsets[name]
-            told = np.where(refit.offset_deviations[name] <= OFFSET_TOLD, offset, np.nan)
-            publisher.publish(wrench_to_message(refit.stamp_ns, frame, told))
-
+            publisher.publish(wrench_to_message(refit.stamp_ns, frame, offset))
         self._base.publish(base_message(values))
 
     def publish_progress(

@@ -273,7 +273,7 @@ class IdentifierPipeline:
         if self.refit is not None and (self.refit.refitted or self._told):
             try:
                 self._check(self.refit.parameters)
-                self._outputs.publish(self.refit, values)
+                self._outputs.publish(self.refit, values, self.identifier.calibration)
                 published, self._told = True, self.refit.refitted
             except ModelError as error:
                 refusal = str(error)

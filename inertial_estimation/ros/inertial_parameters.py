@@ -3,29 +3,38 @@
 """
 Inertial parameters of all links as one message, and the strict reading of one.
 
-How sure they are is a message of its own, which says of which parameters it is.
+How sure they are, and the offsets of FT sensors that go with them, are messages of their own,
+which say of which parameters they are.
 """
 
 from array import array
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.model_in_use import fingerprint
+from inertial_estimation.estimation.offsets_on_top import calibration_fingerprint, fingerprint
+from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
 from inertial_estimation.identification.unknowns import INERTIAL
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.usable_parameters import check_usable
 from inertial_estimation.sample import Array
 
 TOPIC = 'inertial_parameters'
 UNCERTAINTY_TOPIC = 'inertial_parameters_uncertainty'
+OFFSETS_TOPIC = 'inertial_parameters_ft_offsets'
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PARAMETERS = ' '.join(INERTIAL)
 """Label of the columns."""
 DEVIATIONS = 'deviations of '
 """Begins the label of the columns of a root of a covariance; `fingerprint` follows."""
+WRENCH = ' '.join(COMPONENTS)
+"""Label of the columns of offsets."""
+BESIDE, ON = 'beside', 'on'
+"""In the label of the last dimension of offsets, each with a fingerprint after it."""
 
 
 def to_message(robot: Robot, parameters: Array) -> Float64MultiArray:
@@ -170,12 +179,101 @@ def roots_from_message(robot: Robot, message: Float64MultiArray) -> tuple[str, A
     return labels[1].removeprefix(DEVIATIONS), roots
 
 
+def offsets_to_message(
+    robot: Robot, offsets: Mapping[str, Array], parameters: Array, calibration: FtCalibration
+) -> Float64MultiArray:
+    """
+    Return the offsets that go with parameters as a message.
+
+    Parameters
+    ----------
+    robot : Robot
+        Names of the FT sensors.
+    offsets : mapping of str to ndarray, shape (6,)
+        By sensor, [force; torque]; NaN, or no sensor: nothing tells it [N, Nm].
+    parameters : ndarray, shape (n_links, 10)
+        Those that they are to be subtracted beside, to the bit.
+    calibration : FtCalibration
+        What they are to be subtracted on top of.
+
+    Returns
+    -------
+    Float64MultiArray
+        Rows for sensors, whose names stand in the label of the first dimension, one blank
+        between. The label of the last one has the fingerprints of parameters and calibration.
+
+    """
+    names = [sensor.name for sensor in robot.ft_sensors]
+    n, label = len(names), f'{BESIDE} {fingerprint(parameters)} {ON} '
+    message = Float64MultiArray()
+    message.layout.dim = [
+        MultiArrayDimension(label=' '.join(names), size=n, stride=6 * n),
+        MultiArrayDimension(label=WRENCH, size=6, stride=6),
+        MultiArrayDimension(label=label + calibration_fingerprint(calibration), size=1, stride=1),
+    ]
+    rows = [offsets.get(name, np.full(6, np.nan)) for name in names]
+    message.data = np.ravel(rows).tolist()
+    return message
+
+
+def offsets_from_message(robot: Robot, message: Float64MultiArray) -> tuple[str, str, Array]:
+    """
+    Return the offsets of a message, and what they belong to.
+
+    Parameters
+    ----------
+    robot : Robot
+        Whose FT sensors they must be of, in its order.
+    message : Float64MultiArray
+        As `offsets_to_message` makes one.
+
+    Returns
+    -------
+    parameters : str
+        Their `fingerprint`.
+    calibration : str
+        Its `calibration_fingerprint`.
+    offsets : ndarray, shape (n_fts, 6)
+        Zero where nothing tells them [N, Nm].
+
+    Raises
+    ------
+    ModelError
+        If names or shape do not fit, or a number is infinite.
+
+    """
+    names, dims = [sensor.name for sensor in robot.ft_sensors], message.layout.dim
+    words = dims[2].label.split(' ') if len(dims) == 3 else []
+    fits = len(words) == 4 and words[::2] == [BESIDE, ON] and dims[1].label == WRENCH
+    if not fits or message.layout.data_offset:
+        raise ModelError(
+            f"the layout is not that of FT sensors, '{WRENCH}' and '{BESIDE} <fingerprint> {ON} "
+            "<fingerprint>': send a row for each FT sensor, with their names in the first label "
+            'and the fingerprints of parameters and calibration in the last'
+        )
+    if len(message.data) != 6 * len(names):
+        raise ModelError(
+            f'{len(message.data)} numbers for {len(names)} FT sensors, expected {6 * len(names)}'
+        )
+    _check_order('FT sensors', dims[0].label, names)
+    offsets = np.array(message.data, dtype=float).reshape(-1, 6)
+    if np.isinf(offsets).any():
+        sensor = np.flatnonzero(np.isinf(offsets).any(axis=1))[0]
+        raise ModelError(f"'{names[sensor]}' has an offset that is infinite")
+    return words[1], words[3], np.nan_to_num(offsets, nan=0.0)
+
+
 def _check_names(robot: Robot, label: str) -> None:
     """Raise unless a label names the links of a robot in its order."""
-    names = label.split(' ')
-    if tuple(names) != robot.link_names:
-        wrong = next((a for a, b in zip(names, robot.link_names) if a != b), 'too few names')
+    _check_order('links', label, robot.link_names)
+
+
+def _check_order(what: str, label: str, expected: Sequence[str]) -> None:
+    """Raise unless a label has names in their order."""
+    names = label.split(' ') if label else []
+    if names != list(expected):
+        wrong = next((a for a, b in zip(names, expected) if a != b), 'too few names')
         raise ModelError(
-            f"they are of other links, or in another order (first: '{wrong}'): use the same robot "
-            'description, joints and FT sensors on both sides'
+            f"they are of other {what}, or in another order (first: '{wrong}'): use the same "
+            'robot description, joints and FT sensors on both sides'
         )

@@ -5,6 +5,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 from rclpy.lifecycle import LifecycleNode
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
@@ -19,9 +20,11 @@ from inertial_estimation.output import write_whole
 from inertial_estimation.ros.diagnostics import OK, WARN, Task, without_figures
 from inertial_estimation.ros.inertial_parameters import (
     LATCHED,
+    OFFSETS_TOPIC,
     TOPIC,
     UNCERTAINTY_TOPIC,
     from_message,
+    offsets_from_message,
     roots_from_message,
 )
 from inertial_estimation.ros.services import create_service
@@ -77,7 +80,12 @@ class ModelUpdates:
             )
         ]
         self._doubt = ''
-        topics = {UNCERTAINTY_TOPIC: self._on_uncertainty, TOPIC: self._on_update}
+        # What is said of an update is heard before it, if both are there.
+        topics = {
+            UNCERTAINTY_TOPIC: self._on_uncertainty,
+            OFFSETS_TOPIC: self._on_offsets,
+            TOPIC: self._on_update,
+        }
         self._subscriptions = [
             node.create_subscription(Float64MultiArray, topic, callback, LATCHED)
             for topic, callback in (topics.items() if settings.take_inertial_parameters else ())
@@ -96,6 +104,7 @@ class ModelUpdates:
             'taken over at [s]': self._taken_at or 'the start',
             'change done [%]': f'{100 * model.progress:.0f}',
             'total mass [kg]': f'{model.goal[:, 0].sum():.4f}',
+            'FT offsets that go with it [N], [Nm]': self._offsets(),
             'uncertainty': self._doubt or ('none' if model.roots is None else 'in deviations'),
             'held': model.held,
             'update kept aside': model.waiting is not None,
@@ -127,13 +136,14 @@ class ModelUpdates:
                 self._robot.parameters,
                 self._settings.update_mass_factor,
             )
+            is_taken = self._model.offer(parameters)
         except InertialEstimationError as error:
             self._refused += 1
             self._reason, self._is_refused = str(error), True
             self._say_once(f'inertial parameters are refused, those before stay: {error}')
             return
         self._is_refused = False
-        if self._model.offer(parameters):
+        if is_taken:
             self._taken += 1
             self._note_change()
 
@@ -149,6 +159,17 @@ class ModelUpdates:
             return
         self._doubt = ''
         self._model.offer_roots(of, roots)
+
+    def _on_offsets(self, message: Float64MultiArray) -> None:
+        """Hear which offsets of FT sensors go with an update."""
+        try:
+            heard = offsets_from_message(self._robot, message)
+        except InertialEstimationError as error:
+            self._say_once(
+                f'offsets of FT sensors that go with inertial parameters are refused: {error}'
+            )
+            return
+        self._model.offer_offsets(*heard)
 
     def _on_hold(self, request: SetBool.Request, response: SetBool.Response):
         """Keep updates aside, or take them over again."""
@@ -212,6 +233,20 @@ class ModelUpdates:
         self._taken_at = f'{1e-9 * self._node.get_clock().now().nanoseconds:.3f}'
         if not self._is_active():
             self._model.finish()
+
+    def _offsets(self) -> str:
+        """Return what is subtracted on top of the calibration, by sensor."""
+        sizes = np.linalg.norm(self._model.offsets.reshape(-1, 2, 3), axis=2)
+        return (
+            ', '.join(
+                f'{sensor.name} {force:.2f} {moment:.3f}'
+                for sensor, (force, moment) in zip(
+                    self._robot.ft_sensors, sizes.tolist(), strict=True
+                )
+                if force or moment
+            )
+            or 'none'
+        )
 
     def _used(self) -> str:
         """Name the set in use."""

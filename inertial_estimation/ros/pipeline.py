@@ -83,7 +83,6 @@ class Pipeline:
         self._estimator = build_estimator(
             settings, self.robot, stack_calibrations(sensors.values())
         )
-        in_use = CalibrationInUse(self.robot, sensors, [self._estimator.set_calibration])
         supports = find_supports(settings, self.robot)
         self._contacts = build_contact_stream(settings, self.robot)
         self._touches: tuple[Contact, ...] = ()
@@ -101,7 +100,10 @@ class Pipeline:
         self._make_outputs()
         self._inputs = self._make_inputs()
         followers = self._watches.momentum.set_parameters, self._markers.set_parameters
-        self._model = ModelInUse(self._estimator, settings.model_blend_time, followers)
+        self._model = ModelInUse(
+            self._estimator, settings.model_blend_time, followers, self._outputs.announce
+        )
+        in_use = CalibrationInUse(self.robot, sensors, [self._model.set_calibration])
         self._updates = ModelUpdates(node, self.robot, settings, self._model, lambda: self.active)
         self._background = Background(node)
         self._calibration = CalibrationUpdates(

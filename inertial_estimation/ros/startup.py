@@ -3,11 +3,13 @@
 """Start to talk to ROS, and say in one sentence what is wrong with a command line."""
 
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import rclpy
 from rclpy.signals import SignalHandlerOptions
+from rclpy.utilities import remove_ros_args
 
 from inertial_estimation.errors import ConfigError
 
@@ -26,13 +28,20 @@ def init(args: Sequence[str] | None, node_name: str) -> None:
     Raises
     ------
     ConfigError
-        If ROS refuses the command line or a parameter file in it; the message says the remedy.
+        If ROS refuses the command line or a parameter file in it, or something in it is not for
+        ROS, which would not be heard; the message says the remedy.
 
     """
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:
         raise ConfigError(_refusal(str(error), node_name)) from error
+    own = remove_ros_args(sys.argv)[1:] if args is None else remove_ros_args(list(args))
+    if own:
+        raise ConfigError(
+            f"nobody hears '{own[0]}' on the command line: parameters, their files and names of "
+            'topics come after --ros-args'
+        )
 
 
 def _refusal(said: str, node_name: str) -> str:

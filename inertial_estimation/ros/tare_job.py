@@ -12,13 +12,19 @@ from inertial_estimation.calibration.calibration_file import (
     SensorCalibration,
     stack_calibrations,
 )
-from inertial_estimation.calibration.supported_offsets import supported_offsets
+from inertial_estimation.calibration.supported_offsets import LEAST_INSTANTS, supported_offsets
 from inertial_estimation.calibration.tared import in_words, tared
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.supports import find_doubts
 from inertial_estimation.sample import SampleBatch
+
+MOSTLY = 0.5
+"""
+Share of the instants that is needed: where the others are spoilt, what spoilt them may well have
+gone unnoticed in the rest.
+"""
 
 Found = tuple[dict[str, SensorCalibration], str]
 
@@ -80,6 +86,7 @@ def find_offsets(job: TareJob) -> Found:
         sensors=job.sensors,
         accept_split=settings.tare_accept_split,
         felt=job.felt,
+        least_instants=max(LEAST_INSTANTS, round(MOSTLY * len(job.samples))),
     )
     doubts: tuple[str, ...] = ()
     if len(job.supports) == 1:

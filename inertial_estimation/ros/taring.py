@@ -263,7 +263,7 @@ class Taring:
                 tare.done.set_result((False, _refused(_with_remedy(error, poses[-1]))))
                 return
             self._poses, self._sensors = poses, tare.sensors
-            tare.done.set_result((True, said))
+            tare.done.set_result((True, said + _felt(poses[-1])))
 
         samples, felt = stack_collected(poses)
         job = TareJob(
@@ -325,8 +325,12 @@ def _with_remedy(error: InertialEstimationError, collecting: Collecting) -> str:
     said = error.said_with(NAMES)
     if isinstance(error, OffsetsNotUnique):
         return said
-    felt = f' (touched: {in_quotes(collecting.touched)})' if collecting.touched else ''
-    return f'{said}{felt}'
+    return f'{said}{_felt(collecting)}'
+
+
+def _felt(collecting: Collecting) -> str:
+    """Return the links that were touched meanwhile, for the end of a sentence."""
+    return f' (touched: {in_quotes(collecting.touched)})' if collecting.touched else ''
 
 
 def _refused(why: str) -> str:

@@ -27,7 +27,7 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.estimation.model_in_use import fingerprint
+from inertial_estimation.estimation.offsets_on_top import fingerprint
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.methods import METHODS
 from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice

@@ -17,23 +17,34 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 
 from bench_robot import HUMANOID, JOINTS, PERIOD_NS, START_NS, BenchRobot, figure
 from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 from test_set_parameters import others
 from visualization_msgs.msg import MarkerArray
 
-from inertial_estimation.building import build_estimator, build_robot
+from inertial_estimation.building import build_calibration, build_estimator, build_robot
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.model_in_use import STEP_NS
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.messages import topic_names
 from inertial_estimation.ros import model_updates
 from inertial_estimation.ros.conversions import stamp_to_ns
-from inertial_estimation.ros.inertial_parameters import LATCHED, TOPIC, to_message
+from inertial_estimation.ros.inertial_parameters import (
+    LATCHED,
+    OFFSETS_TOPIC,
+    TOPIC,
+    offsets_from_message,
+    offsets_to_message,
+    to_message,
+)
 
 SETTINGS = EstimatorSettings.from_dict(HUMANOID)
 ROBOT = build_robot(SETTINGS, SETTINGS.robot_description)
+CALIBRATION = build_calibration(SETTINGS, ROBOT)
 STILL = {'acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
 AT_ONCE = {**STILL, 'model_blend_time': 0.0}
 # The same readings count again and again.
@@ -164,6 +175,68 @@ def test_a_node_that_is_configured_anew_takes_over_what_waits(make, rng):
     bench.spin_until(lambda: bench.seen()[0])
     bench.estimator.trigger_activate()
     check(bench, parameters)
+
+
+def beside(parameters, rows, calibration=CALIBRATION):
+    """Return the message of offsets that go with parameters."""
+    names = [sensor.name for sensor in ROBOT.ft_sensors]
+    return offsets_to_message(ROBOT, dict(zip(names, rows)), parameters, calibration)
+
+
+def test_offsets_of_ft_sensors_come_with_an_update(make, rng):
+    bench, parameters = make(), others(ROBOT, rng)
+    names = topic_names([sensor.name for sensor in ROBOT.ft_sensors])
+    topics = [f'wrench_estimator/ft_offset/{name}' for name in names]
+    for topic in topics:
+        bench.listen(WrenchStamped, topic, LATCHED)
+    check(bench)
+    told = rng.normal(size=(len(names), 6))
+    told[0, 2] = np.nan
+    offsets = bench.publisher(Float64MultiArray, OFFSETS_TOPIC, LATCHED)
+    # A node that hears the update first subtracts nothing until it has heard of the offsets.
+    bench.update(to_message(ROBOT, parameters))
+    offsets.publish(beside(parameters, told))
+    subtracted = np.nan_to_num(told)
+    model = bench.estimator.pipeline._model
+    bench.spin_until(lambda: np.array_equal(model.offsets, subtracted))
+    torques = bench.torques()
+    estimator = build_estimator(SETTINGS, ROBOT.with_parameters(parameters))
+    estimator.set_calibration(CALIBRATION.with_offsets(CALIBRATION.offsets + subtracted))
+    np.testing.assert_array_equal(torques, estimator.update(bench.sample).torques)
+    bench.spin_until(
+        lambda: (
+            bench.heard[topics[1]]
+            and bench.heard[topics[1]][-1].wrench.force.x == CALIBRATION.offsets[1, 0] + told[1, 0]
+        )
+    )
+    found = figure(bench.next_status('model'), 'FT offsets that go with it [N], [Nm]')
+    assert f'{ROBOT.ft_sensors[1].name} {np.linalg.norm(told[1, :3]):.2f}' in found
+    # Those that were found with another calibration go with no update.
+    newer = others(ROBOT, rng)
+    offsets.publish(beside(newer, told, CALIBRATION.with_offsets(CALIBRATION.offsets + 1.0)))
+    bench.spin_for(0.2)
+    bench.update(to_message(ROBOT, newer))
+    status = bench.next_status('model')
+    assert 'found with another calibration' in figure(status, 'last refusal')
+    bench.call('revert_model')
+    check(bench)
+
+
+@pytest.mark.parametrize(
+    ('change', 'reason'),
+    [
+        (lambda m: m.data.__setitem__(0, np.inf), 'has an offset that is infinite'),
+        (lambda m: m.data.pop(), 'numbers for'),
+        (lambda m: m.layout.dim.pop(), 'the layout is not that of FT sensors'),
+        (lambda m: setattr(m.layout.dim[2], 'label', 'beside x'), 'the layout is not that of FT'),
+        (lambda m: setattr(m.layout.dim[0], 'label', 'arm'), 'of other FT sensors'),
+    ],
+)
+def test_offsets_that_cannot_be_read_are_refused(change, reason):
+    message = beside(ROBOT.parameters, np.zeros((len(ROBOT.ft_sensors), 6)))
+    change(message)
+    with pytest.raises(ModelError, match=reason):
+        offsets_from_message(ROBOT, message)
 
 
 def spoil(change):

@@ -127,6 +127,25 @@ def test_runs_and_ends_cleanly(start, node, executor, number):
     assert 'Traceback' not in said
 
 
+def test_a_word_that_ros_does_not_hear_is_refused():
+    # Without --ros-args the file would not be read, and no word said.
+    command = [sys.executable, '-c', MAIN, '--params-file', 'robot.yaml']
+    done = subprocess.run(command, timeout=TIMEOUT, check=False, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert "nobody hears '--params-file'" in done.stderr and '--ros-args' in done.stderr
+
+
+@pytest.mark.parametrize('word', ['-h', '--help'])
+def test_help_runs_no_node(word):
+    code = 'import sys, inertial_estimation_nodes as nodes; sys.exit(nodes.wrench_estimator())'
+    done = subprocess.run(
+        [sys.executable, '-c', code, word],
+        timeout=TIMEOUT, check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0 and not done.stderr
+    assert done.stdout.startswith('usage: ') and 'ros2 param describe' in done.stdout
+
+
 NODES = pytest.mark.parametrize('node', ['wrench_estimator', 'parameter_identifier'])
 SIGNALS = pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 

@@ -190,7 +190,19 @@ def test_instants_with_a_touch_are_left_out_and_counted(bench):
     bench.until(future.done)
     assert future.result().success
     assert 'left out: touched' in future.result().message
+    assert future.result().message.endswith("(touched: 'hand')")
     assert (np.abs(bench.found - bench.offsets) < 2.0 * EXACT).all()
+
+
+def test_a_robot_that_is_touched_most_of_the_time_is_refused_by_name(bench):
+    future = bench.begin('tare')
+    for k in range(60):
+        # Between two touches ten instants or more are free.
+        bench.touched = 'hand' if k % 20 < 8 else ''
+        bench.cycle()
+    bench.until(future.done)
+    assert not future.result().success and not bench.found.any()
+    assert future.result().message.endswith("(touched: 'hand')")
 
 
 def test_a_touch_that_stays_is_refused_by_name(bench):

@@ -142,9 +142,9 @@ def _squares(
 
 
 def _taken_over(wrong: Robot, offsets: Array, refit: Refit) -> tuple[Robot, Array]:
-    """Return robot and offsets as a refit says."""
-    merged = offsets.copy()
+    """Return robot and offsets as an estimator has them with an update."""
+    merged, told = offsets.copy(), refit.told_offsets
     for k, sensor in enumerate(wrong.ft_sensors):
-        if sensor.name in refit.offsets:
-            merged[k] = refit.offsets[sensor.name]
+        if sensor.name in told:
+            merged[k] = np.where(np.isnan(told[sensor.name]), merged[k], told[sensor.name])
     return wrong.with_parameters(refit.parameters), merged

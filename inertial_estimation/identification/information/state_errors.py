@@ -33,7 +33,7 @@ Of errors in what rows say of a direction that is still heard. After a few secon
 tenth, which is a thirtieth of what is left then.
 """
 NOTHING = 1e-12
-"""What is added to products of rows, over their size, where they may say nothing."""
+"""Directions of which there is less than this, over the size of columns, are none."""
 ROUND_OFF = 1e-8
 """Columns that are shorter than this, over the longest one, are none."""
 
@@ -181,8 +181,6 @@ def without_state_errors(information: Information, errors: StateErrors, x0: Arra
         it. The square that x0 leaves is that of before.
 
     """
-    from scipy.linalg import eigh
-
     if not errors.gram.any():
         return information
     R, left = information.R, information.rho - information.R @ x0
@@ -193,14 +191,46 @@ def without_state_errors(information: Information, errors: StateErrors, x0: Arra
     scaled, N = (one / np.outer(sizes, sizes) for one in (H, errors.gram))
     # Over all that there is no share exceeds one: over rows alone those where they say nothing
     # would be so large that round-off of them is more than others.
-    told, V = eigh(scaled, scaled + N + NOTHING * np.eye(len(H)), driver='gvd')
+    whole = _Factor.of(scaled + N)
+    told, V = np.linalg.eigh(whole.shares(scaled))
     heard = told > 1.0 / (1.0 + LARGEST_SHARE)
-    V = V[:, heard] / np.sqrt(told[heard])
-    kept = np.sqrt(1.0 - np.sum(V * (N @ V), axis=0))
-    V /= sizes[:, None]
-    rows = kept[:, None] * (V.T @ H)
-    right = V.T @ (R.T @ left + errors.gram @ x0 - errors.cross) / kept
+    V = V[:, heard]
+    # Of a share t the rows are 2 t - 1 without the errors, which are the other 1 - t.
+    kept = np.sqrt(2.0 * told[heard] - 1.0)
+    rows = kept[:, None] * (V.T @ whole.L.T) * sizes
+    right = (R.T @ left + errors.gram @ x0 - errors.cross) / sizes
+    right = V.T @ whole.solve(right) / kept
     found = Information.of(rows, right + rows @ x0)
     before = information.squared_residual(x0)
     energy = max(before - float(right @ right), 0.0)
     return Information(found.R, found.rho, energy, information.count)
+
+
+class _Factor(NamedTuple):
+    """L with L L' = W, of as many columns as W has directions."""
+
+    L: Array
+    """Shape (n, rank)."""
+    first: Columns
+    """Rows of L that are a triangle, shape (rank,)."""
+
+    @classmethod
+    def of(cls, W: Array) -> _Factor:
+        """Factor a matrix whose largest entry is about one."""
+        from scipy.linalg.lapack import dpstrf
+
+        triangle, order, rank, _ = dpstrf(W, tol=NOTHING, lower=1)
+        L = np.empty((len(W), rank))
+        L[order - 1] = np.tril(triangle)[:, :rank]
+        return cls(L, order[:rank] - 1)
+
+    def solve(self, right: Array) -> Array:
+        """Return y with L y = right, which has no part beyond the directions of W."""
+        from scipy.linalg import solve_triangular
+
+        return np.asarray(solve_triangular(self.L[self.first], right[self.first], lower=True))
+
+    def shares(self, part: Array) -> Array:
+        """Return M with L M L' = part, which has no part beyond the directions of W."""
+        half = self.solve(part)
+        return self.solve(half.T)

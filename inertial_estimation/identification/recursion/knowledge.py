@@ -97,6 +97,7 @@ class Knowledge:
         self.information: Information | None = None
         self.errors: StateErrors | None = None
         self._told: tuple[Information, StateErrors, Information] | None = None
+        self._drawn: tuple[Information, Information] | None = None
         self.noise: dict[str, float] = {}
         self.scales: Array = np.full(len(block.unknowns.extras), np.inf)
         self.seconds = 0.0
@@ -128,15 +129,13 @@ class Knowledge:
 
         As weakly as one of `OFFSET_SIZES` is odd.
         """
-        return self.told.merge(self._offset_rows()) if self.told is not None else None
-
-    def _offset_rows(self) -> Information:
-        """Return what is presumed of offsets."""
-        assert self.information is not None
-        n, k = self.information.n, len(self.offsets)
-        rows = np.zeros((k, n))
-        rows[np.arange(k), self.offsets] = 1.0 / self.offset_scales(*OFFSET_SIZES)
-        return replace(Information.of(rows, np.zeros(k)), count=0.0)
+        told = self.told
+        if told is not None and (self._drawn is None or self._drawn[0] is not told):
+            k = len(self.offsets)
+            rows = np.zeros((k, told.n))
+            rows[np.arange(k), self.offsets] = 1.0 / self.offset_scales(*OFFSET_SIZES)
+            self._drawn = told, replace(told.add(rows, np.zeros(k)), count=told.count)
+        return self._drawn[1] if told is not None and self._drawn is not None else None
 
     def let_go(self, columns: Columns, by: Array) -> None:
         """

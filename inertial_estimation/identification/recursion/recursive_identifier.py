@@ -49,11 +49,13 @@ LONGEST_ALONE = 1.0
 WORSE = 2.0
 """
 What was found may leave of new rows so many times what the description does [rms], in the middle
-of the newest stretches: what moves for the first time tells offsets anew, and is soon over. With
-the offsets that were found, and without any.
+of the newest stretches: what moves for the first time tells offsets anew, and is soon over.
 """
-WORSE_ALONE = 3.0
-"""The same without the offsets that were found: true ones, left in, may hide what bodies gain."""
+WORSE_IN_USE = 3.0
+"""
+The same without offsets that nothing tells, which nobody subtracts: true ones, left in, may hide
+what bodies gain.
+"""
 
 
 OFFSET_TOLD = np.repeat([2.0, 0.2], 3)
@@ -99,6 +101,14 @@ class Refit:
     How sure the parameters are, shape (n_links, 10, r): the rows of the links of a submodel are a
     root F of the covariance F F' of their parameters. Zero for submodels that were not refitted.
     """
+
+    @property
+    def told_offsets(self) -> dict[str, Array]:
+        """Offsets as of `offsets`, NaN where nothing tells them [N, Nm]."""
+        return {
+            name: np.where(self.offset_deviations[name] <= OFFSET_TOLD, offset, np.nan)
+            for name, offset in self.offsets.items()
+        }
 
 
 class RecursiveIdentifier:
@@ -368,6 +378,9 @@ class RecursiveIdentifier:
         parameters = self.prior.copy()
         seen, reasons, refitted = {}, self._waiting(), []
         own = {one.name: one for one in self._submodels}
+        ready = [bodies.knowledge for bodies in found.bodies]
+        deviations = offset_deviations(ready, tuple(found.offsets))
+        told = [name for name, deviation in deviations.items() if deviation <= _told_up_to(name)]
         for bodies in found.bodies:
             name = bodies.knowledge.block.submodel.name
             seen[name] = excitation(bodies.knowledge, self.settings.weight)
@@ -386,9 +399,9 @@ class RecursiveIdentifier:
                     'not say what they should'
                 )
                 continue
-            if (worse := own[name].times_worse_alone(bodies.x)) > WORSE_ALONE:
+            if (worse := own[name].times_worse_in_use(bodies.x, told)) > WORSE_IN_USE:
                 reasons[name] = (
-                    'without the offsets that were found with it, as it would be used, it leaves '
+                    'without offsets that nothing tells, as it would be used, it leaves '
                     f'{worse:.1f} times as much of new rows as the description does: weight and '
                     'offset are not told apart; tilt it more, or, if sensors have no offset, set '
                     "'ft_offsets: false'"
@@ -397,12 +410,11 @@ class RecursiveIdentifier:
             refitted.append(name)
             parameters[list(bodies.knowledge.block.submodel.links)] = bodies.parameters
         margins = consistency_margin(parameters)
-        ready = [bodies.knowledge for bodies in found.bodies]
         return Refit(
             self.stamp_ns,
             parameters,
             _by_sensor(offsets_in_use(ready, refitted, found.offsets)),
-            _by_sensor(offset_deviations(ready, tuple(found.offsets))),
+            _by_sensor(deviations),
             tuple(refitted),
             seen,
             reasons,
@@ -459,6 +471,11 @@ def _spanned(samples: SampleBatch) -> float:
     if n == 1:
         return LONGEST_ALONE
     return float(samples.stamp_ns[-1] - samples.stamp_ns[0]) / SECOND_NS * n / (n - 1)
+
+
+def _told_up_to(column: str) -> float:
+    """Return the standard deviation up to which the column of an offset is told [N or Nm]."""
+    return float(OFFSET_TOLD[COMPONENTS.index(column.rpartition('.')[2])])
 
 
 def _by_sensor(offsets: Mapping[str, float]) -> dict[str, Array]:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,17 +114,19 @@ class SubmodelIdentifier:
         """What was found leaves of new rows, over what the description leaves [rms]."""
         return float(np.median(self._worse or 1.0))
 
-    def times_worse_alone(self, x: Array) -> float:
+    def times_worse_in_use(self, x: Array, told: Sequence[str]) -> float:
         """
-        Return what bodies leave of the newest rows without the offsets found with them.
+        Return what bodies leave of the newest rows with no offsets but those that are told.
 
-        So they are used by who does not subtract these offsets. Where rows hardly tell a weight
-        from an offset, noise in what they multiply makes bodies lighter and offsets larger.
+        So they are used. Where rows hardly tell a weight from an offset, noise in what they
+        multiply makes bodies lighter and offsets larger.
 
         Parameters
         ----------
         x : ndarray, shape (n_unknowns,)
             All unknowns.
+        told : sequence of str
+            Columns of offsets that go with them.
 
         Returns
         -------
@@ -132,10 +134,12 @@ class SubmodelIdentifier:
             Over what the description leaves likewise [rms], in the middle of these stretches.
 
         """
-        if not len(self.known.offsets):
+        named = zip(self.known.offsets, self.known.offset_names, strict=True)
+        dropped = [column for column, name in named if name not in told]
+        if not dropped:
             return 1.0
         described, found = self.known.described(), x.copy()
-        described[self.known.offsets] = found[self.known.offsets] = 0.0
+        described[dropped] = found[dropped] = 0.0
         return float(
             np.median([self._ratio(new, described, found) for new in self._newest] or 1.0)
         )
