@@ -138,6 +138,8 @@ class Outcome(NamedTuple):
     matrix: MatrixCalibration | None
     """None: there is one data set."""
     warnings: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
+    """Those of the warnings with which nobody should use it."""
 
 
 class Session:
@@ -266,10 +268,12 @@ class Session:
             self.data_sets(), rotation=plan.rotation, direction=plan.direction,
             workshop=former,
         )  # fmt: skip
-        said = (*matrix_doubts(found, former), *matrix_warnings(found))
+        doubts = matrix_doubts(found, former)
+        said = (*doubts, *matrix_warnings(found))
         if before.temperature_coefficients.any():
             said += ('temperature coefficients of the former matrix do not hold any more',)
-        return Outcome(self._noted(matrix_step(found, date, temperature)), None, found, said)
+        step = matrix_step(found, date, temperature)
+        return Outcome(self._noted(step), None, found, said, doubts)
 
     def _offset(self, step: int) -> InSituOffset:
         """Return the offset that a data set tells."""

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import CalibrationError, ConfigError
 from inertial_estimation.table import Table
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.calibrate import raw_options
@@ -139,6 +139,8 @@ def _run(chosen: argparse.Namespace) -> int:
         *map(escape, found['said']),
         *(f'[yellow]warning:[/] {escape(text)}' for text in found['warnings']),
     )
+    if found['refused']:
+        raise CalibrationError(found['refused'])
     return code
 
 
