@@ -60,7 +60,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         raise
     except CallError as error:
         said, code = str(error), WRONG_CALL
-    except (InertialEstimationError, OSError) as error:
+    except InertialEstimationError as error:
+        said, code = error.said_with(getattr(chosen, 'names', {})), 1
+    except OSError as error:
         said, code = str(error), 1
     except ModuleNotFoundError as error:
         said, code = f'{error}: {install_advice(chosen.verb)}', 1

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 
 CLOSE = 0.6
@@ -18,7 +18,44 @@ COMMON = {'link', 'joint', 'frame', 'fixed', 'sensor'}
 
 
 class InertialEstimationError(Exception):
-    """Base of every error that the package raises on purpose."""
+    """
+    Base of every error that the package raises on purpose.
+
+    Parameters
+    ----------
+    *message : str
+        What is wrong and what helps, with arguments in quotes.
+    about : tuple of str, optional
+        Names of arguments in it. Whoever called by other names, such as options of a command or
+        parameters of a node, says it with these: `said_with`.
+
+    """
+
+    def __init__(self, *message: object, about: tuple[str, ...] = ()) -> None:
+        super().__init__(*message)
+        self.about = about
+
+    def said_with(self, names: Mapping[str, str]) -> str:
+        """
+        Return the message with arguments called as the caller knows them.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            What arguments are called, such as ``{'weight': '--prior-weight'}``.
+
+        Returns
+        -------
+        str
+
+        """
+        said = str(self)
+        for name in self.about:
+            # Once, as what the caller gave may be in quotes too, and of the same name.
+            found = re.search(rf"'{name}'|^{name}\b", said) if name in names else None
+            if found is not None:
+                said = said[: found.start()] + names[name] + said[found.end() :]
+        return said
 
 
 class ModelError(InertialEstimationError, ValueError):
@@ -51,7 +88,7 @@ class OffsetsNotUnique(CalibrationError):
     """
 
     def __init__(self, message: str, sensors: tuple[str, ...] = ()) -> None:
-        super().__init__(message)
+        super().__init__(message, about=('accept_split',))
         self.sensors = sensors
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -80,7 +117,8 @@ class ShapeError(InertialEstimationError, ValueError):
         self, argument: str, expected: tuple[object, ...], got: tuple[int, ...], why: str = ''
     ) -> None:
         reason = f': {why}' if why else ''
-        super().__init__(f"'{argument}' has shape {got}, expected {expected}{reason}")
+        said = f"'{argument}' has shape {got}, expected {expected}{reason}"
+        super().__init__(said, about=(argument,) if argument.isidentifier() else ())
         self.argument = argument
         self.expected = expected
         self.got = got
@@ -117,7 +155,8 @@ class NameNotFound(InertialEstimationError, KeyError):
         parts = (f"no {kind} is named '{name}'", _hint(str(name), known), remedy)
         said = '; '.join(filter(None, parts))
         self.message = f'{where}, but {said}' if where else said
-        super().__init__(self.message)
+        # What asks for a name is called at the beginning.
+        super().__init__(self.message, about=tuple(re.findall(r"^'(\w+)' names ", where)))
         self.kind = kind
         self.name = name
         self.where = where

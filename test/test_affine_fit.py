@@ -195,7 +195,9 @@ def test_no_matrix_is_blind(rng):
     fit = fit_affine(readings(wrenches, np.eye(6)) + sway, wrenches, times)
     assert fit.gains[-1] >= 0.1
     blind = AffineSettings(weight=0.0)
-    with pytest.raises(LogError, match=r'leg .* too light .* take heavier ones or a larger weig'):
+    with pytest.raises(
+        LogError, match=r"leg .* too light .* take heavier ones or a larger 'weight'"
+    ):
         fit_affine(
             readings(wrenches, np.eye(6)) + sway, wrenches, times, settings=blind, name='leg'
         )

@@ -122,9 +122,9 @@ def record(path, stamps, positions, raw, temperatures):
     return write_bag(path, messages)
 
 
-def run(folder, way, bag, *more):
+def run(folder, way, bag, *more, part=''):
     return main([
-        'calibrate', way, str(folder / bag), '--robot', str(folder / 'arm.urdf'),
+        'calibrate', way, f'{folder / bag}{part}', '--robot', str(folder / 'arm.urdf'),
         '--config', str(folder / 'node.yaml'), *map(str, more),
     ])  # fmt: skip
 
@@ -132,8 +132,8 @@ def run(folder, way, bag, *more):
 def test_the_matrix_of_a_simulated_arm(folder, tmp_path, capsys):
     truth = np.load(folder / 'truth.npz')['matrix']
     saved, told = tmp_path / 'arm.yaml', tmp_path / 'found.json'
-    more = ('--range', 0, 45, '--test-range', 45, 60, '--output', saved, '--json', told)
-    assert run(folder, 'affine', 'moving', *more) == 0
+    more = ('--validate', f'{folder / "moving"}@45:60', '--out', saved, '--json', told)
+    assert run(folder, 'affine', 'moving', *more, part='@0:45') == 0
     out = capsys.readouterr().out
     assert 'fitted, test range' in out and 'the log (' in out
     found = json.loads(told.read_text())['wrist_sensor']
@@ -159,7 +159,7 @@ def test_the_matrix_of_a_simulated_arm(folder, tmp_path, capsys):
 def test_what_was_found_is_used_next_time(folder, tmp_path):
     """The file is the prior of the next calibration, which then has nothing to add."""
     saved, told = tmp_path / 'arm.yaml', tmp_path / 'found.json'
-    assert run(folder, 'affine', 'moving', '--output', saved) == 0
+    assert run(folder, 'affine', 'moving', '--out', saved) == 0
     again = tmp_path / 'again'
     again.mkdir()
     node = {'/**': {'ros__parameters': NODE | {'calibration_file': str(saved)}}}
@@ -167,13 +167,34 @@ def test_what_was_found_is_used_next_time(folder, tmp_path):
     code = main([
         'calibrate', 'affine', str(folder / 'moving'), '--robot', str(folder / 'arm.urdf'),
         '--config', str(again / 'node.yaml'), '--json', str(told),
-        '--output', str(again / 'b.yaml'),
+        '--out', str(again / 'b.yaml'),
     ])  # fmt: skip
     assert code == 0
     found = json.loads(told.read_text())['wrist_sensor']
     unit = np.array(found['correction']) * np.outer(1.0 / UNITS, UNITS)
     np.testing.assert_allclose(unit, np.eye(6), atol=0.05)
     assert len(read(again / 'b.yaml')[1]['wrist_sensor'].provenance) == 2
+
+
+@pytest.mark.parametrize(
+    ('part', 'validate', 'told'),
+    [
+        ('@0:45', 'moving@40:60', 'hold the same samples'),
+        ('', 'moving@40:60', 'name parts that do not overlap'),
+        ('@0:45', 'moving', 'hold the same samples'),
+        ('@0:45', 'warming@45:60', 'is another log: name a part of'),
+    ],
+)
+def test_what_is_fitted_does_not_test_itself(folder, capsys, part, validate, told):
+    assert run(folder, 'affine', 'moving', '--validate', folder / validate, part=part) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_the_support_that_nobody_named_is_said_first(folder, capsys):
+    assert run(folder, 'affine', 'moving') == 0
+    assert capsys.readouterr().out.startswith('assumed: base alone carries')
+    assert run(folder, 'affine', 'moving', '--support', 'base') == 0
+    assert 'assumed: ' not in capsys.readouterr().out
 
 
 def test_a_picture_is_drawn(folder, tmp_path):
@@ -184,18 +205,21 @@ def test_a_picture_is_drawn(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('more', 'told'),
+    ('part', 'more', 'told'),
     [
-        (('--sensors', 'wrist'), "no FT sensor is named 'wrist'"),
-        (('--range', '70', '80'), 'no sample lies between 70.0 s and 80.0 s'),
-        (('--range', '1', '1.2'), 'usable samples are too few for 10 blocks'),
-        (('--prior-weight', '-1'), "'weight' is -1.0"),
-        (('--prior-deviation', '0'), "'prior_deviation' is 0.0"),
-        (('--support', 'nowhere'), "no frame is named 'nowhere'"),
+        ('', ('--ft', 'wrist'), "--ft names 'wrist', but no FT sensor is named 'wrist'"),
+        ('@70:80', (), 'no sample lies between 70.0 s and 80.0 s'),
+        ('@1:1.2', (), 'usable samples are too few for 10 blocks of 5: take a longer log, or '
+         'fewer --blocks'),
+        ('', ('--prior-weight', '-1'), '--prior-weight is -1.0'),
+        ('', ('--prior-weight', '1e-9', '--ft', 'wrist_sensor', '--blocks', '1'),
+         '--blocks is 1, expected'),
+        ('', ('--prior-deviation', '0'), '--prior-deviation is 0.0'),
+        ('', ('--support', 'nowhere'), "--support names it, but no frame is named 'nowhere'"),
     ],
-)
-def test_what_cannot_be_done_is_said(folder, capsys, more, told):
-    assert run(folder, 'affine', 'moving', *more) == 1
+)  # fmt: skip
+def test_what_cannot_be_done_is_said(folder, capsys, part, more, told):
+    assert run(folder, 'affine', 'moving', *more, part=part) == 1
     assert told in capsys.readouterr().err
 
 
@@ -208,14 +232,14 @@ def test_a_picture_of_an_unknown_kind_is_refused(folder, capsys):
 def test_a_file_of_another_robot_stays(folder, tmp_path, capsys):
     saved = tmp_path / 'other.yaml'
     saved.write_text('ft_calibration: {version: 1, robot: another, sensors: {}}\n')
-    assert run(folder, 'affine', 'moving', '--output', saved) == 1
+    assert run(folder, 'affine', 'moving', '--out', saved) == 1
     assert "is the calibration of robot 'another'" in capsys.readouterr().err
 
 
 def test_the_temperature_coefficients_of_a_simulated_arm(folder, tmp_path, capsys):
     saved, told = tmp_path / 'arm.yaml', tmp_path / 'found.json'
-    more = ('--temperature', 'wrist_sensor=/ft_temperature', '--reference', 25)
-    more += ('--output', saved, '--json', told)
+    more = ('--temperature-topic', 'wrist_sensor=/ft_temperature', '--reference-temperature', 25)
+    more += ('--out', saved, '--json', told)
     assert run(folder, 'temperature', 'warming', *more) == 0
     assert 'explained by time' in capsys.readouterr().out
     found = json.loads(told.read_text())['wrist_sensor']
@@ -232,15 +256,16 @@ def test_the_temperature_coefficients_of_a_simulated_arm(folder, tmp_path, capsy
     ('bag', 'more', 'told', 'code'),
     [
         ('cold', ('wrist_sensor=/ft_temperature',), 'stays between 25.03 and 25.57', 1),
-        ('warming', (), 'no FT sensor of the log has a temperature', 1),
-        ('warming', ('wrist=/ft_temperature',), "no FT sensor is named 'wrist'", 1),
+        ('cold', ('wrist_sensor=/ft_temperature',), 'by less than --least-change, 2 K', 1),
+        ('warming', (), 'has a temperature: name --temperature-topic', 1),
+        ('warming', ('wrist=/ft_temperature',), "--temperature-topic names 'wrist', but no FT", 1),
         ('warming', ('wrist_sensor=/ft',), 'holds geometry_msgs/msg/WrenchStamped', 1),
         ('warming', ('wrist_sensor=/t',), "no topic of the bag is named '/t'", 1),
         ('warming', ('/ft_temperature',), 'expected SENSOR=TOPIC', 2),
     ],
 )
 def test_temperatures_that_do_not_tell_are_refused(folder, capsys, bag, more, told, code):
-    given = [word for one in more for word in ('--temperature', one)]
+    given = [word for one in more for word in ('--temperature-topic', one)]
     assert run(folder, 'temperature', bag, *given) == code
     assert told in capsys.readouterr().err
 

@@ -32,7 +32,7 @@ from shared_data import SHARED
 from standing_biped import biped, biped_urdf, standing
 
 from inertial_estimation.building import build_estimator, build_robot
-from inertial_estimation.calibration.calibration_file import read
+from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
 from inertial_estimation.calibration.supported_offsets import supported_offsets
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
@@ -97,10 +97,10 @@ def held(tmp_path, rng):
     return tmp_path, offsets
 
 
-def call(folder, *more):
+def call(folder, *more, part=''):
     """Run the command."""
     return main([
-        'calibrate', 'offsets', str(folder / 'bag'), '--robot', str(folder / 'robot.urdf'),
+        'calibrate', 'offsets', f'{folder / "bag"}{part}', '--robot', str(folder / 'robot.urdf'),
         '--config', str(folder / 'node.yaml'), *more,
     ])  # fmt: skip
 
@@ -108,7 +108,7 @@ def call(folder, *more):
 def test_a_bag_becomes_a_calibration_file_that_the_node_can_use(held, capsys):
     folder, offsets = held
     output, figures = folder / 'ft.yaml', folder / 'found.json'
-    assert not call(folder, '--support', 'l_sole', '--output', str(output), '--json', str(figures))
+    assert not call(folder, '--support', 'l_sole', '--out', str(output), '--json', str(figures))
     robot, sensors = read(output)
     assert robot == 'biped' and tuple(sensors) == SENSORS
     for k, sensor in enumerate(sensors.values()):
@@ -138,14 +138,90 @@ def test_a_split_must_be_accepted_and_is_marked(held, capsys):
     assert call(folder, *supports) == 1
     assert 'not unique' in capsys.readouterr().err
     output = folder / 'ft.yaml'
-    assert not call(folder, *supports, '--sensors', 'arm', '--output', str(output))
+    assert not call(folder, *supports, '--ft', 'arm', '--out', str(output))
     np.testing.assert_allclose(read(output)[1]['arm'].offset, offsets[4], atol=EXACT)
-    assert not call(folder, *supports, '--accept-split', '--output', str(output))
+    assert not call(folder, *supports, '--accept-split', '--out', str(output))
     _, sensors = read(output)
     (step,) = sensors['l_leg'].provenance
     assert step.method == 'offsets from the model, supports: l_sole, r_sole'
     assert step.notes[0].startswith('not unique')
     assert not any(note.startswith('not unique') for note in sensors['arm'].provenance[0].notes)
+
+
+@pytest.fixture
+def on_both_feet(tmp_path, rng):
+    """Return what the command needs; the robot stands on both feet, the file fixes one of them."""
+    robot = biped()
+    still = np.zeros(len(robot.joint_names))
+    poses = link_poses(robot, still)
+    frames = (robot.frame(sole) for sole in ('l_sole', 'r_sole'))
+    left, right = (poses[link] @ L_H_sole for link, L_H_sole in frames)
+    # Upward as far as both soles are as high.
+    along = (left - right)[:3, 3] / np.linalg.norm((left - right)[:3, 3])
+    up = np.array([0.0, 0.0, 1.0]) - along[2] * along
+    shot = standing(robot, still, {'l_sole': 0.5, 'r_sole': 0.5}, up=up)
+    offsets = rng.normal(0.0, 10.0, (5, 6))
+    write_bag(tmp_path / 'bag', messages_of([shot], list(robot.joint_names), offsets))
+    (tmp_path / 'robot.urdf').write_text(biped_urdf())
+    gravity = -9.81 * left[:3, :3].T @ up / np.linalg.norm(up)
+    node = SETTINGS | {'fixed_link': 'l_sole', 'imus': [], 'gravity': gravity.tolist()}
+    (tmp_path / 'node.yaml').write_text(json.dumps({'/**': {'ros__parameters': node}}))
+    return tmp_path, offsets
+
+
+def test_a_support_that_nobody_named_is_said_first_and_writes_nothing_if_doubted(
+    on_both_feet, capsys
+):
+    folder, offsets = on_both_feet
+    output = folder / 'ft.yaml'
+    assert call(folder, '--out', str(output)) == 1
+    said = capsys.readouterr()
+    assert said.out.startswith('assumed: l_sole alone carries and touches the robot')
+    assert 'offsets to subtract' in said.out, 'what was found is shown all the same'
+    why = ' '.join(said.err.split())
+    assert f"'{output}' is not written, as r_sole is level with the support" in why
+    assert 'name all that carries the robot with --support, or --support l_sole if' in why
+    assert not output.exists()
+    # Without a file nothing is refused; the figures say what was assumed.
+    figures = folder / 'found.json'
+    assert not call(folder, '--json', str(figures))
+    told = json.loads(figures.read_text())
+    assert told['support_assumed'] and told['doubts']
+    capsys.readouterr()
+    # Whoever names the support knows better; the doubt goes into the file.
+    assert not call(folder, '--support', 'l_sole', '--out', str(output))
+    assert 'assumed: ' not in capsys.readouterr().out
+    assert 'doubtful: r_sole' in str(read(output)[1]['l_leg'].provenance[0].notes)
+    both = ('--support', 'l_sole', 'r_sole', '--accept-split')
+    assert not call(folder, *both, '--out', str(output))
+    np.testing.assert_allclose(read(output)[1]['arm'].offset, offsets[4], atol=EXACT)
+
+
+def test_the_calibration_so_far_can_be_named(held, capsys):
+    folder, offsets = held
+    former = folder / 'former.yaml'
+    matrix = 2.0 * np.eye(6)
+    write(former, 'biped', {'arm': SensorCalibration(matrix)})
+    more = ('--support', 'l_sole', '--ft', 'arm', '--calibration', str(former))
+    assert not call(folder, *more, '--out', str(former))
+    found = read(former)[1]['arm']
+    np.testing.assert_array_equal(found.matrix, matrix)
+    assert np.abs(found.offset - offsets[4]).max() > 1.0, 'readings count twice'
+    assert call(folder, *more[:-1], str(folder / 'none.yaml')) == 1
+    assert 'of --calibration is not there' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('more', 'told'),
+    [
+        (('--support', 'l_sole', '--ft', 'leg'), "--ft names 'leg', but no FT sensor is named"),
+        (('--support', 'l_sole', 'l_sole'), "--support names 'l_sole' twice"),
+        (('--support', 'l_sole', 'r_sole'), 'squeeze the ground (--accept-split)'),
+    ],
+)
+def test_errors_name_options(held, capsys, more, told):
+    assert call(held[0], *more) == 1
+    assert told in ' '.join(capsys.readouterr().err.split())
 
 
 @pytest.mark.skipif(find_spec('matplotlib') is None, reason='matplotlib is not installed')
@@ -161,8 +237,8 @@ def test_what_cannot_be_done_is_refused_before_the_work(held, capsys):
     assert call(folder)
     assert 'name them with --support, or give a fixed_link' in capsys.readouterr().err
     assert call(folder, '--support', 'l_soul')
-    assert "'--support' names it, but no frame is named 'l_soul'" in capsys.readouterr().err
-    assert call(folder, '--support', 'l_sole', '--range', '2.8', '3.2')
+    assert "--support names it, but no frame is named 'l_soul'" in capsys.readouterr().err
+    assert call(folder, '--support', 'l_sole', part='@2.8:3.2')
     assert 'can be used, 10 are needed' in capsys.readouterr().err
 
 
@@ -210,6 +286,17 @@ def test_the_offsets_of_others_leave_what_they_measured(tipping):
     for leg, foot, measured in LEGS.values():
         z = leg_minus_foot(robot, samples, samples.ft_readings - PRINTED, leg, foot)[2]
         assert abs(z - measured) < 0.5
+
+
+def test_offsets_of_a_robot_on_both_feet_are_not_written_as_of_one(tipping, tmp_path, capsys):
+    output = tmp_path / 'ft.yaml'
+    code = main([
+        'calibrate', 'offsets', f'{DATA}/icub_foot_tipping/setup07/bag@0:2.5', '--robot',
+        str(DATA / 'models' / 'icub_genova01.urdf'), '--config',
+        str(CONFIG / 'icub_foot_tipping.yaml'), '--out', str(output),
+    ])  # fmt: skip
+    assert code == 1 and not output.exists()
+    assert 'is not written, as r_sole is level' in capsys.readouterr().err
 
 
 def test_own_offsets_leave_the_weight_between_the_sensors(tipping):

@@ -23,7 +23,7 @@ FROZEN = 2e-3
 """Part of what is found that a reading changes which stays for a seventh of a second."""
 # POSE of test_tool_fit.py as a URDF would say it.
 RPY = (-np.pi / 2, np.pi / 2, 0.0)
-PLACE = ('--imu-pose', *map(str, (*POSE[:3, 3], *RPY)))
+PLACE = ('--imu-xyz', *map(str, POSE[:3, 3]), '--imu-rpy', *map(str, RPY))
 BAGS = SHARED / 'data' / 'ntnu_fts_imu'
 
 
@@ -50,12 +50,15 @@ def bag(tmp_path_factory):
 
 
 def run(bag, *more):
-    return main(['calibrate', 'tool', str(bag), '--ft', '/ft', '--imu', '/imu', *map(str, more)])
+    return main([
+        'calibrate', 'tool', str(bag), '--ft', 'wrist', '--readings', '/ft', '--imu', '/imu',
+        *map(str, more),
+    ])  # fmt: skip
 
 
 def test_a_simulated_tool(bag, tmp_path, capsys):
     told, saved = tmp_path / 'tool.json', tmp_path / 'arm.yaml'
-    more = ('--inertia', '--json', told, '--output', saved, '--sensor', 'wrist')
+    more = ('--inertia', '--json', told, '--out', saved)
     assert run(bag, *PLACE, *more, '--robot-name', 'arm') == 0
     out = capsys.readouterr().out
     assert (
@@ -73,14 +76,17 @@ def test_a_simulated_tool(bag, tmp_path, capsys):
     assert 'free motion' in sensors['wrist'].provenance[0].method
 
 
-def test_the_matrix_of_the_file_is_kept_and_used(bag, tmp_path):
+def test_the_matrix_of_the_file_is_kept_and_used(bag, tmp_path, capsys):
     saved = tmp_path / 'arm.yaml'
     matrix = (2.0 * np.eye(6)).tolist()
     sensors = f'{{wrist: {{matrix: {matrix}}}}}'
     saved.write_text(f'ft_calibration: {{version: 1, robot: arm, sensors: {sensors}}}')
-    more = ('--output', saved, '--sensor', 'wrist', '--robot-name', 'arm')
-    assert run(bag, *PLACE, *more) == 0
-    sensor = read(saved)[1]['wrist']
+    assert run(bag, *PLACE, '--out', saved, '--robot-name', 'arm') == 1
+    assert 'find them with those of the file' in capsys.readouterr().err
+    assert run(bag, *PLACE, '--out', saved, '--calibration', saved) == 0
+    robot, sensors = read(saved)
+    sensor = sensors['wrist']
+    assert robot == 'arm'
     np.testing.assert_array_equal(sensor.matrix, matrix)
     np.testing.assert_allclose(sensor.offset, 2.0 * OFFSET, atol=0.1)
 
@@ -119,7 +125,7 @@ def on_robot(tmp_path, bag, *more, imus=('imu',), frame='ft'):
 
 def test_the_description_of_a_robot_says_how_its_sensors_sit(bag, tmp_path):
     told, saved = tmp_path / 'tool.json', tmp_path / 'arm.yaml'
-    more = ('--ft', 'wrist', '--imu', 'imu', '--json', told, '--output', saved)
+    more = ('--ft', 'wrist', '--imu', 'imu', '--json', told, '--out', saved)
     assert on_robot(tmp_path, bag, *more) == 0
     assert json.loads(told.read_text())['mass'] == pytest.approx(BODY[0], rel=FROZEN)
     assert list(read(saved)[1]) == ['wrist']
@@ -129,14 +135,14 @@ def test_the_description_of_a_robot_says_how_its_sensors_sit(bag, tmp_path):
 @pytest.mark.parametrize(
     ('more', 'given', 'code', 'told'),
     [
-        (('--ft', 'wrst', '--imu', 'imu'), {}, 1, "no FT sensor is named 'wrst'"),
-        (('--ft', 'wrist', '--imu', 'gyro'), {}, 1, "no IMU is named 'gyro'"),
+        (('--ft', 'wrst', '--imu', 'imu'), {}, 1, "--ft names 'wrst', but no FT sensor is named"),
+        (('--ft', 'wrist', '--imu', 'gyro'), {}, 1, "--imu names 'gyro', but no IMU is named"),
         (('--ft', 'wrist', '--imu', 'imu'), {'frame': 'flange'}, 1, "names frame 'ft', expected"),
         (
             ('--ft', 'wrist', '--imu', 'loose'), {'imus': ('imu', 'loose')}, 1,
             "IMU 'loose' is on loose, which is not what FT sensor 'wrist' carries, tool",
         ),
-        (('--ft', 'wrist', '--imu', 'imu', '--direction', 'child_to_parent'), {}, 2, 'leave them'),
+        (('--ft', 'wrist', '--imu', 'imu', '--direction', 'child_to_parent'), {}, 2, 'leave it'),
     ],
 )  # fmt: skip
 def test_sensors_of_a_robot_that_do_not_go_together_are_refused(
@@ -156,18 +162,35 @@ def test_a_picture_is_drawn(bag, tmp_path):
 @pytest.mark.parametrize(
     ('more', 'told'),
     [
-        ((), 'axes of the IMU|far from what|is of the other'),
-        ((*PLACE, '--direction', 'parent_to_child', '--most-delay', '0'), 'comes out as -0.9'),
-        ((*PLACE, '--range', '20', '30'), "no message of '/ft' lies between 20.0 s and 30.0 s"),
-        ((*PLACE, '--range', '1', '1.2'), 'too few for 10 blocks'),
+        ((), 'axes of the IMU|far from what|are of the other'),
+        ((*PLACE, '--direction', 'parent_to_child', '--most-delay', '0'),
+         'comes out as -0.9.* other --direction, .* not those of --imu-rpy'),
         ((*PLACE, '--imu', '/gyro'), "no topic of the bag is named '/gyro'"),
         ((*PLACE, '--imu', '/ft'), 'holds geometry_msgs/msg/WrenchStamped, expected sensor_msgs'),
-        ((*PLACE, '--most-delay', '0.004'), 'edge of the search'),
+        ((*PLACE, '--most-delay', '0.004'), 'edge of the search: allow a larger --most-delay'),
+        ((*PLACE, '--blocks', '1'), '--blocks is 1'),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_done_is_said(bag, capsys, more, told):
     assert run(bag, *more) == 1
     assert re.search(told, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ('part', 'told'),
+    [
+        ('@20:30', "no message of '/ft' lies between 20.0 s and 30.0 s"),
+        ('@1:1.2', 'too few for 10 blocks of 5: take a longer log, or fewer --blocks'),
+    ],
+)
+def test_parts_of_a_log_that_do_not_tell_are_refused(bag, capsys, part, told):
+    assert run(f'{bag}{part}', *PLACE) == 1
+    assert told in capsys.readouterr().err
+
+
+def test_without_a_robot_the_topic_of_the_sensor_must_be_named(bag, capsys):
+    assert main(['calibrate', 'tool', str(bag), '--ft', 'wrist', '--imu', '/imu']) == 2
+    assert 'name its topic with --readings' in capsys.readouterr().err
 
 
 def test_an_inertia_needs_gyroscopes(tmp_path, capsys):
@@ -183,9 +206,9 @@ def test_the_bags_of_a_real_tool(tmp_path, name):
         pytest.skip(f'no real log: {bag} is not there')
     told = tmp_path / 'tool.json'
     code = main([
-        'calibrate', 'tool', str(bag), '--ft', '/fts/wrench', '--imu', '/imu', '--imu-pose',
-        '0', '0', '0', *map(str, RPY), '--imu-offset', '-0.0359', '0.0868', '0.7562',
-        '--json', str(told),
+        'calibrate', 'tool', str(bag), '--ft', 'wrist', '--readings', '/fts/wrench', '--imu',
+        '/imu', '--imu-rpy', *map(str, RPY), '--accelerometer-offset', '-0.0359', '0.0868',
+        '0.7562', '--json', str(told),
     ])  # fmt: skip
     assert code == 0
     found = json.loads(told.read_text())

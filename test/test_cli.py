@@ -124,9 +124,9 @@ def test_help_has_an_example_and_every_default(
                 'calibrate affine': ('robot', 'config'),
                 'calibrate temperature': ('robot', 'config'),
                 'calibrate tool': ('ft', 'imu'),
-                'excite': ('robot',), 'calibrate offset-without-model': ('sensor',),
-                'calibrate matrix': ('data', 'sensor'),
-                'calibrate live': ('sensor',)}.get(verb, ())  # fmt: skip
+                'excite': ('robot',), 'calibrate offset-without-model': ('ft',),
+                'calibrate matrix': ('data', 'ft'),
+                'calibrate live': ('ft',)}.get(verb, ())  # fmt: skip
     assert len(options) >= (3 if verb in VERBS else 1)
     for option in options:
         assert 'default: ' in option or option.split()[0] in required

@@ -95,6 +95,18 @@ def test_three_data_sets_tell_the_matrix(three):
     assert found.calibration.provenance[0].method.startswith('live: matrix from added masses')
 
 
+def test_loads_that_hung_in_another_order_are_doubted(rng, three):
+    assert not three[0].outcome(DATE).doubts
+    session, body = Session(plan(LOADS, rotation=np.eye(3))), TurnedBody(rng)
+    for load in (LOADS[0], LOADS[2], LOADS[1]):
+        go_through(session, body, load)
+        session.close_step()
+    found = session.outcome(DATE)
+    (said,) = found.doubts
+    assert 'wrong order' in said and '(far that of side, side that of far)' in said
+    assert said in found.warnings
+
+
 def test_without_a_rotation_the_matrix_is_in_the_axes_of_the_accelerometer(rng):
     session, body = Session(plan(LOADS)), TurnedBody(rng, rotation=TILTED)
     turned = np.kron(np.eye(2), TILTED.T)

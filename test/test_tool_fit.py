@@ -256,7 +256,7 @@ def test_logs_that_tell_nothing_are_refused(rng):
         fit_tool(given._replace(accelerations=level, angular_velocities=None), name='wrist')
     with pytest.raises(LogError, match='mass on the FT sensor comes out as -0.9'):
         fit_tool(given, ToolSettings(direction=-1, most_delay=0.0))
-    with pytest.raises(LogError, match='edge of the search: allow a larger one'):
+    with pytest.raises(LogError, match="edge of the search: allow a larger 'most_delay'"):
         fit_tool(recorded(delay=0.02), ToolSettings(most_delay=0.01))
     with pytest.raises(LogError, match='known together for 0 s'):
         fit_tool(given._replace(imu_times=given.imu_times + 100.0))

@@ -17,7 +17,7 @@ whatever the units of the raw channels are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ Array = NDArray[np.float64]
 
 UNKNOWNS = 40
 OF_MATRIX = 36
+ROUNDS = 4
+"""Of weighing the rows by the noise that the matrix of the round before makes of that of raw."""
 BEYOND_NOISE = 3.0
 """
 Singular values up to so many times what noise makes count as zero: the largest one of a random
@@ -135,6 +137,44 @@ class AddedMassRows:
         ])  # fmt: skip
         x = unscale @ np.linalg.lstsq(coefficients, right, rcond=None)[0]
         return x[:OF_MATRIX].reshape(6, 6, order='F'), Weighed(float(x[36]), x[37:])
+
+    def solve_weighed(self, length_scale: float) -> tuple[Array, Array, Weighed]:
+        """
+        Solve the equations, each weighed by the noise that the solution makes of that of raw.
+
+        Parameters
+        ----------
+        length_scale : float
+            Moment over force that counts as equally large at first [m].
+
+        Returns
+        -------
+        tuple of ndarray, shape (6, 6), ndarray, shape (6, 6), and Weighed
+            W, C and the unknown body.
+
+        """
+        weight = np.diag(np.repeat([1.0, 1.0 / length_scale], 3))
+        matrix, body = self.solve(weight)
+        for _ in range(ROUNDS):
+            weight = self.weight(matrix)
+            matrix, body = self.solve(weight)
+        return weight, matrix, body
+
+    def with_loads(self, order: Sequence[int]) -> AddedMassRows:
+        """
+        Return the data sets with what was added in another order.
+
+        Parameters
+        ----------
+        order : sequence of int
+            For each data set the one whose load it gets.
+
+        Returns
+        -------
+        AddedMassRows
+
+        """
+        return replace(self, known=tuple(self.known[k] for k in order))
 
     def weight(self, matrix: Array) -> Array:
         """

@@ -42,8 +42,6 @@ Array = NDArray[np.float64]
 
 FEWEST_SETS = 3
 """[T Lemma 5.2]"""
-ROUNDS = 4
-"""Of weighing the rows by the noise that the matrix of the round before makes of that of raw."""
 ROTATION_ERROR = 1e-6
 """Of the product of a rotation with its transpose."""
 
@@ -215,14 +213,10 @@ def matrix_from_added_masses(
     )  # fmt: skip
     known = [Weighed(one.mass, one.mass * np.asarray(one.centre, dtype=float)) for one in sets]
     rows = AddedMassRows.of([one.slopes for one in found], known, R, direction)
-    weight = np.diag(np.repeat([1.0, 1.0 / length_scale], 3))
-    rank, singular_values = rows.rank(weight)
+    rank, singular_values = rows.rank(np.diag(np.repeat([1.0, 1.0 / length_scale], 3)))
     if rank < UNKNOWNS:
         raise LogError(_why(sets, rank, singular_values))
-    matrix, body = rows.solve(weight)
-    for _ in range(ROUNDS):
-        weight = rows.weight(matrix)
-        matrix, body = rows.solve(weight)
+    weight, matrix, body = rows.solve_weighed(length_scale)
     return MatrixCalibration(
         matrix=matrix,
         covariance=rows.covariance(weight, matrix),

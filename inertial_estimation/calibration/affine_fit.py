@@ -270,7 +270,8 @@ class _Problem:
                 f'with a prior weight of {weight:g} N^2 the matrix of {name} lets through '
                 f'{least:.2g} of what the prior matrix does in some direction, less than '
                 f'{self.settings.least_gain:g}: its loads are too light to tell the matrix; take '
-                'heavier ones or a larger weight'
+                "heavier ones or a larger 'weight'",
+                about=('weight',),
             )
 
     def _deviations(self, D: Array, offset: Array, weight: float) -> tuple[Array, Array]:

@@ -53,17 +53,24 @@ class AffineSettings:
         for name in ('length_scale', 'prior_deviation'):
             value = getattr(self, name)
             if not 0.0 < value < np.inf:
-                raise ModelError(f"'{name}' is {value}, expected a positive number")
+                raise ModelError(f"'{name}' is {value}, expected a positive number", about=(name,))
         for name in ('gap', 'reach', 'least_touch'):
             value = getattr(self, name)
             if not 0.0 <= value < np.inf:
-                raise ModelError(f"'{name}' is {value}, expected 0 or more")
+                raise ModelError(f"'{name}' is {value}, expected 0 or more", about=(name,))
         if self.weight is not None and not self.weight >= 0.0:
-            raise ModelError(f"'weight' is {self.weight}, expected N^2, 0 or more")
+            raise ModelError(
+                f"'weight' is {self.weight}, expected N^2, 0 or more", about=('weight',)
+            )
         if self.noise is not None and not 0.0 <= self.noise < np.inf:
-            raise ModelError(f"'noise' is {self.noise}, expected newtons, 0 or more")
+            raise ModelError(
+                f"'noise' is {self.noise}, expected newtons, 0 or more", about=('noise',)
+            )
         if not 0.0 <= self.least_gain < 1.0:
-            raise ModelError(f"'least_gain' is {self.least_gain}, expected 0 to less than 1")
+            raise ModelError(
+                f"'least_gain' is {self.least_gain}, expected 0 to less than 1",
+                about=('least_gain',),
+            )
 
 
 class AffineFit(NamedTuple):

@@ -56,13 +56,16 @@ def contiguous_blocks(times: Array, n_blocks: int) -> NDArray[np.intp]:
     if times.ndim != 1:
         raise ShapeError('times', ('n',), times.shape)
     if n_blocks < FEWEST:
-        raise ModelError(f"'n_blocks' is {n_blocks}, expected {FEWEST} or more")
+        raise ModelError(
+            f"'n_blocks' is {n_blocks}, expected {FEWEST} or more", about=('n_blocks',)
+        )
     if not np.isfinite(times).all() or (np.diff(times) < 0.0).any():
         raise ModelError("'times' go back or are not finite: sort the samples by their stamps")
     if len(times) < n_blocks * FEWEST_SAMPLES:
         raise LogError(
             f'{len(times)} usable samples are too few for {n_blocks} blocks of '
-            f'{FEWEST_SAMPLES}: take a longer log, or fewer blocks'
+            f"{FEWEST_SAMPLES}: take a longer log, or fewer 'n_blocks'",
+            about=('n_blocks',),
         )
     return np.arange(len(times)) * n_blocks // len(times)
 

@@ -157,7 +157,7 @@ class BodyReadings:
         if robot.fixed_frame:
             names[FIXED_LINK] = -1
         if name and name not in names:
-            raise NameNotFound('IMU with an accelerometer', name, names)
+            raise NameNotFound('IMU with an accelerometer', name, names, f"'imu' names '{name}'")
         if name:
             return names[name]
         if usable:

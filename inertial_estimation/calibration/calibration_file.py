@@ -177,7 +177,7 @@ def write(
             raise ConfigError(
                 f"{path} holds another matrix, or other temperature coefficients, of '{name}' "
                 'than these offsets were found with: find them with those of the file, as '
-                "'calibration_file' of --config or as --calibration, or name another file"
+                "'calibration_file' of --config or as --calibration, or name another file to write"
             )
     write_whole(path, to_text(robot, kept | dict(sensors)))
 

@@ -190,7 +190,8 @@ def search_delay(cost: Callable[[float], float], most: float, step: float) -> fl
     if best in (0, len(tried) - 1):
         raise LogError(
             f'the streams fit best with a delay of {tried[best]:.3g} s or more, the edge of the '
-            'search: allow a larger one, or check that their stamps are of one clock'
+            "search: allow a larger 'most_delay', or check that their stamps are of one clock",
+            about=('most_delay',),
         )
     bounds = (tried[best - 1], tried[best + 1])
     found = minimize_scalar(cost, bounds=bounds, method='bounded', options={'xatol': EXACT})

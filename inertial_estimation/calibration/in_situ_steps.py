@@ -15,6 +15,7 @@ from inertial_estimation.calibration.calibration_file import (
     Provenance,
     SensorCalibration,
 )
+from inertial_estimation.calibration.matrix_doubts import load_warnings
 from inertial_estimation.calibration.offset_in_situ import InSituOffset
 from inertial_estimation.calibration.quiet_samples import GRAVITY
 from inertial_estimation.errors import ConfigError
@@ -74,7 +75,9 @@ def offset_step(
     thermal = bool(before.temperature_coefficients.any())
     if thermal and np.isnan(temperature):
         raise ConfigError(
-            'the readings of this sensor depend on its temperature: give the one of this log'
+            "the readings of this sensor depend on its temperature: give 'temperature', that of "
+            'this log',
+            about=('temperature',),
         )
     notes = (ROTATION_FREE, *offset_warnings(found, before.matrix))
     step = Provenance(
@@ -163,7 +166,7 @@ def offset_warnings(found: InSituOffset, matrix: Array) -> tuple[str, ...]:
     return tuple(said)
 
 
-def matrix_warnings(found: MatrixCalibration, workshop: Array | None = None) -> tuple[str, ...]:
+def matrix_warnings(found: MatrixCalibration) -> tuple[str, ...]:
     """
     Return what to know before a matrix is used.
 
@@ -171,15 +174,13 @@ def matrix_warnings(found: MatrixCalibration, workshop: Array | None = None) -> 
     ----------
     found : MatrixCalibration
         The matrix.
-    workshop : ndarray, shape (6, 6), optional
-        The one before.
 
     Returns
     -------
     tuple of str
 
     """
-    said = []
+    said = [*load_warnings(found.data_sets)]
     for one, offset, residual in zip(found.data_sets, found.found, found.residuals, strict=True):
         said += [f'{one.name}: {text}' for text in offset_warnings(offset, found.matrix)]
         off = offset.gravity / GRAVITY - 1.0
@@ -197,11 +198,6 @@ def matrix_warnings(found: MatrixCalibration, workshop: Array | None = None) -> 
         said.append(
             f'the body without masses would weigh {found.body.mass:.3g} kg: a mass or a centre is '
             'not as stated'
-        )
-    if workshop is not None and np.trace(workshop @ np.linalg.inv(found.matrix)) < 0.0:
-        said.append(
-            'the matrix is about the opposite of the one before: the readings may be the wrench '
-            'of the other side'
         )
     return tuple(said)
 

@@ -73,12 +73,13 @@ def check_supports(robot: Robot, given: Sequence[str]) -> tuple[str, ...]:
     supports = names('supports', given)
     if not supports:
         raise ModelError(
-            "'supports' is empty: name the frames that carry the robot, such as a foot's"
+            "'supports' is empty: name the frames that carry the robot, such as a foot's",
+            about=('supports',),
         )
     for k, support in enumerate(supports):
         robot.frame(support, "'supports' names it")
         if support in supports[:k]:
-            raise ModelError(f"'supports' names '{support}' twice")
+            raise ModelError(f"'supports' names '{support}' twice", about=('supports',))
     return supports
 
 
@@ -136,15 +137,18 @@ def choose_sensors(
         return chosen
     asked = rows('sensors', sensors, 'FT sensor', known)
     if not asked:
-        raise ModelError("'sensors' is empty: name some of " + ', '.join(known))
+        raise ModelError(
+            "'sensors' is empty: name some of " + ', '.join(known), about=('sensors',)
+        )
     for k in asked:
         if not says[k]:
             lacks = 'a predicted wrench, a joint or IMU is missing' if reads[:, k].any() else (
                 'a reading'
             )  # fmt: skip
             raise CalibrationError(
-                f"FT sensor '{known[k]}' has no instant with {lacks}: leave it out of the "
-                'sensors to calibrate, or mend it'
+                f"FT sensor '{known[k]}' has no instant with {lacks}: leave it out of "
+                "'sensors', or mend it",
+                about=('sensors',),
             )
     chosen[list(asked)] = True
     return chosen
@@ -184,6 +188,6 @@ def not_unique(
         f'nothing tells how {" and ".join(supports)} share the load, so the offsets of '
         f'{", ".join(names_unsure)} are not unique{more}: stand on one support{rest}; or accept '
         'the smallest support wrenches that add up for true, which is right as far as the robot '
-        'stands symmetrically and does not squeeze the ground (accept_split)',
+        "stands symmetrically and does not squeeze the ground ('accept_split')",
         names_unsure,
     )

@@ -32,6 +32,7 @@ from inertial_estimation.calibration.in_situ_steps import (
     offset_step,
     offset_warnings,
 )
+from inertial_estimation.calibration.matrix_doubts import matrix_doubts
 from inertial_estimation.calibration.offset_in_situ import (
     LENGTH_SCALE,
     InSituOffset,
@@ -137,6 +138,8 @@ class Outcome(NamedTuple):
     matrix: MatrixCalibration | None
     """None: there is one data set."""
     warnings: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
+    """Those of the warnings with which nobody should use it."""
 
 
 class Session:
@@ -260,14 +263,17 @@ class Session:
             step = offset_step(offset, before, date, temperature)
             said = offset_warnings(offset, before.matrix)
             return Outcome(self._noted(step), offset, None, said)
+        former = None if plan.before is None else plan.matrix
         found = matrix_from_added_masses(
             self.data_sets(), rotation=plan.rotation, direction=plan.direction,
-            workshop=None if plan.before is None else plan.matrix,
+            workshop=former,
         )  # fmt: skip
-        said = matrix_warnings(found)
+        doubts = matrix_doubts(found, former)
+        said = (*doubts, *matrix_warnings(found))
         if before.temperature_coefficients.any():
             said += ('temperature coefficients of the former matrix do not hold any more',)
-        return Outcome(self._noted(matrix_step(found, date, temperature)), None, found, said)
+        step = matrix_step(found, date, temperature)
+        return Outcome(self._noted(step), None, found, said, doubts)
 
     def _offset(self, step: int) -> InSituOffset:
         """Return the offset that a data set tells."""

@@ -52,13 +52,42 @@ def tared(
             n_samples=int(found.n_samples[k]),
             temperature=float(found.temperatures[k]),
             spread=tuple(found.spread[k].tolist()),
-            notes=(*_notes(found, k, name), *said),
+            notes=(*notes(found, k, name), *said),
         )
         earlier = sensor.provenance
         if earlier and earlier[-1].method.startswith(METHOD):
             earlier = earlier[:-1]
         changed[name] = replace(sensor, offset=found.offsets[k], provenance=(*earlier, step))
     return changed
+
+
+def notes(found: SupportedOffsets, k: int, name: str) -> tuple[str, ...]:
+    """
+    Return what whoever uses an offset must know.
+
+    Parameters
+    ----------
+    found : SupportedOffsets
+        With the robot's sensors.
+    k, name : int and str
+        Row and name of one of them.
+
+    Returns
+    -------
+    tuple of str
+
+    """
+    said = []
+    if not found.unique[k]:
+        said.append(
+            'not unique: the shortest wrenches of the supports were taken for true; told are '
+            f'{", ".join(found.told) or "no sums"}'
+        )
+    if found.assumed[k]:
+        said.append('rests on joints that nobody reports')
+    if name in found.poses:
+        said.append(found.poses[name].verdict)
+    return tuple(said)
 
 
 def in_words(found: SupportedOffsets, names: Sequence[str], doubts: Iterable[str] = ()) -> str:
@@ -82,7 +111,7 @@ def in_words(found: SupportedOffsets, names: Sequence[str], doubts: Iterable[str
     said = [
         f'{name}: offset {_sizes(found.offsets[k])}, spread {_sizes(found.spread[k])}, known to '
         f'{_sizes(found.deviations[k])} as far as the model is right, {found.n_samples[k]} '
-        'instants' + ''.join(f'; {note}' for note in _notes(found, k, name))
+        'instants' + ''.join(f'; {note}' for note in notes(found, k, name))
         for k, name in enumerate(names)
         if found.found[k]
     ]
@@ -92,21 +121,6 @@ def in_words(found: SupportedOffsets, names: Sequence[str], doubts: Iterable[str
     said.append(f'left out: {", ".join(left_out) or "none"}')
     said += [f'doubtful: {doubt}' for doubt in doubts]
     return '. '.join(said)
-
-
-def _notes(found: SupportedOffsets, k: int, name: str) -> tuple[str, ...]:
-    """Return what whoever uses an offset must know."""
-    notes = []
-    if not found.unique[k]:
-        notes.append(
-            'not unique: the shortest wrenches of the supports were taken for true; told are '
-            f'{", ".join(found.told) or "no sums"}'
-        )
-    if found.assumed[k]:
-        notes.append('rests on joints that nobody reports')
-    if name in found.poses:
-        notes.append(found.poses[name].verdict)
-    return tuple(notes)
 
 
 def _method(supports: Sequence[str]) -> str:

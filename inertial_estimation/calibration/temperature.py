@@ -48,7 +48,10 @@ class TemperatureSettings:
     def __post_init__(self) -> None:
         """Check the ranges."""
         if not 0.0 < self.least_range < np.inf:
-            raise ModelError(f"'least_range' is {self.least_range}, expected kelvins above 0")
+            raise ModelError(
+                f"'least_range' is {self.least_range}, expected kelvins above 0",
+                about=('least_range',),
+            )
         if not 0.0 < self.most_explained < 1.0:
             raise ModelError(f"'most_explained' is {self.most_explained}, expected 0 to 1")
 
@@ -181,8 +184,9 @@ def _require_range(
     if high - low < settings.least_range:
         raise LogError(
             f'the temperature of {name} stays between {low:.2f} and {high:.2f} degrees Celsius, '
-            f'by less than {settings.least_range:g} K, which tells no coefficient: record the '
-            'sensor as it warms up'
+            f"by less than 'least_range', {settings.least_range:g} K, which tells no coefficient: "
+            'record the sensor as it warms up',
+            about=('least_range',),
         )
     return low, high
 

@@ -60,11 +60,13 @@ class ToolSettings:
     def __post_init__(self) -> None:
         """Check the ranges."""
         if self.direction not in (1, -1):
-            raise ModelError(f"'direction' is {self.direction}, expected 1 or -1")
+            raise ModelError(
+                f"'direction' is {self.direction}, expected 1 or -1", about=('direction',)
+            )
         for name in ('most_delay', 'least_spread', 'reach'):
             value = getattr(self, name)
             if not 0.0 <= value < np.inf:
-                raise ModelError(f"'{name}' is {value}, expected 0 or more")
+                raise ModelError(f"'{name}' is {value}, expected 0 or more", about=(name,))
         if self.smoothing is not None and not 0.0 < self.smoothing < np.inf:
             raise ModelError(f"'smoothing' is {self.smoothing}, expected seconds above 0")
 
@@ -250,7 +252,8 @@ def _streams(motion: ToolMotion, settings: ToolSettings) -> tuple[Stream, Stream
     if settings.inertia and motion.angular_velocities is None:
         raise ModelError(
             "'inertia' is asked for, but there are no angular velocities: take an IMU with "
-            'gyroscopes, or leave the inertia out'
+            'gyroscopes, or leave it out',
+            about=('inertia',),
         )
     values = motion.accelerations
     if motion.angular_velocities is not None:
@@ -309,13 +312,16 @@ def _require_sense(found: Solution, name: str) -> None:
     mass = float(found.unknowns[0])
     if mass <= 0.0:
         raise LogError(
-            f'the mass on {name} comes out as {mass:.3g} kg: the reading is of the other '
-            'direction, or the axes of the IMU are not those of its pose'
+            f'the mass on {name} comes out as {mass:.3g} kg: the readings are of the other '
+            "'direction', or the axes of the IMU are not those of 'sensor_H_imu'",
+            about=('direction', 'sensor_H_imu'),
         )
     if found.misalignment > ROTATED:
         raise LogError(
             f'forces on {name} fit best with the axes of the IMU turned by '
-            f'{np.degrees(found.misalignment):.0f} degrees: its pose in the sensor frame is wrong'
+            f"{np.degrees(found.misalignment):.0f} degrees: its pose in the sensor's frame is "
+            "wrong, see 'sensor_H_imu'",
+            about=('sensor_H_imu',),
         )
 
 

@@ -150,7 +150,10 @@ def _pose(motion: ToolMotion) -> tuple[Array, Array]:
         raise ShapeError('sensor_H_imu', (4, 4), pose.shape)
     R = pose[:3, :3]
     if not np.allclose(R.T @ R, np.eye(3), atol=ROUND_OFF) or np.linalg.det(R) < 0.0:
-        raise ModelError("'sensor_H_imu' holds no rotation: its axes must be orthonormal")
+        raise ModelError(
+            "'sensor_H_imu' holds no rotation: its axes must be orthonormal",
+            about=('sensor_H_imu',),
+        )
     return R, pose[:3, 3]
 
 

@@ -183,7 +183,8 @@ def _fit(
         worst = int(np.abs(Vt[-1]).argmax())
         raise LogError(
             f'the log does not tell {_unknown(worst, rows.n_inertial)} of what hangs on {name}: '
-            'turn it faster and about more axes, or leave the inertia out'
+            "turn it faster and about more axes, or leave 'inertia' out",
+            about=('inertia',),
         )
     projected = U[:, kept].T @ (root * measured).ravel()
     solved: Array = Vt[kept].T @ (projected / sigma[kept])

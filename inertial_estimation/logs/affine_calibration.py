@@ -178,14 +178,15 @@ def _chosen(asked: Sequence[str], names: Sequence[str], assumed: Mask) -> list[i
     """Return the rows of the sensors to fit."""
     for name in asked:
         if name not in names:
-            raise NameNotFound('FT sensor', name, names)
+            raise NameNotFound('FT sensor', name, names, f"'sensors' names '{name}'")
     if asked:
         return [names.index(name) for name in names if name in asked]
     rows = [k for k in range(len(names)) if not assumed[k]]
     if not rows:
         raise ConfigError(
-            'what every FT sensor should say rests on joints that nobody reports: name the '
-            'sensors that shall be fitted all the same'
+            'what every FT sensor should say rests on joints that nobody reports: name those that '
+            "shall be fitted all the same in 'sensors'",
+            about=('sensors',),
         )
     return rows
 
@@ -242,7 +243,11 @@ def _test(mask: Mask, usable: Mask, before: Array, after: Array) -> Tested:
     present = mask & np.isfinite(after).all(axis=1)
     counted = present & usable
     if not counted.any():
-        raise LogError('the test range holds no sample with a reading in which nothing else acts')
+        raise LogError(
+            "'test_range' holds no sample with a reading in which nothing else acts: choose "
+            'another one',
+            about=('test_range',),
+        )
     return Tested(
         np.sqrt((before[counted] ** 2).mean(axis=0)),
         np.sqrt((after[counted] ** 2).mean(axis=0)),

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.building import build_estimator, build_robot, sensor_calibrations
-from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
+from inertial_estimation.calibration.calibration_file import SensorCalibration
 from inertial_estimation.calibration.stillness import Stillness
 from inertial_estimation.calibration.supported_offsets import (
     SupportedOffsets,
     supported_offsets,
 )
+from inertial_estimation.calibration.tared import METHOD, notes, tared
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.contacts import Contact
@@ -38,7 +39,6 @@ Mask = NDArray[np.bool_]
 
 MAX_SAMPLES = 20_000
 """Instants of a longer range are thinned out evenly; a constant needs no more."""
-FINDING = 'offsets from the model'
 
 
 @dataclass(frozen=True)
@@ -75,15 +75,7 @@ class OffsetCalibration:
     @property
     def calibrations(self) -> dict[str, SensorCalibration]:
         """New calibrations of the sensors whose offsets were found, with where they came from."""
-        return {
-            sensor.name: replace(
-                self.before[sensor.name],
-                offset=self.found.offsets[k],
-                provenance=(*self.before[sensor.name].provenance, self._provenance(k)),
-            )
-            for k, sensor in enumerate(self.robot.ft_sensors)
-            if self.found.found[k]
-        }
+        return tared(self.found, self.before, self.date, self.doubts)
 
     def notes(self, k: int) -> tuple[str, ...]:
         """
@@ -99,31 +91,8 @@ class OffsetCalibration:
         tuple of str
 
         """
-        found, notes = self.found, []
-        if not found.unique[k]:
-            notes.append(
-                'not unique: the shortest wrenches of the supports were taken for true; told '
-                f'are {", ".join(found.told) or "no sums"}'
-            )
-        if found.assumed[k]:
-            notes.append('rests on joints that nobody reports')
-        name = self.robot.ft_sensors[k].name
-        if name in found.poses:
-            notes.append(found.poses[name].verdict)
-        return (*notes, *(f'doubtful: {doubt}' for doubt in self.doubts))
-
-    def _provenance(self, k: int) -> Provenance:
-        """Return where the offset of a sensor came from."""
-        several = len(self.found.supports) > 1
-        return Provenance(
-            method=f'{FINDING}, {"supports" if several else "one support"}: '
-            + ', '.join(self.found.supports),
-            date=self.date,
-            n_samples=int(self.found.n_samples[k]),
-            temperature=float(self.found.temperatures[k]),
-            spread=tuple(self.found.spread[k].tolist()),
-            notes=self.notes(k),
-        )
+        told = notes(self.found, k, self.robot.ft_sensors[k].name)
+        return (*told, *(f'doubtful: {doubt}' for doubt in self.doubts))
 
 
 def calibrate_offsets(
@@ -165,16 +134,17 @@ def calibrate_offsets(
     if not supports:
         raise ConfigError(
             'offsets from the model need the frames that carry the robot: name them with '
-            '--support, or give a fixed_link'
+            "'supports', or give a fixed_link",
+            about=('supports',),
         )
     robot = build_robot(settings, str(urdf))
     before = sensor_calibrations(settings, robot, new_file=True)
     for support in supports:
-        robot.frame(support, "'--support' names it")
+        robot.frame(support, "'supports' names it")
     recording = read_samples(bag, robot, settings, progress)
     part = recording.within(request.time_range).thinned(MAX_SAMPLES)
     samples = part.without_frozen(sensor.name for sensor in robot.ft_sensors)
-    progress(FINDING, 0.0)
+    progress(METHOD, 0.0)
     estimator = build_estimator(settings, robot)
     found = supported_offsets(
         estimator,
@@ -186,7 +156,7 @@ def calibrate_offsets(
         felt=_felt(part, robot, supports),
         length_scale=settings.length_scale,
     )
-    progress(FINDING, 1.0)
+    progress(METHOD, 1.0)
     return OffsetCalibration(
         robot, found, before, _date(recording, request), part.times,
         _doubts(samples, robot, settings, found),

@@ -123,7 +123,8 @@ def predict_wrenches(
     if not frame:
         raise LogError(
             'what the FT sensors should say is known if one contact carries the robot: name its '
-            'frame with --support, or give a fixed_link'
+            "frame with 'support', or give a fixed_link",
+            about=('support',),
         )
     part = recording.thinned(MAX_SAMPLES)
     samples = part.without_frozen(sensor.name for sensor in robot.ft_sensors)

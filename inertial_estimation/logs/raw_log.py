@@ -44,13 +44,15 @@ class RawSignals(NamedTuple):
     readings: tuple[str, ...] = ()
     """Empty: `RAW`, or the only wrench topic."""
     accelerometer: tuple[str, ...] = ()
-    """Empty: `ACCELEROMETER`, or the only IMU topic."""
+    """Of a table; empty: `ACCELEROMETER`."""
     gyroscope: tuple[str, ...] = ()
     """Of a table; empty: `GYROSCOPE` if there is one. A bag has it in the topic of the IMU."""
     time: str = TIME
     """Of a table [s]; only needed for a part of it."""
     accelerometer_unit: str = 'm/s^2'
     """Of a table."""
+    imu: str = ''
+    """Of a bag; empty: the only IMU topic."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +99,8 @@ def read_raw_log(said: str, signals: RawSignals) -> RawLog:
 
 def _of_table(stretch: Stretch, signals: RawSignals) -> RawLog:
     """Read a table."""
+    if signals.imu:
+        raise ConfigError('--imu is for bags: name columns of a table with --accelerometer')
     table = load_table(stretch.path)
     readings = _signal('readings', signals.readings or (RAW,), 'wrench').read(table, 6)
     n = len(readings)
@@ -146,11 +150,12 @@ def _times(table: Table, name: str, n: int, stretch: Stretch) -> tuple[Stamps | 
 
 def _of_bag(stretch: Stretch, signals: RawSignals) -> RawLog:
     """Read a bag; of the IMU what is in between its messages is interpolated."""
-    if signals.gyroscope:
-        raise ConfigError('--gyroscope is for tables: a bag has it in the topic of the IMU')
+    for option in ('accelerometer', 'gyroscope'):
+        if getattr(signals, option):
+            raise ConfigError(f'--{option} is for tables: name the topic of the IMU with --imu')
     with BagReader(stretch.path) as reader:
         of_ft = _topic(reader, signals.readings, WRENCH, 'readings')
-        of_imu = _topic(reader, signals.accelerometer, IMU, 'accelerometer')
+        of_imu = _topic(reader, (signals.imu,) * bool(signals.imu), IMU, 'imu')
         read_ft, read_imu = wrench_reader().read, imu_reader().read
         fts, imus = [], []
         for message in reader.messages([of_ft, of_imu]):

@@ -6,19 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
-from inertial_estimation.logs.bag import IMU, WRENCH, BagReader, deserialize, standard_types
-from inertial_estimation.logs.decoding import imu_reader, wrench_reader
+from inertial_estimation.logs.bag import IMU, TEMPERATURE, WRENCH, BagReader
+from inertial_estimation.logs.decoding import imu_reader, temperature_reader, wrench_reader
 
 Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
-TEMPERATURE = 'sensor_msgs/msg/Temperature'
 NANOSECONDS = 1_000_000_000
 FROZEN_AFTER = 0.05
 """Bit-equal values for so long are those of a frozen sensor [s]."""
@@ -134,13 +133,11 @@ def read_temperature_topic(bag: str | Path, topic: str) -> RawStream:
         As for `read_wrench_topic`.
 
     """
-    store = standard_types()
+    reader = temperature_reader()
 
     def convert(data: bytes) -> tuple[int, str, Array]:
-        message: Any = deserialize(data, TEMPERATURE, store)
-        stamp = message.header.stamp
-        stamp_ns = int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
-        return stamp_ns, str(message.header.frame_id), np.array([float(message.temperature)])
+        reading = reader.read(data)
+        return reading.stamp_ns, reading.frame_id, np.array([reading.celsius])
 
     return _read(bag, topic, TEMPERATURE, convert)
 

@@ -74,7 +74,7 @@ def read_temperatures(
     found = np.full((len(stamps_ns), len(names)), np.nan)
     for name, topic in topics.items():
         if name not in names:
-            raise NameNotFound('FT sensor', name, names)
+            raise NameNotFound('FT sensor', name, names, f"'topics' names '{name}'")
         stream = read_temperature_topic(bag, topic)
         known = np.isfinite(stream.values[:, 0])
         origin = int(stream.stamps_ns[0])
@@ -126,7 +126,8 @@ def calibrate_temperature(
     rows = np.flatnonzero(np.isfinite(temperatures).any(axis=0))
     if not len(rows):
         raise ConfigError(
-            'no FT sensor of the log has a temperature: name topics of sensor_msgs/Temperature'
+            "no FT sensor of the log has a temperature: name 'topics' of sensor_msgs/Temperature",
+            about=('topics',),
         )
     return tuple(
         _result(predicted, temperatures[:, k], list(calibrations.items())[k], int(k), settings,

@@ -80,9 +80,9 @@ def source_on_robot(robot: Robot, settings: EstimatorSettings, ft: str, imu: str
     fts = {sensor.name: sensor for sensor in robot.ft_sensors}
     imus = {one.name: one for one in robot.imus}
     if ft not in fts:
-        raise NameNotFound('FT sensor', ft, fts)
+        raise NameNotFound('FT sensor', ft, fts, f"'ft' names '{ft}'")
     if imu not in imus:
-        raise NameNotFound('IMU', imu, imus)
+        raise NameNotFound('IMU', imu, imus, f"'imu' names '{imu}'")
     sensor, source = fts[ft], imus[imu]
     if source.link != sensor.child:
         raise ConfigError(

@@ -48,13 +48,15 @@ def numbers(
     try:
         array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ModelError(f'{argument} is {_short(given)}, expected numbers') from None
+        raise ModelError(
+            f'{argument} is {_short(given)}, expected numbers', about=(argument,)
+        ) from None
     if given is None:
-        raise ModelError(f'{argument} is None, expected numbers')
+        raise ModelError(f'{argument} is None, expected numbers', about=(argument,))
     if shape is not None and array.shape != shape:
         raise ShapeError(argument, shape, array.shape)
     if finite and not np.isfinite(array).all():
-        raise ModelError(f'{argument} is {_short(given)}, which is not finite')
+        raise ModelError(f'{argument} is {_short(given)}, which is not finite', about=(argument,))
     array.flags.writeable = False
     return array
 

@@ -63,7 +63,7 @@ def hand_over(node: Node, executor: Executor, estimator: str, path: Path) -> Han
         )
     if Path(read).expanduser().resolve() != path.resolve():
         return Handover(
-            False, f"'{name}' reads '{read}', not '{path}': write to that file with --output"
+            False, f"'{name}' reads '{read}', not '{path}': write to that file with --out"
         )
     answer = _call(node, executor, Trigger, f'{name}/restore', Trigger.Request())
     if answer is None:

@@ -28,6 +28,8 @@ class Found:
     tables: tuple[Table, ...] = ()
     said: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    refused: str = ''
+    """Why what was found is not written; empty: it is, if a file was named."""
     figures: Mapping[str, Any] = field(default_factory=dict)
     """What JSON can hold."""
 
@@ -45,6 +47,7 @@ class Found:
             'tables': [list(one) for one in self.tables],
             'said': list(self.said),
             'warnings': list(self.warnings),
+            'refused': self.refused,
             'figures': dict(self.figures),
         }
 
@@ -81,8 +84,13 @@ def finish(
     """
     given = job['temperature']
     outcome = session.outcome(date, setup.feed.temperature if given is None else given)
-    said, told = [], None
-    if setup.output is not None:
+    said, told, refused = [], None, ''
+    if setup.output is not None and outcome.doubts:
+        refused = (
+            f"'{setup.output}' is not written, as {'; '.join(outcome.doubts)}: begin anew with "
+            'the loads that hung there, or with a --calibration of this sensor'
+        )
+    elif setup.output is not None:
         write(setup.output, setup.robot, {job['sensor']: outcome.calibration})
         said.append(f"wrote {job['sensor']} to '{setup.output}'")
         if job['estimator']:
@@ -99,7 +107,7 @@ def finish(
         'gravity': session.plan.gravity,
         'warnings': list(warnings),
         'readings': counts,
-        'output': None if setup.output is None else str(setup.output),
+        'output': None if setup.output is None or refused else str(setup.output),
         'estimator': None if told is None else {'taken_over': told.done, 'said': told.said},
         'calibration': as_entry(outcome.calibration),
         **_figures(outcome, session),
@@ -112,6 +120,7 @@ def finish(
         tables=(*_tables(outcome, session), _readings(counts)),
         said=(*notes, *said),
         warnings=warnings,
+        refused=refused,
         figures=figures,
     )
 

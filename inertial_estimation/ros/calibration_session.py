@@ -183,10 +183,11 @@ def main() -> int:
 
     """
     signals = note_signals()
+    job = json.loads(sys.argv[1])
     try:
-        found = run(json.loads(sys.argv[1]), signals)
+        found = run(job, signals)
     except InertialEstimationError as error:
-        sys.stderr.write(f'{error}\n')
+        sys.stderr.write(f'{error.said_with(job["names"])}\n')
         return 1
     sys.stdout.write(json.dumps(found.as_dict()) + '\n')
     return STOPPED if found.stopped else 0

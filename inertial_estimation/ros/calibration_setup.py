@@ -142,7 +142,7 @@ def _of_topics(node: Node, job: dict[str, Any], take: Take) -> Setup:
     if given is not None:
         name, sensors = read(given)
         if sensor not in sensors:
-            raise NameNotFound('sensor', sensor, sensors, f"'{given}' is read")
+            raise NameNotFound('FT sensor', sensor, sensors, f"--calibration names '{given}'")
         robot, before = robot or name, sensors[sensor]
     elif output is not None and output.exists():
         name, sensors = read(output)
@@ -151,7 +151,7 @@ def _of_topics(node: Node, job: dict[str, Any], take: Take) -> Setup:
     return Setup(
         node, TopicFeed(node, job['ft_topic'], job['imu_topic'], take), before, output,
         robot or SOME_ROBOT, None if angles is None else rpyToMatrix(*angles),
-        -1 if job['sensor_on_body'] else 1,
+        job['direction'],
     )  # fmt: skip
 
 
@@ -164,7 +164,9 @@ def _of_robot(node: Node, executor: Executor, job: dict[str, Any], take: Take) -
     if job['calibration'] is not None:
         _, sensors = read(job['calibration'])
         if sensor not in sensors:
-            raise NameNotFound('sensor', sensor, sensors, f"'{job['calibration']}' is read")
+            raise NameNotFound(
+                'FT sensor', sensor, sensors, f"--calibration names '{job['calibration']}'"
+            )
         before = sensors[sensor]
     else:
         before = sensor_calibrations(settings, feed.robot, new_file=True)[sensor]

@@ -38,6 +38,12 @@ MOST_POSES = 20
 ON_START = 'the tare at the start'
 BUSY = 'samples are being collected for another tare: ask again when it is done'
 INACTIVE = 'the node is not active: nothing is estimated'
+NAMES = {
+    'accept_split': "the parameter 'tare_accept_split'",
+    'supports': "'tare_supports'",
+    'sensors': 'what is asked for',
+}
+"""What arguments of the library are called here."""
 NO_SUPPORT = (
     "'tare_supports' is empty and there is no fixed link: name the links that carry the robot "
     'there, such as the foot that it stands on'
@@ -315,10 +321,11 @@ def find_supports(settings: EstimatorSettings, robot: Robot) -> tuple[str, ...]:
 
 
 def _with_remedy(error: InertialEstimationError, collecting: Collecting) -> str:
-    """Return why a tare is refused, with the links that were touched and the parameter."""
+    """Return why a tare is refused, with the parameter and the links that were touched."""
+    said = error.said_with(NAMES)
     if isinstance(error, OffsetsNotUnique):
-        return f"{error}; here it is the parameter 'tare_accept_split'"
-    return f'{error}{_felt(collecting)}'
+        return said
+    return f'{said}{_felt(collecting)}'
 
 
 def _felt(collecting: Collecting) -> str:

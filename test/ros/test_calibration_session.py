@@ -143,8 +143,8 @@ def test_a_session_is_stopped_gone_on_with_and_handed_over(bench, rng, tmp_path)
     body = Body(rng, bench)
     out, session, picture = (tmp_path / name for name in ('out.json', 's.json', 'p.svg'))
     options = [
-        '--sensor', SENSOR, '--readings', READINGS, '--accelerometer', ACCELEROMETER,
-        '--calibration', bench.path, '--output', bench.path, '--session', session,
+        '--ft', SENSOR, '--readings', READINGS, '--imu', ACCELEROMETER,
+        '--calibration', bench.path, '--out', bench.path, '--session', session,
         '--picture', picture, '--unattended', '1', '--json', out,
     ]  # fmt: skip
     for mass, at in LOADS.values():
@@ -234,7 +234,7 @@ def test_a_robot_feeds_what_its_samples_say(context, rng):
 def test_a_session_ends_when_its_caller_is_gone(tmp_path):
     session = tmp_path / 's.json'
     call = Call(
-        'live', '--sensor', SENSOR, '--readings', READINGS, '--accelerometer', ACCELEROMETER,
+        'live', '--ft', SENSOR, '--readings', READINGS, '--imu', ACCELEROMETER,
         '--session', str(session),
     )  # fmt: skip
     try:
@@ -314,10 +314,10 @@ def test_an_estimator_that_reads_another_file_is_not_asked(bench, tmp_path):
 WRONG = {
     'both': ('--readings', 'a', '--config', 'b.yaml'),
     'one topic': ('--readings', 'a'),
-    'loads': ('--readings', 'a', '--accelerometer', 'b', '--load', '1', '0', '0', '0', '--loads',
+    'loads': ('--readings', 'a', '--imu', 'b', '--load', '1', '0', '0', '0', '--loads',
               'c.yaml'),
-    'picture': ('--readings', 'a', '--accelerometer', 'b', '--picture', 'c.png'),
-    'spread': ('--readings', 'a', '--accelerometer', 'b', '--spread', '2'),
+    'picture': ('--readings', 'a', '--imu', 'b', '--picture', 'c.png'),
+    'spread': ('--readings', 'a', '--imu', 'b', '--spread', '2'),
 }  # fmt: skip
 
 
@@ -325,5 +325,5 @@ WRONG = {
 def test_options_that_do_not_go_together_are_refused(case, capsys):
     from inertial_estimation.cli import main
 
-    assert main(['calibrate', 'live', '--sensor', 'foot', *WRONG[case]]) == 2
+    assert main(['calibrate', 'live', '--ft', 'foot', *WRONG[case]]) == 2
     assert capsys.readouterr().err

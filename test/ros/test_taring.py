@@ -288,7 +288,7 @@ def test_several_supports_are_refused_unless_a_guess_is_accepted(context):
         answer = bench.ask('tare')
         assert not answer.success and not bench.found.any()
         assert 'nothing tells how l_sole and r_sole share the load' in answer.message
-        assert "'tare_accept_split'" in answer.message
+        assert "(the parameter 'tare_accept_split')" in answer.message
         # What is told all the same may be asked for.
         assert bench.ask('tare_arm').success
         assert (np.abs(bench.found[4] - bench.offsets[4]) < EXACT).all()

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.verbs import files
-from inertial_estimation.verbs.calibrate import raw_options
-from inertial_estimation.verbs.options import add_verb
+from inertial_estimation.verbs.calibrate import common_options, raw_options
+from inertial_estimation.verbs.options import CallError, add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def add(ways: Any) -> None:
         'the matrix of a sensor from three data sets or more with known masses added to the body '
         'beyond it, of which nothing else is known',
         '--data none.npz 0 0 0 0 --data far.npz 0.51 0.3 0 0.05 --data side.npz 0.51 0 0.2 0.05 '
-        '--sensor l_foot_ft --rotation 0 0 0 --output icub.yaml', 'calibrate',
+        '--ft l_foot_ft --imu-rpy 0 0 0 --out icub.yaml', 'calibrate',
     )  # fmt: skip
     way.add_argument(
         '--data', nargs=5, action='append', metavar=FIELDS, required=True,
@@ -49,20 +50,12 @@ def add(ways: Any) -> None:
         '--validate', nargs=5, action='append', metavar=FIELDS, default=[],
         help='the same, to be weighed with the matrix and not used for it (default: none)',
     )  # fmt: skip
-    way.add_argument(
-        '--rotation', nargs=3, type=float, metavar=('R', 'P', 'Y'),
-        help="of the accelerometer in the sensor's frame: roll, pitch, yaw about fixed axes, as "
-        "in a URDF [rad] (default: not known; wrenches and centres are in the accelerometer's "
-        'axes)',
-    )  # fmt: skip
-    way.add_argument(
-        '--sensor-on-body', action='store_true',
-        help='the readings are the wrench of the sensor on the body (default: of the body on the '
-        'sensor)',
-    )  # fmt: skip
+    common_options.add_placement(
+        way, '', "not known; wrenches and centres are in the accelerometer's axes"
+    )
     raw_options.add_signals(way)
     raw_options.add_file(way)
-    way.set_defaults(run=_run)
+    way.set_defaults(run=_run, names=raw_options.NAMES)
 
 
 def _run(chosen: argparse.Namespace) -> None:
@@ -75,24 +68,33 @@ def _run(chosen: argparse.Namespace) -> None:
         matrix_step,
         matrix_warnings,
     )
+    from inertial_estimation.calibration.matrix_doubts import (
+        load_warnings,
+        matrix_doubts,
+        order_warnings,
+    )
 
+    _refuse_overlaps([*chosen.data, *chosen.validate])
     raw_options.check_files(chosen, [said[0] for said in (*chosen.data, *chosen.validate)])
-    before = raw_options.before(chosen)
+    before = common_options.before(chosen)
     workshop = None if before is None else before.matrix
     sets, date = _read(chosen, chosen.data, 'data')
     others, _ = _read(chosen, chosen.validate, 'validate')
     found = matrix_from_added_masses(
-        sets, rotation=_rotation(chosen.rotation), workshop=workshop,
-        bias=chosen.accelerometer_bias, direction=-1 if chosen.sensor_on_body else 1,
+        sets, rotation=_rotation(chosen.imu_rpy), workshop=workshop,
+        bias=chosen.accelerometer_offset, direction=common_options.direction_of(chosen),
     )  # fmt: skip
-    judged = [(one, _offset(one, found.matrix, chosen)) for one in others]
-    warnings = [*matrix_warnings(found, workshop)]
+    doubts = matrix_doubts(found, workshop)
+    # A matrix that cannot be makes no channels comparable.
+    odd = doubts or load_warnings(found.data_sets)
+    metric = workshop if odd else found.matrix
+    judged = [(one, _offset(one, metric, chosen)) for one in others]
+    warnings = [*doubts, *order_warnings(found, workshop), *matrix_warnings(found)]
     if before is not None and before.temperature_coefficients.any():
         warnings.append('temperature coefficients of the former matrix do not hold any more')
-    raw_options.write(chosen, matrix_step(found, date, chosen.temperature))
     files.write_json(
         chosen.json,
-        {'sensor': chosen.sensor, 'date': date, 'warnings': warnings}
+        {'sensor': chosen.ft, 'date': date, 'warnings': warnings}
         | tables.matrix_dict(found, judged),
     )
     if chosen.picture:
@@ -111,6 +113,24 @@ def _run(chosen: argparse.Namespace) -> None:
     said = [] if found.in_sensor_axes else [escape(IN_ACCELEROMETER_AXES)]
     said += [f'[yellow]warning:[/] {escape(text)}' for text in warnings]
     show(*(table(*one) for one in shown), *said)
+    # At the end: what was found is seen even if it does not belong into that file.
+    if chosen.out is not None and doubts:
+        remedy = 'correct --data, or leave out --calibration if it is of another sensor'
+        raise common_options.not_written(chosen.out, doubts, remedy)
+    raw_options.write(chosen, matrix_step(found, date, chosen.temperature))
+
+
+def _refuse_overlaps(said: Sequence[Sequence[str]]) -> None:
+    """Raise if two data sets hold the same samples, which had one load only."""
+    from inertial_estimation.logs.stretch import Stretch
+
+    parts = [Stretch.parse(log) for log, *_ in said]
+    for one, other in combinations(parts, 2):
+        if one.overlaps(other):
+            raise CallError(
+                f"'{one}' and '{other}' of --data or --validate hold the same samples: name "
+                'parts that do not overlap, as LOG@0:30 and LOG@30:60'
+            )
 
 
 def _read(
@@ -141,13 +161,13 @@ def _read(
     return sets, date
 
 
-def _offset(one: AddedMass, matrix: Array, chosen: argparse.Namespace) -> InSituOffset:
+def _offset(one: AddedMass, matrix: Array | None, chosen: argparse.Namespace) -> InSituOffset:
     """Return what a data set that was not used tells by itself."""
     from inertial_estimation.calibration.offset_in_situ import offset_in_situ
 
     return offset_in_situ(
         one.raw, one.accelerations, turning=one.turning, matrix=matrix,
-        bias=chosen.accelerometer_bias, what=f"data set '{one.name}'",
+        bias=chosen.accelerometer_offset, what=f"data set '{one.name}'",
     )  # fmt: skip
 
 
@@ -158,5 +178,5 @@ def _rotation(angles: Sequence[float] | None) -> Any:
     if angles is None:
         return None
     if not all(abs(angle) < float('inf') for angle in angles):
-        raise ConfigError('--rotation holds what is not finite, expected three angles [rad]')
+        raise ConfigError('--imu-rpy holds what is not finite, expected three angles [rad]')
     return rpyToMatrix(*angles)

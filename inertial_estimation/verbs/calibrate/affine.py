@@ -10,22 +10,36 @@ from math import nan
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.verbs import files
+from inertial_estimation.verbs.calibrate.common_options import add_outputs, add_sensors
 from inertial_estimation.verbs.calibrate.log_options import (
+    LEFT,
     RobotLog,
-    add_log,
-    add_outputs,
-    add_range,
+    add_bag,
+    add_robot,
+    add_support,
     check_files,
     read_log,
     save,
+    say_support,
+    settings_of,
+    stretch_of,
+    time_range,
 )
-from inertial_estimation.verbs.options import add_verb
+from inertial_estimation.verbs.options import CallError, add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from inertial_estimation.logs.affine_calibration import AffineRequest, AffineResult
+    from inertial_estimation.logs.stretch import Stretch
+
+NAMES = {
+    'weight': '--prior-weight', 'prior_deviation': '--prior-deviation', 'n_blocks': '--blocks',
+    'sensors': '--ft', 'support': '--support', 'supports': '--support',
+    'test_range': '--validate',
+}  # fmt: skip
+"""What arguments of the library are called here."""
 
 
 def add(ways: Any) -> None:
@@ -41,7 +55,7 @@ def add(ways: Any) -> None:
     way = add_verb(
         ways, 'affine', 'matrix and offset of FT sensors from the model, while one contact '
         'carries the robot',
-        'swing.mcap --robot robot.urdf --config robot.yaml --range 5 40 --test-range 40 75',
+        'swing.mcap@5:40 --validate swing.mcap@40:75 --robot robot.urdf --config robot.yaml',
         'calibrate',
     )  # fmt: skip
     way.description = (
@@ -50,12 +64,15 @@ def add(ways: Any) -> None:
         'contiguous blocks of the log best that are held out in turn. Where loads did not change '
         'it stays, which is said. Instants in which something else acts are left out and counted'
     )
-    add_log(way)
-    add_range(way, '--test-range', 'what is found is tested on it', 'none')
+    add_bag(way)
     way.add_argument(
-        '--sensors', nargs='+', default=[], metavar='SENSOR',
-        help='FT sensors to fit (default: those whose side rests on no assumed joint)',
+        '--validate', metavar='LOG@FROM:TO',
+        help='another part of the same log, to be predicted with what is found and not used for '
+        'it (default: none)',
     )  # fmt: skip
+    add_robot(way)
+    add_support(way)
+    add_sensors(way, 'FT sensors to fit', 'those whose side rests on no assumed joint')
     way.add_argument(
         '--prior-weight', type=float, metavar='W',
         help='of the matrix so far: what counts as readings that spread by the root of it in each '
@@ -70,8 +87,8 @@ def add(ways: Any) -> None:
         '--blocks', type=int, default=10, metavar='N',
         help='parts of the log that are held out in turn (default: %(default)s)',
     )  # fmt: skip
-    add_outputs(way)
-    way.set_defaults(run=_run)
+    add_outputs(way, LEFT)
+    way.set_defaults(run=_run, names=NAMES)
 
 
 def _run(chosen: argparse.Namespace) -> None:
@@ -81,9 +98,11 @@ def _run(chosen: argparse.Namespace) -> None:
 
     check_files(chosen)
     request = _request(chosen)
-    ranges = filter(None, (request.time_range, request.test_range))
+    ranges = [one for one in (request.time_range, request.test_range) if one is not None]
+    settings = settings_of(chosen)
+    say_support(chosen, settings)
     with progress_bars() as progress:
-        log = read_log(chosen, ranges, progress)
+        log = read_log(chosen, settings, ranges, progress)
         results, refused = calibrate_affine(log.predicted, log.calibrations, request)
     _write(chosen, log, request, results)
     files.write_json(chosen.json, affine_dict(results) | {'refused': refused})
@@ -97,18 +116,38 @@ def _request(chosen: argparse.Namespace) -> AffineRequest:
     """Return what is asked for."""
     from inertial_estimation.calibration.affine_types import AffineSettings
     from inertial_estimation.logs.affine_calibration import AffineRequest
-    from inertial_estimation.logs.recording import TimeRange
 
+    fitted = stretch_of(chosen)
+    tested = None if chosen.validate is None else _tested(chosen.validate, fitted)
     return AffineRequest(
-        tuple(chosen.sensors),
-        TimeRange(*chosen.range),
-        None if chosen.test_range is None else TimeRange(*chosen.test_range),
+        tuple(chosen.ft),
+        time_range(fitted),
+        None if tested is None else time_range(tested),
         AffineSettings(
             weight=chosen.prior_weight,
             prior_deviation=chosen.prior_deviation,
             n_blocks=chosen.blocks,
         ),
     )
+
+
+def _tested(said: str, fitted: Stretch) -> Stretch:
+    """Return the part that what is found is tested on, which must be a part of its own."""
+    from inertial_estimation.logs.stretch import Stretch
+
+    tested = Stretch.parse(said)
+    if tested.path.resolve() != fitted.path.resolve():
+        raise CallError(
+            f"'{tested}' of --validate is another log: name a part of '{fitted.path}' that is not "
+            'fitted'
+        )
+    if tested.overlaps(fitted):
+        raise CallError(
+            f"'{tested}' of --validate and '{fitted}', which is fitted, hold the same samples, "
+            'and would agree whatever is found: name parts that do not overlap, as '
+            'LOG@0:30 --validate LOG@30:60'
+        )
+    return tested
 
 
 def _write(
@@ -135,7 +174,7 @@ def _write(
             result, log.calibrations[result.name], support=predicted.support, date=date,
             temperature=nan if warmth is None else _mean(warmth[inside, row]),
         )  # fmt: skip
-    save(chosen.output, log.robot.name, found)
+    save(chosen.out, log.robot.name, found)
     if chosen.picture is not None:
         drawn = []
         for result in results:

@@ -13,15 +13,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import CalibrationError, ConfigError
 from inertial_estimation.table import Table
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.calibrate import raw_options
+from inertial_estimation.verbs.calibrate.common_options import add_placement, direction_of
 from inertial_estimation.verbs.options import INTERRUPTED, CallError, add_verb
 from inertial_estimation.verbs.terminal import escape, show, table
 
 MAIN = 'import sys; from inertial_estimation.ros.calibration_session import main; sys.exit(main())'
 NOTHING = 'nothing'
+NAMES = raw_options.NAMES | {'imu': '--imu'}
+"""What arguments of the library are called here."""
 SVG = '.svg'
 
 
@@ -40,8 +43,8 @@ def add(ways: Any) -> None:
         'a session with a robot that publishes: says which way to turn the sensor and which load '
         'to hang on, leaves out motion and contacts, finds the offset from one data set and the '
         'matrix from three or more, and hands them to the running estimator',
-        '--sensor l_foot_ft --config icub.yaml --robot icub.urdf --load 0.51 0.3 0 0.05 '
-        '--load 0.51 0 0.2 0.05 --session l_foot.json --output icub_ft.yaml', 'calibrate',
+        '--ft l_foot_ft --config icub.yaml --robot icub.urdf --load 0.51 0.3 0 0.05 '
+        '--load 0.51 0 0.2 0.05 --session l_foot.json --out icub_ft.yaml', 'calibrate',
     )  # fmt: skip
     _add_sources(way)
     way.add_argument(
@@ -89,7 +92,7 @@ def add(ways: Any) -> None:
         '--namespace', metavar='NS', default='',
         help='of the session, in which topics and the estimator are (default: none)',
     )  # fmt: skip
-    raw_options.add_file(way)
+    raw_options.add_file(way, 'what was reached, as an svg', of_robot=True)
     way.set_defaults(run=_run)
 
 
@@ -97,7 +100,7 @@ def _add_sources(way: argparse.ArgumentParser) -> None:
     """Add what says where readings come from."""
     way.add_argument(
         '--config', metavar='YAML',
-        help="the estimator's parameter file: gravity then comes from any of its IMUs through the "
+        help="the node's parameter file: gravity then comes from any of its IMUs through the "
         'joints, or from its fixed link (default: two topics instead)',
     )  # fmt: skip
     way.add_argument(
@@ -106,28 +109,17 @@ def _add_sources(way: argparse.ArgumentParser) -> None:
         'topic)',
     )  # fmt: skip
     way.add_argument(
-        '--imu', metavar='NAME',
+        '--imu', metavar='NAME|TOPIC',
         help="of a robot: IMU that tells gravity, or 'fixed link' (default: the nearest by "
-        'joints)',
+        'joints); of two topics: Imu that is fixed to the body beyond the sensor',
     )  # fmt: skip
     way.add_argument(
         '--readings', metavar='TOPIC',
         help='of two topics: WrenchStamped of the FT sensor, raw or wrenches (default: none)',
     )  # fmt: skip
-    way.add_argument(
-        '--accelerometer', metavar='TOPIC',
-        help='of two topics: Imu that is fixed to the body beyond the sensor (default: none)',
-    )  # fmt: skip
-    way.add_argument(
-        '--rotation', nargs=3, type=float, metavar=('R', 'P', 'Y'),
-        help="of two topics: of the accelerometer in the sensor's frame: roll, pitch, yaw "
-        'about fixed axes, as in a URDF [rad] (default: not known; a matrix is in the axes of the '
-        'accelerometer, and so are centres of loads)',
-    )  # fmt: skip
-    way.add_argument(
-        '--sensor-on-body', action='store_true',
-        help='of two topics: the readings are the wrench of the sensor on the body (default: '
-        'of the body on the sensor)',
+    add_placement(
+        way, 'of two topics: ',
+        'not known; a matrix is in the axes of the accelerometer, and so are centres of loads',
     )  # fmt: skip
 
 
@@ -147,22 +139,24 @@ def _run(chosen: argparse.Namespace) -> int:
         *map(escape, found['said']),
         *(f'[yellow]warning:[/] {escape(text)}' for text in found['warnings']),
     )
+    if found['refused']:
+        raise CalibrationError(found['refused'])
     return code
 
 
 def _check(chosen: argparse.Namespace) -> None:
     """Refuse options that do not go together, and outputs that could not be written."""
-    of_robot = {'--robot': chosen.robot, '--imu': chosen.imu}
+    of_robot = {'--robot': chosen.robot}
     of_topics = {
-        '--readings': chosen.readings, '--accelerometer': chosen.accelerometer,
-        '--rotation': chosen.rotation, '--sensor-on-body': chosen.sensor_on_body,
+        '--readings': chosen.readings, '--imu-rpy': chosen.imu_rpy,
+        '--direction': chosen.direction,
     }  # fmt: skip
     wrong = of_topics if chosen.config else of_robot
     if given := [name for name, value in wrong.items() if value]:
         how = 'is not for' if chosen.config else 'needs'
         raise CallError(f'{given[0]} {how} a session with --config')
-    if not chosen.config and not (chosen.readings and chosen.accelerometer):
-        raise CallError('name --config, or both --readings and --accelerometer')
+    if not chosen.config and not (chosen.readings and chosen.imu):
+        raise CallError('name --config, or both --readings and --imu')
     if chosen.loads and chosen.load:
         raise CallError('--load and --loads both say what is hung on: leave one out')
     if min(chosen.moments, chosen.directions) < 1 or not 0.0 < chosen.spread < 1.0:
@@ -172,7 +166,7 @@ def _check(chosen: argparse.Namespace) -> None:
     if chosen.picture and chosen.picture.suffix != SVG:
         raise CallError(f"'{chosen.picture}': the picture of a live session is an {SVG} file")
     inputs = (chosen.config, chosen.robot, chosen.loads)
-    files.check_outputs((chosen.output, chosen.json, chosen.picture, chosen.session), inputs)
+    files.check_outputs((chosen.out, chosen.json, chosen.picture, chosen.session), inputs)
     # The former calibration may be in the file that is written.
     files.check_outputs((chosen.json, chosen.picture, chosen.session), (chosen.calibration,))
 
@@ -181,17 +175,18 @@ def _job(chosen: argparse.Namespace) -> dict[str, Any]:
     """Return what the process with ROS is to do."""
     warm = chosen.temperature == chosen.temperature
     return {
-        'sensor': chosen.sensor,
+        'names': NAMES,
+        'sensor': chosen.ft,
         'loads': _loads(chosen),
         'config': chosen.config,
         'robot': chosen.robot,
-        'imu': chosen.imu,
+        'imu': chosen.imu if chosen.config else None,
         'ft_topic': chosen.readings,
-        'imu_topic': chosen.accelerometer,
-        'rotation': chosen.rotation,
-        'sensor_on_body': chosen.sensor_on_body,
+        'imu_topic': None if chosen.config else chosen.imu,
+        'rotation': chosen.imu_rpy,
+        'direction': direction_of(chosen),
         'calibration': chosen.calibration,
-        'output': _text(chosen.output),
+        'output': _text(chosen.out),
         'session': _text(chosen.session),
         'picture': _text(chosen.picture),
         'robot_name': chosen.robot_name,

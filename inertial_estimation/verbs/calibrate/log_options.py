@@ -1,22 +1,31 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ways of calibrating from the log of a robot have in common on the command line."""
+"""What ways of calibrating from the bag of a robot have in common on the command line."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from inertial_estimation.errors import ConfigError
 from inertial_estimation.verbs import files
+from inertial_estimation.verbs.calibrate import common_options
+from inertial_estimation.verbs.terminal import escape, show
 
 if TYPE_CHECKING:
     from inertial_estimation.calibration.calibration_file import SensorCalibration
+    from inertial_estimation.config import EstimatorSettings
     from inertial_estimation.logs.predicted_wrenches import Predicted
     from inertial_estimation.logs.recording import TimeRange
+    from inertial_estimation.logs.stretch import Stretch
     from inertial_estimation.model.robot import Robot
+
+LEFT = 'what is left of the readings before and after, over time, as a png, svg or pdf'
+"""In the picture of each of these ways."""
 
 
 class RobotLog(NamedTuple):
@@ -30,9 +39,9 @@ class RobotLog(NamedTuple):
     """Stamp that times are counted from [ns]."""
 
 
-def add_log(way: argparse.ArgumentParser) -> None:
+def add_bag(way: argparse.ArgumentParser) -> None:
     """
-    Add the options that say which log of which robot.
+    Add the bag, or the part of one, that is calibrated by.
 
     Parameters
     ----------
@@ -40,58 +49,90 @@ def add_log(way: argparse.ArgumentParser) -> None:
         Of the way.
 
     """
-    way.add_argument('bag', metavar='BAG', help='bag: its folder, or its mcap or db3 file')
-    way.add_argument('--robot', required=True, metavar='URDF', help='robot description file')
-    way.add_argument('--config', required=True, metavar='YAML', help="the node's parameter file")
+    way.add_argument(
+        'log', metavar='LOG',
+        help='bag: its folder, or its mcap or db3 file; a part of one as LOG@FROM:TO, in seconds '
+        'after its first FT message',
+    )  # fmt: skip
+
+
+def add_robot(way: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """
+    Add what says which robot it is, and how its sensors are calibrated so far.
+
+    Parameters
+    ----------
+    way : argparse.ArgumentParser
+        Of the way.
+    required : bool, optional
+        Whether it does not do without.
+
+    """
+    default = '' if required else ' (default: none)'
+    way.add_argument(
+        '--robot', required=required, metavar='URDF', help=f'robot description file{default}'
+    )
+    way.add_argument(
+        '--config', required=required, metavar='YAML', help=f"the node's parameter file{default}"
+    )
+    holds = 'calibration_file of the parameter file'
+    common_options.add_calibration(way, holds if required else f'{holds} if there is one, or none')
+
+
+def add_support(way: argparse.ArgumentParser) -> None:
+    """
+    Add the one contact that carries the robot.
+
+    Parameters
+    ----------
+    way : argparse.ArgumentParser
+        Of the way.
+
+    """
     way.add_argument(
         '--support', default='', metavar='FRAME',
         help='the only contact, which carries the robot (default: fixed_link of the parameter '
         'file)',
     )  # fmt: skip
-    add_range(way, '--range', 'what is fitted to')
 
 
-def add_range(way: argparse.ArgumentParser, option: str, what: str, default: str = 'all') -> None:
+def stretch_of(chosen: argparse.Namespace) -> Stretch:
     """
-    Add a time range.
+    Return which part of which log is calibrated by.
 
     Parameters
     ----------
-    way : argparse.ArgumentParser
-        Of the way.
-    option, what : str
-        The option, and what the range is for.
-    default : str, optional
-        What is taken without it: 'all' or 'none'.
+    chosen : argparse.Namespace
+        What was asked for.
+
+    Returns
+    -------
+    Stretch
 
     """
-    way.add_argument(
-        option, nargs=2, type=float, metavar=('FROM', 'TO'),
-        default=(-inf, inf) if default == 'all' else None,
-        help=f'{what}, in seconds after the first FT message (default: {default})',
-    )  # fmt: skip
+    from inertial_estimation.logs.stretch import Stretch
+
+    return Stretch.parse(chosen.log)
 
 
-def add_outputs(way: argparse.ArgumentParser) -> None:
+def time_range(part: Stretch) -> TimeRange:
     """
-    Add where results go besides the terminal.
+    Return a part of a log as times after its first FT message.
 
     Parameters
     ----------
-    way : argparse.ArgumentParser
-        Of the way.
+    part : Stretch
+        Of a log.
+
+    Returns
+    -------
+    TimeRange
 
     """
-    way.add_argument(
-        '--output', type=Path, metavar='YAML',
-        help='calibration file; of one that is there already the other sensors stay (default: no '
-        'file)',
-    )  # fmt: skip
-    way.add_argument(
-        '--picture', type=Path, metavar='FILE',
-        help='what is left of the readings before and after, over time, as a png, svg or pdf '
-        '(default: no file)',
-    )  # fmt: skip
+    from inertial_estimation.logs.recording import TimeRange
+
+    # Joint states may come before the first FT message.
+    return TimeRange(part.start or -inf, part.stop)
 
 
 def check_files(chosen: argparse.Namespace) -> None:
@@ -111,16 +152,69 @@ def check_files(chosen: argparse.Namespace) -> None:
     """
     from inertial_estimation.pictures import require
 
-    config = getattr(chosen, 'config', None)
-    inputs = (chosen.bag, getattr(chosen, 'robot', None), *files.config_files(config))
-    files.check_outputs((chosen.json, chosen.output, chosen.picture), inputs)
+    read = (stretch_of(chosen).path, chosen.robot, *files.config_files(chosen.config))
+    # What is written may be what was in use: other sensors stay in it.
+    files.check_outputs((chosen.json, chosen.picture), (chosen.calibration, *read))
+    files.check_outputs((chosen.json, chosen.out, chosen.picture), read)
     if chosen.picture is not None:
         require(chosen.picture)
 
 
+def settings_of(chosen: argparse.Namespace) -> EstimatorSettings:
+    """
+    Return the parameters of the node, with the calibration that was named.
+
+    Parameters
+    ----------
+    chosen : argparse.Namespace
+        What was asked for.
+
+    Returns
+    -------
+    EstimatorSettings
+
+    Raises
+    ------
+    ConfigError
+        If a file is not there, or holds something else.
+
+    """
+    from inertial_estimation.config import EstimatorSettings
+
+    settings = EstimatorSettings.from_yaml(chosen.config)
+    if chosen.calibration is None:
+        return settings
+    if not Path(chosen.calibration).exists():
+        raise ConfigError(
+            f"'{chosen.calibration}' of --calibration is not there: name another one"
+        )
+    return replace(settings, calibration_file=str(chosen.calibration))
+
+
+def say_support(chosen: argparse.Namespace, settings: EstimatorSettings) -> None:
+    """
+    Say what carries the robot, before anything else, if nobody named it.
+
+    Parameters
+    ----------
+    chosen : argparse.Namespace
+        What was asked for.
+    settings : EstimatorSettings
+        With the fixed link.
+
+    """
+    if settings.fixed_link and not chosen.support:
+        assumed = (
+            f'assumed: {settings.fixed_link} alone carries and touches the robot, as it is the '
+            'fixed_link and --support names nothing'
+        )
+        show(f'[yellow]{escape(assumed)}[/]')
+
+
 def read_log(
     chosen: argparse.Namespace,
-    ranges: Iterator[TimeRange],
+    settings: EstimatorSettings,
+    ranges: Iterable[TimeRange],
     progress: Callable[[str, float], None],
 ) -> RobotLog:
     """
@@ -130,7 +224,9 @@ def read_log(
     ----------
     chosen : argparse.Namespace
         What was asked for.
-    ranges : iterator of TimeRange
+    settings : EstimatorSettings
+        From `settings_of`.
+    ranges : iterable of TimeRange
         All that is needed of it.
     progress : callable
         Called now and then.
@@ -146,16 +242,15 @@ def read_log(
 
     """
     from inertial_estimation.building import build_robot, sensor_calibrations
-    from inertial_estimation.config import EstimatorSettings
     from inertial_estimation.logs.predicted_wrenches import in_hindsight, predict_wrenches
     from inertial_estimation.logs.recording import TimeRange, read_samples
 
     urdf = files.load_urdf(chosen.robot)
-    settings = in_hindsight(EstimatorSettings.from_yaml(chosen.config))
+    settings = in_hindsight(settings)
     with files.naming(chosen.robot):
         robot = build_robot(settings, urdf)
     calibrations = sensor_calibrations(settings, robot)
-    recording = read_samples(chosen.bag, robot, settings, progress)
+    recording = read_samples(stretch_of(chosen).path, robot, settings, progress)
     asked = list(ranges)
     for one in asked:
         recording.within(one)  # Raises if it holds nothing.
@@ -165,7 +260,13 @@ def read_log(
     return RobotLog(robot, predicted, calibrations, recording.origin_ns)
 
 
-def save(path: Path | None, robot: str, found: Mapping[str, SensorCalibration]) -> None:
+def save(
+    path: Path | None,
+    robot: str,
+    found: Mapping[str, SensorCalibration],
+    *,
+    keeps_slopes: bool = False,
+) -> None:
     """
     Write a calibration file, if asked to.
 
@@ -177,6 +278,8 @@ def save(path: Path | None, robot: str, found: Mapping[str, SensorCalibration]) 
         Name of the robot.
     found : mapping of str to SensorCalibration
         By sensor.
+    keeps_slopes : bool, optional
+        As for `calibration_file.write`.
 
     Raises
     ------
@@ -187,4 +290,4 @@ def save(path: Path | None, robot: str, found: Mapping[str, SensorCalibration]) 
     from inertial_estimation.calibration.calibration_file import write
 
     if path is not None:
-        write(path, robot, found)
+        write(path, robot, found, keeps_slopes=keeps_slopes)

@@ -5,16 +5,33 @@
 from __future__ import annotations
 
 import argparse
-from math import inf
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.verbs import files
+from inertial_estimation.verbs.calibrate.common_options import (
+    add_outputs,
+    add_sensors,
+    not_written,
+)
+from inertial_estimation.verbs.calibrate.log_options import (
+    LEFT,
+    add_bag,
+    add_robot,
+    check_files,
+    save,
+    say_support,
+    settings_of,
+    stretch_of,
+    time_range,
+)
 from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 if TYPE_CHECKING:
     from inertial_estimation.logs.offset_calibration import OffsetCalibration
+
+NAMES = {'supports': '--support', 'sensors': '--ft', 'accept_split': '--accept-split'}
+"""What arguments of the library are called here."""
 
 
 def add(ways: Any) -> None:
@@ -29,7 +46,7 @@ def add(ways: Any) -> None:
     """
     way = add_verb(
         ways, 'offsets', 'offsets of FT sensors from the model, while supports carry the robot',
-        'stand.mcap --robot robot.urdf --config node.yaml --support l_sole --output ft.yaml',
+        'stand.mcap --robot robot.urdf --config node.yaml --support l_sole --out ft.yaml',
         'calibrate',
     )  # fmt: skip
     way.description = (
@@ -39,21 +56,13 @@ def add(ways: Any) -> None:
         'only with --accept-split. Instants in which the robot moves or is touched are left out '
         'and counted. Hold it in several poses, and the offset is told from errors of the model'
     )
-    way.add_argument('bag', metavar='BAG', help='bag: its folder, or its mcap or db3 file')
-    way.add_argument('--robot', required=True, metavar='URDF', help='robot description file')
-    way.add_argument('--config', required=True, metavar='YAML', help="the node's parameter file")
+    add_bag(way)
+    add_robot(way)
     way.add_argument(
         '--support', nargs='+', default=[], metavar='FRAME',
         help='all that carries and touches the robot (default: fixed_link of the parameter file)',
     )  # fmt: skip
-    way.add_argument(
-        '--sensors', nargs='+', default=[], metavar='SENSOR',
-        help='FT sensors whose offsets are wanted (default: all that say something)',
-    )  # fmt: skip
-    way.add_argument(
-        '--range', nargs=2, type=float, metavar=('FROM', 'TO'), default=(-inf, inf),
-        help='the part of the log, in seconds after the first FT message (default: all)',
-    )  # fmt: skip
+    add_sensors(way, 'FT sensors whose offsets are wanted', 'all that say something')
     way.add_argument(
         '--accept-split', action='store_true',
         help='of several supports, take the smallest wrenches that add up for true; what rests on '
@@ -64,56 +73,48 @@ def add(ways: Any) -> None:
         help='use instants in motion as well, and do not look for touches: the model tells what '
         'motion does as well as the derivatives are (default: only still ones)',
     )  # fmt: skip
-    way.add_argument(
-        '--output', type=Path, metavar='YAML',
-        help='calibration file; of one that is there already the other sensors stay (default: no '
-        'file)',
-    )  # fmt: skip
-    way.add_argument(
-        '--picture', type=Path, metavar='FILE',
-        help='what is left of the readings before and after, over time, as a png, svg or pdf '
-        '(default: no file)',
-    )  # fmt: skip
-    way.set_defaults(run=_run)
+    add_outputs(way, LEFT)
+    way.set_defaults(run=_run, names=NAMES)
 
 
 def _run(chosen: argparse.Namespace) -> None:
     """Find offsets."""
-    from inertial_estimation import pictures
-    from inertial_estimation.calibration.calibration_file import write
-    from inertial_estimation.config import EstimatorSettings
     from inertial_estimation.logs.offset_calibration import (
         OffsetCalibrationRequest,
         calibrate_offsets,
     )
     from inertial_estimation.logs.offset_calibration_tables import offset_dict, offset_tables
-    from inertial_estimation.logs.recording import TimeRange
     from inertial_estimation.verbs.calibrate import picture
 
-    inputs = (chosen.bag, chosen.robot, *files.config_files(chosen.config))
-    files.check_outputs((chosen.json, chosen.output, chosen.picture), inputs)
-    if chosen.picture is not None:
-        pictures.require(chosen.picture)
+    check_files(chosen)
+    part = stretch_of(chosen)
     request = OffsetCalibrationRequest(
         tuple(chosen.support),
-        tuple(chosen.sensors),
-        TimeRange(*chosen.range),
+        tuple(chosen.ft),
+        time_range(part),
         accept_split=chosen.accept_split,
         moving=chosen.moving,
     )
     urdf = files.load_urdf(chosen.robot)
-    settings = EstimatorSettings.from_yaml(chosen.config)
+    settings = settings_of(chosen)
+    say_support(chosen, settings)
     with progress_bars() as progress:
-        result = calibrate_offsets(chosen.bag, urdf, settings, request, progress)
-    files.write_json(chosen.json, offset_dict(result))
+        result = calibrate_offsets(part.path, urdf, settings, request, progress)
+    files.write_json(chosen.json, offset_dict(result) | {'support_assumed': not chosen.support})
     if chosen.picture is not None:
         picture.draw(_drawn(result), chosen.picture)
     show(*(table(*found) for found in offset_tables(result)))
     for note, sensors in _notes(result).items():
         show(f'[yellow]note:[/] {escape(f"{sensors}: {note}")}')
     # At the end: what was found is seen even if it does not belong into that file.
-    if chosen.output is not None:
-        write(chosen.output, result.robot.name, result.calibrations, keeps_slopes=True)
+    if chosen.out is not None and result.doubts and not chosen.support:
+        carrying = result.found.supports[0]
+        raise not_written(
+            chosen.out, result.doubts,
+            f'name all that carries the robot with --support, or --support {carrying} if it '
+            'does so alone',
+        )  # fmt: skip
+    save(chosen.out, result.robot.name, result.calibrations, keeps_slopes=True)
 
 
 def _notes(result: OffsetCalibration) -> dict[str, str]:

@@ -6,17 +6,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.verbs.calibrate import common_options
 
 if TYPE_CHECKING:
     from inertial_estimation.calibration.calibration_file import SensorCalibration
     from inertial_estimation.logs.raw_log import RawSignals
 
-SOME_ROBOT = 'robot'
-"""Name in a file of which nobody said the name."""
+PICTURE = 'what was found, as a png, svg or pdf'
+NAMES = {'bias': '--accelerometer-offset', 'temperature': '--temperature'}
+"""What arguments of the library are called here."""
 
 
 def add_signals(way: argparse.ArgumentParser) -> None:
@@ -31,35 +32,39 @@ def add_signals(way: argparse.ArgumentParser) -> None:
     """
     way.add_argument(
         '--readings', type=_names, metavar='COLUMNS|TOPIC', default=(),
-        help='readings of the FT sensor: columns of a table, six in all, or a topic of a bag '
-        '(default: raw, or the only topic of wrenches)',
+        help='what the FT sensor reads: of a table six columns, with commas between their names '
+        'as in fx,fy,fz,tx,ty,tz, or one that holds six; of a bag a topic (default: raw, or the '
+        'only topic of wrenches)',
     )  # fmt: skip
     way.add_argument(
-        '--accelerometer', type=_names, metavar='COLUMNS|TOPIC', default=(),
-        help='of an accelerometer that is fixed to the body beyond the sensor (default: '
-        'accelerometer, or the only topic of an IMU)',
+        '--imu', metavar='TOPIC', default='',
+        help='of a bag: topic of an IMU that is fixed to the body beyond the sensor (default: the '
+        'only one)',
+    )  # fmt: skip
+    way.add_argument(
+        '--accelerometer', type=_names, metavar='COLUMNS', default=(),
+        help='of a table: three columns, with commas between their names, or one that holds '
+        'three, of an accelerometer that is fixed to that body (default: accelerometer)',
     )  # fmt: skip
     way.add_argument(
         '--accelerometer-unit', choices=('m/s^2', 'g'), default='m/s^2',
         help='of these columns (default: %(default)s)',
     )  # fmt: skip
     way.add_argument(
-        '--accelerometer-bias', nargs=3, type=float, metavar=('X', 'Y', 'Z'),
-        help='what it reads too much [m/s^2]; 0 0 0 leaves it as it is (default: from gravity, '
-        'where orientations are all around)',
-    )  # fmt: skip
-    way.add_argument(
         '--gyroscope', type=_names, metavar='COLUMNS', default=(),
-        help='columns of a gyroscope on that body [rad/s], which tells when it moves (default: '
-        'gyroscope, if there is such a column)',
+        help='of a table: likewise of a gyroscope on that body [rad/s], which tells when it moves '
+        '(default: gyroscope, if there is such a column)',
     )  # fmt: skip
+    common_options.add_accelerometer_offset(way, 'from gravity, where orientations are all around')
     way.add_argument(
         '--time', metavar='COLUMN', default='time',
         help='of a table [s], for parts of logs and the date (default: %(default)s)',
     )  # fmt: skip
 
 
-def add_file(way: argparse.ArgumentParser) -> None:
+def add_file(
+    way: argparse.ArgumentParser, picture: str = PICTURE, *, of_robot: bool = False
+) -> None:
     """
     Add what says which calibration is read and written.
 
@@ -67,30 +72,23 @@ def add_file(way: argparse.ArgumentParser) -> None:
     ----------
     way : argparse.ArgumentParser
         Of the way.
+    picture : str, optional
+        What is drawn, and into which kind of file.
+    of_robot : bool, optional
+        Whether parameters of a node may name the calibration so far.
 
     """
-    way.add_argument('--sensor', required=True, metavar='NAME', help='name of the FT sensor')
-    way.add_argument(
-        '--calibration', metavar='FILE',
-        help='calibration file with the matrix of the sensor so far (default: none, and its '
-        'readings are taken for wrenches [N, Nm])',
-    )  # fmt: skip
+    wrenches = 'none, and the readings are taken for wrenches [N, Nm]'
+    of_node = 'calibration_file of the parameter file if there is one'
+    common_options.add_sensor(way)
+    common_options.add_calibration(way, f'{of_node}; else {wrenches}' if of_robot else wrenches)
     way.add_argument(
         '--temperature', type=float, metavar='DEGREES', default=float('nan'),
         help='of the sensor meanwhile, in degrees Celsius (default: not known)',
     )  # fmt: skip
-    way.add_argument(
-        '--robot-name', metavar='NAME', default='',
-        help='of the robot in the file that is written (default: as in the one that is read, or '
-        f'{SOME_ROBOT})',
-    )  # fmt: skip
-    way.add_argument(
-        '--output', type=Path, metavar='FILE',
-        help='calibration file to write; other sensors that it holds stay in it (default: none)',
-    )  # fmt: skip
-    way.add_argument(
-        '--picture', type=Path, metavar='FILE', help='what was found as a picture (default: none)'
-    )
+    common_options.add_robot_name(way, 'as in the calibration file that is read')
+    default = f'{of_node}, or no file' if of_robot else 'no file'
+    common_options.add_outputs(way, picture, default)
 
 
 def signals_of(chosen: argparse.Namespace) -> RawSignals:
@@ -111,7 +109,7 @@ def signals_of(chosen: argparse.Namespace) -> RawSignals:
 
     return RawSignals(
         chosen.readings, chosen.accelerometer, chosen.gyroscope, chosen.time,
-        chosen.accelerometer_unit,
+        chosen.accelerometer_unit, chosen.imu,
     )  # fmt: skip
 
 
@@ -139,39 +137,9 @@ def check_files(chosen: argparse.Namespace, logs: Sequence[str]) -> None:
     inputs = [log_file(log) for log in logs]
     # What is written may be what was read: its other sensors stay in it.
     files.check_outputs((chosen.json, chosen.picture), (chosen.calibration, *inputs))
-    files.check_outputs((chosen.output, chosen.json, chosen.picture), inputs)
+    files.check_outputs((chosen.out, chosen.json, chosen.picture), inputs)
     if chosen.picture:
         pictures.require(chosen.picture)
-
-
-def before(chosen: argparse.Namespace) -> SensorCalibration | None:
-    """
-    Return the calibration of the sensor so far.
-
-    Parameters
-    ----------
-    chosen : Namespace
-        What was chosen.
-
-    Returns
-    -------
-    SensorCalibration or None
-        None: none was named.
-
-    Raises
-    ------
-    NameNotFound
-        If the file has no such sensor.
-
-    """
-    from inertial_estimation.calibration.calibration_file import read
-
-    if chosen.calibration is None:
-        return None
-    _, sensors = read(chosen.calibration)
-    if chosen.sensor not in sensors:
-        raise NameNotFound('sensor', chosen.sensor, sensors, f"'{chosen.calibration}' is read")
-    return sensors[chosen.sensor]
 
 
 def write(
@@ -192,15 +160,10 @@ def write(
     """
     from inertial_estimation.calibration import calibration_file
 
-    if chosen.output is None:
+    if chosen.out is None:
         return
-    robot = chosen.robot_name
-    for path in (chosen.calibration, chosen.output):
-        if not robot and path is not None and Path(path).exists():
-            robot, _ = calibration_file.read(path)
-    calibration_file.write(
-        chosen.output, robot or SOME_ROBOT, {chosen.sensor: found}, keeps_slopes=keeps_slopes
-    )
+    robot = common_options.robot_name(chosen)
+    calibration_file.write(chosen.out, robot, {chosen.ft: found}, keeps_slopes=keeps_slopes)
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -9,13 +9,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.verbs import files
+from inertial_estimation.verbs.calibrate.common_options import add_outputs
 from inertial_estimation.verbs.calibrate.log_options import (
+    LEFT,
     RobotLog,
-    add_log,
-    add_outputs,
+    add_bag,
+    add_robot,
+    add_support,
     check_files,
     read_log,
     save,
+    say_support,
+    settings_of,
+    stretch_of,
+    time_range,
 )
 from inertial_estimation.verbs.options import CallError, add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
@@ -24,6 +31,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from inertial_estimation.logs.thermal_calibration import ThermalResult
+
+NAMES = {
+    'topics': '--temperature-topic', 'least_range': '--least-change', 'support': '--support',
+    'supports': '--support',
+}  # fmt: skip
+"""What arguments of the library are called here."""
 
 
 def add(ways: Any) -> None:
@@ -40,7 +53,7 @@ def add(ways: Any) -> None:
         ways, 'temperature', 'temperature coefficients of FT sensors, from a log in which they '
         'warm up or cool down while one contact carries the robot',
         'warm_up.mcap --robot robot.urdf --config robot.yaml '
-        '--temperature l_leg_ft=/l_leg/temperature',
+        '--temperature-topic l_leg_ft=/l_leg/temperature',
         'calibrate',
     )  # fmt: skip
     way.description = (
@@ -48,39 +61,42 @@ def add(ways: Any) -> None:
         'it. A log is refused in which the temperature hardly changes, or goes evenly with time '
         'or with the load'
     )
-    add_log(way)
+    add_bag(way)
+    add_robot(way)
+    add_support(way)
     way.add_argument(
-        '--temperature', action='append', default=[], metavar='SENSOR=TOPIC',
+        '--temperature-topic', action='append', default=[], metavar='SENSOR=TOPIC',
         help='sensor_msgs/Temperature topic of an FT sensor, repeatable (default: those of the '
         'parameter file)',
     )  # fmt: skip
     way.add_argument(
-        '--reference', type=float, metavar='T',
+        '--reference-temperature', type=float, metavar='T',
         help='temperature at which nothing is added [degrees C] (default: the mean of the log)',
     )  # fmt: skip
     way.add_argument(
-        '--least-range', type=float, default=2.0, metavar='K',
+        '--least-change', type=float, default=2.0, metavar='K',
         help='by which a temperature must change at least (default: %(default)s)',
     )  # fmt: skip
-    add_outputs(way)
-    way.set_defaults(run=_run)
+    add_outputs(way, LEFT)
+    way.set_defaults(run=_run, names=NAMES)
 
 
 def _run(chosen: argparse.Namespace) -> None:
     """Fit temperature coefficients."""
     from inertial_estimation.calibration.temperature import TemperatureSettings
     from inertial_estimation.logs.calibration_figures import thermal_dict, thermal_tables
-    from inertial_estimation.logs.recording import TimeRange
     from inertial_estimation.logs.thermal_calibration import calibrate_temperature
 
-    topics = _topics(chosen.temperature)
-    settings = TemperatureSettings(least_range=chosen.least_range)
+    topics = _topics(chosen.temperature_topic)
+    settings = TemperatureSettings(least_range=chosen.least_change)
     check_files(chosen)
+    node = settings_of(chosen)
+    say_support(chosen, node)
     with progress_bars() as progress:
-        log = read_log(chosen, iter((TimeRange(*chosen.range),)), progress)
+        log = read_log(chosen, node, (time_range(stretch_of(chosen)),), progress)
         warmth = _temperatures(chosen, topics, log)
         results = calibrate_temperature(
-            log.predicted, warmth, log.calibrations, settings, chosen.reference
+            log.predicted, warmth, log.calibrations, settings, chosen.reference_temperature
         )
     _write(chosen, log, results)
     files.write_json(chosen.json, thermal_dict(results))
@@ -95,7 +111,9 @@ def _topics(given: Sequence[str]) -> dict[str, str]:
     for one in given:
         sensor, equals, topic = one.partition('=')
         if not (sensor and equals and topic):
-            raise CallError(f"--temperature {one}: expected SENSOR=TOPIC, as 'l_leg_ft=/l_leg/t'")
+            raise CallError(
+                f"--temperature-topic {one}: expected SENSOR=TOPIC, as 'l_leg_ft=/l_leg/t'"
+            )
         found[sensor] = topic
     return found
 
@@ -109,7 +127,7 @@ def _temperatures(
     from inertial_estimation.logs.thermal_calibration import read_temperatures
 
     samples, names = log.predicted.samples, list(log.calibrations)
-    read = read_temperatures(chosen.bag, topics, names, samples.stamp_ns)
+    read = read_temperatures(stretch_of(chosen).path, topics, names, samples.stamp_ns)
     if samples.ft_temperatures is None:
         return read
     return np.where(np.isfinite(read), read, samples.ft_temperatures)
@@ -128,7 +146,7 @@ def _write(chosen: argparse.Namespace, log: RobotLog, results: Sequence[ThermalR
         )
         for result in results
     }
-    save(chosen.output, log.robot.name, found)
+    save(chosen.out, log.robot.name, found)
     if chosen.picture is not None:
         drawn = [
             Residuals(r.name, predicted.times, r.residuals_before, r.residuals, r.fit.used)

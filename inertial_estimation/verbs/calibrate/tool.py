@@ -9,11 +9,25 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inertial_estimation.verbs import files
-from inertial_estimation.verbs.calibrate.log_options import (
+from inertial_estimation.verbs.calibrate.common_options import (
+    add_accelerometer_offset,
     add_outputs,
-    add_range,
+    add_placement,
+    add_robot_name,
+    add_sensor,
+    before,
+    direction_of,
+    robot_name,
+)
+from inertial_estimation.verbs.calibrate.log_options import (
+    LEFT,
+    add_bag,
+    add_robot,
     check_files,
     save,
+    settings_of,
+    stretch_of,
+    time_range,
 )
 from inertial_estimation.verbs.options import CallError, add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
@@ -23,7 +37,14 @@ if TYPE_CHECKING:
     from inertial_estimation.calibration.tool import ToolFit
     from inertial_estimation.logs.tool_log import ToolSource
 
-DIRECTIONS = {'child_to_parent': 1, 'parent_to_child': -1}
+WITHOUT = 'without a robot: '
+NAMES = {
+    'ft': '--ft', 'imu': '--imu', 'direction': '--direction', 'sensor_H_imu': '--imu-rpy',
+    'inertia': '--inertia', 'most_delay': '--most-delay', 'n_blocks': '--blocks',
+}  # fmt: skip
+"""What arguments of the library are called here."""
+OF_ROBOT = {'direction': 'measure_direction of --robot', 'sensor_H_imu': 'its pose in --robot'}
+"""What some are called where a description of the robot says them."""
 
 
 def add(ways: Any) -> None:
@@ -46,32 +67,27 @@ def add(ways: Any) -> None:
         'least squares over mass, first moments, offset and delay while nothing touches the '
         'tool; with --inertia over its inertia too. Touches and knocks are left out and counted. '
         'An accelerometer that is off makes an offset that is: the two belong together, unless '
-        '--imu-offset takes it out. With --robot and --config, --ft and --imu are the names of '
-        'the two sensors; else they are topics, and --imu-pose and --direction say how they sit'
+        '--accelerometer-offset takes it out. With --robot and --config, --imu is the name of an '
+        'IMU; else it is a topic, --readings is that of the FT sensor, and --imu-rpy, --imu-xyz '
+        'and --direction say how the two sit'
     )
-    way.add_argument('bag', metavar='BAG', help='bag: its folder, or its mcap or db3 file')
-    way.add_argument('--robot', metavar='URDF', help='robot description file (default: none)')
-    way.add_argument('--config', metavar='YAML', help="the node's parameter file (default: none)")
+    add_bag(way)
+    add_robot(way, required=False)
+    add_sensor(way)
     way.add_argument(
-        '--ft', required=True, metavar='NAME', help='FT sensor, or its WrenchStamped topic'
-    )
-    way.add_argument(
-        '--imu', required=True, metavar='NAME', help='IMU that is fixed to the tool, or its topic'
-    )
-    way.add_argument(
-        '--imu-pose', nargs=6, type=float,
-        metavar=('X', 'Y', 'Z', 'ROLL', 'PITCH', 'YAW'),
-        help='of the IMU in the sensor frame, angles as in a URDF [m, rad] (default: all zero)',
+        '--imu', required=True, metavar='NAME|TOPIC',
+        help='IMU that is fixed to the tool: of a robot its name, else its topic',
     )  # fmt: skip
     way.add_argument(
-        '--imu-offset', nargs=3, type=float, default=(0.0,) * 3, metavar=('X', 'Y', 'Z'),
-        help='subtracted from its acceleration, in its axes [m/s^2] (default: all zero)',
+        '--readings', metavar='TOPIC',
+        help='without a robot: WrenchStamped of the FT sensor (default: none)',
     )  # fmt: skip
+    add_placement(way, WITHOUT, 'all zero')
     way.add_argument(
-        '--direction', choices=tuple(DIRECTIONS),
-        help='whether the sensor tells what the tool does to the robot, or the opposite (default: '
-        'child_to_parent)',
+        '--imu-xyz', nargs=3, type=float, metavar=('X', 'Y', 'Z'),
+        help=f"{WITHOUT}origin of the IMU in the sensor's frame [m] (default: all zero)",
     )  # fmt: skip
+    add_accelerometer_offset(way, 'all zero')
     way.add_argument(
         '--inertia', action='store_true', help='identify the inertia too (default: no)'
     )
@@ -79,18 +95,13 @@ def add(ways: Any) -> None:
         '--most-delay', type=float, default=0.05, metavar='S',
         help='by which the IMU may be later or earlier (default: %(default)s)',
     )  # fmt: skip
-    add_range(way, '--range', 'what is fitted to')
     way.add_argument(
-        '--sensor', metavar='NAME',
-        help='of the FT sensor in the calibration file (default: with a robot its '
-        'name there, else ft_sensor)',
+        '--blocks', type=int, default=10, metavar='N',
+        help='parts of the log whose differences tell deviations (default: %(default)s)',
     )  # fmt: skip
-    way.add_argument(
-        '--robot-name', metavar='NAME',
-        help='of the robot in the calibration file (default: that of its description, else robot)',
-    )  # fmt: skip
-    add_outputs(way)
-    way.set_defaults(run=_run)
+    add_robot_name(way, 'that of its description, or as in the calibration file that is read')
+    add_outputs(way, LEFT)
+    way.set_defaults(run=_run, names=NAMES)
 
 
 class _Asked(NamedTuple):
@@ -99,7 +110,6 @@ class _Asked(NamedTuple):
     source: ToolSource
     calibration: SensorCalibration
     """In use so far."""
-    sensor: str
     robot: str
 
 
@@ -107,72 +117,79 @@ def _run(chosen: argparse.Namespace) -> None:
     """Identify a tool."""
     from inertial_estimation.calibration.tool import ToolSettings, fit_tool
     from inertial_estimation.logs.calibration_figures import date_of, tool_dict, tool_tables
-    from inertial_estimation.logs.recording import TimeRange
     from inertial_estimation.logs.tool_log import read_tool_log, tool_calibration
 
     check_files(chosen)
     asked = _on_robot(chosen) if chosen.robot or chosen.config else _by_topics(chosen)
     settings = ToolSettings(
-        direction=asked.source.direction, inertia=chosen.inertia, most_delay=chosen.most_delay
-    )
+        direction=asked.source.direction, inertia=chosen.inertia, most_delay=chosen.most_delay,
+        n_blocks=chosen.blocks,
+    )  # fmt: skip
+    part = stretch_of(chosen)
     with progress_bars() as progress:
         log = read_tool_log(
-            chosen.bag, asked.source, TimeRange(*chosen.range), asked.calibration,
-            chosen.imu_offset,
+            part.path, asked.source, time_range(part), asked.calibration,
+            chosen.accelerometer_offset or (0.0, 0.0, 0.0),
         )  # fmt: skip
         progress('reading', 1.0)
-        fit = fit_tool(log.motion, settings, name=asked.sensor)
+        fit = fit_tool(log.motion, settings, name=chosen.ft)
         progress('fitting', 1.0)
     found = tool_calibration(fit, asked.calibration, date_of(log.origin_ns))
-    save(chosen.output, asked.robot, {asked.sensor: found})
     files.write_json(chosen.json, tool_dict(fit))
-    _draw(chosen, asked.sensor, fit)
-    show(*(table(*drawn) for drawn in tool_tables(asked.sensor, fit)))
+    _draw(chosen, fit)
+    show(*(table(*drawn) for drawn in tool_tables(chosen.ft, fit)))
     if fit.delay_deviation < inf and abs(fit.delay) > fit.delay_deviation:
         later = asked.source.imu_time_offset - fit.delay
         show(escape(f'time_offset of the IMU, if the FT sensor has none: {later:.5f}'))
+    # At the end: what was found is seen even if it does not belong into that file.
+    save(chosen.out, asked.robot, {chosen.ft: found}, keeps_slopes=True)
 
 
 def _on_robot(chosen: argparse.Namespace) -> _Asked:
     """Return what the description of a robot and the node's parameters say."""
     from inertial_estimation.building import build_robot, sensor_calibrations
-    from inertial_estimation.config import EstimatorSettings
     from inertial_estimation.logs.tool_log import source_on_robot
 
     if not (chosen.robot and chosen.config):
         raise CallError('--robot and --config go together: give both, or topics')
-    if chosen.imu_pose or chosen.direction:
-        raise CallError('--imu-pose and --direction are what --robot says: leave them out')
+    for option in ('readings', 'imu_rpy', 'imu_xyz', 'direction'):
+        if getattr(chosen, option):
+            raise CallError(
+                f'--{option.replace("_", "-")} is what --robot and --config say: leave it out'
+            )
+    chosen.names = NAMES | OF_ROBOT
     urdf = files.load_urdf(chosen.robot)
-    settings = EstimatorSettings.from_yaml(chosen.config)
+    settings = settings_of(chosen)
     with files.naming(chosen.robot):
         robot = build_robot(settings, urdf)
     source = source_on_robot(robot, settings, chosen.ft, chosen.imu)
-    calibration = sensor_calibrations(settings, robot)[chosen.ft]
-    return _Asked(source, calibration, chosen.sensor or chosen.ft, chosen.robot_name or robot.name)
+    calibration = sensor_calibrations(settings, robot, new_file=True)[chosen.ft]
+    return _Asked(source, calibration, chosen.robot_name or robot.name)
 
 
 def _by_topics(chosen: argparse.Namespace) -> _Asked:
     """Return what the options alone say."""
-    from inertial_estimation.calibration.calibration_file import SensorCalibration, read
+    from inertial_estimation.calibration.calibration_file import SensorCalibration
     from inertial_estimation.logs.tool_log import ToolSource
     from inertial_estimation.model.urdf import pose_from_xyz_rpy
 
-    pose = chosen.imu_pose or [0.0] * 6
-    direction = DIRECTIONS[chosen.direction or 'child_to_parent']
-    source = ToolSource(chosen.ft, chosen.imu, pose_from_xyz_rpy(pose[:3], pose[3:]), direction)
-    sensor, calibration = chosen.sensor or 'ft_sensor', SensorCalibration()
-    if chosen.output is not None and chosen.output.exists():
-        calibration = read(chosen.output)[1].get(sensor) or calibration
-    return _Asked(source, calibration, sensor, chosen.robot_name or 'robot')
+    if not chosen.readings:
+        raise CallError(
+            'without a robot nothing says what the FT sensor reads: name its topic with '
+            '--readings, or give --robot and --config'
+        )
+    zero = [0.0] * 3
+    pose = pose_from_xyz_rpy(chosen.imu_xyz or zero, chosen.imu_rpy or zero)
+    source = ToolSource(chosen.readings, chosen.imu, pose, direction_of(chosen))
+    return _Asked(source, before(chosen) or SensorCalibration(), robot_name(chosen))
 
 
-def _draw(chosen: argparse.Namespace, sensor: str, fit: ToolFit) -> None:
+def _draw(chosen: argparse.Namespace, fit: ToolFit) -> None:
     """Draw what is left, if asked to."""
     from inertial_estimation.verbs.calibrate.picture import Residuals, draw
 
     if chosen.picture is not None:
         draw(
-            [Residuals(sensor, fit.times, fit.residuals_before, fit.residuals, fit.used)],
+            [Residuals(chosen.ft, fit.times, fit.residuals_before, fit.residuals, fit.used)],
             chosen.picture,
         )

@@ -8,7 +8,7 @@ import argparse
 from typing import Any
 
 from inertial_estimation.verbs import files
-from inertial_estimation.verbs.calibrate import raw_options
+from inertial_estimation.verbs.calibrate import common_options, raw_options
 from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, show, table
 
@@ -27,16 +27,16 @@ def add(ways: Any) -> None:
         ways, 'offset-without-model',
         'the offset of a sensor that carries one rigid body in several orientations, of which '
         'nothing is known, from its readings and an accelerometer on that body',
-        'poses.npz --sensor l_leg_ft --calibration icub.yaml --output icub.yaml', 'calibrate',
+        'poses.npz --ft l_leg_ft --calibration icub.yaml --out icub.yaml', 'calibrate',
     )  # fmt: skip
     way.add_argument(
         'log', metavar='LOG',
         help='npz or csv table, or bag; a part of one as LOG@FROM:TO, in seconds after its first '
-        'sample',
+        'readings',
     )  # fmt: skip
     raw_options.add_signals(way)
     raw_options.add_file(way)
-    way.set_defaults(run=_run)
+    way.set_defaults(run=_run, names=raw_options.NAMES)
 
 
 def _run(chosen: argparse.Namespace) -> None:
@@ -57,17 +57,17 @@ def _run(chosen: argparse.Namespace) -> None:
     from inertial_estimation.logs.raw_log import read_raw_log
 
     raw_options.check_files(chosen, (chosen.log,))
-    before = raw_options.before(chosen) or SensorCalibration()
+    before = common_options.before(chosen) or SensorCalibration()
     log = read_raw_log(chosen.log, raw_options.signals_of(chosen))
     found = offset_in_situ(
         log.raw, log.accelerations, turning=log.turning, matrix=before.matrix,
-        bias=chosen.accelerometer_bias, what=log.name,
+        bias=chosen.accelerometer_offset, what=log.name,
     )  # fmt: skip
     step = offset_step(found, before, log.date, chosen.temperature)
     warnings = offset_warnings(found, before.matrix)
     files.write_json(
         chosen.json,
-        {'sensor': chosen.sensor, 'log': log.name, 'date': log.date, 'warnings': list(warnings)}
+        {'sensor': chosen.ft, 'log': log.name, 'date': log.date, 'warnings': list(warnings)}
         | offset_dict(found, before.matrix),
     )
     if chosen.picture:

@@ -1,0 +1,130 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What speaks against a matrix from added masses: wrong orders, units and signs, and nothing else.
+
+Not covered: the command, in `test_calibrate_in_situ`.
+"""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hanging_body import CENTRE, MATRIX, data_sets
+from scipy.spatial.transform import Rotation
+
+from inertial_estimation.calibration.added_masses import matrix_from_added_masses
+from inertial_estimation.calibration.matrix_doubts import (
+    load_warnings,
+    matrix_doubts,
+    order_warnings,
+)
+
+NONE, FAR_OUT, SIDE = (0.0, (0.0, 0.0, 0.0)), (0.51, (0.3, 0.0, 0.05)), (0.51, (0.0, 0.2, 0.05))
+EQUAL = (NONE, FAR_OUT, SIDE)
+DIFFERENT = (NONE, (0.5, FAR_OUT[1]), (0.7, SIDE[1]))
+S_R_A = Rotation.random(random_state=4).as_matrix()
+
+
+def off(rng, size=0.1):
+    """Return a workshop matrix that is off as those of real legs, moments over 0.1 m."""
+    scale = np.repeat([1.0, 0.1], 3)
+    return (np.eye(6) + scale[:, None] * size * rng.uniform(-1, 1, (6, 6)) / scale) @ MATRIX
+
+
+def with_loads_of(sets, order):
+    """Return data sets with loads in another order."""
+    return [one._replace(mass=sets[k].mass, centre=sets[k].centre)
+            for one, k in zip(sets, order, strict=True)]  # fmt: skip
+
+
+def stated(order):
+    """Return what is said of an order: which log has which load, so that it is right again."""
+    back = np.argsort(order)
+    return [f'{k + 1} that of {back[k] + 1}' for k in range(len(order)) if back[k] != k]
+
+
+@pytest.mark.parametrize('added', [EQUAL, DIFFERENT])
+def test_every_wrong_order_is_told_with_the_right_one(rng, added):
+    sets, former = data_sets(rng, added, noise=1.0, n=300), off(rng)
+    for order in permutations(range(3)):
+        found = matrix_from_added_masses(
+            with_loads_of(sets, order), workshop=former, rotation=np.eye(3)
+        )
+        said = matrix_doubts(found, former)
+        if order == (0, 1, 2):
+            assert not said
+        else:
+            assert len(said) == 1 and 'wrong order' in said[0]
+            assert f'({", ".join(stated(order))})' in said[0]
+
+
+def test_without_a_former_matrix_what_is_left_tells_an_order(rng):
+    sets = data_sets(rng, DIFFERENT, noise=1.0, n=300)
+    found = matrix_from_added_masses(with_loads_of(sets, (0, 2, 1)))
+    (said,) = matrix_doubts(found)
+    assert '(2 that of 3, 3 that of 2)' in said
+    assert matrix_doubts(found, np.eye(6)) == (said,), 'the identity says nothing of counts'
+
+
+def test_two_equal_masses_in_the_wrong_order_are_a_mirrored_body(rng):
+    """Nothing is left of the equations, so that a former matrix alone tells."""
+    found = matrix_from_added_masses(with_loads_of(data_sets(rng, EQUAL), (0, 2, 1)))
+    mirrored = np.array(FAR_OUT[1]) + SIDE[1] - CENTRE
+    # Round-off through a matrix of condition 200.
+    np.testing.assert_allclose(found.body.centre, mirrored, atol=1e-8)
+    ratio = found.matrix @ np.linalg.inv(MATRIX)
+    np.testing.assert_allclose(ratio[:3], np.eye(6)[:3], atol=1e-6)
+    np.testing.assert_allclose(ratio[3:, 3:], -np.eye(3), atol=1e-8)
+    assert not matrix_doubts(found)
+    assert 'wrong order' in matrix_doubts(found, MATRIX)[0]
+    # Nor does anything tell that the right order is right.
+    right = matrix_from_added_masses(data_sets(rng, EQUAL))
+    for one in (found, right):
+        (said,) = order_warnings(one)
+        assert '(2 that of 3, 3 that of 2)' in said and not order_warnings(one, MATRIX)
+    assert not order_warnings(matrix_from_added_masses(data_sets(rng, DIFFERENT, noise=1.0)))
+
+
+@pytest.mark.parametrize('rotation', [S_R_A, None])
+def test_a_rotation_that_nobody_told_is_no_doubt(rng, rotation):
+    sets, former = data_sets(rng, EQUAL, noise=1.0, n=300), off(rng)
+    turned = [one._replace(accelerations=one.accelerations @ S_R_A) for one in sets]
+    if rotation is None:
+        turned = [one._replace(centre=S_R_A.T @ one.centre) for one in turned]
+    found = matrix_from_added_masses(turned, rotation=rotation)
+    assert not matrix_doubts(found, former)
+    wrong = matrix_from_added_masses(with_loads_of(turned, (0, 2, 1)), rotation=rotation)
+    assert 'wrong order' in matrix_doubts(wrong, former)[0]
+
+
+@pytest.mark.parametrize(
+    ('change', 'why', 'loads'),
+    [
+        ({'mass': 1000.0}, 'forces are 1e+03 times', 'kilograms'),
+        ({'centre': 1000.0}, 'moments are 1e+03 times', 'metres'),
+        ({'mass': 1e-3}, 'forces are 0.001 times', None),
+    ],
+)
+def test_another_unit_leaves_nothing_and_is_told(rng, change, why, loads):
+    sets = [
+        one._replace(**{name: getattr(one, name) * times for name, times in change.items()})
+        for one in data_sets(rng, EQUAL)
+    ]
+    found = matrix_from_added_masses(sets, rotation=np.eye(3))
+    assert (found.residuals < 1.0).all() and not matrix_doubts(found)
+    (said,) = matrix_doubts(found, MATRIX)
+    assert said.startswith(why)
+    told = load_warnings(found.data_sets)
+    assert len(told) == (2 if loads else 0) and all(loads in text for text in told)
+    assert not load_warnings(tuple(data_sets(rng, EQUAL, n=10)))
+
+
+def test_readings_of_the_other_side_are_told(rng):
+    found = matrix_from_added_masses(data_sets(rng, EQUAL), direction=-1, rotation=np.eye(3))
+    assert 'about the opposite' in matrix_doubts(found, MATRIX)[0]
+
+
+def test_a_former_matrix_of_another_sensor_is_told(rng):
+    found = matrix_from_added_masses(data_sets(rng, EQUAL), rotation=np.eye(3))
+    assert 'of another sensor' in matrix_doubts(found, MATRIX[:, ::-1])[0]
