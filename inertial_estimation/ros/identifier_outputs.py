@@ -86,15 +86,14 @@ class IdentifierOutputs:
         self._uncertainty.publish(
             roots_to_message(self._robot, refit.parameter_roots, refit.parameters)
         )
-        offsets = refit.subtracted
         self._beside.publish(
-            offsets_to_message(self._robot, offsets, refit.parameters, calibration)
+            offsets_to_message(self._robot, refit.subtracted, refit.parameters, calibration)
         )
         self._parameters.publish(to_message(self._robot, refit.parameters))
         self._description.publish(String(data=export_urdf(self._robot, refit.parameters)))
         for link, row in zip(self._robot.link_names, refit.parameters):
             self._inertias.publish(_inertia(refit.stamp_ns, link, row))
-        for name, offset in offsets.items():
+        for name, offset in refit.told_offsets.items():
             publisher, frame = self._offsets[name]
             publisher.publish(wrench_to_message(refit.stamp_ns, frame, offset))
         self._base.publish(base_message(values))

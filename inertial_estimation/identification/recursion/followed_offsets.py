@@ -6,21 +6,21 @@ Offsets of FT sensors that are subtracted: they come with bodies, and drift.
 Of a robot that stands still a push looks like an offset that has moved, and rows follow it at
 once. Who subtracts that never sees the push. So what is subtracted changes for two reasons only:
 with bodies, by what these change of the offsets that fit the same rows; and with what is left, no
-faster than sensors drift. What is found to have jumped by motion is known anew, as at first.
+faster than sensors drift. At first, and where motion has told of a jump, it is the mean of what
+is left: offsets sway with posture where matrices are wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
 
 LONGEST = 10.0
 """Time between two refits that counts [s]: nobody looked in between."""
+SETTLING = 20.0
+"""Time for which it is a mean at first [s]."""
 
 
 @dataclass
@@ -33,6 +33,8 @@ class FollowedOffsets:
     """How fast a moment is [Nm/s]."""
     values: dict[str, float] = field(default_factory=dict)
     """Those that were ever told [N, Nm]."""
+    _ages: dict[str, float] = field(default_factory=dict)
+    """For how long they have been [s]."""
 
     def proposed(
         self,
@@ -61,23 +63,24 @@ class FollowedOffsets:
             Of all offsets that are told or ever were.
 
         """
-        told = set(told)
+        told, seconds = set(told), min(max(seconds, 0.0), LONGEST)
         proposed = {name: value for name, value in found.items() if name in told}
         for names in _wrenches(name for name in found if name in self.values):
-            old = np.array([self.values[name] for name in names])
-            gap = np.array(
-                [before[name] - self.values[name] if name in told else 0.0 for name in names]
-            )
-            with_bodies = np.array([found[name] - before[name] for name in names])
-            kind = names[0].rpartition('.')[2]
-            speed = self.force_drift if kind.startswith('force') else self.moment_drift
-            far, longest = float(np.linalg.norm(gap)), speed * min(max(seconds, 0.0), LONGEST)
-            share = min(1.0, longest / far) if far else 1.0
-            new = old + with_bodies + share * gap
-            proposed |= dict(zip(names, new.tolist(), strict=True))
+            left = [before[name] - self.values[name] if name in told else 0.0 for name in names]
+            share = self._share(names, float(np.linalg.norm(left)), seconds)
+            for name, gap in zip(names, left, strict=True):
+                proposed[name] = self.values[name] + share * gap + found[name] - before[name]
         return proposed
 
-    def take(self, values: Mapping[str, float]) -> None:
+    def _share(self, names: Sequence[str], far: float, seconds: float) -> float:
+        """Return how much of what is left of a force or a moment is followed."""
+        kind = names[0].rpartition('.')[2]
+        drift = self.force_drift if kind.startswith('force') else self.moment_drift
+        age = min(self._ages[name] for name in names)
+        settling = seconds / (age + seconds) if seconds and age < SETTLING else 0.0
+        return max(min(1.0, drift * seconds / far) if far else 1.0, settling)
+
+    def take(self, values: Mapping[str, float], seconds: float) -> None:
         """
         Go on with what was proposed.
 
@@ -85,8 +88,14 @@ class FollowedOffsets:
         ----------
         values : mapping of str to float
             From `proposed`.
+        seconds : float
+            As given there.
 
         """
+        passed = min(max(seconds, 0.0), LONGEST)
+        self._ages |= {
+            name: self._ages[name] + passed if name in self.values else 0.0 for name in values
+        }
         self.values |= values
 
     def forget(self, names: Iterable[str]) -> None:

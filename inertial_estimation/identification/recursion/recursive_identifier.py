@@ -376,7 +376,7 @@ class RecursiveIdentifier:
         used = {one.block.submodel.name: one.prior for one in ready}
         used |= {name: named[name] for name in refitted}
         offsets, subtracted = self._offsets(ready, refitted, used, told)
-        self._followed.take(subtracted)
+        self._followed.take(subtracted, self._since_used)
         self._used, self._used_ns = used, self.stamp_ns
         return Refit(
             self.stamp_ns,
@@ -406,9 +406,13 @@ class RecursiveIdentifier:
             for one in ready
         }
         found = fitted_offsets(ready, refitted, bodies)
-        seconds = (self.stamp_ns - self._used_ns) / SECOND_NS if self._used_ns else 0.0
         beside = fitted_offsets(ready, refitted, before)
-        return found, self._followed.proposed(found, beside, told, seconds)
+        return found, self._followed.proposed(found, beside, told, self._since_used)
+
+    @property
+    def _since_used(self) -> float:
+        """Time since bodies were told last [s]."""
+        return (self.stamp_ns - self._used_ns) / SECOND_NS if self._used_ns else 0.0
 
     def _roots(self, found: JointRefit, refitted: Sequence[str]) -> Array:
         """Return how sure the parameters of all links are, shape (n_links, 10, r)."""

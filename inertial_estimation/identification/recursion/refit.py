@@ -63,3 +63,11 @@ class Refit:
     How sure the parameters are, shape (n_links, 10, r): the rows of the links of a submodel are a
     root F of the covariance F F' of their parameters. Zero for submodels that were not refitted.
     """
+
+    @property
+    def told_offsets(self) -> dict[str, Array]:
+        """Offsets as of `offsets`, NaN where nothing tells them [N, Nm]."""
+        return {
+            name: np.where(self.offset_deviations[name] <= OFFSET_TOLD, offset, np.nan)
+            for name, offset in self.offsets.items()
+        }
