@@ -53,7 +53,7 @@ WORSE = 2.0
 What was found may leave of new rows so many times what the description does [rms], in the middle
 of the newest stretches: what moves for the first time tells offsets anew, and is soon over.
 """
-WORSE_IN_USE = 3.0
+WORSE_IN_USE = 1.5
 """
 The same without offsets that nothing tells, which nobody subtracts: true ones, left in, may hide
 what bodies gain.
