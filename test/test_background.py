@@ -150,7 +150,7 @@ def test_identified_parameters_predict_torques_better(log):
     found = torque_errors.run(log, seed=3)
     assert found.least_margin > 0
     errors = run.rms([found], 15.0, SECONDS, range(len(torque_errors.JOINTS)))
-    urdf, true, identified = errors
+    urdf, true, identified, _ = errors
     assert true < identified < run.HALF * urdf
     # Nothing is published before there is motion, so all is as with the URDF.
     still = run.rms([found], 0.0, 4.0, range(len(torque_errors.JOINTS)))

@@ -14,7 +14,7 @@ from inertial_estimation.benchmark.background.standing_log import ONSET
 from inertial_estimation.benchmark.background.torque_errors import DESCRIPTIONS, Run
 from inertial_estimation.pictures import pyplot
 
-COLOURS = ('tab:red', 'black', 'tab:green')
+COLOURS = ('tab:red', 'black', 'tab:green', 'tab:orange')
 """Of `DESCRIPTIONS`."""
 SHOWN = 6
 """Base parameters that are drawn: those that the description has wrong by most."""
@@ -58,7 +58,7 @@ def _draw_errors(ax: Any, run: Run, group: str, joints: list[int]) -> None:
     """Draw the errors of some joints second by second."""
     errors = np.sqrt(run.squares[..., joints].mean(axis=-1))
     for k, name in enumerate(DESCRIPTIONS):
-        ax.plot(run.times, errors[:, k], color=COLOURS[k], label=f'{name} parameters')
+        ax.plot(run.times, errors[:, k], color=COLOURS[k], label=name)
     ax.set_ylabel(f'{group}:\nrms torque error [Nm]')
 
 

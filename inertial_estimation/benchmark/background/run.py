@@ -139,7 +139,7 @@ def rms(runs: Sequence[Run], first: float, last: float, joints: Sequence[int]) -
 
     Returns
     -------
-    ndarray, shape (3,)
+    ndarray, shape (4,)
         Root mean squares, of `DESCRIPTIONS` [Nm]; NaN where there is no such second.
 
     """
@@ -155,7 +155,7 @@ def rms(runs: Sequence[Run], first: float, last: float, joints: Sequence[int]) -
 
 def _goal(runs: Sequence[Run]) -> Goal:
     """Return the one of the torques."""
-    urdf, _, identified = rms(runs, LATE, np.inf, range(len(JOINTS)))
+    urdf, _, identified, _ = rms(runs, LATE, np.inf, range(len(JOINTS)))
     name = f'torques of shoulders and elbows after {LATE:g} s: error / that with the URDF'
     return Goal(name, float(identified / urdf), HALF)
 
@@ -179,11 +179,11 @@ def _by_run(runs: Sequence[Run]) -> Table:
     """Return errors after a while by wrong description."""
     rows = []
     for one in runs:
-        urdf, true, identified = rms([one], LATE, np.inf, range(len(JOINTS)))
+        errors = rms([one], LATE, np.inf, range(len(JOINTS)))
         rows.append((
             str(one.seed),
-            *(f'{value:.3f}' for value in (urdf, true, identified)),
-            f'{identified / urdf:.2f}',
+            *(f'{value:.3f}' for value in errors),
+            f'{errors[2] / errors[0]:.2f}',
             f'{one.offset_error:.2f}',
             ', '.join(one.refitted),
         ))  # fmt: skip

@@ -52,7 +52,8 @@ JOINTS = tuple(
     for side in 'lr'
     for joint in ('shoulder_pitch', 'shoulder_roll', 'shoulder_yaw', 'elbow')
 )
-DESCRIPTIONS = ('URDF', 'true', 'identified')
+DESCRIPTIONS = ('URDF', 'true', 'identified', 'its bodies alone')
+"""The last one keeps the offsets of the URDF's tare."""
 SETTLED = 1.0
 """A tare leaves out so much at the beginning and before the motion [s]."""
 
@@ -66,7 +67,7 @@ class Run:
     times: Array
     """End of each second, shape (n,) [s]."""
     squares: Array
-    """Mean squares of errors in it, shape (n, 3, n_joints) of `DESCRIPTIONS` and `JOINTS`."""
+    """Mean squares of errors in it, shape (n, 4, n_joints) of `DESCRIPTIONS` and `JOINTS`."""
     base: BaseErrors
     """Of what was identified."""
     least_margin: float
@@ -98,8 +99,10 @@ def run(log: StandingLog, seed: int) -> Run:
     samples = replace(log.samples, ft_readings=log.samples.ft_readings + offsets)
     wrong = wrong_robot(log.robot, rng)
     rest = samples.take(np.flatnonzero(np.abs(log.times - ONSET / 2) < ONSET / 2 - SETTLED))
-    believed = [(robot, tare(robot, rest, ARMS)) for robot in (wrong, log.robot, wrong)]
-    identifier = RecursiveIdentifier(wrong, node_settings(wrong))
+    tared = tare(wrong, rest, ARMS)
+    believed = [(wrong, tared)] * len(DESCRIPTIONS)
+    believed[1] = log.robot, tare(log.robot, rest, ARMS)
+    identifier = RecursiveIdentifier(wrong, node_settings(wrong), _subtracting(tared))
     identifier.noise = state_noise(wrong, SETTINGS, RATE)
     held = [k for k, one in enumerate(wrong.submodels) if one.name in HELD]
     base, refit = BaseErrors.of(log.robot, wrong, ARMS), None
@@ -113,7 +116,8 @@ def run(log: StandingLog, seed: int) -> Run:
         identifier.add(part, free=free)
         refit = identifier.refit()
         if refit is not None and refit.refitted:
-            believed[2] = _taken_over(wrong, believed[0][1], refit)
+            believed[2] = _taken_over(wrong, tared, refit)
+            believed[3] = believed[2][0], tared
             margins.append(refit.least_margin)
         times.append(1e-9 * float(part.stamp_ns[-1]))
         base.note(believed[2][0])
@@ -133,18 +137,20 @@ def _squares(
     log: StandingLog, robot: Robot, offsets: Array, samples: SampleBatch, truth: Array
 ) -> Array:
     """Return the mean squares of errors of the joints [Nm^2]."""
-    calibration = FtCalibration(np.tile(np.eye(6), (len(offsets), 1, 1)), offsets)
     contacts = [Contact(frame) for frame in log.contacts]
-    found = WrenchEstimator(robot, contacts, calibration=calibration).batch(samples)
+    found = WrenchEstimator(robot, contacts, calibration=_subtracting(offsets)).batch(samples)
     columns = [robot.joint_names.index(name) for name in JOINTS]
     # While filters fill there is no estimate.
     return np.asarray(np.nanmean((found.torques - truth)[:, columns] ** 2, axis=0))
 
 
-def _taken_over(wrong: Robot, offsets: Array, refit: Refit) -> tuple[Robot, Array]:
+def _subtracting(offsets: Array) -> FtCalibration:
+    """Return a calibration of offsets alone."""
+    return FtCalibration.identity(len(offsets)).with_offsets(offsets)
+
+
+def _taken_over(wrong: Robot, tared: Array, refit: Refit) -> tuple[Robot, Array]:
     """Return robot and offsets as an estimator has them with an update."""
-    merged, told = offsets.copy(), refit.subtracted
-    for k, sensor in enumerate(wrong.ft_sensors):
-        if sensor.name in told:
-            merged[k] = np.where(np.isnan(told[sensor.name]), merged[k], told[sensor.name])
-    return wrong.with_parameters(refit.parameters), merged
+    none = np.full(6, np.nan)
+    on_top = [refit.subtracted.get(sensor.name, none) for sensor in wrong.ft_sensors]
+    return wrong.with_parameters(refit.parameters), tared + np.nan_to_num(on_top)
