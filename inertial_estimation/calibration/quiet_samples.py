@@ -114,7 +114,8 @@ def quiet_samples(
     if abs(gravity - GRAVITY) > UNIT_DOUBT * GRAVITY:
         raise LogError(
             f'{what}: the accelerometer reads {gravity:.3g} at the median, expected about '
-            f'{GRAVITY:.2f} m/s^2: state its unit, or take one that measures gravity'
+            f"{GRAVITY:.2f} m/s^2: state its 'unit', or take one that measures gravity",
+            about=('unit',),
         )
     with np.errstate(invalid='ignore'):
         moves = np.abs(sizes - gravity) > still_acceleration

@@ -103,7 +103,8 @@ class StateFile:
         try:
             names = from_text(identifier, self.path.read_text(encoding='utf-8'))
         except (ModelError, UnicodeDecodeError) as error:
-            raise ModelError(f"'{self.path}' is refused: {error}; {self._set_aside()}") from error
+            why = error if isinstance(error, ModelError) else 'it is no text'
+            raise ModelError(f"'{self.path}' is refused: {why}; {self._set_aside()}") from error
         except OSError as error:
             raise ConfigError(f"cannot read '{self.path}': {error.strerror}") from error
         self._saved_ns = identifier.stamp_ns

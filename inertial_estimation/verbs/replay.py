@@ -69,7 +69,7 @@ def add(verbs: Any) -> None:
         'that bag if there is one, besides net_wrench_links of the parameter file (default: those '
         'alone)',
     )  # fmt: skip
-    verb.set_defaults(run=_run)
+    verb.set_defaults(run=_run, names={'supports': '--support'})
 
 
 def _run(chosen: argparse.Namespace) -> None:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from inertial_estimation.logs.raw_log import RawSignals
 
 PICTURE = 'what was found, as a png, svg or pdf'
-NAMES = {'bias': '--accelerometer-offset', 'temperature': '--temperature'}
+NAMES = {
+    'bias': '--accelerometer-offset', 'temperature': '--temperature',
+    'unit': '--accelerometer-unit',
+}  # fmt: skip
 """What arguments of the library are called here."""
 
 
