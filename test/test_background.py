@@ -203,6 +203,35 @@ def test_a_tare_of_a_wrong_description_goes_with_it(log):
     assert np.abs((tared + model.offsets)[arms, 3:]).max() < 0.05
 
 
+def test_a_push_on_a_robot_at_rest_is_hidden_no_faster_than_a_drift(log):
+    """It looks like an offset that has moved, and is found as one; it is not subtracted."""
+    identifier = RecursiveIdentifier(log.robot, node_settings(log.robot))
+    identifier.noise = state_noise(log.robot, standing_log.SETTINGS, standing_log.RATE)
+    free = np.array([one.name not in torque_errors.HELD for one in log.robot.submodels])
+    # It has moved for long enough to have settled.
+    moving = log.samples.take(np.flatnonzero(log.times > 5.0))
+    again = replace(moving, stamp_ns=moving.stamp_ns + moving.stamp_ns[-1])
+    for part in (*equal_parts(moving, 1.0), *equal_parts(again, 1.0)):
+        identifier.add(part, free=np.tile(free, (len(part), 1)))
+        refit = identifier.refit()
+    before = refit.subtracted['l_arm_ft']
+    resting, last = log.samples.take(np.flatnonzero(np.abs(log.times - 2.5) < 0.5)), again.stamp_ns
+    pushed = resting.ft_readings.copy()
+    pushed[:, [one.name for one in log.robot.ft_sensors].index('l_arm_ft'), 0] += 10.0
+    found = []
+    for second in range(1, 24):
+        stamps = resting.stamp_ns - resting.stamp_ns[0] + last[-1] + second * 1_000_000_000
+        readings = pushed if second > 3 else resting.ft_readings
+        part = replace(resting, stamp_ns=stamps, ft_readings=readings)
+        identifier.add(part, free=np.tile(free, (len(part), 1)))
+        refit = identifier.refit()
+        found.append(refit.offsets['l_arm_ft'][0] - before[0])
+    assert max(found) > 9.0
+    hidden = np.linalg.norm(refit.subtracted['l_arm_ft'][:3] - before[:3])
+    # 20 s at the speed of a drift.
+    assert hidden < 20.0 * identifier.settings.force_drift + 0.05
+
+
 @pytest.fixture(scope='module', params=['measured', 'exact'])
 def stood(request, log):
     """Return what was found of a robot that stands, with noise of its motion known or not."""
