@@ -56,9 +56,9 @@ def bench(make):
 def say(bench: Bench, message):
     """Publish how sure parameters are, and wait until the estimator has looked at it."""
     model, updates = bench.estimator.pipeline._model, bench.estimator.pipeline._updates
-    before = list(map(id, model._heard)), updates._doubt
+    before = list(map(id, model._roots)), updates._doubt
     bench.publisher(Float64MultiArray, UNCERTAINTY_TOPIC, LATCHED).publish(message)
-    bench.spin_until(lambda: (list(map(id, model._heard)), updates._doubt) != before)
+    bench.spin_until(lambda: (list(map(id, model._roots)), updates._doubt) != before)
 
 
 def deviations(bench):
