@@ -25,13 +25,14 @@ from inertial_estimation.identification.recursion.offsets_in_use import (
 )
 from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
 from inertial_estimation.identification.recursion.payload import Payload
-from inertial_estimation.identification.recursion.refit import OFFSET_TOLD, Refit
+from inertial_estimation.identification.recursion.refit import Refit, told_up_to
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.shifted_offsets import CalibrationChange
 from inertial_estimation.identification.recursion.submodel_identifier import (
     SubmodelIdentifier,
     Withheld,
 )
+from inertial_estimation.identification.recursion.told_bodies import why_not
 from inertial_estimation.identification.recursion.watch import Change
 from inertial_estimation.identification.rows.builder import Block, RowBuilder
 from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
@@ -48,16 +49,6 @@ Mask = NDArray[np.bool_]
 SECOND_NS = 1e9
 LONGEST_ALONE = 1.0
 """Time that a sample stands for that comes alone, if the one before is as long ago [s]."""
-WORSE = 2.0
-"""
-What was found may leave of new rows so many times what the description does [rms], in the middle
-of the newest stretches: what moves for the first time tells offsets anew, and is soon over.
-"""
-WORSE_IN_USE = 1.5
-"""
-The same without offsets that nothing tells, which nobody subtracts: true ones, left in, may hide
-what bodies gain.
-"""
 
 
 class RecursiveIdentifier:
@@ -340,34 +331,16 @@ class RecursiveIdentifier:
         own = {one.name: one for one in self._submodels}
         ready = [bodies.knowledge for bodies in found.bodies]
         deviations = offset_deviations(ready, tuple(found.offsets))
-        told = [name for name, deviation in deviations.items() if deviation <= _told_up_to(name)]
+        told = [name for name, deviation in deviations.items() if deviation <= told_up_to(name)]
         named = {one.knowledge.block.submodel.name: one.parameters for one in found.bodies}
         _, subtracted = self._offsets(ready, named, named, told)
         for bodies in found.bodies:
             name = bodies.knowledge.block.submodel.name
             seen[name] = excitation(bodies.knowledge, self.settings.weight)
             bodies.knowledge.learned |= seen[name].told >= self.settings.excited
-            if seen[name].told < self.settings.excited:
-                reasons[name] = (
-                    f'rows tell {seen[name].told} combinations of parameters better than the '
-                    f'description does, {self.settings.excited} are asked for: move it more; '
-                    "a smaller 'prior_weight' lets rows tell more beside the description"
-                )
-                continue
-            if (worse := own[name].times_worse) > WORSE:
-                reasons[name] = (
-                    f'what was found leaves {worse:.1f} times as much of new rows as the '
-                    'description does: something acts on it that nobody reports, or its rows do '
-                    'not say what they should'
-                )
-                continue
-            if (worse := own[name].times_worse_in_use(bodies.x, subtracted)) > WORSE_IN_USE:
-                reasons[name] = (
-                    'without offsets that nothing tells, as it would be used, it leaves '
-                    f'{worse:.1f} times as much of new rows as the description does: weight and '
-                    'offset are not told apart; tilt it more, or, if sensors have no offset, set '
-                    "'ft_offsets: false'"
-                )
+            reason = why_not(own[name], seen[name], self.settings.excited, bodies.x, subtracted)
+            if reason:
+                reasons[name] = reason
                 continue
             refitted.append(name)
             parameters[list(bodies.knowledge.block.submodel.links)] = bodies.parameters
@@ -461,11 +434,6 @@ def _spanned(samples: SampleBatch) -> float:
     if n == 1:
         return LONGEST_ALONE
     return float(samples.stamp_ns[-1] - samples.stamp_ns[0]) / SECOND_NS * n / (n - 1)
-
-
-def _told_up_to(column: str) -> float:
-    """Return the standard deviation up to which the column of an offset is told [N or Nm]."""
-    return float(OFFSET_TOLD[COMPONENTS.index(column.rpartition('.')[2])])
 
 
 def _by_sensor(offsets: Mapping[str, float]) -> dict[str, Array]:

@@ -11,11 +11,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.identification.recursion.excitation import Excitation
+from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
 
 Array = NDArray[np.float64]
 
 OFFSET_TOLD = np.repeat([2.0, 0.2], 3)
 """Standard deviation up to which an offset is told [N, Nm]."""
+
+
+def told_up_to(column: str) -> float:
+    """
+    Return the standard deviation up to which the column of an offset is told.
+
+    Parameters
+    ----------
+    column : str
+        Its name, such as ``l_arm_ft.force_x``.
+
+    Returns
+    -------
+    float
+        [N] or [Nm]
+
+    """
+    return float(OFFSET_TOLD[COMPONENTS.index(column.rpartition('.')[2])])
 
 
 @dataclass(frozen=True, eq=False)
