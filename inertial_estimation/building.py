@@ -264,8 +264,14 @@ def sensor_calibrations(
             f"'{path}' of 'calibration_file' is of robot '{of}', not of '{robot.name}': name that "
             'of this robot, or correct the name in it'
         )
+    names = [sensor.name for sensor in robot.ft_sensors]
+    if saved and names and not new_file and not saved.keys() & set(names):
+        raise ConfigError(
+            f"'{path}' of 'calibration_file' is of {', '.join(saved)}, FT sensors in use are "
+            f'{", ".join(names)}: correct the names in it, or leave the file out'
+        )
     found = {}
-    for name in (sensor.name for sensor in robot.ft_sensors):
+    for name in names:
         given = settings.ft_of(name)
         said = [key for key in ('matrix', 'offset') if any(getattr(given, key))]
         if name in saved and said:

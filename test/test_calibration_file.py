@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
-from inertial_estimation.building import build_calibration, build_estimator, build_robot
+from inertial_estimation.building import (
+    build_calibration,
+    build_estimator,
+    build_robot,
+    sensor_calibrations,
+)
 from inertial_estimation.calibration.calibration_file import (
     Provenance,
     SensorCalibration,
@@ -169,6 +174,17 @@ def test_the_file_of_another_robot_is_refused(tmp_path):
     robot = build_robot(settings, arm_with_wrist_sensor_urdf())
     with pytest.raises(ConfigError, match="is of robot 'leg', not of 'arm_with_wrist_sensor'"):
         build_calibration(settings, robot)
+
+
+def test_a_file_of_other_sensors_is_refused(tmp_path):
+    path = tmp_path / 'arm.yaml'
+    write(path, ARM, {'wirst_sensor': some_sensor(5)})
+    settings = arm_settings(path)
+    robot = build_robot(settings, arm_with_wrist_sensor_urdf())
+    with pytest.raises(ConfigError, match='is of wirst_sensor, FT sensors in use are wrist_sens'):
+        build_calibration(settings, robot)
+    # One that a node will write to may hold others.
+    assert sensor_calibrations(settings, robot, new_file=True)
 
 
 @pytest.mark.parametrize('changed', ['matrix', 'temperature_coefficients'])

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hanging_body import GRAVITY, MATRIX
+from pinocchio.rpy import rpyToMatrix
 from turned_body import TurnedBody
 
 from inertial_estimation.calibration.body_readings import Reading
@@ -50,6 +51,16 @@ def go_through(conductor, body, poses=GRAVITY * DIRECTIONS):
         conductor.look(0.0)
         if conductor.phase is not Phase.COLLECTING:
             return
+
+
+@pytest.mark.parametrize(
+    ('rotation', 'axes'),
+    [(None, 'accelerometer'), (np.eye(3), 'sensor'), (rpyToMatrix(0.3, -0.5, 1.2), 'sensor')],
+)
+def test_loads_are_asked_for_in_the_axes_that_the_fit_takes_them_in(rotation, axes):
+    asked = Plan('foot', 'x', (*LOADS[1:], NOTHING), rotation=rotation)
+    notes = Conductor(Session(asked)).notes
+    assert f'in the axes of the {axes}' in notes[-1]
 
 
 def test_a_session_goes_from_load_to_load(rng):

@@ -213,7 +213,8 @@ class Conductor:
             at = ', '.join(f'{x:g}' for x in load.centre)
             what = (
                 f"hang load '{load.name}' on, {load.mass:g} kg with its centre at ({at}) m in the "
-                f"axes of the {self.session.plan.axes}, about the FT sensor's origin; nothing else"
+                f'axes of the {self.session.plan.load_axes}, about the origin of the FT sensor; '
+                'nothing else'
             )
         when = ', then press Enter' if self._loading_time is None else ''
         return f'{what}{when}'

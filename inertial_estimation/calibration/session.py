@@ -124,6 +124,11 @@ class Plan:
         return 'accelerometer'
 
     @property
+    def load_axes(self) -> str:
+        """Whose axes centres of loads are in: accelerations are turned into the sensor's."""
+        return 'accelerometer' if self.rotation is None else 'sensor'
+
+    @property
     def metric(self) -> Array:
         """What makes raw channels comparable, shape (6, 6)."""
         return np.asarray(np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)[:, None] * self.matrix)

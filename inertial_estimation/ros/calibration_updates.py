@@ -81,6 +81,11 @@ class CalibrationUpdates:
                 f"'{self._path}' of 'calibration_file' does not exist yet: the sensors are as the "
                 'other parameters say; ~/save writes it'
             )
+        elif self._path is not None and not read(self._path)[1].keys() & set(in_use.sensors):
+            node.get_logger().warning(
+                f"'{self._path}' of 'calibration_file' holds none of the FT sensors in use "
+                f'({", ".join(in_use.sensors)}): they are as the other parameters say'
+            )
         self._publisher = node.create_lifecycle_publisher(String, TOPIC, LATCHED)
         self._services = create_waiting_services(
             node,
