@@ -150,7 +150,7 @@ def test_what_is_no_calibration_is_refused(bench):
 def test_saving_keeps_other_sensors_of_the_file(bench):
     write(bench.path, ROBOT.name, {OTHER: ONE, 'leg_sensor': SensorCalibration()})
     bench.pipeline._calibration.take({'leg_sensor': ONE})
-    assert bench.status('ft_calibration').message.endswith('not saved')
+    assert 'not saved' in bench.status('ft_calibration').message
     assert bench.call('save').success
     _, saved = read(bench.path)
     assert set(saved) == {OTHER, *NAMES}
