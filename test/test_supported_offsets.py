@@ -263,6 +263,45 @@ def test_a_guess_differs_from_the_truth_by_the_share_that_was_not_half(robot, rn
     np.testing.assert_allclose(wrong[1] + wrong[3], 0.0, atol=1e-8)
 
 
+@pytest.mark.parametrize('length_scale', [0.1, 0.3])
+def test_f3_a_guess_is_right_if_supports_bear_the_least_about_their_own_frames(
+    robot, rng, offsets, length_scale
+):
+    positions = pose_of(robot, rng)
+    poses = link_poses(robot, positions)
+    frames = [robot.frame(foot) for foot in FEET]
+    origins = [(poses[link] @ L_H_F)[:3, 3] for link, L_H_F in frames]
+    scale = np.repeat([1.0, length_scale], 3)
+    sums = np.hstack([wrench_transform(_at(origin)) * scale for origin in origins])
+    held = _held(robot, positions)
+    shares = np.linalg.pinv(sums) @ held
+    at_root = [sums[:, 6 * k : 6 * k + 6] @ shares[6 * k : 6 * k + 6] for k in range(2)]
+    squeeze = {foot: w - 0.5 * held for foot, w in zip(FEET, at_root, strict=True)}
+    shot = standing(robot, positions, dict.fromkeys(FEET, 0.5), squeeze)
+    found = supported_offsets(
+        WrenchEstimator(robot), repeated([shot], offsets), FEET,
+        accept_split=True, length_scale=length_scale,
+    )  # fmt: skip
+    np.testing.assert_allclose(found.offsets, offsets, atol=1e-8)
+
+
+def _at(origin):
+    """Return the pose of a frame with the root link's axes."""
+    pose = np.eye(4)
+    pose[:3, 3] = origin
+    return pose
+
+
+def _held(robot, positions):
+    """Return what holds the robot at rest, about the root link's origin: its weight."""
+    poses = link_poses(robot, positions)
+    masses = robot.parameters[:, 0]
+    moments = robot.parameters[:, 1:4]
+    force = np.array([0.0, 0.0, GRAVITY])
+    centres = sum(m * H[:3, 3] + H[:3, :3] @ h for m, H, h in zip(masses, poses, moments))
+    return np.concatenate([masses.sum() * force, np.cross(centres, force)])
+
+
 @pytest.fixture(scope='module')
 def icub():
     path = SHARED / 'data/models/icub_sensorised.urdf'
