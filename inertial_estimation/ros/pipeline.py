@@ -119,6 +119,7 @@ class Pipeline:
             self._background,
             lambda: self._estimator.robot,
             lambda: self.active,
+            self._contacts.problems,
         )
         self._monitor = Monitor(
             node, self.robot, self._assembler, self._contacts, self._inputs, self._watches

@@ -7,6 +7,7 @@ Samples are collected in the cycle, which costs it next to nothing; what they te
 beside the cycles. An answer comes when all is done.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -63,6 +64,8 @@ class _Tare:
     """Has whether it succeeded, and what is said of it."""
     waits: bool
     """Whether it waits for the first joint states as long as they take."""
+    problems: Counter[str]
+    """Touches that could not be placed before it."""
     seen: int = -1
     """Samples at the report before."""
 
@@ -91,6 +94,8 @@ class Taring:
         Returns the robot with the inertial parameters in use.
     is_active : callable
         Whether the node is.
+    problems : Counter
+        Of messages of touches that cannot be placed, by reason; it grows.
 
     """
 
@@ -105,10 +110,12 @@ class Taring:
         background: Background,
         robot: Callable[[], Robot],
         is_active: Callable[[], bool],
+        problems: Counter[str],
     ) -> None:
         self._node, self._settings, self._in_use = node, settings, in_use
         self._updates, self._background = updates, background
         self._robot, self._is_active = robot, is_active
+        self._problems = problems
         self._tare: _Tare | None = None
         self._poses: tuple[Collecting, ...] = ()
         self._sensors: tuple[str, ...] | None = None
@@ -237,7 +244,7 @@ class Taring:
             self._settings.tare_duration,
             refuse_touched=at_start,
         )
-        self._tare = _Tare(collecting, sensors, earlier, done, at_start)
+        self._tare = _Tare(collecting, sensors, earlier, done, at_start, Counter(self._problems))
         return done
 
     def _give_up(self, why: str) -> None:
@@ -256,6 +263,11 @@ class Taring:
         def finish(future: Future) -> None:
             try:
                 changed, said = future.result()
+                if lost := self._problems - tare.problems:
+                    raise CalibrationError(
+                        f'a touch was reported that cannot be placed: {"; ".join(lost)}: correct '
+                        'its sender, as only touches that can be placed are left out'
+                    )
                 if self._in_use.sensors is not before:
                     raise CalibrationError('the calibration was changed meanwhile: begin anew')
                 self._updates.take(changed)

@@ -218,6 +218,13 @@ def test_a_touch_that_stays_is_refused_by_name(bench):
     assert bench.ask('tare').success
 
 
+def test_a_touch_that_cannot_be_placed_is_refused(bench):
+    bench.touched = 'skin_of_nobody'
+    answer = bench.ask('tare')
+    assert not answer.success and not bench.found.any()
+    assert "header.frame_id is 'skin_of_nobody', which is no frame of the robot" in answer.message
+
+
 def test_one_at_a_time(bench):
     first, second = bench.begin('tare'), bench.begin('tare_arm')
     bench.until(lambda: first.done() and second.done())
