@@ -376,7 +376,7 @@ class RecursiveIdentifier:
         used = {one.block.submodel.name: one.prior for one in ready}
         used |= {name: named[name] for name in refitted}
         offsets, subtracted = self._offsets(ready, refitted, used, told)
-        self._followed.take(subtracted, self._since_used)
+        self._followed.take(subtracted, told, self._since_used)
         self._used, self._used_ns = used, self.stamp_ns
         return Refit(
             self.stamp_ns,
