@@ -241,7 +241,8 @@ class IdentifierPipeline:
         anew = self.identifier.set_calibration(calibration)
         # What is to be subtracted beside it is published: it is another now.
         if self.active and any(one.information is not None for one in self.identifier.known):
-            self._refit()
+            # A refit that fails does not speak against the calibration, which is followed by now.
+            self._noting(self._refit)
         return anew
 
     def _learn(self, stretch: FreeStretch) -> None:

@@ -112,6 +112,24 @@ def test_other_offsets_leave_what_was_learned_and_the_torques(bench, rng):
     assert pipeline.identifier.known[-1].information is learned
 
 
+def test_a_refit_that_fails_is_no_fault_of_the_calibration(bench, monkeypatch, rng):
+    pipeline, failed = bench.estimator.pipeline, []
+
+    def fail():
+        failed.append(True)
+        raise np.linalg.LinAlgError('singular')
+
+    monkeypatch.setattr(pipeline.identifier, 'refit', fail)
+    noted = []
+    monkeypatch.setattr(pipeline.report, 'note_failure', noted.append)
+    other = {name: SensorCalibration(offset=rng.normal(size=6)) for name in bench.names}
+    tell(bench, other)
+    assert len(failed) == len(noted) == 1
+    expected = [other[name].offset for name in bench.names]
+    np.testing.assert_array_equal(pipeline.identifier.calibration.offsets, expected)
+    assert bench.next_status('ft_calibration').message == 'that of the estimator'
+
+
 def test_what_is_of_another_robot_is_refused(bench):
     before = bench.estimator.pipeline.identifier.calibration
     tell(bench, {'foot_sensor': SensorCalibration()}, robot='another')
