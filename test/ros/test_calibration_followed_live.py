@@ -22,7 +22,12 @@ from rclpy.context import Context
 from robots import nested_humanoid_urdf
 from std_msgs.msg import String
 
-from inertial_estimation.calibration.calibration_file import SensorCalibration, to_json
+from inertial_estimation.calibration.calibration_file import (
+    Provenance,
+    SensorCalibration,
+    to_json,
+)
+from inertial_estimation.calibration.tared import METHOD
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.model.robot import Robot
@@ -128,6 +133,22 @@ def test_a_refit_that_fails_is_no_fault_of_the_calibration(bench, monkeypatch, r
     expected = [other[name].offset for name in bench.names]
     np.testing.assert_array_equal(pipeline.identifier.calibration.offsets, expected)
     assert bench.next_status('ft_calibration').message == 'that of the estimator'
+
+
+def test_it_is_said_which_offsets_a_tare_has_found(bench, monkeypatch, rng):
+    identifier, heard = bench.estimator.pipeline.identifier, []
+    take = identifier.set_calibration
+
+    def listen(calibration, tared):
+        heard.append(set(tared))
+        return take(calibration, tared)
+
+    monkeypatch.setattr(identifier, 'set_calibration', listen)
+    other = {name: SensorCalibration(offset=7.0 + rng.normal(size=6)) for name in bench.names}
+    step = Provenance(method=f'{METHOD}, one support: foot', date='now')
+    other['foot_sensor'] = replace(other['foot_sensor'], provenance=(step,))
+    tell(bench, other)
+    assert heard == [{'foot_sensor'}]
 
 
 def test_what_is_of_another_robot_is_refused(bench):

@@ -156,7 +156,9 @@ class RecursiveIdentifier:
         prior = self.prior[list(block.submodel.links)]
         return SubmodelIdentifier(Knowledge(block, prior, self.settings), self.settings)
 
-    def set_calibration(self, calibration: FtCalibration) -> tuple[str, ...]:
+    def set_calibration(
+        self, calibration: FtCalibration, tared: Collection[str] = ()
+    ) -> tuple[str, ...]:
         """
         Go on with readings that are calibrated otherwise.
 
@@ -168,6 +170,9 @@ class RecursiveIdentifier:
         ----------
         calibration : FtCalibration
             Of the robot's FT sensors.
+        tared : collection of str, optional
+            FT sensors whose offsets were found while nothing pushed. Where these are others now,
+            what is to be subtracted is what readings ask for, as at first, and follows no drift.
 
         Returns
         -------
@@ -200,6 +205,9 @@ class RecursiveIdentifier:
                 one.shift_offsets(shift)
                 moved |= dict(zip(one.known.offset_names, shift.tolist(), strict=True))
         self._followed.shift(moved)
+        self._followed.forget(
+            name for name, more in moved.items() if more and name.rpartition('.')[0] in tared
+        )
         self.calibration = calibration
         self.builder.set_calibration(calibration)
         return tuple(anew)
