@@ -14,7 +14,7 @@ from free_air import smooth_motion, with_readings
 from robots import nested_humanoid_urdf
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.recursion import followed_offsets
+from inertial_estimation.identification.recursion import followed_offsets, recursive_identifier
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
     equal_parts,
@@ -208,6 +208,30 @@ def test_a_tare_takes_an_offset_at_once_that_is_not_followed_otherwise(robot, pa
     assert np.linalg.norm((left['nobody'] + jump[FOOT])[:3]) < 0.3 * np.linalg.norm(jump[FOOT, :3])
     for name, values in subtracted['nobody'].items():
         np.testing.assert_allclose(subtracted[names[FOOT]][name], values, atol=ROUND_OFF)
+
+
+def test_what_neighbours_told_of_an_offset_gives_way_to_its_own_submodel(
+    robot, parts, monkeypatch
+):
+    monkeypatch.setattr(followed_offsets, 'SETTLING', 2.0)
+    true, late = recursive_identifier.excitation, 'foot'
+
+    def seen(known, weight):
+        is_late = known.block.submodel.name == late and len(told) < 5
+        return replace(true(known, weight), told=0) if is_late else true(known, weight)
+
+    monkeypatch.setattr(recursive_identifier, 'excitation', seen)
+    told = []
+    one = identifier(robot, force_drift=0.0, moment_drift=0.0)
+    for part in parts:
+        one.add(part)
+        told.append(one.refit())
+    names = [sensor.name for sensor in robot.ft_sensors]
+    before, first, *_ = (k for k in told[4:] if k is not None)
+    assert late not in before.refitted
+    assert late in first.refitted
+    subtracted, offsets = first.subtracted[names[FOOT]], first.offsets[names[FOOT]]
+    np.testing.assert_allclose(subtracted, offsets, atol=ROUND_OFF)
 
 
 def test_temperatures(robot, parts, rng):
