@@ -14,6 +14,7 @@ from free_air import smooth_motion, with_readings
 from robots import nested_humanoid_urdf
 
 from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.recursion import followed_offsets, recursive_identifier
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
     equal_parts,
@@ -180,6 +181,57 @@ def test_a_changed_matrix_begins_the_submodels_beside_it_anew(robot, parts):
     for ours, theirs in zip(one.known, other.known, strict=True):
         if ours.block.submodel.name in beside:
             np.testing.assert_array_equal(ours.information.rho, theirs.information.rho)
+
+
+def test_a_tare_takes_an_offset_at_once_that_is_not_followed_otherwise(robot, parts, monkeypatch):
+    # Without drift what is subtracted is the mean of the first two seconds.
+    monkeypatch.setattr(followed_offsets, 'SETTLING', 2.0)
+    names = [sensor.name for sensor in robot.ft_sensors]
+    jump = np.zeros((N_FTS, 6))
+    jump[FOOT] = [4.0, -3.0, 5.0, 0.3, 0.2, -0.1]
+    subtracted, left = {}, {}
+    for tared in ('nobody', names[FOOT]):
+        walks = {'force_walk': 3.0, 'moment_walk': 0.3, 'force_drift': 0.0, 'moment_drift': 0.0}
+        one = identifier(robot, gate=0.0, **walks)
+        for k, part in enumerate(parts):
+            moved = part.ft_readings + jump * (k >= 5)
+            one.add(replace(part, ft_readings=moved))
+            before = one.refit()
+        offsets = np.zeros((N_FTS, 6))
+        offsets[FOOT] = before.offsets[names[FOOT]]
+        one.set_calibration(FtCalibration.identity(N_FTS).with_offsets(offsets), (tared,))
+        after = one.refit()
+        left[tared] = after.subtracted[names[FOOT]] - after.offsets[names[FOOT]]
+        subtracted[tared] = {name: after.subtracted[name] for name in names if name != names[FOOT]}
+    np.testing.assert_allclose(left[names[FOOT]], 0.0, atol=ROUND_OFF)
+    # Who takes a tare back, say, was not asked whether somebody pushes.
+    assert np.linalg.norm((left['nobody'] + jump[FOOT])[:3]) < 0.3 * np.linalg.norm(jump[FOOT, :3])
+    for name, values in subtracted['nobody'].items():
+        np.testing.assert_allclose(subtracted[names[FOOT]][name], values, atol=ROUND_OFF)
+
+
+def test_what_neighbours_told_of_an_offset_gives_way_to_its_own_submodel(
+    robot, parts, monkeypatch
+):
+    monkeypatch.setattr(followed_offsets, 'SETTLING', 2.0)
+    true, late = recursive_identifier.excitation, 'foot'
+
+    def seen(known, weight):
+        is_late = known.block.submodel.name == late and len(told) < 5
+        return replace(true(known, weight), told=0) if is_late else true(known, weight)
+
+    monkeypatch.setattr(recursive_identifier, 'excitation', seen)
+    told = []
+    one = identifier(robot, force_drift=0.0, moment_drift=0.0)
+    for part in parts:
+        one.add(part)
+        told.append(one.refit())
+    names = [sensor.name for sensor in robot.ft_sensors]
+    before, first, *_ = (k for k in told[4:] if k is not None)
+    assert late not in before.refitted
+    assert late in first.refitted
+    subtracted, offsets = first.subtracted[names[FOOT]], first.offsets[names[FOOT]]
+    np.testing.assert_allclose(subtracted, offsets, atol=ROUND_OFF)
 
 
 def test_temperatures(robot, parts, rng):

@@ -35,10 +35,10 @@ def followed():
     first = followed.proposed(offsets(10.0), offsets(0.0), NAMES, 0.0)
     # What is told for the first time is taken at once: it comes with the bodies.
     assert first == offsets(10.0)
-    followed.take(first, 0.0)
+    followed.take(first, NAMES, 0.0)
     # It has been there for long.
     for _ in range(2):
-        followed.take(first, LONGEST)
+        followed.take(first, NAMES, LONGEST)
     return followed
 
 
@@ -50,7 +50,7 @@ def test_what_readings_ask_for_is_followed_as_fast_as_sensors_drift(followed):
     # Nothing is changed by asking.
     assert followed.proposed(asked, asked, NAMES, 2.0) == found
     for _ in range(60):
-        followed.take(followed.proposed(asked, asked, NAMES, 2.0), 2.0)
+        followed.take(followed.proposed(asked, asked, NAMES, 2.0), NAMES, 2.0)
     assert followed.values == pytest.approx(asked, abs=ROUND_OFF)
     # Time in which nobody looked is no time in which it drifted at that speed.
     far = offsets(1e6)
@@ -65,22 +65,31 @@ def test_at_first_it_is_the_mean_of_what_readings_ask_for(rng):
     swaying = 10.0 + rng.normal(size=(round(SETTLING), 6))
     for k, values in enumerate(swaying):
         asked = offsets(*values)
-        followed.take(followed.proposed(asked, asked, NAMES, 1.0), 1.0 if k else 0.0)
+        followed.take(followed.proposed(asked, asked, NAMES, 1.0), NAMES, 1.0 if k else 0.0)
     # The first one stands for no time yet.
     expected = offsets(*swaying[1:].mean(axis=0))
     assert followed.values == pytest.approx(expected, abs=ROUND_OFF)
     # After that nothing is followed beyond a drift, here none.
     for _ in range(2):
         before, far = dict(followed.values), offsets(1e3)
-        followed.take(followed.proposed(far, far, NAMES, 1.0), 1.0)
+        followed.take(followed.proposed(far, far, NAMES, 1.0), NAMES, 1.0)
     assert followed.values == before
+
+
+def test_time_in_which_nothing_tells_an_offset_is_no_part_of_its_mean():
+    followed = FollowedOffsets(0.0, 0.0)
+    for asked, told in ((10.0, NAMES), (10.0, NAMES), *[(0.0, ())] * 3, (13.0, NAMES)):
+        found = offsets(asked)
+        followed.take(followed.proposed(found, found, told, LONGEST), told, LONGEST)
+    # Ten, which was there for ten seconds in which it was told, and thirteen for as many.
+    assert followed.values == pytest.approx(offsets(11.5), abs=ROUND_OFF)
 
 
 def test_what_bodies_change_is_taken_at_once(followed):
     # Beside the bodies so far rows ask for nothing else; beside the new ones for three more.
     found = followed.proposed(offsets(13.0), offsets(10.0), NAMES, 1.0)
     assert found == offsets(13.0)
-    followed.take(found, 1.0)
+    followed.take(found, NAMES, 1.0)
     # Back again, while somebody pushes, which is hidden no faster than a drift.
     found = followed.proposed(offsets(30.0), offsets(33.0), NAMES, 1.0)
     assert np.linalg.norm([found[name] - 10.0 for name in FORCES]) == pytest.approx(0.1)
@@ -98,7 +107,7 @@ def test_what_has_jumped_is_taken_anew_and_a_tare_shifts_it(followed):
     found = followed.proposed(offsets(20.0), offsets(20.0), NAMES, 1.0)
     assert [found[name] for name in FORCES] == [20.0] * 3
     assert found[MOMENTS[0]] < 10.1
-    followed.take(found, 1.0)
+    followed.take(found, NAMES, 1.0)
     followed.shift({FORCES[0]: 20.0, 'leg.force_x': 1.0})
     assert followed.values[FORCES[0]] == 0.0
     assert followed.values[FORCES[1]] == 20.0

@@ -54,11 +54,26 @@ def tared(
             spread=tuple(found.spread[k].tolist()),
             notes=(*notes(found, k, name), *said),
         )
-        earlier = sensor.provenance
-        if earlier and earlier[-1].method.startswith(METHOD):
-            earlier = earlier[:-1]
+        earlier = sensor.provenance[:-1] if is_tared(sensor) else sensor.provenance
         changed[name] = replace(sensor, offset=found.offsets[k], provenance=(*earlier, step))
     return changed
+
+
+def is_tared(sensor: SensorCalibration) -> bool:
+    """
+    Tell whether a tare was the last step that led to a calibration.
+
+    Parameters
+    ----------
+    sensor : SensorCalibration
+        Of any origin.
+
+    Returns
+    -------
+    bool
+
+    """
+    return bool(sensor.provenance) and sensor.provenance[-1].method.startswith(METHOD)
 
 
 def notes(found: SupportedOffsets, k: int, name: str) -> tuple[str, ...]:

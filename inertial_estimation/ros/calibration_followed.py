@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The calibration of the FT sensors that the estimator uses, for a node that must use the same."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from rclpy.lifecycle import LifecycleNode
 from std_msgs.msg import String
@@ -10,6 +10,7 @@ from std_msgs.msg import String
 from inertial_estimation.building import calibration_path, sensor_calibrations
 from inertial_estimation.calibration.calibration_file import from_text, stack_calibrations
 from inertial_estimation.calibration.in_use import CalibrationInUse
+from inertial_estimation.calibration.tared import is_tared
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.model.robot import Robot
@@ -32,7 +33,8 @@ class CalibrationFollower:
     settings : EstimatorSettings
         Of the estimator.
     follow : callable
-        Called with another calibration of all sensors; returns the names of what begins anew.
+        Called with another calibration of all sensors, and with the names of those whose offsets
+        a tare has found; returns the names of what begins anew.
 
     Attributes
     ----------
@@ -51,7 +53,7 @@ class CalibrationFollower:
         node: LifecycleNode,
         robot: Robot,
         settings: EstimatorSettings,
-        follow: Callable[[FtCalibration], tuple[str, ...]],
+        follow: Callable[[FtCalibration, Collection[str]], tuple[str, ...]],
     ) -> None:
         self._node, self._follow = node, follow
         sensors = sensor_calibrations(settings, robot, new_file=True)
@@ -99,4 +101,5 @@ class CalibrationFollower:
 
     def _begin_anew(self, calibration: FtCalibration) -> None:
         """Tell who follows, and note what begins anew."""
-        self._anew = self._follow(calibration)
+        tared = {name for name, sensor in self._in_use.sensors.items() if is_tared(sensor)}
+        self._anew = self._follow(calibration, tared)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a configured identifier consists of: subscriptions, recursion, publishers, diagnostics."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import numpy as np
@@ -236,12 +236,15 @@ class IdentifierPipeline:
             self._outputs.destroy()
             raise
 
-    def _calibrate_otherwise(self, calibration: FtCalibration) -> tuple[str, ...]:
+    def _calibrate_otherwise(
+        self, calibration: FtCalibration, tared: Collection[str]
+    ) -> tuple[str, ...]:
         """Follow the estimator; return the submodels whose rows begin anew."""
-        anew = self.identifier.set_calibration(calibration)
+        anew = self.identifier.set_calibration(calibration, tared)
         # What is to be subtracted beside it is published: it is another now.
         if self.active and any(one.information is not None for one in self.identifier.known):
-            self._refit()
+            # A refit that fails does not speak against the calibration, which is followed by now.
+            self._noting(self._refit)
         return anew
 
     def _learn(self, stretch: FreeStretch) -> None:

@@ -170,6 +170,7 @@ class ModelUpdates:
             )
             return
         self._model.offer_offsets(*heard)
+        self._finish_unseen()
 
     def _on_hold(self, request: SetBool.Request, response: SetBool.Response):
         """Keep updates aside, or take them over again."""
@@ -229,8 +230,12 @@ class ModelUpdates:
             self._node.get_logger().warning(said)
 
     def _note_change(self) -> None:
-        """Note when, and make the change at once if nobody gets estimates."""
+        """Note when a change began."""
         self._taken_at = f'{1e-9 * self._node.get_clock().now().nanoseconds:.3f}'
+        self._finish_unseen()
+
+    def _finish_unseen(self) -> None:
+        """Make a change at once if nobody gets estimates."""
         if not self._is_active():
             self._model.finish()
 

@@ -22,7 +22,12 @@ from rclpy.context import Context
 from robots import nested_humanoid_urdf
 from std_msgs.msg import String
 
-from inertial_estimation.calibration.calibration_file import SensorCalibration, to_json
+from inertial_estimation.calibration.calibration_file import (
+    Provenance,
+    SensorCalibration,
+    to_json,
+)
+from inertial_estimation.calibration.tared import METHOD
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.model.robot import Robot
@@ -110,6 +115,40 @@ def test_other_offsets_leave_what_was_learned_and_the_torques(bench, rng):
     bench.told.publish(String(data=to_json('nested_humanoid', tared)))
     bench.spin_for(0.2)
     assert pipeline.identifier.known[-1].information is learned
+
+
+def test_a_refit_that_fails_is_no_fault_of_the_calibration(bench, monkeypatch, rng):
+    pipeline, failed = bench.estimator.pipeline, []
+
+    def fail():
+        failed.append(True)
+        raise np.linalg.LinAlgError('singular')
+
+    monkeypatch.setattr(pipeline.identifier, 'refit', fail)
+    noted = []
+    monkeypatch.setattr(pipeline.report, 'note_failure', noted.append)
+    other = {name: SensorCalibration(offset=rng.normal(size=6)) for name in bench.names}
+    tell(bench, other)
+    assert len(failed) == len(noted) == 1
+    expected = [other[name].offset for name in bench.names]
+    np.testing.assert_array_equal(pipeline.identifier.calibration.offsets, expected)
+    assert bench.next_status('ft_calibration').message == 'that of the estimator'
+
+
+def test_it_is_said_which_offsets_a_tare_has_found(bench, monkeypatch, rng):
+    identifier, heard = bench.estimator.pipeline.identifier, []
+    take = identifier.set_calibration
+
+    def listen(calibration, tared):
+        heard.append(set(tared))
+        return take(calibration, tared)
+
+    monkeypatch.setattr(identifier, 'set_calibration', listen)
+    other = {name: SensorCalibration(offset=7.0 + rng.normal(size=6)) for name in bench.names}
+    step = Provenance(method=f'{METHOD}, one support: foot', date='now')
+    other['foot_sensor'] = replace(other['foot_sensor'], provenance=(step,))
+    tell(bench, other)
+    assert heard == [{'foot_sensor'}]
 
 
 def test_what_is_of_another_robot_is_refused(bench):

@@ -222,6 +222,19 @@ def test_offsets_of_ft_sensors_come_with_an_update(make, rng):
     check(bench)
 
 
+def test_an_inactive_node_takes_offsets_over_at_once(make, rng):
+    bench, parameters = make(), others(ROBOT, rng)
+    bench.estimator.trigger_deactivate()
+    bench.update(to_message(ROBOT, parameters))
+    told = rng.normal(size=(len(ROBOT.ft_sensors), 6))
+    bench.publisher(Float64MultiArray, OFFSETS_TOPIC, LATCHED).publish(beside(parameters, told))
+    pipeline = bench.estimator.pipeline
+    bench.spin_until(lambda: np.array_equal(pipeline._model.offsets, told))
+    assert pipeline._model.progress == 1.0
+    subtracted = pipeline._estimator.calibration.offsets
+    np.testing.assert_array_equal(subtracted, CALIBRATION.offsets + told)
+
+
 @pytest.mark.parametrize(
     ('change', 'reason'),
     [

@@ -34,7 +34,7 @@ class FollowedOffsets:
     values: dict[str, float] = field(default_factory=dict)
     """Those that were ever told [N, Nm]."""
     _ages: dict[str, float] = field(default_factory=dict)
-    """For how long they have been [s]."""
+    """For how long rows have told them since [s]."""
 
     def proposed(
         self,
@@ -80,7 +80,7 @@ class FollowedOffsets:
         settling = seconds / (age + seconds) if seconds and age < SETTLING else 0.0
         return max(min(1.0, drift * seconds / far) if far else 1.0, settling)
 
-    def take(self, values: Mapping[str, float], seconds: float) -> None:
+    def take(self, values: Mapping[str, float], told: Iterable[str], seconds: float) -> None:
         """
         Go on with what was proposed.
 
@@ -88,13 +88,14 @@ class FollowedOffsets:
         ----------
         values : mapping of str to float
             From `proposed`.
-        seconds : float
-            As given there.
+        told, seconds : iterable of str and float
+            As given there. Time in which rows do not tell an offset is no part of its mean.
 
         """
-        passed = min(max(seconds, 0.0), LONGEST)
+        told, passed = set(told), min(max(seconds, 0.0), LONGEST)
         self._ages |= {
-            name: self._ages[name] + passed if name in self.values else 0.0 for name in values
+            name: self._ages[name] + passed * (name in told) if name in self.values else 0.0
+            for name in values
         }
         self.values |= values
 

@@ -140,6 +140,7 @@ class RecursiveIdentifier:
         drift = self.settings.force_drift, self.settings.moment_drift
         self._followed = FollowedOffsets(*drift)
         self._used: dict[str, Array] = {}
+        self._ever_told: set[str] = set()
         self._used_ns = 0
 
     def _afresh(self, block: Block) -> SubmodelIdentifier:
@@ -147,7 +148,9 @@ class RecursiveIdentifier:
         prior = self.prior[list(block.submodel.links)]
         return SubmodelIdentifier(Knowledge(block, prior, self.settings), self.settings)
 
-    def set_calibration(self, calibration: FtCalibration) -> tuple[str, ...]:
+    def set_calibration(
+        self, calibration: FtCalibration, tared: Collection[str] = ()
+    ) -> tuple[str, ...]:
         """
         Go on with readings that are calibrated otherwise.
 
@@ -159,6 +162,9 @@ class RecursiveIdentifier:
         ----------
         calibration : FtCalibration
             Of the robot's FT sensors.
+        tared : collection of str, optional
+            FT sensors whose offsets were found while nothing pushed. Where these are others now,
+            what is to be subtracted is what readings ask for, as at first, and follows no drift.
 
         Returns
         -------
@@ -186,11 +192,15 @@ class RecursiveIdentifier:
                 anew.append(one.name)
                 self._submodels[k] = self._afresh(one.known.block)
                 self._start.pop(one.name, None)
+                self._ever_told.discard(one.name)
                 self._followed.forget(one.known.offset_names)
             elif shift.any():
                 one.shift_offsets(shift)
                 moved |= dict(zip(one.known.offset_names, shift.tolist(), strict=True))
         self._followed.shift(moved)
+        self._followed.forget(
+            name for name, more in moved.items() if more and name.rpartition('.')[0] in tared
+        )
         self.calibration = calibration
         self.builder.set_calibration(calibration)
         return tuple(anew)
@@ -333,7 +343,7 @@ class RecursiveIdentifier:
         deviations = offset_deviations(ready, tuple(found.offsets))
         told = [name for name, deviation in deviations.items() if deviation <= told_up_to(name)]
         named = {one.knowledge.block.submodel.name: one.parameters for one in found.bodies}
-        _, subtracted = self._offsets(ready, named, named, told)
+        _, subtracted = self._offsets(ready, named, named, told, self._first(ready, named))
         for bodies in found.bodies:
             name = bodies.knowledge.block.submodel.name
             seen[name] = excitation(bodies.knowledge, self.settings.weight)
@@ -348,8 +358,11 @@ class RecursiveIdentifier:
         # Of those that are not told the description is used.
         used = {one.block.submodel.name: one.prior for one in ready}
         used |= {name: named[name] for name in refitted}
-        offsets, subtracted = self._offsets(ready, refitted, used, told)
-        self._followed.take(subtracted, self._since_used)
+        first = self._first(ready, refitted)
+        offsets, subtracted = self._offsets(ready, refitted, used, told, first)
+        self._ever_told |= set(refitted)
+        self._followed.forget(first & set(told))
+        self._followed.take(subtracted, told, self._since_used)
         self._used, self._used_ns = used, self.stamp_ns
         return Refit(
             self.stamp_ns,
@@ -372,6 +385,7 @@ class RecursiveIdentifier:
         refitted: Collection[str],
         bodies: Mapping[str, Array],
         told: Collection[str],
+        first: Collection[str],
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Return offsets that fit bodies, and what is to be subtracted beside these."""
         before = {
@@ -380,7 +394,20 @@ class RecursiveIdentifier:
         }
         found = fitted_offsets(ready, refitted, bodies)
         beside = fitted_offsets(ready, refitted, before)
-        return found, self._followed.proposed(found, beside, told, self._since_used)
+        proposed = self._followed.proposed(found, beside, told, self._since_used)
+        return found, proposed | {name: found[name] for name in first if name in told}
+
+    def _first(self, ready: Sequence[Knowledge], refitted: Collection[str]) -> set[str]:
+        """
+        Return the offsets beside submodels that are told for the first time.
+
+        What was subtracted until then had been told by rows of neighbours alone, beside which
+        their own rows with the description may well have asked for something else.
+        """
+        names = set(refitted) - self._ever_told
+        return {
+            name for one in ready if one.block.submodel.name in names for name in one.offset_names
+        }
 
     @property
     def _since_used(self) -> float:
