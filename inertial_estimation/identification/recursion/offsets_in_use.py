@@ -6,13 +6,14 @@ Offsets of FT sensors that go with bodies, and how sure they are.
 A refit finds offsets together with all bodies. Where rows tell too little of a body it is not
 told, and who uses the offsets uses the description beside them: an offset that was found with
 another body is then off by the difference of the two weights. So offsets are those that fit the
-rows best beside the bodies that are used. Where a submodel is told its rows say what offsets it
-has, whatever the description of its neighbour does to those of that one.
+rows best beside the bodies that are used, and of two submodels beside a sensor the outer one says
+it if it has rows: an arm is a part of few that its one sensor must fit, told or not, while a trunk
+has the errors of all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,19 +27,20 @@ from inertial_estimation.identification.recursion.knowledge import OFFSET_SIZES,
 Array = NDArray[np.float64]
 
 
+INNER = 1e-3
+"""Weight of the rows of a submodel, over that of those one sensor further out."""
+
+
 @one_thread()
-def fitted_offsets(
-    known: Sequence[Knowledge], refitted: Collection[str], bodies: Mapping[str, Array]
-) -> dict[str, float]:
+def fitted_offsets(known: Sequence[Knowledge], bodies: Mapping[str, Array]) -> dict[str, float]:
     """
     Return the offsets that fit bodies.
 
     Parameters
     ----------
     known : sequence of Knowledge
-        Those that have rows in units of their noise.
-    refitted : collection of str
-        Submodels whose bodies are told; the others are as described.
+        Those that have rows in units of their noise, in the order of the robot's submodels: outer
+        ones come after inner ones.
     bodies : mapping of str to ndarray, shape (n_links, 10)
         That are used, by submodel.
 
@@ -48,35 +50,42 @@ def fitted_offsets(
         By the names of their columns [N, Nm].
 
     """
-    told = [one for one in known if one.block.submodel.name in refitted]
-    others = [one for one in known if one.block.submodel.name not in refitted]
-    fitted: dict[str, float] = {}
-    for group in (told, others):
-        names = [name for one in group for name in one.offset_names if name not in fitted]
-        names = list(dict.fromkeys(names))
-        rows = Information.empty(len(names))
-        for one in group:
-            if set(one.offset_names) & set(names):
-                rows = rows.add(*_rows_beside(one, bodies[one.block.submodel.name], names, fitted))
-        fitted |= dict(zip(names, RowSpace.of(rows.R).solve(rows.rho).tolist(), strict=True))
-    return fitted
+    names = tuple(dict.fromkeys(name for one in known for name in one.offset_names))
+    if not names:
+        return {}
+    rows, depths = Information.empty(len(names)), _depths(known)
+    for one, depth in zip(known, depths, strict=True):
+        if len(one.offsets):
+            weight = INNER ** (max(depths) - depth)
+            placed, right = _rows_beside(one, bodies[one.block.submodel.name], names)
+            rows = rows.add(weight * placed, weight * right)
+    return dict(zip(names, RowSpace.of(rows.R).solve(rows.rho).tolist(), strict=True))
 
 
-def _rows_beside(
-    one: Knowledge, bodies: Array, names: Sequence[str], fitted: Mapping[str, float]
-) -> tuple[Array, Array]:
-    """Return rows of some offsets beside bodies and the offsets that are known by now."""
+def _depths(known: Sequence[Knowledge]) -> list[int]:
+    """Return how many sensors lie between each submodel and the innermost one that it knows."""
+    depths: list[int] = []
+    beside: dict[str, int] = {}
+    for one in known:
+        depths.append(
+            max((beside[name] + 1 for name in one.offset_names if name in beside), default=0)
+        )
+        for name in one.offset_names:
+            beside.setdefault(name, depths[-1])
+    return depths
+
+
+def _rows_beside(one: Knowledge, bodies: Array, names: Sequence[str]) -> tuple[Array, Array]:
+    """Return rows of offsets beside the bodies of a submodel."""
     information, n = one.drawn, one.block.unknowns.n_inertial
     assert information is not None
-    x = np.zeros(information.n)
-    x[:n] = bodies.reshape(-1)
-    x[one.offsets] = [0.0 if name in names else fitted[name] for name in one.offset_names]
-    rest = Information.of(information.R[:, n:], information.rho - information.R @ x)
+    rest = Information.of(
+        information.R[:, n:], information.rho - information.R[:, :n] @ bodies.reshape(-1)
+    )
     own = one.offsets - n
     left = eliminated(rest, np.setdiff1d(np.arange(rest.n), own))
-    free = [k for k, name in enumerate(one.offset_names) if name in names]
     placed = np.zeros((left.n, len(names)))
-    placed[:, [names.index(one.offset_names[k]) for k in free]] = left.R[:, free]
+    placed[:, [names.index(name) for name in one.offset_names]] = left.R
     return placed, left.rho
 
 

@@ -17,7 +17,11 @@ from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.excitation import excitation
 from inertial_estimation.identification.recursion.followed_offsets import FollowedOffsets
-from inertial_estimation.identification.recursion.joint_refit import JointRefit, joint_refit
+from inertial_estimation.identification.recursion.joint_refit import (
+    Bodies,
+    JointRefit,
+    joint_refit,
+)
 from inertial_estimation.identification.recursion.knowledge import Knowledge
 from inertial_estimation.identification.recursion.offsets_in_use import (
     fitted_offsets,
@@ -32,7 +36,7 @@ from inertial_estimation.identification.recursion.submodel_identifier import (
     SubmodelIdentifier,
     Withheld,
 )
-from inertial_estimation.identification.recursion.told_bodies import why_not
+from inertial_estimation.identification.recursion.told_bodies import why_not, why_not_in_use
 from inertial_estimation.identification.recursion.watch import Change
 from inertial_estimation.identification.rows.builder import Block, RowBuilder
 from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
@@ -140,7 +144,6 @@ class RecursiveIdentifier:
         drift = self.settings.force_drift, self.settings.moment_drift
         self._followed = FollowedOffsets(*drift)
         self._used: dict[str, Array] = {}
-        self._ever_told: set[str] = set()
         self._used_ns = 0
 
     def _afresh(self, block: Block) -> SubmodelIdentifier:
@@ -192,7 +195,6 @@ class RecursiveIdentifier:
                 anew.append(one.name)
                 self._submodels[k] = self._afresh(one.known.block)
                 self._start.pop(one.name, None)
-                self._ever_told.discard(one.name)
                 self._followed.forget(one.known.offset_names)
             elif shift.any():
                 one.shift_offsets(shift)
@@ -335,33 +337,30 @@ class RecursiveIdentifier:
 
     def _report(self, found: JointRefit) -> Refit:
         """Return what a refit found; submodels that rows do not tell enough of stay."""
-        # Who takes them over asks for bodies, which a description need not have everywhere.
-        parameters = self.prior.copy()
-        seen, reasons, refitted = {}, self._waiting(), []
+        seen, reasons = {}, self._waiting()
         own = {one.name: one for one in self._submodels}
         ready = [bodies.knowledge for bodies in found.bodies]
         deviations = offset_deviations(ready, tuple(found.offsets))
         told = [name for name, deviation in deviations.items() if deviation <= told_up_to(name)]
-        named = {one.knowledge.block.submodel.name: one.parameters for one in found.bodies}
-        _, subtracted = self._offsets(ready, named, named, told, self._first(ready, named))
-        for bodies in found.bodies:
-            name = bodies.knowledge.block.submodel.name
+        named = {one.knowledge.block.submodel.name: one for one in found.bodies}
+        for name, bodies in named.items():
             seen[name] = excitation(bodies.knowledge, self.settings.weight)
             bodies.knowledge.learned |= seen[name].told >= self.settings.excited
-            reason = why_not(own[name], seen[name], self.settings.excited, bodies.x, subtracted)
-            if reason:
+            if reason := why_not(own[name], seen[name], self.settings.excited):
                 reasons[name] = reason
-                continue
-            refitted.append(name)
-            parameters[list(bodies.knowledge.block.submodel.links)] = bodies.parameters
+        _, subtracted = self._offsets(ready, _used(named, reasons), told)
+        for name in named.keys() - reasons.keys():
+            if reason := why_not_in_use(own[name], named[name].x, subtracted):
+                reasons[name] = reason
+        refitted = [name for name in named if name not in reasons]
+        # Who takes them over asks for bodies, which a description need not have everywhere.
+        parameters = self.prior.copy()
+        for name in refitted:
+            links = list(named[name].knowledge.block.submodel.links)
+            parameters[links] = named[name].parameters
         margins = consistency_margin(parameters)
-        # Of those that are not told the description is used.
-        used = {one.block.submodel.name: one.prior for one in ready}
-        used |= {name: named[name] for name in refitted}
-        first = self._first(ready, refitted)
-        offsets, subtracted = self._offsets(ready, refitted, used, told, first)
-        self._ever_told |= set(refitted)
-        self._followed.forget(first & set(told))
+        used = _used(named, reasons)
+        offsets, subtracted = self._offsets(ready, used, told)
         self._followed.take(subtracted, told, self._since_used)
         self._used, self._used_ns = used, self.stamp_ns
         return Refit(
@@ -380,34 +379,15 @@ class RecursiveIdentifier:
         )
 
     def _offsets(
-        self,
-        ready: Sequence[Knowledge],
-        refitted: Collection[str],
-        bodies: Mapping[str, Array],
-        told: Collection[str],
-        first: Collection[str],
+        self, ready: Sequence[Knowledge], bodies: Mapping[str, Array], told: Collection[str]
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Return offsets that fit bodies, and what is to be subtracted beside these."""
         before = {
             one.block.submodel.name: self._used.get(one.block.submodel.name, one.prior)
             for one in ready
         }
-        found = fitted_offsets(ready, refitted, bodies)
-        beside = fitted_offsets(ready, refitted, before)
-        proposed = self._followed.proposed(found, beside, told, self._since_used)
-        return found, proposed | {name: found[name] for name in first if name in told}
-
-    def _first(self, ready: Sequence[Knowledge], refitted: Collection[str]) -> set[str]:
-        """
-        Return the offsets beside submodels that are told for the first time.
-
-        What was subtracted until then had been told by rows of neighbours alone, beside which
-        their own rows with the description may well have asked for something else.
-        """
-        names = set(refitted) - self._ever_told
-        return {
-            name for one in ready if one.block.submodel.name in names for name in one.offset_names
-        }
+        found, beside = fitted_offsets(ready, bodies), fitted_offsets(ready, before)
+        return found, self._followed.proposed(found, beside, told, self._since_used)
 
     @property
     def _since_used(self) -> float:
@@ -439,6 +419,14 @@ class RecursiveIdentifier:
             elif one.information is None:
                 reasons[name] = f'{one.seconds:.1f} s with rows, too few to tell their noise'
         return reasons
+
+
+def _used(named: Mapping[str, Bodies], reasons: Collection[str]) -> dict[str, Array]:
+    """Return the bodies of submodels; of those that are not told the description is used."""
+    return {
+        name: one.knowledge.prior if name in reasons else one.parameters
+        for name, one in named.items()
+    }
 
 
 def _check_carriers(robot: Robot, names: Sequence[str]) -> None:

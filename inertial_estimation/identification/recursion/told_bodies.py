@@ -26,15 +26,9 @@ what bodies gain.
 """
 
 
-def why_not(
-    one: SubmodelIdentifier,
-    seen: Excitation,
-    excited: int,
-    x: Array,
-    subtracted: Mapping[str, float],
-) -> str:
+def why_not(one: SubmodelIdentifier, seen: Excitation, excited: int) -> str:
     """
-    Say why bodies are not told.
+    Say why bodies are not told, whatever is subtracted beside them.
 
     Parameters
     ----------
@@ -44,15 +38,11 @@ def why_not(
         What its rows tell.
     excited : int
         Combinations that rows must tell better than the description does.
-    x : ndarray, shape (n_unknowns,)
-        What was found.
-    subtracted : mapping of str to float
-        By the names of columns of offsets: what would go with these bodies [N, Nm].
 
     Returns
     -------
     str
-        With the remedy; empty: they are told.
+        With the remedy; empty: nothing speaks against it.
 
     """
     if seen.told < excited:
@@ -67,6 +57,28 @@ def why_not(
             'description does: something acts on it that nobody reports, or its rows do '
             'not say what they should'
         )
+    return ''
+
+
+def why_not_in_use(one: SubmodelIdentifier, x: Array, subtracted: Mapping[str, float]) -> str:
+    """
+    Say why bodies are not told, as they would be used.
+
+    Parameters
+    ----------
+    one : SubmodelIdentifier
+        What is known of the submodel, and its newest rows.
+    x : ndarray, shape (n_unknowns,)
+        What was found.
+    subtracted : mapping of str to float
+        By the names of columns of offsets: what would go with these bodies [N, Nm].
+
+    Returns
+    -------
+    str
+        With the remedy; empty: nothing speaks against it.
+
+    """
     if (worse := one.times_worse_in_use(x, subtracted)) > WORSE_IN_USE:
         return (
             'without offsets that nothing tells, as it would be used, it leaves '
