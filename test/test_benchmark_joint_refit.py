@@ -62,5 +62,5 @@ def test_a_short_run_fills_the_report():
     durations = joint_refit.measure(rounds=1)
     assert all(len(row) == len(joint_refit.COLUMNS) for row in joint_refit.rows(durations))
     report = joint_refit.as_dict(durations)
-    assert len(report['goals']) == 4
+    assert len(report['goals']) == 6
     assert all(np.isfinite(value) for value in report['goals'].values())

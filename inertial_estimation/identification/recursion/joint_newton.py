@@ -143,7 +143,7 @@ class _Local(NamedTuple):
 def _part(one: Knowledge, problem: Problem, names: Sequence[str], near: Array) -> _Part:
     """Prepare the rows of one submodel."""
     assert one.drawn is not None
-    coordinates = Coordinates.of(problem)
+    coordinates = Coordinates.of(problem, one.maps)
     F, C = coordinates.factor, one.drawn.R[:, one.offsets] / np.sqrt(problem.count)
     first = np.zeros(F.shape[1])
     moved = (near - problem.prior)[..., None]

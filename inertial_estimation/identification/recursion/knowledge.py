@@ -81,6 +81,8 @@ class Knowledge:
         What errors of the state add to these rows; None: they have none.
     noise : dict of str to float
         Standard deviation of each kind of row; empty while it is not known.
+    maps : ndarray, shape (n_links, 10, 10)
+        Inertial parameters from whitened coordinates of each link.
     scales : ndarray, shape (n_extras,)
         How far other unknowns may well be from zero.
     seconds : float
@@ -92,7 +94,8 @@ class Knowledge:
 
     def __init__(self, block: Block, prior: Array, settings: RecursionSettings) -> None:
         self.block, self.prior = block, prior
-        self._shapes = np.linalg.inv(whitening(prior))
+        self.maps = whitening(prior)
+        self._shapes = np.linalg.inv(self.maps)
         self._settings = settings
         self.information: Information | None = None
         self.errors: StateErrors | None = None
@@ -107,6 +110,8 @@ class Knowledge:
         offsets = [extra.term in FT_OFFSET for extra in extras]
         self.offsets: Columns = block.unknowns.n_inertial + np.flatnonzero(offsets)
         """Columns of offsets of FT sensors, which neighbours share."""
+        self.inner: Columns = np.setdiff1d(np.arange(len(block.unknowns)), self.offsets)
+        """Columns that are no offsets."""
         self._is_force = np.array(
             [extra.term.value in FORCES for extra in extras if extra.term in FT_OFFSET], dtype=bool
         )
@@ -153,11 +158,6 @@ class Knowledge:
         before, self.information = self.information, wandered(self.information, columns, by)
         if self.errors is not None:
             self.errors = errors_of_wandered(self.errors, before, columns, by)
-
-    @property
-    def inner(self) -> Columns:
-        """Columns that are no offsets."""
-        return np.setdiff1d(np.arange(len(self.block.unknowns)), self.offsets)
 
     @property
     def offset_names(self) -> tuple[str, ...]:
