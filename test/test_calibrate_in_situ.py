@@ -289,12 +289,29 @@ def test_a_matrix_that_cannot_be_is_shown_and_not_written(
     assert '40 of 40' in printed, refused
     assert re.search(why, printed.replace(f'{tmp_path}/', ''))
     assert f"'{written}' is not written, as " in refused and re.search(why, refused)
-    assert 'correct --data, or leave out --calibration' in refused
+    assert 'centres of --data, or leave out --calibration' in refused
     assert not written.exists()
     # Nobody knows the former matrix: the size of loads is all that is odd.
     if mistake in ('grams', 'millimetres'):
         assert main(['calibrate', 'matrix', *call]) == 0
         assert re.search('masses are in kilograms|centres are in metres', said(capsys)[0])
+
+
+@pytest.mark.parametrize('known', [True, False])
+def test_a_matrix_that_its_own_data_contradict_is_not_written(
+    rng, tmp_path, workshop, capsys, known
+):
+    call, written = _matrix_call(rng, tmp_path), tmp_path / 'new.yaml'
+    call[9] = '0.25'
+    call += ['--ft', 'foot', '--out', str(written)]
+    call += ['--calibration', workshop] if known else []
+    assert main(['calibrate', 'matrix', *call]) == 1
+    printed, refused = said(capsys)
+    assert '40 of 40' in printed and 'contradict each other' in printed, refused
+    assert f"'{written}' is not written, as the data sets contradict each other" in refused
+    assert "check masses and centres of --data, which are in the accelerometer's axes" in refused
+    assert ('leave out --calibration' in refused) == known
+    assert not written.exists()
 
 
 def test_data_sets_that_share_samples_are_refused(rng, tmp_path, capsys):

@@ -87,8 +87,9 @@ def finish(
     said, told, refused = [], None, ''
     if setup.output is not None and outcome.doubts:
         refused = (
-            f"'{setup.output}' is not written, as {'; '.join(outcome.doubts)}: begin anew with "
-            'the loads that hung there, or with a --calibration of this sensor'
+            f"'{setup.output}' is not written, as {'; '.join(outcome.doubts)}: check masses and "
+            'centres of the loads and begin anew with those that hung there, or with a '
+            '--calibration of this sensor'
         )
     elif setup.output is not None:
         write(setup.output, setup.robot, {job['sensor']: outcome.calibration})

@@ -115,9 +115,18 @@ def _run(chosen: argparse.Namespace) -> None:
     show(*(table(*one) for one in shown), *said)
     # At the end: what was found is seen even if it does not belong into that file.
     if chosen.out is not None and doubts:
-        remedy = 'correct --data, or leave out --calibration if it is of another sensor'
-        raise common_options.not_written(chosen.out, doubts, remedy)
+        raise common_options.not_written(chosen.out, doubts, _remedy(chosen))
     raw_options.write(chosen, matrix_step(found, date, chosen.temperature))
+
+
+def _remedy(chosen: argparse.Namespace) -> str:
+    """Return what helps against a matrix that cannot be."""
+    remedy = 'check masses and centres of --data'
+    if chosen.imu_rpy is None:
+        remedy += ", which are in the accelerometer's axes without --imu-rpy"
+    if chosen.calibration is not None:
+        remedy += ', or leave out --calibration if it is of another sensor'
+    return remedy
 
 
 def _refuse_overlaps(said: Sequence[Sequence[str]]) -> None:
