@@ -289,7 +289,8 @@ def test_a_matrix_that_cannot_be_is_shown_and_not_written(
     assert '40 of 40' in printed, refused
     assert re.search(why, printed.replace(f'{tmp_path}/', ''))
     assert f"'{written}' is not written, as " in refused and re.search(why, refused)
-    assert 'centres of --data, or leave out --calibration' in refused
+    remedy = 'give --direction child_to_parent' if mistake == 'sign' else 'centres of --data'
+    assert f'{remedy}, or leave out --calibration' in refused
     assert not written.exists()
     # Nobody knows the former matrix: the size of loads is all that is odd.
     if mistake in ('grams', 'millimetres'):

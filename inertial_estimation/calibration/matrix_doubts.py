@@ -49,6 +49,12 @@ HEAVY, DISTANT = 50.0, 3.0
 """Loads that nobody hangs on by hand [kg], nor so far away [m]."""
 
 
+OPPOSITE = (
+    'the matrix is about the opposite of the one before: the readings may be the wrench of the '
+    'other side'
+)
+
+
 class _Answer(NamedTuple):
     """What an order of the loads leaves, and how far it is from the former matrix."""
 
@@ -270,10 +276,7 @@ def _unlike(found: MatrixCalibration, former: Array, far: float) -> str:
     """Say how a matrix differs from the former one, and what may be the cause."""
     ratio = _ratio(found, found.matrix, former)
     if np.linalg.norm(ratio + np.eye(6), 2) < FAR:
-        return (
-            'the matrix is about the opposite of the one before: the readings may be the wrench '
-            'of the other side'
-        )
+        return OPPOSITE
     for block, what, unit in (
         (ratio[:3, :3], 'forces', 'masses are in kilograms, is another unit stated'),
         (ratio[3:, 3:], 'moments', 'centres are in metres, is another unit stated'),

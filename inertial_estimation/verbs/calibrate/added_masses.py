@@ -115,12 +115,18 @@ def _run(chosen: argparse.Namespace) -> None:
     show(*(table(*one) for one in shown), *said)
     # At the end: what was found is seen even if it does not belong into that file.
     if chosen.out is not None and doubts:
-        raise common_options.not_written(chosen.out, doubts, _remedy(chosen))
+        raise common_options.not_written(chosen.out, doubts, _remedy(chosen, doubts))
     raw_options.write(chosen, matrix_step(found, date, chosen.temperature))
 
 
-def _remedy(chosen: argparse.Namespace) -> str:
+def _remedy(chosen: argparse.Namespace, doubts: Sequence[str]) -> str:
     """Return what helps against a matrix that cannot be."""
+    from inertial_estimation.calibration.matrix_doubts import OPPOSITE
+
+    if OPPOSITE in doubts:
+        now = common_options.direction_of(chosen)
+        other = next(name for name, sign in common_options.DIRECTIONS.items() if sign != now)
+        return f'give --direction {other}, or leave out --calibration if it is of the other side'
     remedy = 'check masses and centres of --data'
     if chosen.imu_rpy is None:
         remedy += ", which are in the accelerometer's axes without --imu-rpy"
