@@ -8,6 +8,7 @@ Not covered: the command, which is in test_calibrate_tool.py.
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 from shared_data import SHARED
 
 from inertial_estimation.calibration.tool import (
@@ -247,6 +248,17 @@ def test_rest_tells_no_delay(rng):
     readings += np.repeat([0.5, 0.05], 3) * rng.normal(size=readings.shape)
     fit = fit_tool(ToolMotion(times, readings, times, proper), ToolSettings(most_delay=0.002))
     assert fit.delay == 0.0 and fit.delay_deviation == np.inf
+
+
+@pytest.mark.parametrize('turn', [[0, 0, 2], [2, 2, 0], [0, 3, 0], [-1, 1, 1]])
+def test_wrong_axes_are_told_though_no_delay_fits_with_them(turn):
+    given = recorded()
+    R = Rotation.from_rotvec(turn).as_matrix()
+    turned = given._replace(
+        accelerations=given.accelerations @ R, angular_velocities=given.angular_velocities @ R
+    )
+    with pytest.raises(LogError, match="see 'sensor_H_imu'|not those of 'sensor_H_imu'"):
+        fit_tool(turned)
 
 
 def test_logs_that_tell_nothing_are_refused(rng):
