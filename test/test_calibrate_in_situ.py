@@ -337,6 +337,26 @@ def test_errors_name_options(rng, tmp_path, capsys):
     assert '--imu is for bags' in said(capsys)[1]
 
 
+@pytest.mark.parametrize(
+    ('change', 'why'),
+    [
+        (lambda C: C, None),
+        (lambda C: np.where(np.arange(6)[:, None] == 2, 0.0, C), 'rows fz are zero'),
+        (lambda C: np.where(np.arange(6) == 1, 0.0, C), 'singular, of rank 5 of 6'),
+        (lambda C: np.where(np.arange(6)[:, None] == 2, 2e-4 * C[1], C), 'singular, of rank 5'),
+    ],
+)
+def test_a_singular_matrix_is_shown_with_a_warning(tmp_path, capsys, change, why):
+    path, told = tmp_path / 'robot.yaml', tmp_path / 'told.json'
+    write(path, 'icub', {'foot': SensorCalibration(change(MATRIX)), 'hand': SensorCalibration()})
+    assert main(['calibrate', 'show', str(path), '--json', str(told)]) == 0
+    printed, warnings = said(capsys)[0], json.loads(told.read_text())['warnings']
+    assert ('warning:' in printed) == bool(why) == bool(warnings)
+    if why:
+        (warning,) = warnings
+        assert warning.startswith('foot: the matrix is singular') and why in warning
+
+
 def test_data_sets_that_tell_no_matrix_are_refused_with_the_rank(rng, tmp_path, capsys):
     call = []
     for name, added in (('a', 0.0), ('b', 0.5), ('c', 1.0)):
