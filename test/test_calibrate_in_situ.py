@@ -357,6 +357,24 @@ def test_a_singular_matrix_is_shown_with_a_warning(tmp_path, capsys, change, why
         assert warning.startswith('foot: the matrix is singular') and why in warning
 
 
+def test_what_nothing_checks_is_said(rng, tmp_path, workshop, capsys):
+    call = ['calibrate', 'matrix', *_matrix_call(rng, tmp_path), '--ft', 'foot']
+    assert main(call) == 0
+    assert 'nothing checks units and --direction' in said(capsys)[0]
+    assert main([*call, '--calibration', workshop]) == 0
+    assert 'nothing checks' not in said(capsys)[0]
+    # The identity says nothing of a sensor.
+    plain = tmp_path / 'plain.yaml'
+    write(plain, 'icub', {'foot': SensorCalibration()})
+    log = save(tmp_path / 'poses.npz', *poses(rng))
+    assert main([*call, '--calibration', str(plain)]) == 0
+    assert 'nothing checks units and --direction' in said(capsys)[0]
+    for more, taken in (([], 'for wrenches [N, Nm]'), (['--calibration', workshop], 'the matrix')):
+        assert offset(log, '--ft', 'foot', *more) == 0
+        printed, _ = said(capsys)
+        assert 'nothing checks the unit of the readings' in printed and taken in printed
+
+
 def test_data_sets_that_tell_no_matrix_are_refused_with_the_rank(rng, tmp_path, capsys):
     call = []
     for name, added in (('a', 0.0), ('b', 0.5), ('c', 1.0)):

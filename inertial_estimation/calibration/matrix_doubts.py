@@ -108,7 +108,7 @@ def matrix_doubts(found: MatrixCalibration, former: Array | None = None) -> tupl
         Empty: nothing speaks against it.
 
     """
-    beside = _known(former)
+    beside = known_matrix(former)
     left, far = _left(found.residuals), _distance(found, found.matrix, beside)
     known_far = np.isfinite(far) and far > FAR
     if left <= LEFT and not known_far:
@@ -140,7 +140,7 @@ def order_warnings(found: MatrixCalibration, former: Array | None = None) -> tup
     tuple of str
 
     """
-    if _known(former) is not None or _left(found.residuals) > LEFT:
+    if known_matrix(former) is not None or _left(found.residuals) > LEFT:
         return ()
     as_good = [one for one in _tried(found, None) if one.left < LEFT]
     if not as_good:
@@ -152,8 +152,21 @@ def order_warnings(found: MatrixCalibration, former: Array | None = None) -> tup
     )
 
 
-def _known(former: Array | None) -> Array | None:
-    """Return a former matrix, None for what says nothing of the sensor."""
+def known_matrix(former: Array | None) -> Array | None:
+    """
+    Return a former matrix if it says anything of the sensor.
+
+    Parameters
+    ----------
+    former : ndarray, shape (6, 6), optional
+        The one before.
+
+    Returns
+    -------
+    ndarray, shape (6, 6), or None
+        None also for the identity, as readings may be counts.
+
+    """
     return None if former is None or np.array_equal(former, np.eye(6)) else former
 
 

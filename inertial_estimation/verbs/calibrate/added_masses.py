@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 FIELDS = ('LOG', 'KG', 'X', 'Y', 'Z')
 """Of a data set: what was added, and its centre of mass about the sensor's origin [m]."""
 
+UNCHECKED = (
+    'nothing checks units and --direction, as no former matrix is known: give the one of the '
+    'workshop with --calibration if there is any'
+)
+
 
 def add(ways: Any) -> None:
     """
@@ -69,6 +74,7 @@ def _run(chosen: argparse.Namespace) -> None:
         matrix_warnings,
     )
     from inertial_estimation.calibration.matrix_doubts import (
+        known_matrix,
         load_warnings,
         matrix_doubts,
         order_warnings,
@@ -111,6 +117,8 @@ def _run(chosen: argparse.Namespace) -> None:
         title = 'masses of data sets that were not used'
         shown.append(tables.weighing_table(found, judged, workshop, title))
     said = [] if found.in_sensor_axes else [escape(IN_ACCELEROMETER_AXES)]
+    if known_matrix(workshop) is None:
+        said.append(escape(UNCHECKED))
     said += [f'[yellow]warning:[/] {escape(text)}' for text in warnings]
     show(*(table(*one) for one in shown), *said)
     # At the end: what was found is seen even if it does not belong into that file.
