@@ -357,6 +357,20 @@ def test_a_singular_matrix_is_shown_with_a_warning(tmp_path, capsys, change, why
         assert warning.startswith('foot: the matrix is singular') and why in warning
 
 
+def test_a_dead_channel_is_named_with_where_to_look(rng, tmp_path, workshop, capsys):
+    call, written = _matrix_call(rng, tmp_path), tmp_path / 'new.yaml'
+    for log in call[1::6]:
+        held = dict(np.load(log))
+        held['raw'][:, 2] = 5.0
+        np.savez(log, **held)
+    for way in (['matrix', *call], ['offset-without-model', call[1], '--calibration', workshop]):
+        assert main(['calibrate', *way, '--ft', 'foot', '--out', str(written)]) == 1
+        told = said(capsys)[1]
+        assert 'number 3 (fz of a wrench) never changes while the others do' in told
+        assert "look at the sensor's cable and topic, or at --readings" in told
+    assert not written.exists()
+
+
 def test_what_nothing_checks_is_said(rng, tmp_path, workshop, capsys):
     call = ['calibrate', 'matrix', *_matrix_call(rng, tmp_path), '--ft', 'foot']
     assert main(call) == 0
