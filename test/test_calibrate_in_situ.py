@@ -289,12 +289,30 @@ def test_a_matrix_that_cannot_be_is_shown_and_not_written(
     assert '40 of 40' in printed, refused
     assert re.search(why, printed.replace(f'{tmp_path}/', ''))
     assert f"'{written}' is not written, as " in refused and re.search(why, refused)
-    assert 'correct --data, or leave out --calibration' in refused
+    remedy = 'give --direction child_to_parent' if mistake == 'sign' else 'centres of --data'
+    assert f'{remedy}, or leave out --calibration' in refused
     assert not written.exists()
     # Nobody knows the former matrix: the size of loads is all that is odd.
     if mistake in ('grams', 'millimetres'):
         assert main(['calibrate', 'matrix', *call]) == 0
         assert re.search('masses are in kilograms|centres are in metres', said(capsys)[0])
+
+
+@pytest.mark.parametrize('known', [True, False])
+def test_a_matrix_that_its_own_data_contradict_is_not_written(
+    rng, tmp_path, workshop, capsys, known
+):
+    call, written = _matrix_call(rng, tmp_path), tmp_path / 'new.yaml'
+    call[9] = '0.25'
+    call += ['--ft', 'foot', '--out', str(written)]
+    call += ['--calibration', workshop] if known else []
+    assert main(['calibrate', 'matrix', *call]) == 1
+    printed, refused = said(capsys)
+    assert '40 of 40' in printed and 'contradict each other' in printed, refused
+    assert f"'{written}' is not written, as the data sets contradict each other" in refused
+    assert "check masses and centres of --data, which are in the accelerometer's axes" in refused
+    assert ('leave out --calibration' in refused) == known
+    assert not written.exists()
 
 
 def test_data_sets_that_share_samples_are_refused(rng, tmp_path, capsys):
@@ -317,6 +335,58 @@ def test_errors_name_options(rng, tmp_path, capsys):
     assert '--accelerometer-offset is' in said(capsys)[1]
     assert offset(log, '--ft', 'foot', '--imu', '/imu') == 1
     assert '--imu is for bags' in said(capsys)[1]
+
+
+@pytest.mark.parametrize(
+    ('change', 'why'),
+    [
+        (lambda C: C, None),
+        (lambda C: np.where(np.arange(6)[:, None] == 2, 0.0, C), 'rows fz are zero'),
+        (lambda C: np.where(np.arange(6) == 1, 0.0, C), 'singular, of rank 5 of 6'),
+        (lambda C: np.where(np.arange(6)[:, None] == 2, 2e-4 * C[1], C), 'singular, of rank 5'),
+    ],
+)
+def test_a_singular_matrix_is_shown_with_a_warning(tmp_path, capsys, change, why):
+    path, told = tmp_path / 'robot.yaml', tmp_path / 'told.json'
+    write(path, 'icub', {'foot': SensorCalibration(change(MATRIX)), 'hand': SensorCalibration()})
+    assert main(['calibrate', 'show', str(path), '--json', str(told)]) == 0
+    printed, warnings = said(capsys)[0], json.loads(told.read_text())['warnings']
+    assert ('warning:' in printed) == bool(why) == bool(warnings)
+    if why:
+        (warning,) = warnings
+        assert warning.startswith('foot: the matrix is singular') and why in warning
+
+
+def test_a_dead_channel_is_named_with_where_to_look(rng, tmp_path, workshop, capsys):
+    call, written = _matrix_call(rng, tmp_path), tmp_path / 'new.yaml'
+    for log in call[1::6]:
+        held = dict(np.load(log))
+        held['raw'][:, 2] = 5.0
+        np.savez(log, **held)
+    for way in (['matrix', *call], ['offset-without-model', call[1], '--calibration', workshop]):
+        assert main(['calibrate', *way, '--ft', 'foot', '--out', str(written)]) == 1
+        told = said(capsys)[1]
+        assert 'number 3 (fz of a wrench) never changes while the others do' in told
+        assert "look at the sensor's cable and topic, or at --readings" in told
+    assert not written.exists()
+
+
+def test_what_nothing_checks_is_said(rng, tmp_path, workshop, capsys):
+    call = ['calibrate', 'matrix', *_matrix_call(rng, tmp_path), '--ft', 'foot']
+    assert main(call) == 0
+    assert 'nothing checks units and --direction' in said(capsys)[0]
+    assert main([*call, '--calibration', workshop]) == 0
+    assert 'nothing checks' not in said(capsys)[0]
+    # The identity says nothing of a sensor.
+    plain = tmp_path / 'plain.yaml'
+    write(plain, 'icub', {'foot': SensorCalibration()})
+    log = save(tmp_path / 'poses.npz', *poses(rng))
+    assert main([*call, '--calibration', str(plain)]) == 0
+    assert 'nothing checks units and --direction' in said(capsys)[0]
+    for more, taken in (([], 'for wrenches [N, Nm]'), (['--calibration', workshop], 'the matrix')):
+        assert offset(log, '--ft', 'foot', *more) == 0
+        printed, _ = said(capsys)
+        assert 'nothing checks the unit of the readings' in printed and taken in printed
 
 
 def test_data_sets_that_tell_no_matrix_are_refused_with_the_rank(rng, tmp_path, capsys):

@@ -148,6 +148,20 @@ def test_a_split_must_be_accepted_and_is_marked(held, capsys):
     assert not any(note.startswith('not unique') for note in sensors['arm'].provenance[0].notes)
 
 
+@pytest.mark.parametrize('way', ['offsets', 'temperature'])
+def test_a_window_that_is_too_short_for_the_rate_is_named(held, capsys, way):
+    folder, _ = held
+    node = SETTINGS | {'derivative_window': 0.05}
+    (folder / 'node.yaml').write_text(json.dumps({'/**': {'ros__parameters': node}}))
+    assert main([
+        'calibrate', way, str(folder / 'bag'), '--robot', str(folder / 'robot.urdf'),
+        '--config', str(folder / 'node.yaml'), '--support', 'l_sole',
+    ]) == 1  # fmt: skip
+    told = ' '.join(capsys.readouterr().err.split())
+    assert 'derivative_window (0.05 s): it is too short for this rate' in told
+    assert 'set a longer derivative_window in the parameter file' in told
+
+
 @pytest.fixture
 def on_both_feet(tmp_path, rng):
     """Return what the command needs; the robot stands on both feet, the file fixes one of them."""

@@ -10,10 +10,10 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hanging_body import CENTRE, MATRIX, data_sets
+from hanging_body import CENTRE, MATRIX, counts, data_sets, wrenches
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.calibration.added_masses import matrix_from_added_masses
+from inertial_estimation.calibration.added_masses import AddedMass, matrix_from_added_masses
 from inertial_estimation.calibration.matrix_doubts import (
     load_warnings,
     matrix_doubts,
@@ -23,6 +23,8 @@ from inertial_estimation.calibration.matrix_doubts import (
 NONE, FAR_OUT, SIDE = (0.0, (0.0, 0.0, 0.0)), (0.51, (0.3, 0.0, 0.05)), (0.51, (0.0, 0.2, 0.05))
 EQUAL = (NONE, FAR_OUT, SIDE)
 DIFFERENT = (NONE, (0.5, FAR_OUT[1]), (0.7, SIDE[1]))
+PLAY = 0.005
+"""Half of the play of data sheets, over the largest force or moment of the swing."""
 S_R_A = Rotation.random(random_state=4).as_matrix()
 
 
@@ -128,3 +130,50 @@ def test_readings_of_the_other_side_are_told(rng):
 def test_a_former_matrix_of_another_sensor_is_told(rng):
     found = matrix_from_added_masses(data_sets(rng, EQUAL), rotation=np.eye(3))
     assert 'of another sensor' in matrix_doubts(found, MATRIX[:, ::-1])[0]
+
+
+def with_play(wanted, play):
+    """Return what a sensor reads that follows only as far as its play."""
+    read, at = np.empty_like(wanted), wanted[0]
+    for k, one in enumerate(wanted):
+        at = read[k] = np.clip(at, one - play, one + play)
+    return read
+
+
+@pytest.mark.parametrize(
+    'centre', [(0.2, 0.1, 0.05), (0.25, 0.0, 0.05), (0.3, 0.05, 0.05), (0.3, 0.0, 0.1)]
+)
+@pytest.mark.parametrize('former', [None, MATRIX])
+def test_a_centre_that_is_not_as_stated_contradicts_the_others(rng, centre, former):
+    sets = data_sets(rng, EQUAL, noise=1.0)
+    assert not matrix_doubts(matrix_from_added_masses(sets, rotation=np.eye(3)), former)
+    sets[1] = sets[1]._replace(centre=np.array(centre))
+    found = matrix_from_added_masses(sets, rotation=np.eye(3))
+    assert np.linalg.norm(found.matrix @ np.linalg.inv(MATRIX) - np.eye(6), 2) > 0.1
+    said = matrix_doubts(found, former)
+    assert 'contradict each other' in said[0] and 'times the noise' in said[0]
+
+
+def test_readings_with_play_leave_far_more_than_noise_and_are_no_contradiction(rng):
+    sets = []
+    turns = np.linspace(0.0, 6.0 * np.pi, 3000)
+    for k, (mass, centre) in enumerate(EQUAL):
+        tilt = turns * 0.37 + k
+        g = 9.80665 * np.column_stack(
+            [np.sin(tilt) * np.cos(turns), np.sin(tilt) * np.sin(turns), np.cos(tilt)]
+        )
+        wanted = wrenches(g, mass, centre)
+        largest = np.abs(wanted).reshape(-1, 2, 3).max(axis=(0, 2))
+        read = with_play(wanted, PLAY * np.repeat(largest, 3))
+        sets.append(AddedMass(str(k), counts(read), -g, mass, np.array(centre)))
+    found = matrix_from_added_masses(sets, rotation=np.eye(3), workshop=MATRIX)
+    assert found.residuals.max() > 5.0
+    assert not matrix_doubts(found, MATRIX) and not matrix_doubts(found)
+
+
+def test_the_unit_of_readings_does_not_matter_to_what_is_left(rng):
+    sets = data_sets(rng, EQUAL, noise=1.0)
+    sets[1] = sets[1]._replace(centre=np.array([0.25, 0.0, 0.05]))
+    counted = [one._replace(raw=1e4 * one.raw) for one in sets]
+    said = [matrix_doubts(matrix_from_added_masses(one)) for one in (sets, counted)]
+    assert said[0] == said[1] != ()

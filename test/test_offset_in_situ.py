@@ -26,6 +26,7 @@ from inertial_estimation.calibration.affine_subspace import affine_subspace
 from inertial_estimation.calibration.excitation import ENOUGH, orientations
 from inertial_estimation.calibration.offset_in_situ import offset_in_situ
 from inertial_estimation.calibration.quiet_samples import MOVING, NOT_FINITE, TOUCHED
+from inertial_estimation.calibration.weighing import weight_matrix
 from inertial_estimation.errors import LogError, ModelError, ShapeError
 from inertial_estimation.model.spatial import hat
 
@@ -225,11 +226,33 @@ def test_a_frozen_sensor_is_refused(rng, reading):
         offset_in_situ(np.tile(reading, (100, 1)), -directions(rng, 100))
 
 
-def test_a_dead_channel_has_its_reading_as_offset(rng):
+@pytest.mark.parametrize('dead', range(6))
+@pytest.mark.parametrize('matrix', [None, MATRIX])
+def test_a_channel_that_never_changes_is_named(rng, dead, matrix):
     raw, a = noisy(rng, 200)
-    raw[:, 3] = 77.0
-    found = offset_in_situ(raw, a)
-    assert found.offset[3] == pytest.approx(77.0, abs=1e-6)
+    raw[:, dead] = 77.0
+    with pytest.raises(LogError, match=rf"number {dead + 1} \(.* never changes .* 'readings'"):
+        offset_in_situ(raw, a, matrix=matrix)
+
+
+@pytest.mark.parametrize('dead', range(6))
+def test_a_channel_that_stands_still_while_others_follow_is_named(rng, dead):
+    raw, a = noisy(rng, 200)
+    # As a converter flickers without a signal, whatever the unit of its channel.
+    raw[:, dead] = 77.0 + 1e-4 * raw.std(axis=0)[dead] * rng.integers(0, 2, 200)
+    for units in (np.ones(6), np.logspace(-3, 3, 6)):
+        with pytest.raises(LogError, match=rf'number {dead + 1} \(.* stands still'):
+            offset_in_situ(raw * units, a, matrix=MATRIX / units)
+
+
+def test_a_force_that_stands_still_is_named_and_the_moment_of_a_body_in_line_is_not(rng):
+    g = directions(rng, 300)
+    inline = g @ weight_matrix(2.0, np.array([0.0, 0.0, 0.3])).T + OFFSET
+    inline += NOISE * rng.normal(size=inline.shape)
+    assert offset_in_situ(inline, -g).offset[5] == pytest.approx(OFFSET[5], abs=NOISE[5])
+    inline[:, 2] = OFFSET[2] + 1e-2 * rng.normal(size=300)
+    with pytest.raises(LogError, match=r'number 3 \(fz of a wrench\) stands still'):
+        offset_in_situ(inline, -g)
 
 
 def test_wrong_shapes_are_named(rng):

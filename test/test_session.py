@@ -107,6 +107,16 @@ def test_loads_that_hung_in_another_order_are_doubted(rng, three):
     assert said in found.warnings
 
 
+def test_a_load_whose_centre_is_not_as_stated_is_doubted(rng):
+    session, body = Session(plan(LOADS, rotation=np.eye(3))), TurnedBody(rng)
+    for load in (*LOADS[:2], LOADS[2]._replace(centre=(0.0, 0.15, 0.1))):
+        go_through(session, body, load)
+        session.close_step()
+    found = session.outcome(DATE)
+    (said,) = found.doubts
+    assert 'contradict each other' in said and said in found.warnings
+
+
 def test_without_a_rotation_the_matrix_is_in_the_axes_of_the_accelerometer(rng):
     session, body = Session(plan(LOADS)), TurnedBody(rng, rotation=TILTED)
     turned = np.kron(np.eye(2), TILTED.T)

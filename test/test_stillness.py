@@ -4,7 +4,7 @@
 F12: a peer can tell that its model is still, and does not look when it calibrates.
 
 Each sign of motion is tried alone; what spoils the readings then must not reach the offsets. Not
-covered: how still a real robot stands (test_supported_offsets_real.py).
+covered: how still a real robot stands (test_calibrate_offsets.py).
 """
 
 from dataclasses import replace

@@ -4,7 +4,7 @@
 FT offsets from the model, with one support and with several that share the load in any way.
 
 The readings come from a robot that is held by known wrenches, computed without the engine. Not
-covered here: real robots (test_supported_offsets_real.py).
+covered here: real robots (test_calibrate_offsets.py).
 """
 
 from dataclasses import replace

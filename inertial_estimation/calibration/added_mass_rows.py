@@ -252,6 +252,34 @@ class AddedMassRows:
             np.sqrt(np.where(tells, squares, np.nan) / np.where(tells, freedom, 1.0))
         )
 
+    def share_left(self, matrix: Array, body: Weighed, length_scale: float) -> float:
+        """
+        Return what the equations leave, over the slopes of what was added.
+
+        Parameters
+        ----------
+        matrix, body : ndarray and Weighed
+            The solution.
+        length_scale : float
+            Moment over force that counts as equally large [m].
+
+        Returns
+        -------
+        float
+            Of all data sets, with what the unknowns take up added in proportion; zero if nothing
+            was added.
+
+        """
+        scale = np.repeat([1.0, 1.0 / length_scale], 3)[:, None]
+        M_b = weight_matrix(body.mass, body.first_moment)
+        left = [
+            scale * (matrix @ H - M_b - M) for H, M in zip(self.slopes, self.known, strict=True)
+        ]
+        added = float(np.linalg.norm([scale * M for M in self.known]))
+        equations = 18.0 * len(left)
+        seen = max(1.0 - UNKNOWNS / equations, ROUND_OFF)
+        return float(np.linalg.norm(left)) / np.sqrt(seen) / added if added else 0.0
+
     def _scaled(self, weight: Array) -> tuple[Array, Array]:
         """Return coefficients of scaled unknowns, (18 n, 40), and what takes these to unknowns."""
         whitened = [

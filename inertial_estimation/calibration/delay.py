@@ -33,6 +33,10 @@ EXACT = 1e-7
 """To which a delay is searched for [s]."""
 
 
+class DelayAtEdge(LogError):
+    """The best delay is at the edge of what is searched."""
+
+
 class Stream(NamedTuple):
     """Samples of one stream on its own clock."""
 
@@ -177,8 +181,8 @@ def search_delay(cost: Callable[[float], float], most: float, step: float) -> fl
 
     Raises
     ------
-    LogError
-        If the cost is least at the edge of what is searched.
+    DelayAtEdge
+        If the cost is least there.
 
     """
     from scipy.optimize import minimize_scalar
@@ -188,7 +192,7 @@ def search_delay(cost: Callable[[float], float], most: float, step: float) -> fl
     costs = [cost(delay) for delay in tried]
     best = int(np.argmin(costs))
     if best in (0, len(tried) - 1):
-        raise LogError(
+        raise DelayAtEdge(
             f'the streams fit best with a delay of {tried[best]:.3g} s or more, the edge of the '
             "search: allow a larger 'most_delay', or check that their stamps are of one clock",
             about=('most_delay',),

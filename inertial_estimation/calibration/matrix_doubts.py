@@ -35,12 +35,24 @@ OTHER_UNIT = 5.0
 """Times the former matrix, or one over it, from which a unit is suspect."""
 LEFT = 3.0
 """Times the noise: what is left of a data set from which another order is tried."""
+MOST_LEFT = 0.07
+"""
+Of what was added, what data sets may leave beyond noise. Play of 1 % of the swing of the readings,
+as much as data sheets admit, leaves 0.06 of 0.5 kg on a body of 3 kg; a centre that is 5 cm off
+leaves 0.08 at least. Whatever the cause is, the matrix is off by twice that and more.
+"""
 BETTER = 3.0
 """An order is better that leaves, or is off, so many times less."""
 MOST_TRIED = 5
 """Data sets in any order; of more, two at a time are exchanged."""
 HEAVY, DISTANT = 50.0, 3.0
 """Loads that nobody hangs on by hand [kg], nor so far away [m]."""
+
+
+OPPOSITE = (
+    'the matrix is about the opposite of the one before: the readings may be the wrench of the '
+    'other side'
+)
 
 
 class _Answer(NamedTuple):
@@ -96,7 +108,7 @@ def matrix_doubts(found: MatrixCalibration, former: Array | None = None) -> tupl
         Empty: nothing speaks against it.
 
     """
-    beside = _known(former)
+    beside = known_matrix(former)
     left, far = _left(found.residuals), _distance(found, found.matrix, beside)
     known_far = np.isfinite(far) and far > FAR
     if left <= LEFT and not known_far:
@@ -105,7 +117,13 @@ def matrix_doubts(found: MatrixCalibration, former: Array | None = None) -> tupl
     better = _better_order(found, beside, own)
     if better is not None:
         return (_other_order(found, own, better),)
-    return (_unlike(found, beside, far),) if beside is not None and known_far else ()
+    said = []
+    share = _rows(found).share_left(found.matrix, found.body, LENGTH_SCALE)
+    if left > LEFT and share > MOST_LEFT:
+        said.append(_contradiction(left, share))
+    if beside is not None and known_far:
+        said.append(_unlike(found, beside, far))
+    return tuple(said)
 
 
 def order_warnings(found: MatrixCalibration, former: Array | None = None) -> tuple[str, ...]:
@@ -122,7 +140,7 @@ def order_warnings(found: MatrixCalibration, former: Array | None = None) -> tup
     tuple of str
 
     """
-    if _known(former) is not None or _left(found.residuals) > LEFT:
+    if known_matrix(former) is not None or _left(found.residuals) > LEFT:
         return ()
     as_good = [one for one in _tried(found, None) if one.left < LEFT]
     if not as_good:
@@ -134,8 +152,21 @@ def order_warnings(found: MatrixCalibration, former: Array | None = None) -> tup
     )
 
 
-def _known(former: Array | None) -> Array | None:
-    """Return a former matrix, None for what says nothing of the sensor."""
+def known_matrix(former: Array | None) -> Array | None:
+    """
+    Return a former matrix if it says anything of the sensor.
+
+    Parameters
+    ----------
+    former : ndarray, shape (6, 6), optional
+        The one before.
+
+    Returns
+    -------
+    ndarray, shape (6, 6), or None
+        None also for the identity, as readings may be counts.
+
+    """
     return None if former is None or np.array_equal(former, np.eye(6)) else former
 
 
@@ -185,17 +216,22 @@ def _moved(one: _Answer) -> int:
 
 def _tried(found: MatrixCalibration, former: Array | None) -> list[_Answer]:
     """Return what other orders of the loads leave."""
-    rows = AddedMassRows.of(
-        [one.slopes for one in found.found],
-        [Weighed(one.mass, one.mass * np.asarray(one.centre)) for one in found.data_sets],
-        found.rotation,
-        found.direction,
-    )
+    rows = _rows(found)
     return [
         _Answer(left, _distance(found, matrix, former), order)
         for order in _orders(found.data_sets)
         for matrix, left in _solved(rows, order)
     ]
+
+
+def _rows(found: MatrixCalibration) -> AddedMassRows:
+    """Return the equations."""
+    return AddedMassRows.of(
+        [one.slopes for one in found.found],
+        [Weighed(one.mass, one.mass * np.asarray(one.centre)) for one in found.data_sets],
+        found.rotation,
+        found.direction,
+    )
 
 
 def _orders(data_sets: tuple[AddedMass, ...]) -> list[Order]:
@@ -232,6 +268,15 @@ def _other_order(found: MatrixCalibration, own: _Answer, better: _Answer) -> str
     return f'loads may be stated in the wrong order: another one {why} ({changed})'
 
 
+def _contradiction(left: float, share: float) -> str:
+    """Say that the data sets cannot all be as stated."""
+    return (
+        f'the data sets contradict each other: {share:.0%} of what was added is left, {left:.3g} '
+        'times the noise: a mass or a centre, or the axes it is in, is not as stated, something '
+        'moved, or the sensor has much play'
+    )
+
+
 def _changes(found: MatrixCalibration, order: Order) -> str:
     """Say which logs get the load of which others."""
     names = [one.name for one in found.data_sets]
@@ -244,10 +289,7 @@ def _unlike(found: MatrixCalibration, former: Array, far: float) -> str:
     """Say how a matrix differs from the former one, and what may be the cause."""
     ratio = _ratio(found, found.matrix, former)
     if np.linalg.norm(ratio + np.eye(6), 2) < FAR:
-        return (
-            'the matrix is about the opposite of the one before: the readings may be the wrench '
-            'of the other side'
-        )
+        return OPPOSITE
     for block, what, unit in (
         (ratio[:3, :3], 'forces', 'masses are in kilograms, is another unit stated'),
         (ratio[3:, 3:], 'moments', 'centres are in metres, is another unit stated'),

@@ -20,6 +20,10 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
+class NoInstant(CalibrationError):
+    """No instant has both a reading and a prediction."""
+
+
 def check_order(samples: SampleBatch) -> None:
     """
     Refuse no instants, and those that are not in the order of their stamps.
@@ -114,7 +118,7 @@ def choose_sensors(
     ------
     NameNotFound, ModelError
         If there is no such sensor, or none was asked for.
-    CalibrationError
+    NoInstant
         If one says nothing.
 
     """
@@ -130,7 +134,7 @@ def choose_sensors(
         if not says.any():
             lacks = 'predicted wrench, a joint or an IMU is missing or frozen'
             lacks = lacks if reads.any() else 'FT reading'
-            raise CalibrationError(
+            raise NoInstant(
                 'no instant has both an FT reading and a predicted wrench, as there is no '
                 f'{lacks}: look at their topics and stamps'
             )
@@ -145,9 +149,9 @@ def choose_sensors(
             lacks = 'a predicted wrench, a joint or IMU is missing' if reads[:, k].any() else (
                 'a reading'
             )  # fmt: skip
-            raise CalibrationError(
-                f"FT sensor '{known[k]}' has no instant with {lacks}: leave it out of "
-                "'sensors', or mend it",
+            raise NoInstant(
+                f"FT sensor '{known[k]}' has no instant with {lacks}: look at its topic and "
+                "stamps, or leave it out of 'sensors'",
                 about=('sensors',),
             )
     chosen[list(asked)] = True

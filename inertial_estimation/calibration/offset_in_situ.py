@@ -23,6 +23,7 @@ from inertial_estimation.calibration.affine_subspace import (
     AffineSubspace,
     affine_subspace,
 )
+from inertial_estimation.calibration.dead_channels import require_live
 from inertial_estimation.calibration.excitation import Orientations, orientations
 from inertial_estimation.calibration.quiet_samples import (
     STILL_ACCELERATION,
@@ -172,8 +173,9 @@ def offset_in_situ(
     ShapeError, ModelError
         If the arrays do not belong together, or are no numbers.
     LogError
-        If too few samples are at rest, orientations leave a direction out, the readings move
-        along more than three directions, or do not follow the accelerometer.
+        If too few samples are at rest, orientations leave a direction out, a channel stands still
+        while others do not, the readings move along more than three directions, or do not follow
+        the accelerometer.
 
     """
     raw, accelerations = stacked('raw', raw, 6), stacked('accelerations', accelerations, 3)
@@ -185,6 +187,9 @@ def offset_in_situ(
     accelerations = accelerations - quiet.bias.bias
     require_samples(int(quiet.kept.sum()), left_out, what)
     orientations(accelerations[quiet.kept]).require_three(what)
+    if matrix is not None:
+        matrix = numbers('matrix', matrix, (6, 6))
+    require_live(raw[quiet.kept], accelerations[quiet.kept], matrix, length_scale, what)
     kept = quiet.kept.copy()
     kept[quiet.kept] = untouched(raw[quiet.kept], accelerations[quiet.kept])
     left_out[TOUCHED] = int(quiet.kept.sum() - kept.sum())

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.table import Table
 
@@ -39,6 +41,37 @@ def sensor_tables(sensors: Mapping[str, SensorCalibration]) -> tuple[Table, ...]
             Table('where it came from; root mean square of what remained [N, Nm]', columns, steps)
         )
     return tuple(shown)
+
+
+def sensor_warnings(sensors: Mapping[str, SensorCalibration]) -> tuple[str, ...]:
+    """
+    Return which sensors are calibrated with what cannot be.
+
+    Parameters
+    ----------
+    sensors : mapping of str to SensorCalibration
+        By name of the sensor.
+
+    Returns
+    -------
+    tuple of str
+
+    """
+    said = []
+    for name, sensor in sensors.items():
+        # Rows are made equally long, as units and gains differ.
+        lengths = np.linalg.norm(sensor.matrix, axis=1)
+        if silent := [axis for axis, length in zip(AXES, lengths, strict=True) if not length]:
+            said.append(
+                f'{name}: the matrix is singular, its rows {", ".join(silent)} are zero: the '
+                'wrench is zero there whatever the sensor reads'
+            )
+        elif (rank := int(np.linalg.matrix_rank(sensor.matrix / lengths[:, None]))) < len(AXES):
+            said.append(
+                f'{name}: the matrix is singular, of rank {rank} of {len(AXES)}: some wrenches '
+                'cannot be told from none; calibrate it anew, or take the one of the workshop'
+            )
+    return tuple(said)
 
 
 def _number_rows(name: str, sensor: SensorCalibration) -> Iterable[tuple[str, ...]]:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.calibration.blocks import contiguous_blocks
-from inertial_estimation.calibration.delay import SmoothStream, Stream, clean, smooth
+from inertial_estimation.calibration.delay import DelayAtEdge, SmoothStream, Stream, clean, smooth
 from inertial_estimation.calibration.tool_rows import ToolRows
 from inertial_estimation.calibration.tool_solution import Solution, solve
 from inertial_estimation.errors import LogError, ModelError, ShapeError
@@ -241,7 +241,13 @@ def _fit(
 ) -> ToolFit:
     """Identify, and refuse what makes no sense."""
     spreads = _require_turns(rows, times, settings, name)
-    found = solve(rows, times, measured, blocks, settings, name)
+    try:
+        found = solve(rows, times, measured, blocks, settings, name)
+    except DelayAtEdge:
+        # With axes that are others no delay fits, which shows without one as well.
+        at_once = replace(settings, most_delay=0.0)
+        _require_sense(solve(rows, times, measured, blocks, at_once, name), name)
+        raise
     _require_undisturbed(found.used, name)
     _require_sense(found, name)
     return _graded(found, rows, times, measured, settings, spreads)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.building import build_estimator, build_robot, sensor_calibrations
 from inertial_estimation.calibration.calibration_file import SensorCalibration
+from inertial_estimation.calibration.offset_arguments import NoInstant
 from inertial_estimation.calibration.stillness import Stillness
 from inertial_estimation.calibration.supported_offsets import (
     SupportedOffsets,
@@ -23,6 +24,7 @@ from inertial_estimation.calibration.tared import METHOD, notes, tared
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.logs.filled_windows import require_derivatives
 from inertial_estimation.logs.recording import (
     Progress,
     Recording,
@@ -146,16 +148,20 @@ def calibrate_offsets(
     samples = part.without_frozen(sensor.name for sensor in robot.ft_sensors)
     progress(METHOD, 0.0)
     estimator = build_estimator(settings, robot)
-    found = supported_offsets(
-        estimator,
-        samples,
-        supports,
-        sensors=request.sensors or None,
-        accept_split=request.accept_split,
-        stillness=Stillness.none() if request.moving else Stillness(),
-        felt=_felt(part, robot, supports),
-        length_scale=settings.length_scale,
-    )
+    try:
+        found = supported_offsets(
+            estimator,
+            samples,
+            supports,
+            sensors=request.sensors or None,
+            accept_split=request.accept_split,
+            stillness=Stillness.none() if request.moving else Stillness(),
+            felt=_felt(part, robot, supports),
+            length_scale=settings.length_scale,
+        )
+    except NoInstant:
+        require_derivatives(recording)
+        raise
     progress(METHOD, 1.0)
     return OffsetCalibration(
         robot, found, before, _date(recording, request), part.times,

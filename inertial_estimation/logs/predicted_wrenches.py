@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from inertial_estimation.calibration.support_loads import free_estimate, support_loads
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
+from inertial_estimation.logs.filled_windows import require_derivatives
 from inertial_estimation.logs.offsets import MAX_SAMPLES
 from inertial_estimation.logs.recording import Progress, Recording, no_progress
 from inertial_estimation.logs.replay import make_estimator
@@ -116,7 +117,8 @@ def predict_wrenches(
     Raises
     ------
     LogError
-        If nobody says what carries the robot.
+        If nobody says what carries the robot, or nothing can be predicted as the window of the
+        filter is never full.
 
     """
     frame = support or settings.fixed_link
@@ -132,6 +134,8 @@ def predict_wrenches(
     free = free_estimate(make_estimator(robot, settings), samples)
     loads = support_loads(robot, samples, free, [frame], settings.length_scale)
     progress('predicting', 1.0)
+    if not np.isfinite(samples.ft_readings - loads.readings).all(axis=2).any():
+        require_derivatives(recording)
     return Predicted(
         samples=samples,
         times=part.times,

@@ -166,7 +166,7 @@ class _Running(threading.Thread):
         except (EOFError, OSError, pickle.PickleError) as error:
             self.has_failed = True
             said = f'the process that was to do it has ended, and may have said why ({error!r})'
-            self._outcome = CalibrationError.__name__, said
+            self._outcome = CalibrationError.__name__, (said, ())
 
     def result(self) -> Any:
         """Return the result, or raise."""
@@ -174,8 +174,9 @@ class _Running(threading.Thread):
         if kind == DONE:
             return found
         if kind == OffsetsNotUnique.__name__:
-            raise OffsetsNotUnique(found)
+            raise OffsetsNotUnique(found[0])
         if kind:
-            raise CalibrationError(found)
+            said, about = found
+            raise CalibrationError(said, about=about)
         last = ' '.join(found.strip().splitlines()[-LAST_LINES:])
         raise CalibrationError(f'this is a fault of the program, please report it: {last}')

@@ -51,7 +51,7 @@ def _outcome(work: Any, arguments: tuple) -> tuple[str, Any]:
     try:
         return DONE, work(*arguments)
     except InertialEstimationError as error:
-        return type(error).__name__, str(error)
+        return type(error).__name__, (str(error), error.about)
     except Exception:
         return '', traceback.format_exc()
 

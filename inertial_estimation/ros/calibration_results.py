@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a calibration session found: written, handed over, and told as tables and figures."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from rclpy.node import Node
 from inertial_estimation.calibration import in_situ_tables as tables
 from inertial_estimation.calibration.calibration_file import as_entry, write
 from inertial_estimation.calibration.in_situ_steps import IN_ACCELEROMETER_AXES, ROTATION_FREE
+from inertial_estimation.calibration.matrix_doubts import OPPOSITE
 from inertial_estimation.calibration.session import Outcome, Session
 from inertial_estimation.ros.calibration_handover import hand_over
 from inertial_estimation.ros.calibration_setup import Setup
@@ -87,8 +88,8 @@ def finish(
     said, told, refused = [], None, ''
     if setup.output is not None and outcome.doubts:
         refused = (
-            f"'{setup.output}' is not written, as {'; '.join(outcome.doubts)}: begin anew with "
-            'the loads that hung there, or with a --calibration of this sensor'
+            f"'{setup.output}' is not written, as {'; '.join(outcome.doubts)}: "
+            f'{_remedy(outcome.doubts)}'
         )
     elif setup.output is not None:
         write(setup.output, setup.robot, {job['sensor']: outcome.calibration})
@@ -122,6 +123,19 @@ def finish(
         warnings=warnings,
         refused=refused,
         figures=figures,
+    )
+
+
+def _remedy(doubts: Sequence[str]) -> str:
+    """Return what helps against a matrix that cannot be."""
+    if OPPOSITE in doubts:
+        return (
+            'state the other --direction, of a robot that of its description, or a --calibration '
+            'of this side'
+        )
+    return (
+        'check masses and centres of the loads and begin anew with those that hung there, or with '
+        'a --calibration of this sensor'
     )
 
 

@@ -42,7 +42,7 @@ INACTIVE = 'the node is not active: nothing is estimated'
 NAMES = {
     'accept_split': "the parameter 'tare_accept_split'",
     'supports': "'tare_supports'",
-    'sensors': 'what is asked for',
+    'sensors': "the tare, as '~/tare' does",
 }
 """What arguments of the library are called here."""
 NO_SUPPORT = (

@@ -174,6 +174,20 @@ def test_one_sensor_alone(bench):
     assert 'not changed: l_leg, l_foot, r_leg, arm' in answer.message
 
 
+def test_a_sensor_that_says_nothing_is_named_with_what_can_be_done(bench):
+    offsets = bench.offsets.copy()
+    try:
+        bench.offsets[4] = np.nan
+        for _ in range(50):
+            bench.cycle()
+        answer = bench.ask('tare_arm')
+    finally:
+        bench.offsets = offsets
+    assert not answer.success
+    assert "FT sensor 'arm' has no instant with a reading: look at its topic" in answer.message
+    assert answer.message.endswith("or leave it out of the tare, as '~/tare' does")
+
+
 def test_a_robot_that_moves_is_refused(bench):
     bench.velocity = 1.0
     answer = bench.ask('tare')

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 FIELDS = ('LOG', 'KG', 'X', 'Y', 'Z')
 """Of a data set: what was added, and its centre of mass about the sensor's origin [m]."""
 
+UNCHECKED = (
+    'nothing checks units and --direction, as no former matrix is known: give the one of the '
+    'workshop with --calibration if there is any'
+)
+
 
 def add(ways: Any) -> None:
     """
@@ -69,6 +74,7 @@ def _run(chosen: argparse.Namespace) -> None:
         matrix_warnings,
     )
     from inertial_estimation.calibration.matrix_doubts import (
+        known_matrix,
         load_warnings,
         matrix_doubts,
         order_warnings,
@@ -111,13 +117,30 @@ def _run(chosen: argparse.Namespace) -> None:
         title = 'masses of data sets that were not used'
         shown.append(tables.weighing_table(found, judged, workshop, title))
     said = [] if found.in_sensor_axes else [escape(IN_ACCELEROMETER_AXES)]
+    if known_matrix(workshop) is None:
+        said.append(escape(UNCHECKED))
     said += [f'[yellow]warning:[/] {escape(text)}' for text in warnings]
     show(*(table(*one) for one in shown), *said)
     # At the end: what was found is seen even if it does not belong into that file.
     if chosen.out is not None and doubts:
-        remedy = 'correct --data, or leave out --calibration if it is of another sensor'
-        raise common_options.not_written(chosen.out, doubts, remedy)
+        raise common_options.not_written(chosen.out, doubts, _remedy(chosen, doubts))
     raw_options.write(chosen, matrix_step(found, date, chosen.temperature))
+
+
+def _remedy(chosen: argparse.Namespace, doubts: Sequence[str]) -> str:
+    """Return what helps against a matrix that cannot be."""
+    from inertial_estimation.calibration.matrix_doubts import OPPOSITE
+
+    if OPPOSITE in doubts:
+        now = common_options.direction_of(chosen)
+        other = next(name for name, sign in common_options.DIRECTIONS.items() if sign != now)
+        return f'give --direction {other}, or leave out --calibration if it is of the other side'
+    remedy = 'check masses and centres of --data'
+    if chosen.imu_rpy is None:
+        remedy += ", which are in the accelerometer's axes without --imu-rpy"
+    if chosen.calibration is not None:
+        remedy += ', or leave out --calibration if it is of another sensor'
+    return remedy
 
 
 def _refuse_overlaps(said: Sequence[Sequence[str]]) -> None:

@@ -30,13 +30,18 @@ def add(ways: Any) -> None:
 def _run(chosen: argparse.Namespace) -> None:
     """Show a calibration file."""
     from inertial_estimation.calibration.calibration_file import as_entry, read
-    from inertial_estimation.calibration.tables import sensor_tables
+    from inertial_estimation.calibration.tables import sensor_tables, sensor_warnings
 
     files.check_outputs((chosen.json,), (chosen.file,))
     robot, sensors = read(chosen.file)
-    tables = sensor_tables(sensors)
+    tables, warnings = sensor_tables(sensors), sensor_warnings(sensors)
     files.write_json(
         chosen.json,
-        {'robot': robot, 'sensors': {name: as_entry(sensor) for name, sensor in sensors.items()}},
+        {'robot': robot, 'sensors': {name: as_entry(sensor) for name, sensor in sensors.items()},
+         'warnings': list(warnings)},
+    )  # fmt: skip
+    show(
+        escape(f"FT calibration of robot '{robot}'"),
+        *(table(*found) for found in tables),
+        *(f'[yellow]warning:[/] {escape(text)}' for text in warnings),
     )
-    show(escape(f"FT calibration of robot '{robot}'"), *(table(*found) for found in tables))

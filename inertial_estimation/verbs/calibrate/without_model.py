@@ -12,6 +12,10 @@ from inertial_estimation.verbs.calibrate import common_options, raw_options
 from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, show, table
 
+UNCHECKED = 'nothing checks the unit of the readings, nor whose wrench they are: '
+OF_WRENCHES = 'they are taken for wrenches [N, Nm], and the offset is subtracted from them'
+OF_MATRIX = 'they are taken for what the matrix of --calibration makes wrenches of'
+
 
 def add(ways: Any) -> None:
     """
@@ -76,6 +80,7 @@ def _run(chosen: argparse.Namespace) -> None:
         table(*offset_table(found, before.matrix)),
         table(*subspace_table({log.name: found})),
         escape(f'the offset holds {ROTATION_FREE}'),
+        escape(UNCHECKED + (OF_WRENCHES if chosen.calibration is None else OF_MATRIX)),
         *(f'[yellow]warning:[/] {escape(text)}' for text in warnings),
     )
     # At the end: what was found is seen even if it does not belong into that file.
