@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 from shared_data import SHARED
 
-from inertial_estimation.benchmark.calibration import axia, experiments, leg_robot, legs, ntnu
+from inertial_estimation.benchmark.calibration import (
+    axia,
+    experiments,
+    leg_robot,
+    legs,
+    ntnu,
+    tipping,
+)
 from inertial_estimation.benchmark.calibration.leg_robot import FOOT, LEG
 from inertial_estimation.benchmark.published.run import as_dict
 from inertial_estimation.calibration.affine_subspace import affine_subspace
@@ -128,3 +135,14 @@ def test_the_command_names_what_the_folder_lacks(tmp_path, capsys):
     assert 'lacks axia80_static' in capsys.readouterr().err
     assert main(['bench', '--calibration', str(tmp_path), '--strict']) == 1
     assert 'has none' in capsys.readouterr().err
+
+
+def test_what_offsets_leave_between_the_sensors_of_a_leg():
+    if not all((DATA / name).exists() for name in tipping.FILES):
+        pytest.skip('the shared data folder is not beside this checkout')
+    found = tipping.run(DATA)
+    assert len(found.notes) == 4 and all(note.startswith('holds') for note in found.notes)
+    for side, (_, _, measured) in tipping.LEGS.items():
+        forces = found.figures['leg_minus_foot'][side]
+        assert abs(forces['printed'] - measured) < tipping.NEAR
+        assert abs(forces['own'] - tipping.MODEL) < tipping.NEAR
