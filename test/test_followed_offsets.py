@@ -91,8 +91,18 @@ def test_what_bodies_change_is_taken_at_once(followed):
     assert found == offsets(13.0)
     followed.take(found, NAMES, 1.0)
     # Back again, while somebody pushes, which is hidden no faster than a drift.
-    found = followed.proposed(offsets(30.0), offsets(33.0), NAMES, 1.0)
+    found = followed.proposed(offsets(-10.0), offsets(-7.0), NAMES, 1.0)
     assert np.linalg.norm([found[name] - 10.0 for name in FORCES]) == pytest.approx(0.1)
+
+
+def test_a_load_that_was_an_offset_until_it_was_found_in_a_body_leaves_none(followed):
+    # Readings ask for five more, as if somebody pushed, until a body explains them.
+    for _ in range(4):
+        pushed = followed.proposed(offsets(15.0), offsets(15.0), NAMES, 1.0)
+        followed.take(pushed, NAMES, 1.0)
+    assert 10.0 < followed.values[FORCES[0]] < 10.5
+    found = followed.proposed(offsets(10.0), offsets(15.0), NAMES, 1.0)
+    assert found == pytest.approx(offsets(10.0), abs=ROUND_OFF)
 
 
 def test_what_is_not_told_comes_with_bodies_alone(followed):

@@ -5,9 +5,9 @@ Offsets of FT sensors that are subtracted: they come with bodies, and drift.
 
 Of a robot that stands still a push looks like an offset that has moved, and rows follow it at
 once. Who subtracts that never sees the push. So what is subtracted changes for two reasons only:
-with bodies, by what these change of the offsets that fit the same rows; and with what is left, no
-faster than sensors drift. At first, and where motion has told of a jump, it is the mean of what
-is left: offsets sway with posture where matrices are wrong.
+with bodies, by what these change of the offsets that fit the same rows, as far as that explains
+readings; and with what is left, no faster than sensors drift. At first, and where motion has told
+of a jump, it is the mean of what is left: offsets sway with posture where matrices are wrong.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
 
 LONGEST = 10.0
 """Time between two refits that counts [s]: nobody looked in between."""
@@ -66,10 +69,14 @@ class FollowedOffsets:
         told, seconds = set(told), min(max(seconds, 0.0), LONGEST)
         proposed = {name: value for name, value in found.items() if name in told}
         for names in _wrenches(name for name in found if name in self.values):
-            left = [before[name] - self.values[name] if name in told else 0.0 for name in names]
-            share = self._share(names, float(np.linalg.norm(left)), seconds)
-            for name, gap in zip(names, left, strict=True):
-                proposed[name] = self.values[name] + share * gap + found[name] - before[name]
+            wanted, old, beside = (
+                np.array([values[name] for name in names])
+                for values in (found, self.values, before)
+            )
+            new = old + _explained(wanted - beside, wanted - old)
+            left = np.where([name in told for name in names], wanted - new, 0.0)
+            new += self._share(names, float(np.linalg.norm(left)), seconds) * left
+            proposed |= dict(zip(names, new.tolist(), strict=True))
         return proposed
 
     def _share(self, names: Sequence[str], far: float, seconds: float) -> float:
@@ -125,6 +132,18 @@ class FollowedOffsets:
         for name, more in change.items():
             if name in self.values:
                 self.values[name] -= more
+
+
+def _explained(with_bodies: Array, wanted: Array) -> Array:
+    """
+    Return as much of what bodies change as leads to where the readings are beside them.
+
+    A load that is picked up looks like an offset until it is found in a body: then the readings
+    ask for the old offset again, and not for one that makes up for both.
+    """
+    size = float(with_bodies @ with_bodies)
+    share = min(max(float(wanted @ with_bodies) / size, 0.0), 1.0) if size else 0.0
+    return share * with_bodies
 
 
 def _wrenches(names: Iterable[str]) -> list[list[str]]:
