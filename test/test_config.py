@@ -347,15 +347,17 @@ def test_the_file_of_the_identifier_documents_every_parameter_of_its_own():
     assert IdentifierSettings.from_dict(given) == IdentifierSettings()
 
 
-def test_the_file_of_an_arm_by_currents_is_for_both_nodes():
-    path = CONFIG / 'identifier_ur10e.yaml'
+@pytest.mark.parametrize(('name', 'gains'), [('ur10e', 6), ('panda', 0)])
+def test_the_file_of_an_arm_by_efforts_is_for_both_nodes(name, gains):
+    path = CONFIG / f'identifier_{name}.yaml'
     shared, own = (
         EstimatorSettings.from_yaml(path),
         IdentifierSettings.from_yaml(path, IDENTIFIER_NAME),
     )
     assert shared.joints == own.joints
+    assert shared.ft_sensors == own.ft_sensors
     assert own.efforts == ('all',)
-    assert len(own.effort_gains) == len(own.joints)
+    assert len(own.effort_gains) == gains
 
 
 def test_the_identifier_offers_the_methods_of_the_library():

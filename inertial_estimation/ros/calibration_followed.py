@@ -66,7 +66,11 @@ class CalibrationFollower:
         self._changes = 0
         self._anew: tuple[str, ...] = ()
         self._refusal = ''
-        self._subscription = node.create_subscription(String, TOPIC, self._on_change, LATCHED)
+        # Without FT sensors there is nothing to follow: that of an estimator that uses some, or
+        # none either, is no fault.
+        self._subscription = None
+        if robot.ft_sensors:
+            self._subscription = node.create_subscription(String, TOPIC, self._on_change, LATCHED)
 
     def task(self) -> Task:
         """Return whose calibration is in use."""
@@ -74,11 +78,13 @@ class CalibrationFollower:
         if self._refusal:
             said = f'that of the estimator is refused, the one before stays: {self._refusal}'
             return Task('ft_calibration', WARN, said, values)
-        return Task('ft_calibration', OK, f'that of {self._from}', values)
+        said = f'that of {self._from}' if self._subscription else 'no FT sensor in use'
+        return Task('ft_calibration', OK, said, values)
 
     def destroy(self) -> None:
         """Give the subscription back."""
-        self._node.destroy_subscription(self._subscription)
+        if self._subscription is not None:
+            self._node.destroy_subscription(self._subscription)
 
     def _on_change(self, message: String) -> None:
         """Take another calibration over, or refuse it."""

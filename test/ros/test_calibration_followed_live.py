@@ -19,7 +19,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from free_air import smooth_motion, with_readings
 from geometry_msgs.msg import WrenchStamped
 from rclpy.context import Context
-from robots import nested_humanoid_urdf
+from robots import nested_humanoid_urdf, two_link_urdf
 from std_msgs.msg import String
 
 from inertial_estimation.calibration.calibration_file import (
@@ -158,6 +158,21 @@ def test_what_is_of_another_robot_is_refused(bench):
     status = bench.next_status('ft_calibration')
     assert status.level == DiagnosticStatus.WARN
     assert "it is of robot 'another'" in status.message
+
+
+def test_without_ft_sensors_there_is_nothing_to_follow(context):
+    """What an estimator says is no fault then, whether it uses some or none either."""
+    given = {'robot_description': two_link_urdf(), 'fixed_link': 'body', 'efforts': ['all']}
+    robot = BenchRobot(context, given, IdentifierNode)
+    try:
+        robot.node.create_publisher(String, TOPIC, LATCHED).publish(
+            String(data=to_json('two_link', {}))
+        )
+        robot.listen_to_diagnostics()
+        status = robot.status('ft_calibration')
+        assert (status.level, status.message) == (DiagnosticStatus.OK, 'no FT sensor in use')
+    finally:
+        robot.close()
 
 
 def test_another_matrix_begins_its_submodels_anew(bench):

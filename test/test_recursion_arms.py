@@ -1,21 +1,19 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-A real arm that reports currents, from its first joint state on, as the node sees it.
+Real arms that report currents or torques, from their first joint states on, as the node sees them.
 
-It rests, then moves: samples are those of the node's filters, which know no future. Not covered:
-the node itself, which is in ros/test_identifier_node.py; recursive against batch, which is in
+They rest, then move: samples are those of the node's filters, which know no future. Not covered:
+the node itself, which is in ros/test_identifier_arms.py; recursive against batch, which is in
 test_recursion_real_robots.py.
 """
 
-import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from shared_data import SHARED
+from recorded_arms import PANDA, UR10E
 
 from inertial_estimation.building import build_assembler, build_robot
 from inertial_estimation.config import IdentifierSettings
@@ -29,10 +27,7 @@ from inertial_estimation.ros.recursion_choice import recursion_settings
 from inertial_estimation.ros.stretches import Stretches
 from inertial_estimation.sample import SampleBatch
 
-CONFIG = Path(__file__).parents[1] / 'config' / 'identifier_ur10e.yaml'
-DATA = SHARED / 'data' / 'ur10e'
-LOG = DATA / 'fourier_30s_12h.npz'
-FIRST, LAST = 5.0, 20.0
+FIRST, LAST = UR10E.first, UR10E.last
 """Of the part that is used: it rests for a second, then begins to move [s]."""
 REST = 5.0
 """Further seconds of rest before, in which noise is told [s]."""
@@ -42,40 +37,33 @@ PUSH = 50.0
 """[N]."""
 
 
-def settings(**others):
-    return replace(IdentifierSettings.from_yaml(CONFIG, 'parameter_identifier'), **others)
-
-
-def description():
-    if not LOG.exists():
-        pytest.skip('needs the UR10e of the shared data')
-    return (DATA / 'ur10e.urdf').read_text()
+def settings(arm=UR10E, **others):
+    return replace(IdentifierSettings.from_yaml(arm.config, 'parameter_identifier'), **others)
 
 
 class Arm:
-    """The arm, an identifier beside it, and what came of each stretch."""
+    """An arm, an identifier beside it, and what came of each stretch."""
 
-    def __init__(self, settings, urdf):
-        self.robot = build_robot(settings, urdf)
+    def __init__(self, settings, recorded=UR10E, urdf=None):
+        self._recorded, self._log = recorded, recorded.read()
+        self.robot = build_robot(settings, urdf or recorded.description())
         self.identifier = RecursiveIdentifier(self.robot, recursion_settings(settings, self.robot))
         self._assembler = build_assembler(settings, self.robot)
         self._stretches = Stretches(self.robot, settings.rows_rate, settings.contact_margin, ())
-        self._gains = np.array(settings.effort_gains)
+        self._gains = np.array(settings.effort_gains) if settings.effort_gains else 1.0
         self.changes, self.refits = [], []
 
     def play(self, first, last, pushed=(0.0, 0.0), later=0.0):
         """Play a part of the log, say later; the tool is pushed across in a part of that."""
-        # An archive reads a column anew whenever it is asked for it.
-        log = dict(np.load(LOG))
-        pushes = self.pushes(log['q']) / self._gains
-        names = tuple(json.loads((DATA / 'meta.json').read_text())['joints'])
-        for k in np.flatnonzero((log['t'] >= first) & (log['t'] <= last)):
-            currents = log['current'][k]
-            if pushed[0] <= log['t'][k] < pushed[1]:
-                currents = currents + pushes[k]
-            stamp_ns = round(1e9 * (1000.0 + later + log['t'][k]))
+        log = self._log.between(first, last)
+        is_pushed = (log.times >= pushed[0]) & (log.times < pushed[1])
+        efforts = log.efforts.copy()
+        if is_pushed.any():
+            efforts[is_pushed] += self.pushes(log.positions[is_pushed]) / self._gains
+        for k, time in enumerate(log.times):
+            stamp_ns = round(1e9 * (1000.0 + later + time))
             sample = self._assembler.push_joints(
-                0, stamp_ns, names, log['q'][k], log['v'][k], currents
+                0, stamp_ns, log.joints, log.positions[k], log.velocities[k], efforts[k]
             )
             stretch = None if sample is None else self._stretches.add(sample, ())
             self._assembler.wanted_ns = self._stretches.next_ns
@@ -98,7 +86,7 @@ class Arm:
             self.robot, RowChoice(efforts=self.robot.joint_names, joint=JointModel(()))
         )
         push = np.tile([PUSH, 0.0, 0.0, 0.0, 0.0, 0.0], (n, 1))
-        (rows,) = builder.rows(samples, external={'tool0': push})
+        (rows,) = builder.rows(samples, external={self._recorded.tool: push})
         return -np.stack([rows[f'effort {name}'].y for name in self.robot.joint_names], axis=1)
 
     @property
@@ -107,9 +95,10 @@ class Arm:
 
     def errors(self):
         """Return what description and bodies left of efforts, all of the last eight seconds."""
+        (name,) = (submodel.name for submodel in self.robot.submodels)
         pairs = [
-            (np.fromiter(refit.before['world'].values(), float),
-             np.fromiter(refit.after['world'].values(), float))
+            (np.fromiter(refit.before[name].values(), float),
+             np.fromiter(refit.after[name].values(), float))
             for refit in self.refits[-8:] if refit is not None and refit.before
         ]  # fmt: skip
         return np.sqrt(np.nanmean(np.square(pairs), axis=(0, 2)))
@@ -120,12 +109,20 @@ def light(urdf):
     return re.sub(r'<mass value="[0-9.]+"', '<mass value="0.3"', urdf)
 
 
-@pytest.mark.parametrize(('description_of', 'last'), [(str, LAST), (light, LAST + 6.0)])
-def test_it_learns_from_all_motion_and_predicts_better(description_of, last):
-    arm = Arm(settings(), description_of(description())).play(FIRST, last)
+BOTH = pytest.mark.parametrize('recorded', [UR10E, PANDA], ids=['ur10e', 'panda'])
+
+
+@pytest.mark.parametrize(
+    ('recorded', 'description_of', 'last'),
+    [(UR10E, str, LAST), (UR10E, light, LAST + 6.0), (PANDA, str, PANDA.last)],
+    ids=['ur10e', 'light ur10e', 'panda'],
+)
+def test_it_learns_from_all_motion_and_predicts_better(recorded, description_of, last):
+    arm = Arm(settings(recorded), recorded, description_of(recorded.description()))
+    arm.play(recorded.first, last)
     assert arm.changes == []
-    assert arm.seconds > last - FIRST - WAITS
-    assert arm.refits[-1].refitted == ('world',)
+    assert arm.seconds > last - recorded.first - WAITS
+    assert arm.refits[-1].refitted == (arm.robot.submodels[0].name,)
     assert arm.refits[-1].least_margin > 0.0
     before, after = arm.errors()
     assert after < 0.5 * before
@@ -133,25 +130,27 @@ def test_it_learns_from_all_motion_and_predicts_better(description_of, last):
 
 def test_rest_that_tells_noise_does_not_keep_motion_out():
     """Rows of joints at rest, with stiction in them, leave a tenth of what those in motion do."""
-    arm = Arm(settings(dead_zone=0.0), description()).play(FIRST - REST, LAST)
+    arm = Arm(settings(dead_zone=0.0)).play(FIRST - REST, LAST)
     assert arm.changes == [Change.TOUCHED, Change.BEGUN]
     assert arm.seconds > LAST - FIRST - WAITS
     before, after = arm.errors()
     assert after < 0.6 * before
 
 
-def test_a_push_in_motion_is_kept_out():
-    begins = LAST - 5.0
-    arm = Arm(settings(), description()).play(FIRST, begins + 3.0, pushed=(begins, LAST))
+@BOTH
+def test_a_push_in_motion_is_kept_out(recorded):
+    begins = recorded.last - 5.0
+    arm = Arm(settings(recorded), recorded)
+    arm.play(recorded.first, begins + 3.0, pushed=(begins, recorded.last))
     assert arm.changes == [Change.TOUCHED]
     # The stretch in which it begins waits for the next one and is left out as well.
-    assert arm.seconds < begins - FIRST
-    assert arm.refits[-1].refitted == ('world',)
+    assert arm.seconds < begins - recorded.first
+    assert arm.refits[-1].refitted == (arm.robot.submodels[0].name,)
 
 
 def test_a_push_at_rest_is_kept_out_before_anything_is_known():
     """Nothing moves, so rows tell no more than before."""
-    arm = Arm(settings(dead_zone=0.0), description())
+    arm = Arm(settings(dead_zone=0.0))
     arm.play(FIRST - REST, FIRST)
     assert arm.changes == []
     known, n = arm.seconds, len(arm.refits)
@@ -162,8 +161,7 @@ def test_a_push_at_rest_is_kept_out_before_anything_is_known():
 
 
 def test_gains_are_those_of_joints_and_no_others():
-    urdf = description()
-    robot = build_robot(settings(), urdf)
+    robot = build_robot(settings(), UR10E.description())
     found = recursion_settings(settings(efforts=('elbow_joint',), effort_gains=(11.13,)), robot)
     assert found.effort_gains == {'elbow_joint': 11.13}
     with pytest.raises(ConfigError, match="'effort_gains' has 6 numbers for 1 joints"):

@@ -1,0 +1,218 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Estimator and identifier side by side: what the one publishes rests on what the other identifies.
+
+T Theorem 7.3: torques are predictable from base parameters (T 7.19), whatever bodies have them.
+Not covered: how good these are (`test_identifier_node.py`); what of updates is refused
+(`test_model_updates.py`).
+"""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs rclpy')
+
+from bench_robot import LATCHED, BenchRobot
+from free_air import smooth_motion, with_readings
+from rclpy.lifecycle import TransitionCallbackReturn
+from robots import nested_humanoid_urdf
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from inertial_estimation.building import build_assembler, build_estimator, build_robot
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.identification.information.determined import tellable
+from inertial_estimation.identification.priors import widened
+from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.identification.solvers.divergence import whitening
+from inertial_estimation.model.base_parameters import BaseParameters
+from inertial_estimation.model.identifiable import structural_null_space
+from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.urdf_export import export_urdf
+from inertial_estimation.ros.identifier_arrays import SEPARATOR
+from inertial_estimation.ros.identifier_node import IdentifierNode
+from inertial_estimation.ros.inertial_parameters import (
+    OFFSETS_TOPIC,
+    TOPIC,
+    from_message,
+    offsets_from_message,
+)
+
+TORQUES = 'wrench_estimator/joint_torques'
+BASE = 'parameter_identifier/base_parameters'
+FREE = ('upper_arm', 'thigh', 'foot')
+"""Submodels that nothing holds."""
+SECONDS, AFTER = 8.0, 0.1
+"""Of motion to learn from, and of what is compared [s]."""
+OFFSET = np.array([6.0, -4.0, 9.0, 0.5, -0.3, 0.2])
+NOISE = np.array([0.02, 0.02, 0.02, 0.001, 0.001, 0.001])
+UNCHANGED = 1e-10
+"""Round-off of torques over the largest: bodies with the same base parameters may be large."""
+SEEN = 1e-3
+"""A change that is no round-off, over the largest."""
+
+
+class Pair(BenchRobot):
+    """The estimator, the identifier beside it, and a robot that moves."""
+
+    def __init__(self, context, parameters, ft_offsets):
+        alone = {'contacts': ['root', 'hand', 'thigh', 'sole'], 'model_blend_time': 0.0}
+        super().__init__(context, parameters | alone)
+        learns = {'least_told': 3, 'ft_offsets': ft_offsets}
+        self._beside = BenchRobot(context, parameters | learns, IdentifierNode)
+        self.identifier = self._beside.estimator
+        self.settings = EstimatorSettings.from_dict(parameters | alone)
+        self.robot = build_robot(self.settings, parameters['robot_description'])
+        for topic in (TOPIC, OFFSETS_TOPIC, BASE):
+            self.listen(Float64MultiArray, topic, LATCHED)
+        self.listen(JointState, TORQUES)
+
+    def play(self, samples):
+        """Publish what robots do; return the torques that the estimator publishes, by instant."""
+        self.heard[TORQUES].clear()
+        for k in range(len(samples)):
+            sample = samples[k]
+            for sensor, reading in zip(self.robot.ft_sensors, sample.ft_readings):
+                self.send_ft(sensor.name, sample.stamp_ns, reading)
+            # Readings are there before the joint states that they belong to.
+            self.spin_briefly(len(self.robot.ft_sensors))
+            self.send_joints(
+                sample.stamp_ns, self.robot.joint_names,
+                position=sample.positions, velocity=sample.velocities,
+            )  # fmt: skip
+            self.wait_for_stamp(self.heard[TORQUES], sample.stamp_ns)
+            self._beside.spin_briefly(5)
+        return np.array([message.effort for message in self.heard[TORQUES]])
+
+    def predicted(self, samples, parameters, offsets, n):
+        """Return torques of the last samples, as the library predicts them with these numbers."""
+        assembler = build_assembler(self.settings, self.robot)
+        estimator = build_estimator(self.settings, self.robot.with_parameters(parameters))
+        estimator.set_calibration(estimator.calibration.with_offsets(offsets))
+        found = []
+        for k in range(len(samples)):
+            sample = samples[k]
+            for sensor, reading in enumerate(sample.ft_readings):
+                assembler.push_ft(sensor, sample.stamp_ns, reading)
+            made = assembler.push_joints(
+                0, sample.stamp_ns, self.robot.joint_names, sample.positions,
+                sample.velocities, np.empty(0),
+            )  # fmt: skip
+            if k >= len(samples) - n:
+                found.append(estimator.update(made).torques)
+        return np.array(found)
+
+    def close(self):
+        super().close()
+        self._beside.close()
+
+
+@pytest.fixture(scope='module')
+def truth():
+    return Robot.from_urdf(nested_humanoid_urdf(), fixed_link='root')
+
+
+@pytest.fixture(scope='module')
+def described(truth):
+    """Return a description whose bodies are off by a tenth in each whitened coordinate."""
+    rng = np.random.default_rng(3)
+    bodies, _ = widened(truth.link_names, truth.parameters)
+    moves = 0.1 * rng.normal(size=(len(bodies), 10))
+    return export_urdf(truth, bodies + np.einsum('lij,lj->li', whitening(bodies), moves))
+
+
+@pytest.fixture(scope='module', params=[False, True], ids=['no offsets', 'offsets'])
+def ran(request, truth, described):
+    """Return a pair that has run, what went in, and the torques that came out last."""
+    import rclpy
+    from rclpy.context import Context
+
+    context = Context()
+    rclpy.init(context=context)
+    parameters = {'robot_description': described, 'fixed_link': 'root'}
+    pair = Pair(context, parameters, request.param)
+    samples = smooth_motion(truth, SECONDS + AFTER, swing=0.8)
+    samples = with_readings(truth, samples, truth.parameters)
+    noise = np.random.default_rng(0).normal(size=samples.ft_readings.shape)
+    samples.ft_readings[:] += request.param * OFFSET + NOISE * noise
+    last = round(len(samples) * AFTER / (SECONDS + AFTER))
+    try:
+        pair.play(samples.take(slice(None, -last)))
+        assert pair.identifier.trigger_deactivate() == TransitionCallbackReturn.SUCCESS
+        pair.spin_until(lambda: pair.heard[TOPIC])
+        pair.spin_for(0.1)
+        published = pair.play(samples.take(slice(-last, None)))
+        yield pair, samples, published
+    finally:
+        pair.close()
+        context.try_shutdown()
+
+
+def told(pair):
+    """Return bodies and offsets that the identifier has published last."""
+    bodies = from_message(pair.robot, pair.heard[TOPIC][-1])
+    return bodies, offsets_from_message(pair.robot, pair.heard[OFFSETS_TOPIC][-1])[-1]
+
+
+def assert_as_published(pair, samples, published, parameters, offsets):
+    predicted = pair.predicted(samples, parameters, offsets, len(published))
+    assert np.abs(predicted - published).max() < UNCHANGED * np.abs(published).max()
+
+
+def test_torques_are_those_of_what_was_told_last(ran):
+    pair, samples, published = ran
+    bodies, offsets = told(pair)
+    assert_as_published(pair, samples, published, bodies, offsets)
+    # Or it would say nothing that they are.
+    as_described = pair.predicted(samples, pair.robot.parameters, 0.0 * offsets, len(published))
+    assert np.abs(as_described - published).max() > SEEN * np.abs(published).max()
+
+
+def test_they_are_predictable_from_base_parameters_alone(ran, rng):
+    """Of all bodies that have these base parameters, such that could not even exist."""
+    pair, samples, published = ran
+    bodies, offsets = told(pair)
+    others = bodies.copy()
+    for submodel in pair.robot.submodels:
+        links = list(submodel.links)
+        base = BaseParameters.of_null_space(structural_null_space(pair.robot, submodel))
+        values = base.of(bodies[links].ravel())
+        others[links] = base.standard(values, rng.normal(size=10 * len(links))).reshape(-1, 10)
+    assert np.abs(others - bodies).max() > 0.1
+    assert consistency_margin(others).min() < 0.0
+    assert_as_published(pair, samples, published, others, offsets)
+
+
+@pytest.mark.parametrize('ran', [False], indirect=True, ids=['no offsets'])
+def test_the_base_parameters_that_are_published_are_enough(ran, rng):
+    """Nothing else of the bodies is looked at. Offsets would be followed, slower than bodies."""
+    pair, samples, published = ran
+    bodies, offsets = told(pair)
+    message = pair.heard[BASE][-1]
+    labels = message.layout.dim[0].label.split(SEPARATOR)
+    values = dict(zip(labels, np.reshape(message.data, (len(labels), -1))[:, 0]))
+    builder = RowBuilder(pair.robot, RowChoice())
+    for block, base in zip(builder.blocks, tellable(builder), strict=True):
+        name, unknowns = block.submodel.name, block.unknowns
+        if name not in FREE:
+            continue
+        told_of = [values.pop(f'{name}: {one}') for one in base.combinations(unknowns.names)]
+        x = base.standard(np.array(told_of), rng.normal(size=len(unknowns)))
+        bodies[list(block.submodel.links)] = x.reshape(-1, 10)
+    assert not values
+    assert_as_published(pair, samples, published, bodies, offsets)
+
+
+@pytest.mark.parametrize('name', FREE)
+def test_what_is_identifiable_shows_in_the_torques_of_a_submodel_with_joints(ran, name):
+    """Or torques would rest on nothing. Beyond its sensor the foot has no joint."""
+    pair, samples, published = ran
+    bodies, offsets = told(pair)
+    submodel = next(one for one in pair.robot.submodels if one.name == name)
+    base = BaseParameters.of_null_space(structural_null_space(pair.robot, submodel))
+    bodies[list(submodel.links)] += 0.1 * base.basis().sum(axis=1).reshape(-1, 10)
+    torques = pair.predicted(samples, bodies, offsets, len(published))
+    shown = np.abs(torques - published).max() / np.abs(published).max()
+    assert shown < UNCHANGED if name == 'foot' else shown > SEEN
