@@ -18,6 +18,7 @@ from inertial_estimation.benchmark.background.situations import payload, push
 from inertial_estimation.benchmark.background.standing_still import standing_still
 from inertial_estimation.benchmark.background.wrong_description import tare, wrong_robot
 from inertial_estimation.benchmark.run import Goal
+from inertial_estimation.building import build_noise
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.model_in_use import ModelInUse
@@ -34,6 +35,8 @@ from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.identifiable import structural_null_space
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.uncertainty.deviations import Uncertainty
 
 pytest.importorskip('mujoco', reason='the simulated robot runs in mujoco')
 pytest.importorskip('icub_models', reason='the simulated robot is the iCub of icub-models')
@@ -201,6 +204,43 @@ def test_a_tare_of_a_wrong_description_goes_with_it(log):
     assert np.abs(tared[arms, :3]).max() > 1.0
     assert np.abs((tared + model.offsets)[arms, :3]).max() < 0.5
     assert np.abs((tared + model.offsets)[arms, 3:]).max() < 0.05
+
+
+@pytest.mark.parametrize('seed', [0, 1])
+def test_torques_err_by_about_what_is_said(log, seed):
+    wrong = wrong_robot(log.robot, np.random.default_rng(seed))
+    identifier = RecursiveIdentifier(wrong, node_settings(wrong))
+    identifier.noise = state_noise(wrong, standing_log.SETTINGS, standing_log.RATE)
+    free = np.array([one.name not in torque_errors.HELD for one in wrong.submodels])
+    for part in equal_parts(log.samples, 1.0)[:15]:
+        identifier.add(part, free=np.tile(free, (len(part), 1)))
+    refit = identifier.refit()
+    offsets = [refit.subtracted.get(one.name, np.zeros(6)) for one in wrong.ft_sensors]
+    calibration = FtCalibration.identity(len(offsets)).with_offsets(np.nan_to_num(offsets))
+    contacts, some = (
+        [Contact(frame) for frame in log.contacts],
+        log.samples.take(slice(1500, None, 40)),
+    )
+    estimator = WrenchEstimator(
+        wrong.with_parameters(refit.parameters), contacts, calibration=calibration
+    )
+    truth = WrenchEstimator(log.robot, contacts).batch(some)
+    rates = StreamRates(*(np.full(n, standing_log.RATE) for n in (len(wrong.joint_names), 5, 6)))
+    noise = build_noise(standing_log.SETTINGS, wrong, rates).model
+    said = Uncertainty(estimator, noise, refit.parameter_roots).of_batch(some)
+    found = estimator.batch(some)
+    # Readings are the same, so that parameters and offsets alone differ.
+    arms = [k for k, name in enumerate(wrong.joint_names) if name in torque_errors.JOINTS]
+    torques, chest = (
+        np.sqrt(np.mean(error**2) / np.mean(deviation**2))
+        for error, deviation in (
+            ((found.torques - truth.torques)[:, arms], said.torques[:, arms]),
+            (found.wrenches[:, 0] - truth.wrenches[:, 0], said.wrenches[:, 0]),
+        )
+    )
+    # Errors are few draws: ten bodies or so matter.
+    assert 0.4 < torques < 1.5
+    assert 0.1 < chest < 1.5
 
 
 def test_a_push_on_a_robot_at_rest_is_hidden_no_faster_than_a_drift(log):

@@ -7,11 +7,15 @@ With A the rows of all submodels below those of the prior near the answer, an er
 moves the answer by ``A^+ e``. Two kinds of error are in it, as in `curvature.deviations`:
 
     rows       each errs by the usual residual of its submodel at the answer
-    prior      the truth is as far from it as where the prior's divergence is about one; a prior
-               of weight w among n rows has n w of them, which all err together: n w in variance
+    prior      the truth is as far from it as the answer is where rows tell it: by v of what a
+               divergence of about one allows. A prior of weight w among n rows has n w of them,
+               which all err together: n w v in variance
 
-so the covariance is ``A^+ diag(s^2, n w) A^+'``. What rows tell is as sure as their number makes
-it, and what only the prior holds is as uncertain as the prior says, however many rows there are.
+so the covariance is ``A^+ diag(s^2, n w v) A^+'``. What rows tell is as sure as their number makes
+it, and what only the prior holds is as uncertain as the description has shown itself to be,
+however many rows there are. v is the mean, over the combinations that rows tell of a submodel, of
+twice the divergence, as the evidence has it [MacKay 1992, Bayesian interpolation], with one more
+combination of v = 1: what holds before rows tell anything.
 
 Submodels share offsets of FT sensors. These are eliminated last: what the other submodels tell of
 them enters with its own errors. Friction and offsets have no rows in the roots. Rows that fade
@@ -32,6 +36,7 @@ from inertial_estimation.identification.information.row_space import RowSpace, c
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.prior_models import entropic_model
 from inertial_estimation.identification.recursion.joint_refit import Bodies, JointRefit
+from inertial_estimation.identification.solvers.divergence import entropic_divergence
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -103,16 +108,21 @@ def _triangle(bodies: Bodies, names: Sequence[str], weight: float) -> _Triangle:
     """Reduce the rows and the prior of one submodel."""
     one, information = bodies.knowledge, bodies.knowledge.told
     assert information is not None
-    drawn = weight * information.count
+    drawn, n = weight * information.count, one.block.unknowns.n_inertial
     prior = entropic_model(one.block.unknowns, one.prior, bodies.parameters, one.scales, drawn)
     rows = np.vstack([information.R, prior.R])
-    variance = _variance(information, bodies.x, rows)
-    sizes = np.sqrt(np.repeat([variance, drawn], [information.n, prior.n]))
-    kept = np.concatenate([np.arange(one.block.unknowns.n_inertial), one.offsets])
+    used = np.sum(column_basis(rows) ** 2, axis=1)
+    of_rows, of_bodies, others = np.split(used, [information.n, information.n + n])
+    variances = [
+        _variance(information, bodies.x, float(of_rows.sum())),
+        drawn * _description_error(bodies, n - float(of_bodies.sum())),
+        drawn,
+    ]
+    sizes = np.sqrt(np.repeat(variances, [len(of_rows), n, len(others)]))
+    kept = np.concatenate([np.arange(n), one.offsets])
     rest = np.setdiff1d(np.arange(information.n), kept)
     left = across(rows[:, rest], np.hstack([rows[:, kept], np.diag(sizes)]))
     turn, triangle = np.linalg.qr(left[:, : len(kept)])
-    n = one.block.unknowns.n_inertial
     return _Triangle(
         np.array([names.index(name) for name in one.offset_names], dtype=np.intp),
         triangle[:n, :n],
@@ -122,12 +132,17 @@ def _triangle(bodies: Bodies, names: Sequence[str], weight: float) -> _Triangle:
     )
 
 
-def _variance(information: Information, x: Array, rows: Array) -> float:
+def _variance(information: Information, x: Array, used: float) -> float:
     """Return that of a row: of what is left, by the rows that the answer does not use up."""
-    used = column_basis(rows)[: information.n]
-    freedom = information.count - float(np.sum(used**2))
+    freedom = information.count - used
     # Fewer rows than that tell nothing of their noise: it is the unit that they came in.
     return information.squared_residual(x) / freedom if freedom >= 1.0 else 1.0
+
+
+def _description_error(bodies: Bodies, told: float) -> float:
+    """Return the variance of the description's error, over that of a divergence of one."""
+    divergences = entropic_divergence(bodies.parameters, bodies.knowledge.prior)
+    return (2.0 * float(divergences.sum()) + 1.0) / (told + 1.0)
 
 
 def _offset_errors(triangles: Sequence[_Triangle], n: int) -> list[Array]:
