@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from inertial_estimation.calibration.affine_fit import fit_affine, undisturbed_samples
 from inertial_estimation.calibration.affine_types import AffineFit, AffineSettings
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
+from inertial_estimation.calibration.lasting_steps import Step, lasting_steps
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.logs.predicted_wrenches import Predicted
 from inertial_estimation.logs.recording import TimeRange
@@ -227,7 +228,10 @@ def _result(own: _Own, k: int, request: AffineRequest) -> AffineResult:
     tested = None
     if request.test_range is not None:
         tested = _test(request.test_range.mask(times), usable, before, after)
-    notes = _notes(fit, bool(own.predicted.assumed[k]))
+    steps = lasting_steps(
+        times[inside], before[inside], wanted[inside], fit.used, request.settings
+    )
+    notes = (*_notes(fit, bool(own.predicted.assumed[k])), *map(_of_step, steps))
     return AffineResult(own.names[k], fit, tested, before, after, notes)
 
 
@@ -275,6 +279,21 @@ def _notes(fit: AffineFit, assumed: bool) -> tuple[str, ...]:
     if assumed:
         said.append('rests on joints that nobody reports')
     return tuple(said)
+
+
+def _of_step(step: Step) -> str:
+    """Return what a touch that does not end means for a fit."""
+    forces, moments = (
+        ' '.join(f'{x:.{digits}f}' for x in part)
+        for part, digits in ((step.change[:3], 1), (step.change[3:], 2))
+    )
+    return (
+        f'from {step.start:.1f} s to {step.stop:.1f} s readings less predictions change by '
+        f'{forces} N and {moments} Nm, and stay: by {step.size:.0f} N in all where the load '
+        f'changes by {step.load:.0f} N, which no matrix near the one there was explains. '
+        'Something that the model does not know, as a cover or a cable, bears on this side before '
+        'or after: name a part of the log on one side of it'
+    )
 
 
 def calibration_of(
