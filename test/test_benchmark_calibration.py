@@ -18,6 +18,7 @@ from inertial_estimation.benchmark.calibration import (
     leg_robot,
     legs,
     ntnu,
+    one_foot,
     tipping,
 )
 from inertial_estimation.benchmark.calibration.leg_robot import FOOT, LEG
@@ -146,3 +147,33 @@ def test_what_offsets_leave_between_the_sensors_of_a_leg():
         forces = found.figures['leg_minus_foot'][side]
         assert abs(forces['printed'] - measured) < tipping.NEAR
         assert abs(forces['own'] - tipping.MODEL) < tipping.NEAR
+
+
+@pytest.fixture(scope='module')
+def on_one_foot():
+    if not all((DATA / name).exists() for name in one_foot.FILES):
+        pytest.skip('the shared data folder is not beside this checkout')
+    return one_foot.run(DATA)
+
+
+def test_one_half_of_a_real_log_predicts_the_other_as_its_readme_says(on_one_foot):
+    """With every sample used, also those in which the other foot touches, as there."""
+    assert len(on_one_foot.notes) == 3
+    assert all(note.startswith('holds') for note in on_one_foot.notes)
+    json.dumps(as_dict([on_one_foot]), allow_nan=False)
+    rows = on_one_foot.figures['left']
+    here = np.array(rows['first half to second, all samples: here'])
+    # Behind its ridge is fx alone: 1.22 N to 1.17 N.
+    assert (here[1:] < one_foot.README_RIDGE[1:] + one_foot.HALF_DIGIT).all()
+
+
+def test_while_nothing_comes_to_bear_on_the_leg_fx_is_predicted_best(on_one_foot):
+    """No map that is fitted across what comes to bear does as well as the workshop matrix."""
+    rows = {name: np.array(row) for name, row in on_one_foot.figures['left'].items()}
+    all_samples = rows['first half to second, all samples: here']
+    fitted = rows['24 to 41 s to 41 to 58 s, hip yawed: here']
+    workshop = rows['24 to 41 s to 41 to 58 s, hip yawed: workshop matrix, best offset']
+    assert max(fitted[0], workshop[0]) < 0.6 * all_samples[0]
+    assert workshop[0] < 0.5 * fitted[0]
+    without = rows['first half to second, without touches: here']
+    assert (without[1:] < 0.7 * all_samples[1:]).all()

@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from inertial_estimation.benchmark.calibration import axia, legs, ntnu, tipping
+from inertial_estimation.benchmark.calibration import axia, legs, ntnu, one_foot, tipping
 from inertial_estimation.benchmark.published.run import Experiment
 
 EXPERIMENTS = (
     Experiment(axia.run, axia.FILES),
     Experiment(ntnu.run, (ntnu.FILE,)),
     Experiment(tipping.run, tipping.FILES),
+    Experiment(one_foot.run, one_foot.FILES),
     Experiment(legs.run, (legs.FILE,)),
 )
