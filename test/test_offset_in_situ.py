@@ -24,6 +24,7 @@ from scipy.spatial.transform import Rotation
 from inertial_estimation.calibration.accelerometer_bias import accelerometer_bias
 from inertial_estimation.calibration.affine_subspace import affine_subspace
 from inertial_estimation.calibration.excitation import ENOUGH, orientations
+from inertial_estimation.calibration.in_situ_steps import offset_warnings
 from inertial_estimation.calibration.offset_in_situ import offset_in_situ
 from inertial_estimation.calibration.quiet_samples import MOVING, NOT_FINITE, TOUCHED
 from inertial_estimation.calibration.weighing import weight_matrix
@@ -40,6 +41,15 @@ def noisy(rng, n, gravity=None):
     """Return counts with noise, and what an accelerometer reads."""
     g = directions(rng, n) if gravity is None else gravity
     return counts(wrenches(g) + rng.normal(size=(n, 6)) * NOISE), -g
+
+
+def evenly(n):
+    """Return unit vectors from up to down, evenly around, shape (n, 3)."""
+    tilt = np.arccos(1.0 - 2.0 * (np.arange(n) + 0.5) / n)
+    around = np.pi * (1.0 + np.sqrt(5.0)) * np.arange(n)
+    return np.column_stack(
+        [np.cos(around) * np.sin(tilt), np.sin(around) * np.sin(tilt), np.cos(tilt)]
+    )
 
 
 @pytest.mark.parametrize('n', [7, 30, 500])
@@ -205,7 +215,25 @@ def test_an_offset_that_drifts_is_no_touch_and_is_said(rng):
     assert found.left_out[TOUCHED] == 0
     # The slope of 500 samples in time has a deviation of noise sqrt(12/500).
     limits = FIVE * NOISE * np.sqrt(12 / 500)
-    assert (np.abs(MATRIX @ found.slopes.drift - drift) < limits).all()
+    assert (np.abs(found.drift(MATRIX)[0] - drift) < limits).all()
+    assert any('drifts' in text for text in offset_warnings(found, MATRIX))
+
+
+@pytest.mark.parametrize(('per_pose', 'of_accelerometer'), [(2, 0.005), (60, 0.02), (60, 0.1)])
+def test_gravity_that_moves_on_with_time_is_no_drift(rng, per_pose, of_accelerometer):
+    """From up to down, noise of the accelerometer alone tells time and gravity apart."""
+    ratios = []
+    for mixed in (False, True):
+        for _ in range(15):
+            order = rng.permutation(18) if mixed else np.arange(18)
+            g = np.repeat(GRAVITY * evenly(18)[order], per_pose, axis=0)
+            read = -g + of_accelerometer * rng.normal(size=g.shape)
+            noise = NOISE * rng.normal(size=(len(g), 6))
+            found = offset_in_situ(counts(wrenches(g) + noise), read, matrix=MATRIX)
+            assert not any('drifts' in text for text in offset_warnings(found, MATRIX))
+            drift, deviations = found.drift(MATRIX)
+            ratios.append(drift / deviations)
+    assert np.abs(ratios).max() < FIVE
 
 
 def test_an_accelerometer_of_another_body_is_refused(rng):

@@ -29,11 +29,8 @@ IN_ACCELEROMETER_AXES = (
 )
 SCALE_DOUBT = 0.01
 """An accelerometer that is off by a larger share of gravity is worth a word."""
-DRIFT_DOUBT = 5.0 * 12.0**0.5
-"""
-Drift over the deviation of the offset from which it is said: five deviations of its own, as the
-change along a line from end to end errs by the root of twelve times what its mean does.
-"""
+DRIFT_DOUBT = 5.0
+"""Drift over its own deviation from which it is said."""
 GAP_DOUBT = 15.0
 """Third spread over the fourth below which it is said."""
 LEFT_OUT_DOUBT = 0.1
@@ -147,7 +144,7 @@ def offset_warnings(found: InSituOffset, matrix: Array) -> tuple[str, ...]:
     if found.bias.bias.any():
         values = ', '.join(f'{x:.3f}' for x in found.bias.bias)
         said.append(f'a bias of the accelerometer of ({values}) m/s^2 was taken off')
-    drift, deviations = matrix @ found.slopes.drift, found.in_wrench(matrix)[1]
+    drift, deviations = found.drift(matrix)
     if (np.abs(drift) > DRIFT_DOUBT * deviations).any():
         values = ', '.join(f'{x:.3g}' for x in drift)
         said.append(

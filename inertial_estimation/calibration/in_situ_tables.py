@@ -38,11 +38,12 @@ def offset_table(found: InSituOffset, matrix: Array) -> Table:
 
     """
     offset, deviations = found.in_wrench(matrix)
-    drift = matrix @ found.slopes.drift
+    drift, of_drift = found.drift(matrix)
     rows = tuple(
         (
             f'{k + 1}', f'{found.offset[k]:.5g}', f'{found.deviations[k]:.2g}',
-            AXES[k], f'{offset[k]:.4g}', f'{deviations[k]:.2g}', f'{drift[k]:.2g}',
+            AXES[k], f'{offset[k]:.4g}', f'{deviations[k]:.2g}',
+            f'{drift[k]:.2g} ± {of_drift[k]:.1g}',
         )
         for k in range(6)
     )  # fmt: skip
@@ -218,13 +219,15 @@ def offset_dict(found: InSituOffset, matrix: Array) -> dict[str, Any]:
 
     """
     offset, deviations = found.in_wrench(matrix)
+    drift, of_drift = found.drift(matrix)
     gap = found.subspace.gap
     return {
         'raw_offset': found.offset.tolist(),
         'raw_deviations': found.deviations.tolist(),
         'offset': offset.tolist(),
         'deviations': deviations.tolist(),
-        'drift': (matrix @ found.slopes.drift).tolist(),
+        'drift': drift.tolist(),
+        'drift_deviations': of_drift.tolist(),
         'singular_values': found.subspace.singular_values.tolist(),
         'gap': gap if np.isfinite(gap) else None,
         'gravity_spreads': found.orientations.spreads.tolist(),

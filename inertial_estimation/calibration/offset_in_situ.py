@@ -105,6 +105,24 @@ class InSituOffset:
         C = numbers('matrix', matrix, (6, 6))
         return C @ self.offset, np.sqrt(np.diagonal(C @ self.covariance @ C.T))
 
+    def drift(self, matrix: Array) -> tuple[Array, Array]:
+        """
+        Return by how much the offset drifts during the log, with standard deviations.
+
+        Parameters
+        ----------
+        matrix : ndarray, shape (6, 6)
+            Takes raw readings to wrenches.
+
+        Returns
+        -------
+        tuple of ndarray, shape (6,)
+            [force; moment] in the frame of the wrenches [N, Nm].
+
+        """
+        squares = np.diagonal(matrix @ self.slopes.drift_covariance @ matrix.T)
+        return matrix @ self.slopes.drift, np.sqrt(squares)
+
     def ellipsoid(self) -> tuple[Array, Array]:
         """
         Return the ellipsoid on which the readings lie [T Lemma 5.1].

@@ -72,6 +72,11 @@ class RawSlopes(NamedTuple):
     """Sum of squares of accelerations about their mean, shape (3, 3)."""
     drift: Array
     """Change of the offset from the first to the last sample, along a line, (6,) [raw unit]."""
+    drift_covariance: Array
+    """
+    Of `drift`, shape (6, 6): beside noise that lasts or does not, what noise of the accelerometer
+    makes of gravity that moves on with time.
+    """
     n_samples: int
     """Samples that were used."""
 
@@ -106,8 +111,8 @@ def fit_slopes(raw: Array, accelerations: Array) -> RawSlopes:
     move[3, :3] = -mean
     wide = np.kron(move, np.eye(6))
     offset = level - slopes @ mean
-    drift = _drift(rows, left)
-    return RawSlopes(slopes, offset, wide @ covariance @ wide.T, noise, gram, drift, n)
+    drift, of_drift = _drift(rows, left, slopes, accelerations, noise)
+    return RawSlopes(slopes, offset, wide @ covariance @ wide.T, noise, gram, drift, of_drift, n)
 
 
 def untouched(raw: Array, accelerations: Array) -> Mask:
@@ -196,11 +201,37 @@ def _floored(covariance: Array, raw: Array, share: float = FINEST) -> Array:
     return np.asarray(covariance + np.diag(np.where(finest > 0.0, finest, 1.0)))
 
 
-def _drift(rows: Array, left: Array) -> Array:
-    """Return the change along a line in time that the other unknowns do not explain, (6,)."""
-    time = np.linspace(-0.5, 0.5, len(rows))
-    own = time - rows @ np.linalg.lstsq(rows, time, rcond=None)[0]
-    return np.asarray(own @ left / (own @ own))
+def _drift(
+    rows: Array, left: Array, slopes: Array, accelerations: Array, noise: Array
+) -> tuple[Array, Array]:
+    """
+    Return what a line in time explains beside the other unknowns, (6,), and its covariance.
+
+    Time and gravity a are fitted together: time is w a + u, and what is left of the readings is
+    regressed on u. Where gravity moves on with time, as in poses from up to down, u is little but
+    -w e with the noise e of the accelerometer, whose -K e is left of the readings: n s^2 K w of
+    their product comes of that alone, and counts as a deviation.
+    """
+    n = len(rows)
+    time = np.linspace(-0.5, 0.5, n)
+    by_gravity = np.linalg.lstsq(rows, time, rcond=None)[0]
+    own = time - rows @ by_gravity
+    told = max(float(own @ own), np.finfo(float).tiny)
+    drift = own @ left / told
+    squares = told * noise
+    if n >= BLOCKS * BLOCK:
+        last = left - np.outer(own, drift)
+        sums = [own[a:b] @ last[a:b] for a, b in pairwise(_edges(n))]
+        squares = np.einsum('bi,bj->ij', sums, sums) * BLOCKS / (BLOCKS - UNKNOWNS - 1)
+    # Readings of an accelerometer at rest are as long as gravity but for its noise.
+    variance = np.linalg.norm(accelerations, axis=1).var()
+    of_accelerometer = n * variance * slopes @ by_gravity[:3]
+    return drift, (squares + np.outer(of_accelerometer, of_accelerometer)) / told**2
+
+
+def _edges(n: int) -> NDArray[np.int_]:
+    """Return where blocks begin and end."""
+    return np.linspace(0, n, BLOCKS + 1).astype(int)
 
 
 def _covariance(rows: Array, left: Array, noise: Array) -> Array:
@@ -209,8 +240,7 @@ def _covariance(rows: Array, left: Array, noise: Array) -> Array:
     inverse = np.linalg.inv(rows.T @ rows)
     if n < BLOCKS * BLOCK:
         return np.kron(inverse, noise)
-    edges = np.linspace(0, n, BLOCKS + 1).astype(int)
-    sums = [(rows[a:b].T @ left[a:b]).reshape(-1) for a, b in pairwise(edges)]
+    sums = [(rows[a:b].T @ left[a:b]).reshape(-1) for a, b in pairwise(_edges(n))]
     middle = np.einsum('bi,bj->ij', sums, sums) * BLOCKS / (BLOCKS - UNKNOWNS)
     wide = np.kron(inverse, np.eye(6))
     return np.asarray(wide @ middle @ wide.T)
