@@ -258,8 +258,17 @@ def test_readings_of_the_other_sign_are_doubted(rng, tmp_path, workshop, capsys)
     call += ['--ft', 'foot', '--imu-rpy', '0', '0', '0', '--calibration', workshop]
     assert main(['calibrate', 'matrix', *call]) == 0
     assert 'opposite' not in said(capsys)[0]
-    assert main(['calibrate', 'matrix', *call, '--direction', 'parent_to_child']) == 0
-    assert 'about the opposite of the one before' in said(capsys)[0]
+    # The code tells it also if no file is to be written.
+    figures = tmp_path / 'new.json'
+    call += ['--direction', 'parent_to_child', '--json', str(figures)]
+    assert main(['calibrate', 'matrix', *call]) == 1
+    printed, refused = said(capsys)
+    assert 'about the opposite of the former matrix' in printed
+    assert 'cannot be used, as the matrix is about the opposite' in refused
+    found = json.loads(figures.read_text())
+    (doubt,) = found['doubts']
+    assert 'opposite' in doubt and doubt in found['warnings']
+    assert found['off_former']['largest'] == pytest.approx(2.0, abs=0.1)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +277,7 @@ def test_readings_of_the_other_sign_are_doubted(rng, tmp_path, workshop, capsys)
         ('grams', r'forces are 9\d\d times those of the former .* kilograms'),
         ('millimetres', r'moments are 9\d\d times those of the former .* metres'),
         ('order', r'wrong order.* off the former matrix .*far\S* that of \S*side'),
-        ('sign', 'about the opposite of the one before'),
+        ('sign', 'about the opposite of the former matrix'),
     ],
 )
 def test_a_matrix_that_cannot_be_is_shown_and_not_written(
@@ -294,8 +303,10 @@ def test_a_matrix_that_cannot_be_is_shown_and_not_written(
     assert not written.exists()
     # Nobody knows the former matrix: the size of loads is all that is odd.
     if mistake in ('grams', 'millimetres'):
-        assert main(['calibrate', 'matrix', *call]) == 0
-        assert re.search('masses are in kilograms|centres are in metres', said(capsys)[0])
+        assert main(['calibrate', 'matrix', *call]) == 1
+        refused = said(capsys)[1]
+        assert re.search('masses are in kilograms|centres are in metres', refused)
+        assert 'about right with --calibration' in refused and not written.exists()
 
 
 @pytest.mark.parametrize('known', [True, False])
@@ -377,12 +388,12 @@ def test_what_nothing_checks_is_said(rng, tmp_path, workshop, capsys):
     assert 'nothing checks units and --direction' in said(capsys)[0]
     assert main([*call, '--calibration', workshop]) == 0
     assert 'nothing checks' not in said(capsys)[0]
-    # The identity says nothing of a sensor.
+    # A file with the identity says that readings are wrenches, which these are not.
     plain = tmp_path / 'plain.yaml'
     write(plain, 'icub', {'foot': SensorCalibration()})
     log = save(tmp_path / 'poses.npz', *poses(rng))
-    assert main([*call, '--calibration', str(plain)]) == 0
-    assert 'nothing checks units and --direction' in said(capsys)[0]
+    assert main([*call, '--calibration', str(plain)]) == 1
+    assert 'leave out --calibration if the readings are no wrenches' in said(capsys)[1]
     for more, taken in (([], 'for wrenches [N, Nm]'), (['--calibration', workshop], 'the matrix')):
         assert offset(log, '--ft', 'foot', *more) == 0
         printed, _ = said(capsys)

@@ -271,3 +271,25 @@ def test_a_sensor_that_needs_its_temperature_is_refused_without(rng):
     with pytest.raises(ConfigError, match='temperature'):
         session.outcome(DATE)
     assert session.outcome(DATE, 25.0).calibration.reference_temperature == 25.0
+
+
+@pytest.mark.parametrize('before', [None, SensorCalibration()])
+def test_readings_that_are_wrenches_are_held_against_the_identity(rng, before):
+    for hung in ((0, 1, 2), (0, 2, 1)):
+        session = Session(Plan('foot', 'x', LOADS, before=before, rotation=np.eye(3)))
+        body = TurnedBody(rng, matrix=np.eye(6))
+        for k in hung:
+            go_through(session, body, LOADS[k])
+            session.close_step()
+        doubts = session.outcome(DATE).doubts
+        assert not doubts if hung == (0, 1, 2) else 'wrong order' in doubts[0]
+
+
+def test_counts_of_which_nobody_knows_a_matrix_are_warned_of(rng):
+    session, body = Session(Plan('foot', 'x', LOADS, rotation=np.eye(3))), TurnedBody(rng)
+    for load in LOADS:
+        go_through(session, body, load)
+        session.close_step()
+    found = session.outcome(DATE)
+    assert not found.doubts
+    assert any('another order of the loads explains' in text for text in found.warnings)

@@ -15,7 +15,8 @@ from inertial_estimation.calibration.calibration_file import (
     Provenance,
     SensorCalibration,
 )
-from inertial_estimation.calibration.matrix_doubts import load_warnings
+from inertial_estimation.calibration.former_matrix import prior_matrix
+from inertial_estimation.calibration.matrix_doubts import load_doubts, prior_warnings
 from inertial_estimation.calibration.offset_in_situ import InSituOffset
 from inertial_estimation.calibration.quiet_samples import GRAVITY
 from inertial_estimation.errors import ConfigError
@@ -90,7 +91,10 @@ def offset_step(
 
 
 def matrix_step(
-    found: MatrixCalibration, date: str, temperature: float = NO_TEMPERATURE
+    found: MatrixCalibration,
+    date: str,
+    temperature: float = NO_TEMPERATURE,
+    former: Array | None = None,
 ) -> SensorCalibration:
     """
     Return the calibration of a sensor with a matrix from added masses.
@@ -105,6 +109,8 @@ def matrix_step(
         When the data were taken.
     temperature : float
         Of the sensor meanwhile [degrees Celsius]; NaN: not known.
+    former : ndarray, shape (6, 6), optional
+        The matrix before. Default: nobody knows one.
 
     Returns
     -------
@@ -119,7 +125,7 @@ def matrix_step(
         sum(one.slopes.n_samples for one in found.found),
         temperature,
         _spread(found.matrix, last),
-        (*notes, *matrix_warnings(found)),
+        (*notes, *matrix_warnings(found, former)),
     )
     return SensorCalibration(found.matrix, found.matrix @ last.offset, provenance=(step,))
 
@@ -163,21 +169,26 @@ def offset_warnings(found: InSituOffset, matrix: Array) -> tuple[str, ...]:
     return tuple(said)
 
 
-def matrix_warnings(found: MatrixCalibration) -> tuple[str, ...]:
+def matrix_warnings(found: MatrixCalibration, former: Array | None = None) -> tuple[str, ...]:
     """
-    Return what to know before a matrix is used.
+    Return what to know before a matrix is used, beside what speaks against it.
 
     Parameters
     ----------
     found : MatrixCalibration
         The matrix.
+    former : ndarray, shape (6, 6), optional
+        The one before. Default: nobody knows one.
 
     Returns
     -------
     tuple of str
 
     """
-    said = [*load_warnings(found.data_sets)]
+    said = [*prior_warnings(found, former)]
+    if prior_matrix(found, former) is not None:
+        # Without a former matrix they are doubts.
+        said += load_doubts(found.data_sets)
     for one, offset, residual in zip(found.data_sets, found.found, found.residuals, strict=True):
         said += [f'{one.name}: {text}' for text in offset_warnings(offset, found.matrix)]
         off = offset.gravity / GRAVITY - 1.0

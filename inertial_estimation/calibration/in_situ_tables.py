@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.calibration.added_masses import AddedMass, MatrixCalibration
 from inertial_estimation.calibration.affine_subspace import DIMENSIONS
+from inertial_estimation.calibration.former_matrix import change
 from inertial_estimation.calibration.offset_in_situ import InSituOffset
 from inertial_estimation.calibration.tables import AXES
 from inertial_estimation.calibration.weighing import semiaxes, weigh
@@ -239,7 +240,9 @@ def offset_dict(found: InSituOffset, matrix: Array) -> dict[str, Any]:
     }
 
 
-def matrix_dict(found: MatrixCalibration, judged: Judged) -> dict[str, Any]:
+def matrix_dict(
+    found: MatrixCalibration, judged: Judged, prior: Array | None = None
+) -> dict[str, Any]:
     """
     Return a matrix for a machine.
 
@@ -249,6 +252,8 @@ def matrix_dict(found: MatrixCalibration, judged: Judged) -> dict[str, Any]:
         The matrix.
     judged : sequence of AddedMass and InSituOffset
         Other data sets and what was found of each.
+    prior : ndarray, shape (6, 6), optional
+        What the matrix is held against. Default: nobody knows.
 
     Returns
     -------
@@ -262,6 +267,7 @@ def matrix_dict(found: MatrixCalibration, judged: Judged) -> dict[str, Any]:
         'matrix': found.matrix.tolist(),
         'deviations': found.deviations.tolist(),
         'axes': 'sensor' if found.in_sensor_axes else 'accelerometer',
+        'off_former': None if prior is None else change(found, prior).as_dict(),
         'rank': found.rank,
         'singular_values_over_noise': found.singular_values.tolist(),
         'body_mass': found.body.mass,

@@ -6,8 +6,8 @@ What speaks against a matrix from added masses, although its equations are solve
 Equations do not tell units: masses in grams make matrix and body a thousand times as large, and
 leave as little. Nor do they always tell which load belongs to which log: with equal masses at c_1
 and c_2 in the wrong order, a body mirrored to c_1 + c_2 - c_0 solves them as well, with moments of
-the opposite sign. A former matrix tells both; other wrong orders leave far more than the right
-one.
+the opposite sign. A former matrix tells both, and so does the identity if readings are wrenches
+(`former_matrix`); other wrong orders leave far more than the right one.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.calibration.added_mass_rows import AddedMassRows
 from inertial_estimation.calibration.added_masses import AddedMass, MatrixCalibration
+from inertial_estimation.calibration.former_matrix import change, prior_matrix, ratio_to
 from inertial_estimation.calibration.offset_in_situ import LENGTH_SCALE
 from inertial_estimation.calibration.weighing import Weighed
 
@@ -47,12 +48,15 @@ MOST_TRIED = 5
 """Data sets in any order; of more, two at a time are exchanged."""
 HEAVY, DISTANT = 50.0, 3.0
 """Loads that nobody hangs on by hand [kg], nor so far away [m]."""
+CHANGED = 0.15
+"""
+Share by which a matrix may differ from the former one without a word: masses and centres that are
+off by as much leave nothing if all are.
+"""
 
-
-OPPOSITE = (
-    'the matrix is about the opposite of the one before: the readings may be the wrench of the '
-    'other side'
-)
+OPPOSITE = 'the readings may be the wrench of the other side'
+FORMER, WRENCHES = 'the former matrix', 'the identity of readings that are wrenches'
+"""What a matrix is held against, in words."""
 
 
 class _Answer(NamedTuple):
@@ -64,9 +68,9 @@ class _Answer(NamedTuple):
     order: Order
 
 
-def load_warnings(data_sets: tuple[AddedMass, ...]) -> tuple[str, ...]:
+def load_doubts(data_sets: tuple[AddedMass, ...]) -> tuple[str, ...]:
     """
-    Return which loads are of a size that another unit may explain.
+    Return which loads are of a size that another unit explains.
 
     Parameters
     ----------
@@ -100,7 +104,7 @@ def matrix_doubts(found: MatrixCalibration, former: Array | None = None) -> tupl
     found : MatrixCalibration
         The matrix.
     former : ndarray, shape (6, 6), optional
-        The one before; the identity counts as none, as readings may be counts.
+        The one before; the identity: readings are wrenches. Default: nobody knows one.
 
     Returns
     -------
@@ -108,27 +112,28 @@ def matrix_doubts(found: MatrixCalibration, former: Array | None = None) -> tupl
         Empty: nothing speaks against it.
 
     """
-    beside = known_matrix(former)
+    beside = prior_matrix(found, former)
     left, far = _left(found.residuals), _distance(found, found.matrix, beside)
     known_far = np.isfinite(far) and far > FAR
+    # What is told of a matrix that is known needs no limit.
+    said = [] if beside is not None else [*load_doubts(found.data_sets)]
     if left <= LEFT and not known_far:
-        return ()
+        return tuple(said)
+    of = FORMER if former is not None else WRENCHES
     own = _Answer(left, far, tuple(range(len(found.data_sets))))
     better = _better_order(found, beside, own)
     if better is not None:
-        return (_other_order(found, own, better),)
-    said = []
-    share = _rows(found).share_left(found.matrix, found.body, LENGTH_SCALE)
-    if left > LEFT and share > MOST_LEFT:
-        said.append(_contradiction(left, share))
+        return (*said, _other_order(found, own, better, of))
+    if left > LEFT and (contradiction := _contradiction(found, left)):
+        said.append(contradiction)
     if beside is not None and known_far:
-        said.append(_unlike(found, beside, far))
+        said.append(_unlike(found, beside, far, of))
     return tuple(said)
 
 
-def order_warnings(found: MatrixCalibration, former: Array | None = None) -> tuple[str, ...]:
+def prior_warnings(found: MatrixCalibration, former: Array | None = None) -> tuple[str, ...]:
     """
-    Return which logs may have been exchanged without a sign, as nobody knows a former matrix.
+    Return what to know of a matrix beside the former one, or as nobody knows one.
 
     Parameters
     ----------
@@ -138,9 +143,17 @@ def order_warnings(found: MatrixCalibration, former: Array | None = None) -> tup
     Returns
     -------
     tuple of str
+        How much it changes, if that is much; or which logs may have been exchanged without a sign.
 
     """
-    if known_matrix(former) is not None or _left(found.residuals) > LEFT:
+    beside = prior_matrix(found, former)
+    if beside is not None:
+        by = change(found, beside)
+        if not CHANGED < by.largest <= FAR:
+            return ()
+        of = FORMER if former is not None else WRENCHES
+        return (f'the matrix differs from {of} by {by.in_words()}: make sure of all loads',)
+    if _left(found.residuals) > LEFT:
         return ()
     as_good = [one for one in _tried(found, None) if one.left < LEFT]
     if not as_good:
@@ -152,47 +165,14 @@ def order_warnings(found: MatrixCalibration, former: Array | None = None) -> tup
     )
 
 
-def known_matrix(former: Array | None) -> Array | None:
-    """
-    Return a former matrix if it says anything of the sensor.
-
-    Parameters
-    ----------
-    former : ndarray, shape (6, 6), optional
-        The one before.
-
-    Returns
-    -------
-    ndarray, shape (6, 6), or None
-        None also for the identity, as readings may be counts.
-
-    """
-    return None if former is None or np.array_equal(former, np.eye(6)) else former
-
-
 def _left(residuals: Array) -> float:
     """Return what is left of all data sets, over noise."""
     return float(np.sqrt((residuals**2).mean()))
 
 
-def _ratio(found: MatrixCalibration, matrix: Array, former: Array) -> Array:
-    """Return a matrix over the former one, in newtons all, shape (6, 6)."""
-    scale = np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)
-    ratio: Array = scale[:, None] * (matrix @ np.linalg.inv(former)) / scale
-    if not found.in_sensor_axes:
-        # In the axes of an accelerometer that is turned in a way that nobody told.
-        U, _, Vt = np.linalg.svd(ratio[:3, :3])
-        R = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
-        ratio = np.kron(np.eye(2), R.T) @ ratio
-    return ratio
-
-
 def _distance(found: MatrixCalibration, matrix: Array, former: Array | None) -> float:
     """Return by what share a matrix and the former one differ, infinite without one."""
-    if former is None:
-        return np.inf
-    ratio = _ratio(found, matrix, former)
-    return max(float(np.linalg.norm(one - np.eye(6), 2)) for one in (ratio, np.linalg.inv(ratio)))
+    return np.inf if former is None else change(found, former, matrix).largest
 
 
 def _better_order(found: MatrixCalibration, former: Array | None, own: _Answer) -> _Answer | None:
@@ -259,17 +239,20 @@ def _solved(rows: AddedMassRows, order: Order) -> list[tuple[Array, float]]:
     return [(matrix, _left(other.residuals(weight, matrix, body)))]
 
 
-def _other_order(found: MatrixCalibration, own: _Answer, better: _Answer) -> str:
+def _other_order(found: MatrixCalibration, own: _Answer, better: _Answer, of: str) -> str:
     """Say which loads belong to which logs."""
     why = f'leaves {better.left:.1f} times the noise instead of {own.left:.3g}'
     if own.left <= LEFT:
-        why = f'is {better.far:.2g} off the former matrix instead of {own.far:.2g}'
+        why = f'is {better.far:.2g} off {of} instead of {own.far:.2g}'
     changed = _changes(found, better.order)
     return f'loads may be stated in the wrong order: another one {why} ({changed})'
 
 
-def _contradiction(left: float, share: float) -> str:
-    """Say that the data sets cannot all be as stated."""
+def _contradiction(found: MatrixCalibration, left: float) -> str:
+    """Say that the data sets cannot all be as stated; empty if nothing tells that."""
+    share = _rows(found).share_left(found.matrix, found.body, LENGTH_SCALE)
+    if share <= MOST_LEFT:
+        return ''
     return (
         f'the data sets contradict each other: {share:.0%} of what was added is left, {left:.3g} '
         'times the noise: a mass or a centre, or the axes it is in, is not as stated, something '
@@ -285,19 +268,19 @@ def _changes(found: MatrixCalibration, order: Order) -> str:
     )
 
 
-def _unlike(found: MatrixCalibration, former: Array, far: float) -> str:
+def _unlike(found: MatrixCalibration, former: Array, far: float, of: str) -> str:
     """Say how a matrix differs from the former one, and what may be the cause."""
-    ratio = _ratio(found, found.matrix, former)
-    if np.linalg.norm(ratio + np.eye(6), 2) < FAR:
-        return OPPOSITE
-    for block, what, unit in (
-        (ratio[:3, :3], 'forces', 'masses are in kilograms, is another unit stated'),
-        (ratio[3:, 3:], 'moments', 'centres are in metres, is another unit stated'),
+    if np.linalg.norm(ratio_to(found, former) + np.eye(6), 2) < FAR:
+        return f'the matrix is about the opposite of {of}: {OPPOSITE}'
+    by = change(found, former)
+    for times, what, unit in (
+        (by.forces, 'forces', 'masses are in kilograms, is another unit stated'),
+        (by.moments, 'moments', 'centres are in metres, is another unit stated'),
     ):
-        times = float(np.exp(np.log(np.linalg.svd(block)[1]).mean()))
         if not 1.0 / OTHER_UNIT < times < OTHER_UNIT:
-            return f'{what} are {times:.3g} times those of the former matrix: {unit}?'
+            return f'{what} are {times:.3g} times those of {of}: {unit}?'
+    other = 'that one is of another sensor' if of == FORMER else 'the readings are no wrenches'
     return (
-        f'the matrix differs from the former one by {far:.2g} times that one along some '
-        'direction: a mass or a centre may not be as stated, or that one is of another sensor'
+        f'the matrix differs from {of} by {far:.2g} times that one along some direction: a mass '
+        f'or a centre may not be as stated, or {other}'
     )

@@ -81,7 +81,8 @@ class Plan:
     before: SensorCalibration | None = None
     """
     What makes wrenches of the readings so far; a matrix from a workshop makes the result
-    independent of raw units. None: the readings are wrenches.
+    independent of raw units, and is what a new one is held against. None: nobody knows; the
+    readings are taken for wrenches.
     """
     rotation: Array | None = None
     """
@@ -274,10 +275,10 @@ class Session:
             workshop=former,
         )  # fmt: skip
         doubts = matrix_doubts(found, former)
-        said = (*doubts, *matrix_warnings(found))
+        said = (*doubts, *matrix_warnings(found, former))
         if before.temperature_coefficients.any():
             said += ('temperature coefficients of the former matrix do not hold any more',)
-        step = matrix_step(found, date, temperature)
+        step = matrix_step(found, date, temperature, former)
         return Outcome(self._noted(step), None, found, said, doubts)
 
     def _offset(self, step: int) -> InSituOffset:

@@ -12,6 +12,7 @@ from rclpy.node import Node
 
 from inertial_estimation.calibration import in_situ_tables as tables
 from inertial_estimation.calibration.calibration_file import as_entry, write
+from inertial_estimation.calibration.former_matrix import change, prior_matrix
 from inertial_estimation.calibration.in_situ_steps import IN_ACCELEROMETER_AXES, ROTATION_FREE
 from inertial_estimation.calibration.matrix_doubts import OPPOSITE
 from inertial_estimation.calibration.session import Outcome, Session
@@ -86,11 +87,11 @@ def finish(
     given = job['temperature']
     outcome = session.outcome(date, setup.feed.temperature if given is None else given)
     said, told, refused = [], None, ''
-    if setup.output is not None and outcome.doubts:
-        refused = (
-            f"'{setup.output}' is not written, as {'; '.join(outcome.doubts)}: "
-            f'{_remedy(outcome.doubts)}'
-        )
+    if outcome.doubts:
+        what = 'the matrix cannot be used'
+        if setup.output is not None:
+            what = f"'{setup.output}' is not written"
+        refused = f'{what}, as {"; ".join(outcome.doubts)}: {_remedy(outcome.doubts)}'
     elif setup.output is not None:
         write(setup.output, setup.robot, {job['sensor']: outcome.calibration})
         said.append(f"wrote {job['sensor']} to '{setup.output}'")
@@ -107,6 +108,7 @@ def finish(
         'date': date,
         'gravity': session.plan.gravity,
         'warnings': list(warnings),
+        'doubts': list(outcome.doubts),
         'readings': counts,
         'output': None if setup.output is None or refused else str(setup.output),
         'estimator': None if told is None else {'taken_over': told.done, 'said': told.said},
@@ -117,6 +119,9 @@ def finish(
     if outcome.matrix is not None and not outcome.matrix.in_sensor_axes:
         about = IN_ACCELEROMETER_AXES
     notes = [f'the offset holds {about}'] if outcome.matrix is None else [about] * bool(about)
+    if outcome.matrix is not None and (prior := _prior(outcome, session)) is not None:
+        by = change(outcome.matrix, prior).in_words()
+        notes.append(f'the matrix differs from the former one by {by}')
     return Found(
         tables=(*_tables(outcome, session), _readings(counts)),
         said=(*notes, *said),
@@ -128,7 +133,7 @@ def finish(
 
 def _remedy(doubts: Sequence[str]) -> str:
     """Return what helps against a matrix that cannot be."""
-    if OPPOSITE in doubts:
+    if any(OPPOSITE in doubt for doubt in doubts):
         return (
             'state the other --direction, of a robot that of its description, or a --calibration '
             'of this side'
@@ -142,9 +147,16 @@ def _remedy(doubts: Sequence[str]) -> str:
 def _figures(outcome: Outcome, session: Session) -> dict[str, Any]:
     """Return the figures of offset or matrix."""
     if outcome.matrix is not None:
-        return tables.matrix_dict(outcome.matrix, ())
+        return tables.matrix_dict(outcome.matrix, (), _prior(outcome, session))
     assert outcome.offset is not None
     return tables.offset_dict(outcome.offset, session.plan.matrix)
+
+
+def _prior(outcome: Outcome, session: Session) -> np.ndarray | None:
+    """Return what a matrix is held against; None: nobody knows."""
+    before = session.plan.before
+    assert outcome.matrix is not None
+    return prior_matrix(outcome.matrix, None if before is None else before.matrix)
 
 
 def _tables(outcome: Outcome, session: Session) -> tuple[Table, ...]:

@@ -17,7 +17,7 @@ from std_msgs.msg import String
 
 from inertial_estimation.building import calibration_path, sensor_calibrations
 from inertial_estimation.calibration.body_readings import Reading
-from inertial_estimation.calibration.calibration_file import SensorCalibration, read
+from inertial_estimation.calibration.calibration_file import SensorCalibration, as_entry, read
 from inertial_estimation.calibration.coverage import Wanted
 from inertial_estimation.calibration.session import Load, Plan
 from inertial_estimation.config import EstimatorSettings
@@ -170,6 +170,9 @@ def _of_robot(node: Node, executor: Executor, job: dict[str, Any], take: Take) -
         before = sensors[sensor]
     else:
         before = sensor_calibrations(settings, feed.robot, new_file=True)[sensor]
+        if as_entry(before) == as_entry(SensorCalibration()):
+            # Nobody calibrated it: it may read counts.
+            before = None
     output = Path(job['output']) if job['output'] else calibration_path(settings)
     given = settings.ft_of(sensor)
     twice = [f'ft.{sensor}.{key}' for key in ('matrix', 'offset') if any(getattr(given, key))]

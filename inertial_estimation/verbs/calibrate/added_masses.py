@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import CalibrationError, ConfigError
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.calibrate import common_options, raw_options
 from inertial_estimation.verbs.options import CallError, add_verb
@@ -25,6 +25,10 @@ FIELDS = ('LOG', 'KG', 'X', 'Y', 'Z')
 UNCHECKED = (
     'nothing checks units and --direction, as no former matrix is known: give the one of the '
     'workshop with --calibration if there is any'
+)
+OF_WRENCHES = (
+    'the readings are taken for wrenches [N, Nm], as their forces show, and the identity for the '
+    'former matrix'
 )
 
 
@@ -67,18 +71,14 @@ def _run(chosen: argparse.Namespace) -> None:
     """Find the matrix."""
     from inertial_estimation.calibration import in_situ_tables as tables
     from inertial_estimation.calibration.added_masses import matrix_from_added_masses
+    from inertial_estimation.calibration.former_matrix import change, prior_matrix
     from inertial_estimation.calibration.in_situ_pictures import draw_forces
     from inertial_estimation.calibration.in_situ_steps import (
         IN_ACCELEROMETER_AXES,
         matrix_step,
         matrix_warnings,
     )
-    from inertial_estimation.calibration.matrix_doubts import (
-        known_matrix,
-        load_warnings,
-        matrix_doubts,
-        order_warnings,
-    )
+    from inertial_estimation.calibration.matrix_doubts import matrix_doubts
 
     _refuse_overlaps([*chosen.data, *chosen.validate])
     raw_options.check_files(chosen, [said[0] for said in (*chosen.data, *chosen.validate)])
@@ -92,16 +92,16 @@ def _run(chosen: argparse.Namespace) -> None:
     )  # fmt: skip
     doubts = matrix_doubts(found, workshop)
     # A matrix that cannot be makes no channels comparable.
-    odd = doubts or load_warnings(found.data_sets)
-    metric = workshop if odd else found.matrix
+    metric = workshop if doubts else found.matrix
     judged = [(one, _offset(one, metric, chosen)) for one in others]
-    warnings = [*doubts, *order_warnings(found, workshop), *matrix_warnings(found)]
+    warnings = [*doubts, *matrix_warnings(found, workshop)]
     if before is not None and before.temperature_coefficients.any():
         warnings.append('temperature coefficients of the former matrix do not hold any more')
+    prior = prior_matrix(found, workshop)
     files.write_json(
         chosen.json,
-        {'sensor': chosen.ft, 'date': date, 'warnings': warnings}
-        | tables.matrix_dict(found, judged),
+        {'sensor': chosen.ft, 'date': date, 'warnings': warnings, 'doubts': list(doubts)}
+        | tables.matrix_dict(found, judged, prior),
     )
     if chosen.picture:
         draw_forces(found, workshop, chosen.picture)
@@ -117,30 +117,52 @@ def _run(chosen: argparse.Namespace) -> None:
         title = 'masses of data sets that were not used'
         shown.append(tables.weighing_table(found, judged, workshop, title))
     said = [] if found.in_sensor_axes else [escape(IN_ACCELEROMETER_AXES)]
-    if known_matrix(workshop) is None:
+    if prior is None:
         said.append(escape(UNCHECKED))
+    else:
+        said += [escape(OF_WRENCHES)] * (workshop is None)
+        by = change(found, prior).in_words()
+        said.append(escape(f'the matrix differs from the former one by {by}'))
     said += [f'[yellow]warning:[/] {escape(text)}' for text in warnings]
     show(*(table(*one) for one in shown), *said)
     # At the end: what was found is seen even if it does not belong into that file.
-    if chosen.out is not None and doubts:
-        raise common_options.not_written(chosen.out, doubts, _remedy(chosen, doubts))
-    raw_options.write(chosen, matrix_step(found, date, chosen.temperature))
+    if doubts:
+        raise _refused(chosen, doubts, workshop)
+    raw_options.write(chosen, matrix_step(found, date, chosen.temperature, workshop))
 
 
-def _remedy(chosen: argparse.Namespace, doubts: Sequence[str]) -> str:
+def _refused(
+    chosen: argparse.Namespace, doubts: Sequence[str], former: Array | None
+) -> CalibrationError:
+    """Return the error that says why a matrix cannot be, whether or not a file was to hold it."""
+    remedy = _remedy(chosen, doubts, former)
+    if chosen.out is not None:
+        return common_options.not_written(chosen.out, doubts, remedy)
+    return CalibrationError(f'the matrix cannot be used, as {"; ".join(doubts)}: {remedy}')
+
+
+def _remedy(chosen: argparse.Namespace, doubts: Sequence[str], former: Array | None) -> str:
     """Return what helps against a matrix that cannot be."""
+    import numpy as np
+
     from inertial_estimation.calibration.matrix_doubts import OPPOSITE
 
-    if OPPOSITE in doubts:
+    if any(OPPOSITE in doubt for doubt in doubts):
         now = common_options.direction_of(chosen)
         other = next(name for name, sign in common_options.DIRECTIONS.items() if sign != now)
-        return f'give --direction {other}, or leave out --calibration if it is of the other side'
+        side = ', or leave out --calibration if it is of the other side'
+        return f'give --direction {other}{side * (former is not None)}'
     remedy = 'check masses and centres of --data'
     if chosen.imu_rpy is None:
         remedy += ", which are in the accelerometer's axes without --imu-rpy"
-    if chosen.calibration is not None:
-        remedy += ', or leave out --calibration if it is of another sensor'
-    return remedy
+    if former is None:
+        return f'{remedy}, or give a matrix that is about right with --calibration'
+    if np.array_equal(former, np.eye(6)):
+        return (
+            f'{remedy}, or leave out --calibration if the readings are no wrenches: its matrix is '
+            'the identity, as that of readings that are'
+        )
+    return f'{remedy}, or leave out --calibration if it is of another sensor'
 
 
 def _refuse_overlaps(said: Sequence[Sequence[str]]) -> None:
