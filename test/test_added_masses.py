@@ -23,6 +23,7 @@ from hanging_body import (
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.calibration.added_masses import matrix_from_added_masses
+from inertial_estimation.calibration.offset_in_situ import offset_in_situ
 from inertial_estimation.calibration.weighing import semiaxes, weigh, weight_matrix
 from inertial_estimation.errors import LogError, ModelError, ShapeError
 
@@ -175,6 +176,62 @@ def test_offsets_that_drift_between_data_sets_do_not_matter(rng):
     found = matrix_from_added_masses(sets)
     np.testing.assert_allclose(relative(found.matrix), 0.0, atol=EXACT)
     np.testing.assert_allclose(found.offsets[2], 3 * OFFSET, atol=1e-6)
+
+
+UNITS = np.array([1.0, 30.0, 0.1, 300.0, 3.0, 1e-2])
+"""Of channels, of which nobody knows."""
+
+
+def scaled(sets):
+    """Return data sets in other units."""
+    return [one._replace(raw=UNITS * one.raw) for one in sets]
+
+
+def test_units_that_differ_by_channels_need_no_former_matrix(rng):
+    sets = data_sets(rng, GOOD, noise=1.0, gravity=swinging(600))
+    with pytest.raises(LogError, match='more than three|do not follow'):
+        offset_in_situ(*scaled(sets)[0][1:3])
+    known = matrix_from_added_masses(sets, workshop=MATRIX)
+    found = matrix_from_added_masses(scaled(sets))
+    # Round-off through a matrix of condition 200 and units of 10^4.
+    np.testing.assert_allclose(found.matrix * UNITS, known.matrix, rtol=1e-6, atol=1e-9)
+    gaps = [[one.subspace.gap for one in answer.found] for answer in (found, known)]
+    # The matrix that was found is within a hundredth of the right one.
+    np.testing.assert_allclose(*gaps, rtol=0.1)
+
+
+@pytest.mark.parametrize('units', [np.ones(6), UNITS])
+def test_a_joint_that_moves_is_not_taken_for_units(rng, units):
+    sets = []
+    for one in data_sets(rng, GOOD, noise=1.0, gravity=swinging(600)):
+        bend = 0.15 * np.sin(np.arange(600) / 7.0)
+        shin = np.column_stack([0.25 * np.sin(8 * bend), 0 * bend, 0.25 * np.cos(8 * bend)])
+        moment = 1.5 * np.cross(shin, -one.accelerations)
+        moved = counts(np.hstack([0 * moment, moment]), offset=np.zeros(6))
+        sets.append(one._replace(raw=units * (one.raw + moved)))
+    with pytest.raises(LogError, match='more than three directions|do not follow|too many'):
+        matrix_from_added_masses(sets)
+
+
+@pytest.mark.parametrize('workshop', [None, MATRIX])
+def test_noisy_dead_channels_and_copies_are_named_before_masses(rng, workshop):
+    """Whatever the loads are, each data set tells the rest."""
+    sets = data_sets(rng, GOOD, noise=1.0)
+    size = sets[0].raw.std(axis=0)
+    for change, why in (
+        (
+            lambda raw: 0.02 * size[3] * rng.normal(size=len(raw)),
+            'number 4 .tx.* does not follow gravity',
+        ),
+        (lambda raw: raw[:, 2] + 5.0, 'numbers 3 and 4 of six readings say the same'),
+    ):
+        wrong = []
+        for one in sets:
+            raw = one.raw.copy()
+            raw[:, 3] = change(raw)
+            wrong.append(one._replace(raw=raw))
+        with pytest.raises(LogError, match=f'{why}|number 4 .tx of a wrench. stands still'):
+            matrix_from_added_masses(wrong, workshop=workshop)
 
 
 def test_touches_in_one_data_set_are_left_out(rng):

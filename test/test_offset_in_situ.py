@@ -283,6 +283,29 @@ def test_a_force_that_stands_still_is_named_and_the_moment_of_a_body_in_line_is_
         offset_in_situ(inline, -g)
 
 
+@pytest.mark.parametrize('matrix', [None, np.eye(6)])
+def test_units_that_differ_by_channels_are_named_as_a_cause(rng, matrix):
+    raw, a = noisy(rng, 300)
+    raw *= np.logspace(0, 4, 6)
+    with pytest.raises(LogError, match="do not follow.*compared with 'matrix'"):
+        offset_in_situ(raw, a, matrix=matrix)
+    offset_in_situ(raw, a, matrix=MATRIX / np.logspace(0, 4, 6))
+
+
+def test_channels_that_are_silent_but_for_noise_or_copies_are_named_before_the_body(rng):
+    raw, a = noisy(rng, 300, swinging(300))
+    dead, twice = raw.copy(), raw.copy()
+    # Amplified as nothing else is.
+    dead[:, 3] = 1e5 * rng.normal(size=300)
+    twice[:, 2], twice[:, 5] = 1e5 * rng.normal(size=300), 3.0 * raw[:, 4] - 7.0
+    with pytest.raises(
+        LogError, match=r"number 4 \(tx of a wrench\).*not follow.*'readings'.*Else"
+    ):
+        offset_in_situ(dead, a)
+    with pytest.raises(LogError, match=r'number 3 \(fz.*numbers 5 and 6 of six .*say the same'):
+        offset_in_situ(twice, a)
+
+
 def test_wrong_shapes_are_named(rng):
     raw, a = noisy(rng, 50)
     with pytest.raises(ShapeError, match='accelerations'):

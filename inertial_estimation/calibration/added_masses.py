@@ -21,7 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ from inertial_estimation.calibration.offset_in_situ import (
     offset_in_situ,
 )
 from inertial_estimation.calibration.quiet_samples import STILL_ACCELERATION, STILL_TURNING
+from inertial_estimation.calibration.silent_channels import blamed, copies, silent
 from inertial_estimation.calibration.weighing import Weighed
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.model.arguments import numbers
@@ -203,19 +205,26 @@ def matrix_from_added_masses(
             '[T Lemma 5.2]'
         )
     R = np.eye(3) if rotation is None else _checked_rotation(rotation)
-    found = tuple(
-        offset_in_situ(
-            one.raw, one.accelerations, turning=one.turning, matrix=workshop, bias=bias,
-            length_scale=length_scale, least_gap=least_gap, what=f"data set '{one.name}'",
-            still_acceleration=still_acceleration, still_turning=still_turning,
-        )
-        for one in sets
+    find = partial(
+        _offsets, sets, bias=bias, length_scale=length_scale,
+        still_acceleration=still_acceleration, still_turning=still_turning,
     )  # fmt: skip
-    known = [Weighed(one.mass, one.mass * np.asarray(one.centre, dtype=float)) for one in sets]
-    rows = AddedMassRows.of([one.slopes for one in found], known, R, direction)
+    try:
+        found = find(workshop, least_gap=least_gap)
+    except LogError as refused:
+        if workshop is not None:
+            raise
+        # Channels in units of their own hide the body: the matrix of slopes makes them comparable.
+        try:
+            rough = find(None, least_gap=0.0, most_unexplained=np.inf)
+            _, matrix, _ = _rows(sets, rough, R, direction).solve_weighed(length_scale)
+            found = find(matrix, least_gap=least_gap)
+        except (LogError, np.linalg.LinAlgError):
+            raise refused from None
+    rows = _rows(sets, found, R, direction)
     rank, singular_values = rows.rank(np.diag(np.repeat([1.0, 1.0 / length_scale], 3)))
     if rank < UNKNOWNS:
-        raise LogError(_why(sets, rank, singular_values))
+        raise _too_low(sets, found, rank, singular_values)
     weight, matrix, body = rows.solve_weighed(length_scale)
     return MatrixCalibration(
         matrix=matrix,
@@ -230,6 +239,27 @@ def matrix_from_added_masses(
         direction=direction,
         rotation=R,
     )
+
+
+def _offsets(
+    sets: Sequence[AddedMass], matrix: Array | None, **options: Any
+) -> tuple[InSituOffset, ...]:
+    """Return what each data set tells by itself."""
+    return tuple(
+        offset_in_situ(
+            one.raw, one.accelerations, turning=one.turning, matrix=matrix,
+            what=f"data set '{one.name}'", **options,
+        )
+        for one in sets
+    )  # fmt: skip
+
+
+def _rows(
+    sets: Sequence[AddedMass], found: Sequence[InSituOffset], R: Array, direction: int
+) -> AddedMassRows:
+    """Return the equations."""
+    known = [Weighed(one.mass, one.mass * np.asarray(one.centre, dtype=float)) for one in sets]
+    return AddedMassRows.of([one.slopes for one in found], known, R, direction)
 
 
 def _check(sets: Sequence[AddedMass], direction: int) -> None:
@@ -254,6 +284,21 @@ def _checked_rotation(rotation: Array) -> Array:
         raise ModelError('rotation is no rotation matrix: its rows must be unit vectors, right-'
                          'handed and at right angles')  # fmt: skip
     return R
+
+
+def _too_low(
+    sets: Sequence[AddedMass], found: Sequence[InSituOffset], rank: int, singular_values: Array
+) -> LogError:
+    """Return why the data sets do not tell the matrix: channels, or masses."""
+    why = _why(sets, rank, singular_values)
+    used = [
+        (one.raw[of.kept], one.accelerations[of.kept]) for one, of in zip(sets, found, strict=True)
+    ]
+    every = np.all([silent(*one) for one in used], axis=0)
+    pairs = set.intersection(*(copies(raw) for raw, _ in used))
+    if channels := blamed(every, pairs, ' in all data sets'):
+        return LogError(f'{channels}. Else: {why}', about=('readings',))
+    return LogError(why)
 
 
 def _why(sets: Sequence[AddedMass], rank: int, singular_values: Array) -> str:

@@ -37,6 +37,7 @@ from inertial_estimation.calibration.raw_slopes import (
     require_samples,
     untouched,
 )
+from inertial_estimation.calibration.silent_channels import blamed, copies, silent
 from inertial_estimation.errors import LogError
 from inertial_estimation.model.arguments import numbers, stacked
 
@@ -149,6 +150,7 @@ def offset_in_situ(
     bias: Array | None = None,
     length_scale: float = LENGTH_SCALE,
     least_gap: float = LEAST_GAP,
+    most_unexplained: float = UNEXPLAINED,
     still_acceleration: float = STILL_ACCELERATION,
     still_turning: float = STILL_TURNING,
     what: str = 'the log',
@@ -177,6 +179,8 @@ def offset_in_situ(
         Moment over force that counts as equally large [m].
     least_gap : float
         Third singular value over the fourth that is needed.
+    most_unexplained : float
+        Of the third spread, what the accelerometer may leave.
     still_acceleration, still_turning : float
         What counts as rest [m/s^2], [rad/s].
     what : str
@@ -216,15 +220,13 @@ def offset_in_situ(
     found = orientations(a)
     found.require_three(f'{what}, without samples that are touched')
     subspace = affine_subspace(r, _metric(matrix, length_scale))
-    subspace.require_gap(what, least_gap)
     slopes = fit_slopes(r, a)
-    unexplained = _unexplained(subspace, slopes, r, a)
-    if unexplained > UNEXPLAINED:
-        raise LogError(
-            f'{what}: the readings do not follow the accelerometer, which leaves '
-            f'{unexplained:.0%} of their third spread: take one that is fixed to the body beyond '
-            'the sensor, and check the delay between the two'
-        )
+    try:
+        subspace.require_gap(what, least_gap)
+        unexplained = _unexplained(subspace, slopes, r, a)
+        _require_followed(unexplained, most_unexplained, what)
+    except LogError as error:
+        raise _with_causes(error, r, a, matrix, what) from None
     P = subspace.projection()
     of_bias = slopes.slopes * quiet.bias.deviations
     return InSituOffset(
@@ -258,6 +260,31 @@ def _require_clear(touched: int, n: int, what: str) -> None:
             'body, too many to tell which are touched: let nothing touch, and hold all joints '
             'beyond the sensor'
         )
+
+
+def _require_followed(unexplained: float, most: float, what: str) -> None:
+    """Raise if the accelerometer does not tell what the readings do."""
+    if unexplained > most:
+        raise LogError(
+            f'{what}: the readings do not follow the accelerometer, which leaves '
+            f'{unexplained:.0%} of their third spread: take one that is fixed to the body beyond '
+            'the sensor, and check the delay between the two'
+        )
+
+
+def _with_causes(
+    error: LogError, raw: Array, accelerations: Array, matrix: Array | None, what: str
+) -> LogError:
+    """Return a refusal with channels that may be to blame, or their units, before the body is."""
+    if channels := blamed(silent(raw, accelerations), copies(raw)):
+        return LogError(f'{what}: {channels}. Else: {error}', about=('readings',))
+    if matrix is None or np.array_equal(matrix, np.eye(6)):
+        return LogError(
+            f"{error}. Readings that are no wrenches are compared with 'matrix', such as that of "
+            'the workshop: give it first',
+            about=('matrix',),
+        )
+    return error
 
 
 def _unexplained(subspace: AffineSubspace, slopes: RawSlopes, raw: Array, a: Array) -> float:
