@@ -14,10 +14,12 @@ import pytest
 from hanging_body import CENTRE, MATRIX, counts, data_sets, wrenches
 from scipy.spatial.transform import Rotation
 
+from inertial_estimation.calibration.added_mass_rows import AddedMassRows
 from inertial_estimation.calibration.added_masses import AddedMass, matrix_from_added_masses
 from inertial_estimation.calibration.former_matrix import change, prior_matrix
 from inertial_estimation.calibration.in_situ_steps import matrix_step, matrix_warnings
-from inertial_estimation.calibration.matrix_doubts import matrix_doubts, prior_warnings
+from inertial_estimation.calibration.matrix_doubts import LASTING, matrix_doubts, prior_warnings
+from inertial_estimation.calibration.weighing import Weighed
 
 NONE, FAR_OUT, SIDE = (0.0, (0.0, 0.0, 0.0)), (0.51, (0.3, 0.0, 0.05)), (0.51, (0.0, 0.2, 0.05))
 EQUAL = (NONE, FAR_OUT, SIDE)
@@ -161,7 +163,8 @@ def test_a_centre_that_is_not_as_stated_contradicts_the_others(rng, centre, form
     assert 'contradict each other' in said[0] and 'times the noise' in said[0]
 
 
-def test_readings_with_play_leave_far_more_than_noise_and_are_no_contradiction(rng):
+def sets_with_play(play):
+    """Return data sets of a body that turns, with noise."""
     sets = []
     turns = np.linspace(0.0, 6.0 * np.pi, 3000)
     for k, (mass, centre) in enumerate(EQUAL):
@@ -171,11 +174,56 @@ def test_readings_with_play_leave_far_more_than_noise_and_are_no_contradiction(r
         )
         wanted = wrenches(g, mass, centre)
         largest = np.abs(wanted).reshape(-1, 2, 3).max(axis=(0, 2))
-        read = with_play(wanted, PLAY * np.repeat(largest, 3))
+        read = with_play(wanted, play * np.repeat(largest, 3))
         sets.append(AddedMass(str(k), counts(read), -g, mass, np.array(centre)))
-    found = matrix_from_added_masses(sets, rotation=np.eye(3), workshop=MATRIX)
+    return sets
+
+
+def left_of(found):
+    """Return what is left, as a share of what was added and over what lasts in a data set."""
+    rows = AddedMassRows.of(
+        [one.slopes for one in found.found],
+        [Weighed(one.mass, one.mass * one.centre) for one in found.data_sets],
+        found.rotation, found.direction,
+    )  # fmt: skip
+    weight = rows.weight(found.matrix)
+    return (
+        rows.share_left(found.matrix, found.body, 0.1),
+        rows.over_lasting(weight, found.matrix, found.body),
+    )
+
+
+@pytest.mark.parametrize('play', [0.0015, PLAY, 2 * PLAY])
+def test_readings_with_play_leave_far_more_than_noise_and_are_no_contradiction(play):
+    found = matrix_from_added_masses(sets_with_play(play), rotation=np.eye(3), workshop=MATRIX)
     assert found.residuals.max() > 5.0
-    assert not matrix_doubts(found, MATRIX) and not matrix_doubts(found)
+    # Play comes and goes within a data set.
+    assert left_of(found)[1] < LASTING / 2.0
+    if play <= PLAY:
+        assert not matrix_doubts(found, MATRIX) and not matrix_doubts(found)
+
+
+@pytest.mark.parametrize('n', [300, 3000])
+def test_what_is_left_is_noise_if_all_is_as_stated(rng, n):
+    over = [
+        left_of(matrix_from_added_masses(data_sets(rng, EQUAL, noise=1.0, n=n)))[1]
+        for _ in range(20)
+    ]
+    # The root mean square of 14 numbers; blocks of a log tell it less well.
+    assert 0.8 < np.sqrt(np.mean(np.square(over))) < 1.4 and max(over) < 2.5
+
+
+@pytest.mark.parametrize('off', [{'mass': 0.56}, {'mass': 0.46}, {'centre': (0.27, 0.0, 0.05)}])
+def test_what_lasts_over_all_of_a_data_set_is_no_play(rng, off):
+    """A tenth of a mass, or 3 cm, leave no more than play does."""
+    sets = data_sets(rng, EQUAL, noise=1.0, n=3000)
+    sets[1] = sets[1]._replace(**{key: np.array(value) for key, value in off.items()})
+    found = matrix_from_added_masses(sets, rotation=np.eye(3))
+    assert change(found, MATRIX).largest > 0.09
+    share, over = left_of(found)
+    assert 0.03 < share < 0.07 and over > LASTING
+    (said,) = matrix_doubts(found, MATRIX)
+    assert 'contradict each other' in said and 'play' not in said
 
 
 def test_the_unit_of_readings_does_not_matter_to_what_is_left(rng):
