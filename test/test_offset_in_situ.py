@@ -306,6 +306,37 @@ def test_channels_that_are_silent_but_for_noise_or_copies_are_named_before_the_b
         offset_in_situ(twice, a)
 
 
+@pytest.mark.parametrize('gravity', [directions, lambda rng, n: swinging(n)])
+@pytest.mark.parametrize('sign', [1, -1])
+def test_a_channel_at_the_end_of_its_range_is_named(rng, gravity, sign):
+    raw, a = noisy(rng, 600, gravity(rng, 600))
+    raw *= sign
+    end = np.quantile(raw[:, 1], 0.8)
+    raw[:, 1] = np.minimum(raw[:, 1], end)
+    with pytest.raises(LogError, match=rf'number 2 .fy.* largest value, {end:.6g}, in 2\d%'):
+        offset_in_situ(raw, a, matrix=MATRIX)
+    with pytest.raises(LogError, match=rf'number 2 .fy.* smallest value, {-end:.6g}, in 2\d%'):
+        offset_in_situ(-raw, a, matrix=MATRIX)
+
+
+def test_poses_that_are_held_and_coarse_converters_are_not_saturated(rng):
+    # A sixth of all samples in each of six poses, without noise but for that of the accelerometer.
+    poses = GRAVITY * np.repeat(np.vstack([np.eye(3), -np.eye(3)]), 50, axis=0)
+    read = -poses + 0.03 * rng.normal(size=poses.shape)
+    offset_in_situ(np.round(counts(wrenches(poses))), read, matrix=MATRIX)
+    # A newton a step, of forces that swing by 28 N to both sides, and a tenth of a newton metre.
+    g = directions(rng, 2000)
+    steps = np.repeat([1.0, 0.1], 3)
+    found = offset_in_situ(steps * np.round(wrenches(g) / steps), -g, matrix=np.eye(6))
+    assert found.kept.sum() > 1900
+
+
+def test_pushes_to_the_end_of_the_range_are_touches(rng):
+    raw, a = noisy(rng, 600)
+    raw[100:140, 1] = raw[:, 1].max() + 1000.0
+    assert offset_in_situ(raw, a, matrix=MATRIX).left_out[TOUCHED] == 40
+
+
 def test_wrong_shapes_are_named(rng):
     raw, a = noisy(rng, 50)
     with pytest.raises(ShapeError, match='accelerations'):

@@ -37,6 +37,7 @@ from inertial_estimation.calibration.raw_slopes import (
     require_samples,
     untouched,
 )
+from inertial_estimation.calibration.saturated_channels import require_unsaturated
 from inertial_estimation.calibration.silent_channels import blamed, copies, silent
 from inertial_estimation.errors import LogError
 from inertial_estimation.model.arguments import numbers, stacked
@@ -196,8 +197,8 @@ def offset_in_situ(
         If the arrays do not belong together, or are no numbers.
     LogError
         If too few samples are at rest, orientations leave a direction out, a channel stands still
-        while others do not, the readings move along more than three directions, or do not follow
-        the accelerometer.
+        while others do not or is saturated, the readings move along more than three directions, or
+        do not follow the accelerometer.
 
     """
     raw, accelerations = stacked('raw', raw, 6), stacked('accelerations', accelerations, 3)
@@ -221,6 +222,7 @@ def offset_in_situ(
     found.require_three(f'{what}, without samples that are touched')
     subspace = affine_subspace(r, _metric(matrix, length_scale))
     slopes = fit_slopes(r, a)
+    require_unsaturated(raw[quiet.kept], accelerations[quiet.kept], slopes, what)
     try:
         subspace.require_gap(what, least_gap)
         unexplained = _unexplained(subspace, slopes, r, a)
