@@ -17,7 +17,7 @@ from std_msgs.msg import String
 
 from inertial_estimation.building import calibration_path, sensor_calibrations
 from inertial_estimation.calibration.body_readings import Reading
-from inertial_estimation.calibration.calibration_file import SensorCalibration, read
+from inertial_estimation.calibration.calibration_file import SensorCalibration, others_in, read
 from inertial_estimation.calibration.coverage import Wanted
 from inertial_estimation.calibration.session import Load, Plan
 from inertial_estimation.config import EstimatorSettings
@@ -108,7 +108,7 @@ def set_up(node: Node, executor: Executor, job: dict[str, Any], take: Take) -> S
 
 def plan_of(job: dict[str, Any], setup: Setup) -> Plan:
     """
-    Return what is to be calibrated.
+    Return what is to be calibrated, unless the file to write could not take it in the end.
 
     Parameters
     ----------
@@ -124,14 +124,17 @@ def plan_of(job: dict[str, Any], setup: Setup) -> Plan:
     Raises
     ------
     ConfigError, ModelError
-        If the loads make no sense.
+        If the loads make no sense, or as `others_in`.
 
     """
     loads = tuple(Load(name, mass, tuple(centre)) for name, mass, *centre in job['loads'])
-    return Plan(
+    plan = Plan(
         job['sensor'], setup.feed.gravity, loads, setup.before, setup.rotation, setup.direction,
         Wanted(job['moments'], job['directions'], job['spread']),
     )  # fmt: skip
+    if setup.output is not None:
+        others_in(setup.output, setup.robot, {plan.sensor: plan.wrench_axes})
+    return plan
 
 
 def _of_topics(node: Node, job: dict[str, Any], take: Take) -> Setup:
