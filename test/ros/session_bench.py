@@ -132,11 +132,13 @@ def lead_through(bench, body, options):
         return call.has_said(text) or call.process.poll() is not None
 
     try:
-        for k in range(1 + len(LOADS)) if body else ():
+        for k in range(3) if body else ():
             if k:
                 bench.spin_until(lambda k=k: has_said(f"hang load 'load {k}' on"))
             body.load(k)
-            body.move_on(lambda k=k: has_said(f"data set {k + 1} of {1 + len(LOADS)}, '"))
+            if k:
+                bench.spin_until(lambda k=k: has_said(f'data set {k + 1} of 3 begins'))
+            body.move_on(lambda k=k: has_said(f"data set {k + 1} of 3, '"))
         return Ended(call, bench, out)
     finally:
         call.close()
@@ -152,6 +154,10 @@ class Body(TurnedBody):
         self.fts = node.create_publisher(WrenchStamped, READINGS, 1000)
         self.imus = node.create_publisher(Imu, ACCELEROMETER, 1000)
         self.contacts = node.create_publisher(PointStamped, 'contacts', 1000)
+
+    def is_heard(self):
+        """Tell whether somebody takes the readings."""
+        return self.fts.get_subscription_count() and self.imus.get_subscription_count()
 
     def load(self, k):
         self.added, self.at = LOADS.get(k, (0.0, (0.0, 0.0, 0.0)))
@@ -173,12 +179,15 @@ class Body(TurnedBody):
     def move_on(self, until):
         """Go from pose to pose until something holds."""
         deadline = time.monotonic() + TIMEOUT
+        # A process that starts needs the time of the machine.
+        self.bench.spin_until(lambda: self.is_heard() or until(), TIMEOUT)
         k = 0
         while not until():
             assert time.monotonic() < deadline, 'the session does not get on'
             gravity = GRAVITY * DIRECTIONS[k % 26]
-            # A tilt at once is a motion without an end: readings jump.
+            # A tilt at once is a motion without an end: readings jump. After what settles, two
+            # moments are still.
             self.stamp_ns += 10**9
             self.touch = np.array([6.0, 0.0, 0.0, 0.0, 0.6, 0.0]) * (k % 7 == 6)
-            self.publish(gravity, 44, touched=k % 7 == 6)
+            self.publish(gravity, 76, touched=k % 7 == 6)
             k += 1

@@ -143,6 +143,10 @@ class BodyOfRobot(Body):
         self.robot = humanoid('head')
         self.model = pin.buildModelFromXML(self.robot.urdf)
 
+    def is_heard(self):
+        """Tell whether somebody takes the readings, besides the estimator."""
+        return self.bench.node.count_subscribers(f'ft/{SENSOR}') > 1
+
     def head_R_sensor(self, positions):
         """Return the rotation of the sensor in the head's IMU, by Pinocchio."""
         model, data = self.model, self.model.createData()

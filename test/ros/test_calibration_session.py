@@ -39,6 +39,7 @@ from inertial_estimation.calibration.collection import CONTACT, KEPT
 from inertial_estimation.calibration.in_situ_steps import IN_ACCELEROMETER_AXES
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import NameNotFound
+from inertial_estimation.ros import calibration_handover
 from inertial_estimation.ros.calibration_feeds import RobotFeed
 from inertial_estimation.ros.calibration_handover import hand_over
 from inertial_estimation.ros.calibration_session import SessionNode
@@ -205,7 +206,7 @@ def test_the_parameters_of_the_estimator_say_the_rest(context, tmp_path):
         node.destroy_node()
 
 
-def test_an_estimator_that_reads_another_file_is_not_asked(bench, tmp_path):
+def test_an_estimator_that_reads_another_file_is_not_asked(bench, tmp_path, monkeypatch):
     executor = SingleThreadedExecutor(context=bench.node.context)
     node = SessionNode(context=bench.node.context)
     executor.add_node(node)
@@ -215,6 +216,8 @@ def test_an_estimator_that_reads_another_file_is_not_asked(bench, tmp_path):
         assert not told.done and f"reads '{bench.path}', not" in told.said
         told = hand_over(node, executor, '/wrench_estimator', bench.path)
         assert told.done and "'/wrench_estimator': go on with" in told.said
+        # Nobody comes, however long one waits.
+        monkeypatch.setattr(calibration_handover, 'THERE', 0.2)
         told = hand_over(node, executor, 'nobody', bench.path)
         assert not told.done and "no estimator answers as '/nobody'" in told.said
     finally:
