@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a calibration session found: written, handed over, and told as tables and figures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,7 @@ def finish(
     if setup.output is not None and outcome.doubts:
         refused = (
             f"'{setup.output}' is not written, as {'; '.join(outcome.doubts)}: "
-            f'{_remedy(outcome.doubts, job)}'
+            f'{_remedy(outcome, job)}'
         )
     elif setup.output is not None:
         write(setup.output, setup.robot, {job['sensor']: outcome.calibration})
@@ -156,16 +156,17 @@ def _notes(outcome: Outcome, session: Session) -> list[str]:
     return [IN_ACCELEROMETER_AXES] * turned + [UNCHECKED] * unknown
 
 
-def _remedy(doubts: Sequence[str], job: Mapping[str, Any]) -> str:
+def _remedy(outcome: Outcome, job: Mapping[str, Any]) -> str:
     """Return what helps against a matrix that cannot be."""
-    if OPPOSITE in doubts:
+    if OPPOSITE in outcome.doubts:
         return (
             'state the other --direction, of a robot that of its description, or a --calibration '
             f'of this side, {_again(job)}'
         )
+    axes = outcome.calibration.axes
     return (
-        'check masses and centres of the loads, and state those that hung there, or a '
-        f'--calibration of this sensor, {_again(job)}'
+        f'check masses and centres of the loads, in the axes of the {axes}; state those that hung '
+        f'there, or a --calibration of this sensor, {_again(job)}'
     )
 
 

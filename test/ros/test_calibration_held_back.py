@@ -66,7 +66,7 @@ def check_held_back(ended, bench, why, session):
     assert ended.code == 1, ended.errors
     assert '40 of 40' in ended.printed and why in ended.printed
     assert f"'{bench.path}' is not written, as " in ended.errors and why in ended.errors
-    remedy = 'check masses and centres of the loads, and state those that hung there'
+    remedy = 'check masses and centres of the loads, in the axes of the sensor; state those that'
     assert remedy in ended.errors
     assert f"in the same call with --restate: the readings are in '{session}'" in ended.errors
     assert ended.figures['output'] is None and ended.figures['estimator'] is None
