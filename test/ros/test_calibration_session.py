@@ -196,6 +196,15 @@ def test_the_parameters_of_the_estimator_say_the_rest(context, tmp_path):
         found = set_up(node, executor, job, lambda _: None)
         found.feed.destroy()
         np.testing.assert_array_equal(found.before.matrix, MATRIX)
+        # One that no node takes may be calibrated anew.
+        saved.unlink()
+        turned = SensorCalibration(MATRIX, axes='accelerometer')
+        write(saved, 'nested_humanoid', {SENSOR: turned})
+        found = set_up(node, executor, job, lambda _: None)
+        found.feed.destroy()
+        assert found.before.axes == 'accelerometer'
+        loads = [['nothing', 0, 0, 0, 0], ['a', 1, 1, 0, 0], ['b', 1, 0, 1, 0]]
+        assert plan_of(job | {'loads': loads}, found).wrench_axes == 'sensor'
         with pytest.raises(NameNotFound, match="'leg_sensor'"):
             set_up(
                 node, executor, job | {'sensor': 'leg_sensor', 'calibration': str(saved)},
