@@ -50,7 +50,9 @@ class Change(NamedTuple):
         return self._asdict()
 
 
-def change(found: MatrixCalibration, former: Array, matrix: Array | None = None) -> Change:
+def change(
+    found: MatrixCalibration, former: Array, matrix: Array | None = None, *, turned: bool = False
+) -> Change:
     """
     Return how a matrix differs from the former one.
 
@@ -62,25 +64,29 @@ def change(found: MatrixCalibration, former: Array, matrix: Array | None = None)
         The one before.
     matrix : ndarray, shape (6, 6), optional
         Default: the one that was found.
+    turned : bool, optional
+        Whether the former one is in the axes of an accelerometer.
 
     Returns
     -------
     Change
 
     """
-    ratio = ratio_to(found, former, matrix)
+    ratio = ratio_to(found, former, matrix, turned=turned)
     both = (ratio, np.linalg.inv(ratio))
     largest = max(float(np.linalg.norm(one - np.eye(6), 2)) for one in both)
     return Change(largest, _mean_gain(ratio[:3, :3]), _mean_gain(ratio[3:, 3:]))
 
 
-def ratio_to(found: MatrixCalibration, former: Array, matrix: Array | None = None) -> Array:
+def ratio_to(
+    found: MatrixCalibration, former: Array, matrix: Array | None = None, *, turned: bool = False
+) -> Array:
     """
     Return a matrix over the former one.
 
     Parameters
     ----------
-    found, former, matrix
+    found, former, matrix, turned
         As for `change`.
 
     Returns
@@ -92,7 +98,7 @@ def ratio_to(found: MatrixCalibration, former: Array, matrix: Array | None = Non
     seen = found.matrix if matrix is None else matrix
     scale = np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)
     ratio: Array = scale[:, None] * (seen @ np.linalg.inv(former)) / scale
-    if not found.in_sensor_axes:
+    if turned or not found.in_sensor_axes:
         # In the axes of an accelerometer that is turned in a way that nobody told.
         U, _, Vt = np.linalg.svd(ratio[:3, :3])
         # A rotation, so that the other side shows as the other sign.

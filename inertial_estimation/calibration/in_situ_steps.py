@@ -19,6 +19,7 @@ from inertial_estimation.calibration.former_matrix import prior_matrix
 from inertial_estimation.calibration.matrix_doubts import load_doubts, prior_warnings
 from inertial_estimation.calibration.offset_in_situ import InSituOffset
 from inertial_estimation.calibration.quiet_samples import GRAVITY
+from inertial_estimation.calibration.wrench_axes import ACCELEROMETER, SENSOR
 from inertial_estimation.errors import ConfigError
 
 Array = NDArray[np.float64]
@@ -95,6 +96,8 @@ def matrix_step(
     date: str,
     temperature: float = NO_TEMPERATURE,
     former: Array | None = None,
+    *,
+    turned: bool = False,
 ) -> SensorCalibration:
     """
     Return the calibration of a sensor with a matrix from added masses.
@@ -111,6 +114,8 @@ def matrix_step(
         Of the sensor meanwhile [degrees Celsius]; NaN: not known.
     former : ndarray, shape (6, 6), optional
         The matrix before. Default: nobody knows one.
+    turned : bool, optional
+        Whether that one is in the axes of an accelerometer.
 
     Returns
     -------
@@ -125,9 +130,14 @@ def matrix_step(
         sum(one.slopes.n_samples for one in found.found),
         temperature,
         _spread(found.matrix, last),
-        (*notes, *matrix_warnings(found, former)),
+        (*notes, *matrix_warnings(found, former, turned=turned)),
     )
-    return SensorCalibration(found.matrix, found.matrix @ last.offset, provenance=(step,))
+    return SensorCalibration(
+        found.matrix,
+        found.matrix @ last.offset,
+        provenance=(step,),
+        axes=SENSOR if found.in_sensor_axes else ACCELEROMETER,
+    )
 
 
 def offset_warnings(found: InSituOffset, matrix: Array) -> tuple[str, ...]:
@@ -169,7 +179,9 @@ def offset_warnings(found: InSituOffset, matrix: Array) -> tuple[str, ...]:
     return tuple(said)
 
 
-def matrix_warnings(found: MatrixCalibration, former: Array | None = None) -> tuple[str, ...]:
+def matrix_warnings(
+    found: MatrixCalibration, former: Array | None = None, *, turned: bool = False
+) -> tuple[str, ...]:
     """
     Return what to know before a matrix is used, beside what speaks against it.
 
@@ -179,13 +191,15 @@ def matrix_warnings(found: MatrixCalibration, former: Array | None = None) -> tu
         The matrix.
     former : ndarray, shape (6, 6), optional
         The one before. Default: nobody knows one.
+    turned : bool, optional
+        Whether that one is in the axes of an accelerometer.
 
     Returns
     -------
     tuple of str
 
     """
-    said = [*prior_warnings(found, former)]
+    said = [*prior_warnings(found, former, turned=turned)]
     if prior_matrix(found, former) is not None:
         # Without a former matrix they are doubts.
         said += load_doubts(found.data_sets)

@@ -241,7 +241,7 @@ def offset_dict(found: InSituOffset, matrix: Array) -> dict[str, Any]:
 
 
 def matrix_dict(
-    found: MatrixCalibration, judged: Judged, prior: Array | None = None
+    found: MatrixCalibration, judged: Judged, prior: Array | None = None, *, turned: bool = False
 ) -> dict[str, Any]:
     """
     Return a matrix for a machine.
@@ -254,6 +254,8 @@ def matrix_dict(
         Other data sets and what was found of each.
     prior : ndarray, shape (6, 6), optional
         What the matrix is held against. Default: nobody knows.
+    turned : bool, optional
+        Whether that is in the axes of an accelerometer.
 
     Returns
     -------
@@ -267,7 +269,7 @@ def matrix_dict(
         'matrix': found.matrix.tolist(),
         'deviations': found.deviations.tolist(),
         'axes': 'sensor' if found.in_sensor_axes else 'accelerometer',
-        'off_former': None if prior is None else change(found, prior).as_dict(),
+        'off_former': None if prior is None else change(found, prior, turned=turned).as_dict(),
         'rank': found.rank,
         'singular_values_over_noise': found.singular_values.tolist(),
         'body_mass': found.body.mass,

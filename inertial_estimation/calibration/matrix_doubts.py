@@ -102,7 +102,9 @@ def load_doubts(data_sets: tuple[AddedMass, ...]) -> tuple[str, ...]:
     return tuple(said)
 
 
-def matrix_doubts(found: MatrixCalibration, former: Array | None = None) -> tuple[str, ...]:
+def matrix_doubts(
+    found: MatrixCalibration, former: Array | None = None, *, turned: bool = False
+) -> tuple[str, ...]:
     """
     Return why a matrix cannot be that of the sensor.
 
@@ -112,6 +114,8 @@ def matrix_doubts(found: MatrixCalibration, former: Array | None = None) -> tupl
         The matrix.
     former : ndarray, shape (6, 6), optional
         The one before; the identity: readings are wrenches. Default: nobody knows one.
+    turned : bool, optional
+        Whether that one is in the axes of an accelerometer.
 
     Returns
     -------
@@ -120,7 +124,7 @@ def matrix_doubts(found: MatrixCalibration, former: Array | None = None) -> tupl
 
     """
     beside = prior_matrix(found, former)
-    left, far = _left(found.residuals), _distance(found, found.matrix, beside)
+    left, far = _left(found.residuals), _distance(found, found.matrix, beside, turned)
     known_far = np.isfinite(far) and far > FAR
     # What is told of a matrix that is known needs no limit.
     said = [] if beside is not None else [*load_doubts(found.data_sets)]
@@ -128,23 +132,25 @@ def matrix_doubts(found: MatrixCalibration, former: Array | None = None) -> tupl
         return tuple(said)
     of = FORMER if former is not None else WRENCHES
     own = _Answer(left, far, tuple(range(len(found.data_sets))))
-    better = _better_order(found, beside, own)
+    better = _better_order(found, beside, own, turned)
     if better is not None:
         return (*said, _other_order(found, own, better, of))
     if left > LEFT and (contradiction := _contradiction(found, left)):
         said.append(contradiction)
     if beside is not None and known_far:
-        said.append(_unlike(found, beside, far, of))
+        said.append(_unlike(found, beside, far, of, turned))
     return tuple(said)
 
 
-def prior_warnings(found: MatrixCalibration, former: Array | None = None) -> tuple[str, ...]:
+def prior_warnings(
+    found: MatrixCalibration, former: Array | None = None, *, turned: bool = False
+) -> tuple[str, ...]:
     """
     Return what to know of a matrix beside the former one, or as nobody knows one.
 
     Parameters
     ----------
-    found, former
+    found, former, turned
         As for `matrix_doubts`.
 
     Returns
@@ -155,14 +161,14 @@ def prior_warnings(found: MatrixCalibration, former: Array | None = None) -> tup
     """
     beside = prior_matrix(found, former)
     if beside is not None:
-        by = change(found, beside)
+        by = change(found, beside, turned=turned)
         if not CHANGED < by.largest <= FAR:
             return ()
         of = FORMER if former is not None else WRENCHES
         return (f'the matrix differs from {of} by {by.in_words()}: make sure of all loads',)
     if _left(found.residuals) > LEFT:
         return ()
-    as_good = [one for one in _tried(found, None) if one.left < LEFT]
+    as_good = [one for one in _tried(found, None, False) if one.left < LEFT]
     if not as_good:
         return ()
     changed = _changes(found, min(as_good, key=_moved).order)
@@ -177,14 +183,18 @@ def _left(residuals: Array) -> float:
     return float(np.sqrt((residuals**2).mean()))
 
 
-def _distance(found: MatrixCalibration, matrix: Array, former: Array | None) -> float:
+def _distance(
+    found: MatrixCalibration, matrix: Array, former: Array | None, turned: bool
+) -> float:
     """Return by what share a matrix and the former one differ, infinite without one."""
-    return np.inf if former is None else change(found, former, matrix).largest
+    return np.inf if former is None else change(found, former, matrix, turned=turned).largest
 
 
-def _better_order(found: MatrixCalibration, former: Array | None, own: _Answer) -> _Answer | None:
+def _better_order(
+    found: MatrixCalibration, former: Array | None, own: _Answer, turned: bool
+) -> _Answer | None:
     """Return the order of the loads that explains the logs far better, if there is one."""
-    tried = _tried(found, former)
+    tried = _tried(found, former, turned)
     if own.left > LEFT:
         tried = [one for one in tried if one.left < own.left / BETTER]
         least = min((one.left for one in tried), default=0.0)
@@ -201,11 +211,11 @@ def _moved(one: _Answer) -> int:
     return sum(k != other for k, other in enumerate(one.order))
 
 
-def _tried(found: MatrixCalibration, former: Array | None) -> list[_Answer]:
+def _tried(found: MatrixCalibration, former: Array | None, turned: bool) -> list[_Answer]:
     """Return what other orders of the loads leave."""
     rows = _rows(found)
     return [
-        _Answer(left, _distance(found, matrix, former), order)
+        _Answer(left, _distance(found, matrix, former, turned), order)
         for order in _orders(found.data_sets)
         for matrix, left in _solved(rows, order)
     ]
@@ -280,11 +290,11 @@ def _changes(found: MatrixCalibration, order: Order) -> str:
     )
 
 
-def _unlike(found: MatrixCalibration, former: Array, far: float, of: str) -> str:
+def _unlike(found: MatrixCalibration, former: Array, far: float, of: str, turned: bool) -> str:
     """Say how a matrix differs from the former one, and what may be the cause."""
-    if np.linalg.norm(ratio_to(found, former) + np.eye(6), 2) < FAR:
+    if np.linalg.norm(ratio_to(found, former, turned=turned) + np.eye(6), 2) < FAR:
         return f'the matrix is about the opposite of {of}: {OPPOSITE}'
-    by = change(found, former)
+    by = change(found, former, turned=turned)
     for times, what, unit in (
         (by.forces, 'forces', 'masses are in kilograms, is another unit stated'),
         (by.moments, 'moments', 'centres are in metres, is another unit stated'),

@@ -38,6 +38,7 @@ from inertial_estimation.calibration.offset_in_situ import (
     InSituOffset,
     offset_in_situ,
 )
+from inertial_estimation.calibration.wrench_axes import ACCELEROMETER, SENSOR
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.model.arguments import numbers
 
@@ -121,13 +122,20 @@ class Plan:
     def axes(self) -> str:
         """Whose axes the accelerations are in: of the 'sensor' or the 'accelerometer'."""
         if self.rotation is not None and np.array_equal(self.rotation, np.eye(3)):
-            return 'sensor'
-        return 'accelerometer'
+            return SENSOR
+        return ACCELEROMETER
 
     @property
     def load_axes(self) -> str:
         """Whose axes centres of loads are in: accelerations are turned into the sensor's."""
-        return 'accelerometer' if self.rotation is None else 'sensor'
+        return ACCELEROMETER if self.rotation is None else SENSOR
+
+    @property
+    def wrench_axes(self) -> str:
+        """Whose axes the wrenches will be in; an offset stays in those of its matrix."""
+        if len(self.loads) == 1:
+            return SENSOR if self.before is None else self.before.axes
+        return self.load_axes
 
     @property
     def metric(self) -> Array:
@@ -274,11 +282,12 @@ class Session:
             self.data_sets(), rotation=plan.rotation, direction=plan.direction,
             workshop=former,
         )  # fmt: skip
-        doubts = matrix_doubts(found, former)
-        said = (*doubts, *matrix_warnings(found, former))
+        turned = before.axes != SENSOR
+        doubts = matrix_doubts(found, former, turned=turned)
+        said = (*doubts, *matrix_warnings(found, former, turned=turned))
         if before.temperature_coefficients.any():
             said += ('temperature coefficients of the former matrix do not hold any more',)
-        step = matrix_step(found, date, temperature, former)
+        step = matrix_step(found, date, temperature, former, turned=turned)
         return Outcome(self._noted(step), None, found, said, doubts)
 
     def _offset(self, step: int) -> InSituOffset:

@@ -120,7 +120,7 @@ def calibrate_temperature(
     ConfigError
         If no sensor has temperatures.
     LogError
-        If a log does not tell the coefficients of a sensor that has.
+        If a log does not tell the coefficients of a sensor that has, or a channel of it is dead.
 
     """
     rows = np.flatnonzero(np.isfinite(temperatures).any(axis=0))
@@ -146,6 +146,7 @@ def _result(
 ) -> ThermalResult:
     """Fit one sensor."""
     name, calibration = sensor
+    predicted.require_live(k, name)
     wrenches = predicted.samples.ft_readings[:, k] @ calibration.matrix.T
     fit = fit_temperature(
         wrenches, predicted.wrenches[:, k], temperatures, predicted.times,

@@ -79,6 +79,7 @@ def _run(chosen: argparse.Namespace) -> None:
         matrix_warnings,
     )
     from inertial_estimation.calibration.matrix_doubts import matrix_doubts
+    from inertial_estimation.calibration.wrench_axes import SENSOR
 
     _refuse_overlaps([*chosen.data, *chosen.validate])
     raw_options.check_files(chosen, [said[0] for said in (*chosen.data, *chosen.validate)])
@@ -90,18 +91,19 @@ def _run(chosen: argparse.Namespace) -> None:
         sets, rotation=_rotation(chosen.imu_rpy), workshop=workshop,
         bias=chosen.accelerometer_offset, direction=common_options.direction_of(chosen),
     )  # fmt: skip
-    doubts = matrix_doubts(found, workshop)
+    turned = before is not None and before.axes != SENSOR
+    doubts = matrix_doubts(found, workshop, turned=turned)
     # A matrix that cannot be makes no channels comparable.
     metric = workshop if doubts else found.matrix
     judged = [(one, _offset(one, metric, chosen)) for one in others]
-    warnings = [*doubts, *matrix_warnings(found, workshop)]
+    warnings = [*doubts, *matrix_warnings(found, workshop, turned=turned)]
     if before is not None and before.temperature_coefficients.any():
         warnings.append('temperature coefficients of the former matrix do not hold any more')
     prior = prior_matrix(found, workshop)
     files.write_json(
         chosen.json,
         {'sensor': chosen.ft, 'date': date, 'warnings': warnings, 'doubts': list(doubts)}
-        | tables.matrix_dict(found, judged, prior),
+        | tables.matrix_dict(found, judged, prior, turned=turned),
     )
     if chosen.picture:
         draw_forces(found, workshop, chosen.picture)
@@ -121,14 +123,16 @@ def _run(chosen: argparse.Namespace) -> None:
         said.append(escape(UNCHECKED))
     else:
         said += [escape(OF_WRENCHES)] * (workshop is None)
-        by = change(found, prior).in_words()
+        by = change(found, prior, turned=turned).in_words()
         said.append(escape(f'the matrix differs from the former one by {by}'))
     said += [f'[yellow]warning:[/] {escape(text)}' for text in warnings]
     show(*(table(*one) for one in shown), *said)
     # At the end: what was found is seen even if it does not belong into that file.
     if doubts:
         raise _refused(chosen, doubts, workshop)
-    raw_options.write(chosen, matrix_step(found, date, chosen.temperature, workshop))
+    raw_options.write(
+        chosen, matrix_step(found, date, chosen.temperature, workshop, turned=turned)
+    )
 
 
 def _refused(
