@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from math import nan
 from typing import TYPE_CHECKING, Any
 
+from inertial_estimation.errors import CallError
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.calibrate.common_options import add_outputs, add_sensors
 from inertial_estimation.verbs.calibrate.log_options import (
@@ -25,7 +26,7 @@ from inertial_estimation.verbs.calibrate.log_options import (
     stretch_of,
     time_range,
 )
-from inertial_estimation.verbs.options import CallError, add_verb
+from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 if TYPE_CHECKING:
