@@ -249,7 +249,28 @@ def test_without_a_rotation_the_axes_are_said_everywhere(rng, tmp_path, capsys):
     call = _matrix_call(rng, tmp_path)
     assert main(['calibrate', 'matrix', *call, '--ft', 'foot', '--out', str(written)]) == 0
     assert IN_ACCELEROMETER_AXES in said(capsys)[0]
-    assert IN_ACCELEROMETER_AXES in read(written)[1]['foot'].provenance[0].notes
+    one = read(written)[1]['foot']
+    assert IN_ACCELEROMETER_AXES in one.provenance[0].notes and one.axes == 'accelerometer'
+    assert main(['calibrate', 'show', str(written)]) == 0
+    assert 'foot: wrenches are in the axes of an accelerometer' in said(capsys)[0]
+    # An offset that is found with it stays in these axes.
+    log = save(tmp_path / 'poses.npz', *poses(rng))
+    assert offset(
+        log, '--ft', 'foot', '--calibration', str(written), '--out', str(written)
+    ) == 0  # fmt: skip
+    assert read(written)[1]['foot'].axes == 'accelerometer'
+
+
+def test_a_matrix_in_other_axes_does_not_go_into_the_file_of_a_robot(
+    rng, tmp_path, workshop, capsys
+):
+    call = [*_matrix_call(rng, tmp_path), '--ft', 'foot', '--calibration', workshop]
+    assert main(['calibrate', 'matrix', *call, '--out', workshop]) == 1
+    printed, refused = said(capsys)
+    assert '40 of 40' in printed
+    assert 'robots refuse a file with those of foot' in refused
+    assert 'name another file to write, or give --imu-rpy, how the two are turned' in refused
+    assert main(['calibrate', 'matrix', *call, '--out', str(tmp_path / 'turned.yaml')]) == 0
 
 
 def test_readings_of_the_other_sign_are_doubted(rng, tmp_path, workshop, capsys):

@@ -193,6 +193,14 @@ def test_without_a_robot_the_topic_of_the_sensor_must_be_named(bag, capsys):
     assert 'name its topic with --readings' in capsys.readouterr().err
 
 
+def test_a_matrix_in_other_axes_is_refused(tmp_path, bag, capsys):
+    path = tmp_path / 'wrist.yaml'
+    sensors = '{wrist: {axes: accelerometer}}'
+    path.write_text(f'ft_calibration: {{version: 1, robot: arm, sensors: {sensors}}}')
+    assert run(bag, *PLACE, '--calibration', path) == 1
+    assert "wrenches of 'wrist' are in the axes of an accelerometer" in capsys.readouterr().err
+
+
 def test_an_inertia_needs_gyroscopes(tmp_path, capsys):
     silent = write(tmp_path / 'bag', recorded(seconds=2.0), gyroscope=False)
     assert run(silent, *PLACE, '--inertia') == 2

@@ -22,6 +22,7 @@ from inertial_estimation.calibration.calibration_file import (
     to_text,
     write,
 )
+from inertial_estimation.calibration.in_use import CalibrationInUse
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, ShapeError
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
@@ -86,6 +87,11 @@ def test_the_file_of_another_robot_is_not_written_into(tmp_path):
         ('reference_temperature: 25.125', 'reference_temperature: warm', 'expected numbers'),
         ('    reference_temperature: 25.125', '    reference_temperature: .nan', 'not finite'),
         ('method', 'methood', 'expected method and date'),
+        (
+            '    offset:',
+            '    axes: imu\n      offset:',
+            "'axes' is 'imu', expected sensor or accel",
+        ),
     ],
 )
 def test_what_nobody_knows_is_refused_with_its_name(tmp_path, line, other, complaint):
@@ -165,6 +171,40 @@ def test_a_matrix_that_does_not_tell_six_axes_apart_is_refused(tmp_path):
     robot = build_robot(settings, arm_with_wrist_sensor_urdf())
     with pytest.raises(ConfigError, match="matrix of 'wrist_sensor' has a condition number"):
         build_calibration(settings, robot)
+
+
+def test_wrenches_in_other_axes_than_the_sensors_are_refused(tmp_path):
+    path = tmp_path / 'arm.yaml'
+    write(path, ARM, {'wrist_sensor': SensorCalibration(axes='accelerometer')})
+    assert '    axes: accelerometer\n' in path.read_text()
+    assert read(path)[1]['wrist_sensor'].axes == 'accelerometer'
+    settings = arm_settings(path)
+    robot = build_robot(settings, arm_with_wrist_sensor_urdf())
+    why = "wrenches of 'wrist_sensor' are in the axes of an accelerometer"
+    with pytest.raises(ConfigError, match=why):
+        build_calibration(settings, robot)
+    in_use = CalibrationInUse(robot, {'wrist_sensor': SensorCalibration()}, [])
+    with pytest.raises(ConfigError, match=why):
+        in_use.restore(*read(path))
+    assert in_use.sensors['wrist_sensor'].axes == 'sensor'
+
+
+def test_a_file_that_robots_can_use_stays_one(tmp_path):
+    path = tmp_path / 'icub.yaml'
+    turned = replace(some_sensor(1), axes='accelerometer')
+    write(path, 'icub', {'left': some_sensor(1), 'right': some_sensor(2)})
+    before = path.read_text()
+    for name in ('left', 'hand'):
+        with pytest.raises(ConfigError, match=f'left, right in the axes .* {name} in the axes'):
+            write(path, 'icub', {name: turned})
+    assert path.read_text() == before and 'axes' not in before
+    other = tmp_path / 'turned.yaml'
+    write(other, 'icub', {'left': turned})
+    write(other, 'icub', {'right': turned})
+    with pytest.raises(ConfigError, match='of right in the axes of an accelerometer'):
+        write(other, 'icub', {'left': some_sensor(1)})
+    write(other, 'icub', {'left': some_sensor(1), 'right': some_sensor(2)})
+    assert {one.axes for one in read(other)[1].values()} == {'sensor'}
 
 
 def test_the_file_of_another_robot_is_refused(tmp_path):

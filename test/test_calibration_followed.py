@@ -14,7 +14,7 @@ from free_air import smooth_motion, with_readings
 from robots import nested_humanoid_urdf
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.recursion import followed_offsets, recursive_identifier
+from inertial_estimation.identification.recursion import followed_offsets, telling
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
     equal_parts,
@@ -214,13 +214,13 @@ def test_what_neighbours_told_of_an_offset_gives_way_to_its_own_submodel(
     robot, parts, monkeypatch
 ):
     monkeypatch.setattr(followed_offsets, 'SETTLING', 2.0)
-    true, late = recursive_identifier.excitation, 'foot'
+    true, late = telling.excitation, 'foot'
 
     def seen(known, weight):
         is_late = known.block.submodel.name == late and len(told) < 5
         return replace(true(known, weight), told=0) if is_late else true(known, weight)
 
-    monkeypatch.setattr(recursive_identifier, 'excitation', seen)
+    monkeypatch.setattr(telling, 'excitation', seen)
     told = []
     one = identifier(robot, force_drift=0.0, moment_drift=0.0)
     for part in parts:

@@ -64,12 +64,11 @@ def dense(found, weight):
             one.block.unknowns, one.prior, bodies.parameters, one.scales, drawn
         )
         own = np.vstack([information.R, of_prior.R])
-        used = np.diag(own @ pseudo_inverse(own))
+        hat = own @ pseudo_inverse(own)
         n, n_inertial = information.n, one.block.unknowns.n_inertial
-        variance = information.squared_residual(bodies.x) / (information.count - used[:n].sum())
-        told = n_inertial - used[n : n + n_inertial].sum()
-        far = 2.0 * entropic_divergence(bodies.parameters, one.prior).sum()
-        of_bodies = drawn * (far + 1.0) / (told + 1.0)
+        freedom = information.count - np.trace(hat[:n, :n])
+        variance = information.squared_residual(bodies.x) / freedom
+        of_bodies = drawn * description_error(bodies, hat[n:, n:])
         variances.append(np.repeat([variance, of_bodies, drawn], [n, n_inertial, n - n_inertial]))
         at = first + np.arange(information.n)
         at[one.offsets] = [names.index(name) for name in one.offset_names]
@@ -80,10 +79,12 @@ def dense(found, weight):
     return pseudo_inverse(np.vstack(blocks)) * np.sqrt(np.concatenate(variances)), places
 
 
-def description_error(bodies, used):
+def description_error(bodies, hat):
     """Return the variance of it that the found bodies speak for, over that of divergence one."""
-    far = 2.0 * entropic_divergence(bodies.parameters, bodies.knowledge.prior).sum()
-    return (far + 1.0) / (len(used) - used.sum() + 1.0)
+    moved = 2.0 * entropic_divergence(bodies.parameters, bodies.knowledge.prior).sum()
+    n = bodies.knowledge.block.unknowns.n_inertial
+    told = np.eye(n) - hat[:n, :n]
+    return (moved + 1.0) / (np.trace(told @ told) + 1.0)
 
 
 def pseudo_inverse(rows):
@@ -141,7 +142,7 @@ def test_what_only_the_prior_holds_is_as_uncertain_as_it_has_shown_to_be(robot, 
         roots = parameter_roots(found, WEIGHT)
         whitened, expected = [], []
         for bodies in found.bodies:
-            one, n = bodies.knowledge, bodies.knowledge.block.unknowns.n_inertial
+            one = bodies.knowledge
             root = roots[one.block.submodel.name]
             maps = np.linalg.inv(whitening(bodies.parameters))
             z = np.einsum('lij,ljr->lir', maps, root.reshape(len(maps), 10, -1))
@@ -150,8 +151,8 @@ def test_what_only_the_prior_holds_is_as_uncertain_as_it_has_shown_to_be(robot, 
             own = np.vstack(
                 [one.information.R, entropic_model(*near, WEIGHT * one.information.count).R]
             )
-            used = np.diag(own @ pseudo_inverse(own))[one.information.n :]
-            expected.append(np.sqrt(description_error(bodies, used[:n])))
+            hat = (own @ pseudo_inverse(own))[one.information.n :, one.information.n :]
+            expected.append(np.sqrt(description_error(bodies, hat)))
         deviations.append(np.concatenate(whitened))
         # In coordinates in which the divergence is half a square, about bodies near the prior.
         largest = [one.max() for one in whitened]

@@ -127,6 +127,7 @@ def test_without_a_rotation_the_matrix_is_in_the_axes_of_the_accelerometer(rng):
         session.close_step()
     found = session.outcome(DATE)
     assert IN_ACCELEROMETER_AXES in found.calibration.provenance[0].notes
+    assert found.calibration.axes == 'accelerometer' == session.plan.wrench_axes
     np.testing.assert_allclose(found.matrix.body.centre, TILTED.T @ CENTRE, atol=5e-3)
     wrench = turned @ MATRIX
     errors = (found.calibration.matrix - wrench) / found.matrix.deviations
@@ -221,6 +222,52 @@ def test_moments_of_something_else_are_not_mixed_in(tmp_path, what):
     save_session(path, begun)
     with pytest.raises(ConfigError, match=f'a session whose {what} is'):
         load_session(path, OTHER[what](begun.plan))
+
+
+def test_what_was_stated_wrong_is_restated(three, tmp_path):
+    session, _ = three
+    path = tmp_path / 'session.json'
+    save_session(path, session)
+    right = session.outcome(DATE).calibration
+    wrong = plan((NOTHING, Load('far', 0.25, LOADS[1].centre), LOADS[2]), rotation=TILTED)
+    with pytest.raises(ConfigError, match="rotation is .* give 'restate' if that was stated wr"):
+        load_session(path, wrong)
+    there = load_session(path, wrong, restated=True)
+    save_session(path, there)
+    assert there.is_closed and there.outcome(DATE).doubts
+    back = load_session(path, session.plan, restated=True).outcome(DATE).calibration
+    np.testing.assert_array_equal(back.matrix, right.matrix)
+    # Readings of another accelerometer stay others, and each data set has a load.
+    with pytest.raises(ConfigError, match='whose gravity is'):
+        load_session(path, Plan('foot', 'x', LOADS), restated=True)
+    with pytest.raises(ConfigError, match='whose loads is .*go on as it began, or begin'):
+        load_session(path, plan(), restated=True)
+
+
+def test_a_former_matrix_in_the_axes_of_an_accelerometer_is_no_doubt(three, tmp_path):
+    session, _ = three
+    A_Xf_S = np.kron(np.eye(2), TILTED.T)
+    path = tmp_path / 'session.json'
+    save_session(path, session)
+    for axes in ('accelerometer', 'sensor'):
+        before = SensorCalibration(A_Xf_S @ WORKSHOP.matrix, axes=axes)
+        told = Plan('foot', "IMU 'foot'", LOADS, before=before, rotation=np.eye(3))
+        doubts = load_session(path, told).outcome(DATE).doubts
+        assert bool(doubts) == (axes == 'sensor')
+        assert told.wrench_axes == 'sensor'
+        # An offset stays in the axes of the matrix that it is found with.
+        alone = Plan('foot', "IMU 'foot'", before=before, rotation=np.eye(3))
+        assert alone.wrench_axes == axes
+
+
+def test_an_order_that_nothing_tells_is_said(rng):
+    session, body = Session(Plan('foot', 'x', LOADS, rotation=np.eye(3))), TurnedBody(rng)
+    for load in (LOADS[0], LOADS[2], LOADS[1]):
+        go_through(session, body, load)
+        session.close_step()
+    found = session.outcome(DATE)
+    assert not found.doubts
+    assert any('another order of the loads explains' in text for text in found.warnings)
 
 
 @pytest.mark.parametrize('damage', ['absent', 'text', 'list', 'version', 'sets', 'moment', 'nan'])

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.calibration.wrench_axes import SENSOR, require_known, require_unmixed
 from inertial_estimation.config.files import load_mapping, parse_mapping
 from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.model.arguments import numbers
@@ -67,7 +68,7 @@ class SensorCalibration:
     Raises
     ------
     ModelError, ShapeError
-        If something is no finite numbers of its shape.
+        If something is no finite numbers of its shape, or nobody knows the axes.
 
     """
 
@@ -81,9 +82,15 @@ class SensorCalibration:
     """At which the offset holds [degrees Celsius]."""
     provenance: tuple[Provenance, ...] = ()
     """The steps that led to it, first to last."""
+    axes: str = SENSOR
+    """
+    Whose axes the wrenches are in: of the 'sensor', or of an 'accelerometer' that is turned
+    against it in a way that nobody told; about the sensor's origin both.
+    """
 
     def __post_init__(self) -> None:
         """Check the numbers, and keep read-only copies."""
+        require_known(self.axes)
         for name, shape in _NUMBERS.items():
             found = numbers(name, getattr(self, name), shape)
             object.__setattr__(self, name, float(found) if shape == () else found)
@@ -160,18 +167,11 @@ def write(
     Raises
     ------
     ConfigError
-        If a file of that name is no calibration, is of another robot or, where offsets belong to
-        a matrix, holds another one; or if it cannot be written.
+        As `others_in`; where offsets belong to a matrix, and the file holds another one; or if it
+        cannot be written.
 
     """
-    kept: dict[str, SensorCalibration] = {}
-    if path.exists():
-        before, kept = read(path)
-        if before != robot:
-            raise ConfigError(
-                f"{path} is the calibration of robot '{before}', not of '{robot}': name another "
-                'file'
-            )
+    kept = others_in(path, robot, {name: one.axes for name, one in sensors.items()})
     for name in sensors.keys() & kept.keys() if keeps_slopes else ():
         if not _has_slopes_of(sensors[name], kept[name]):
             raise ConfigError(
@@ -180,6 +180,42 @@ def write(
                 "'calibration_file' of --config or as --calibration, or name another file to write"
             )
     write_whole(path, to_text(robot, kept | dict(sensors)))
+
+
+def others_in(path: Path, robot: str, axes: Mapping[str, str]) -> dict[str, SensorCalibration]:
+    """
+    Return what a file holds beside which sensors are to be written.
+
+    Parameters
+    ----------
+    path : Path
+        The file, which need not exist.
+    robot : str
+        Name of the robot.
+    axes : mapping of str to str
+        Whose axes the wrenches are in, by name of the sensor that is to be written.
+
+    Returns
+    -------
+    dict of str to SensorCalibration
+        Also of those sensors, as they are in it.
+
+    Raises
+    ------
+    ConfigError
+        If a file of that name is no calibration, is of another robot, or holds wrenches in other
+        axes that do not go together.
+
+    """
+    if not path.exists():
+        return {}
+    before, held = read(path)
+    if before != robot:
+        raise ConfigError(
+            f"{path} is the calibration of robot '{before}', not of '{robot}': name another file"
+        )
+    require_unmixed(path, {name: one.axes for name, one in held.items()}, axes)
+    return held
 
 
 def _has_slopes_of(one: SensorCalibration, other: SensorCalibration) -> bool:
@@ -306,6 +342,8 @@ def as_entry(sensor: SensorCalibration) -> dict[str, Any]:
 
     """
     entry: dict[str, Any] = {name: np.asarray(getattr(sensor, name)).tolist() for name in _NUMBERS}
+    if sensor.axes != SENSOR:
+        entry['axes'] = sensor.axes
     entry['provenance'] = [_step(step) for step in sensor.provenance]
     return entry
 
@@ -328,13 +366,14 @@ def _sensor(where: str, entry: Any) -> SensorCalibration:
     """Return what an entry says."""
     if not isinstance(entry, Mapping):
         raise ConfigError(f'{where} is {entry!r}, expected matrix, offset and what else is known')
-    _refuse_unknown(where, entry, (*_NUMBERS, 'provenance'))
+    _refuse_unknown(where, entry, (*_NUMBERS, 'axes', 'provenance'))
     given = {name: entry[name] for name in _NUMBERS if name in entry}
     steps = entry.get('provenance') or ()
     if isinstance(steps, (str, Mapping)) or not isinstance(steps, Iterable):
         raise ConfigError(f'{where}: provenance is {steps!r}, expected a list of steps')
     try:
-        return SensorCalibration(**given, provenance=tuple(_read_step(where, s) for s in steps))
+        provenance = tuple(_read_step(where, step) for step in steps)
+        return SensorCalibration(**given, provenance=provenance, axes=entry.get('axes', SENSOR))
     except ConfigError:
         raise
     except InertialEstimationError as error:

@@ -18,6 +18,7 @@ from inertial_estimation.calibration.calibration_file import (
 from inertial_estimation.calibration.matrix_doubts import load_warnings
 from inertial_estimation.calibration.offset_in_situ import InSituOffset
 from inertial_estimation.calibration.quiet_samples import GRAVITY
+from inertial_estimation.calibration.wrench_axes import ACCELEROMETER, SENSOR
 from inertial_estimation.errors import CallError
 
 Array = NDArray[np.float64]
@@ -124,7 +125,12 @@ def matrix_step(
         _spread(found.matrix, last),
         (*notes, *matrix_warnings(found)),
     )
-    return SensorCalibration(found.matrix, found.matrix @ last.offset, provenance=(step,))
+    return SensorCalibration(
+        found.matrix,
+        found.matrix @ last.offset,
+        provenance=(step,),
+        axes=SENSOR if found.in_sensor_axes else ACCELEROMETER,
+    )
 
 
 def offset_warnings(found: InSituOffset, matrix: Array) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration, stack_calibrations
+from inertial_estimation.calibration.wrench_axes import require_sensor_axes
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
@@ -154,7 +155,7 @@ class CalibrationInUse:
 
 def require_usable(name: str, sensor: SensorCalibration) -> None:
     """
-    Raise unless the matrix of a sensor tells six axes apart.
+    Raise unless the matrix of a sensor tells six axes apart, which are those of the sensor.
 
     Parameters
     ----------
@@ -166,9 +167,10 @@ def require_usable(name: str, sensor: SensorCalibration) -> None:
     Raises
     ------
     ConfigError
-        With its condition number.
+        With its condition number, or whose axes they are.
 
     """
+    require_sensor_axes(name, sensor.axes)
     condition = scaled_condition(sensor.matrix)
     if not condition <= WORST_CONDITION:
         raise ConfigError(

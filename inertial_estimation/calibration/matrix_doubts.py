@@ -55,6 +55,14 @@ OPPOSITE = (
 )
 
 
+class _Former(NamedTuple):
+    """A matrix that says something of the sensor."""
+
+    matrix: Array
+    turned: bool
+    """Whether nobody told how its axes are turned against those of the one that was found."""
+
+
 class _Answer(NamedTuple):
     """What an order of the loads leaves, and how far it is from the former matrix."""
 
@@ -91,7 +99,9 @@ def load_warnings(data_sets: tuple[AddedMass, ...]) -> tuple[str, ...]:
     return tuple(said)
 
 
-def matrix_doubts(found: MatrixCalibration, former: Array | None = None) -> tuple[str, ...]:
+def matrix_doubts(
+    found: MatrixCalibration, former: Array | None = None, *, turned: bool = False
+) -> tuple[str, ...]:
     """
     Return why a matrix cannot be that of the sensor.
 
@@ -101,6 +111,8 @@ def matrix_doubts(found: MatrixCalibration, former: Array | None = None) -> tupl
         The matrix.
     former : ndarray, shape (6, 6), optional
         The one before; the identity counts as none, as readings may be counts.
+    turned : bool, optional
+        Whether that one is in the axes of an accelerometer.
 
     Returns
     -------
@@ -108,8 +120,9 @@ def matrix_doubts(found: MatrixCalibration, former: Array | None = None) -> tupl
         Empty: nothing speaks against it.
 
     """
-    beside = known_matrix(former)
-    left, far = _left(found.residuals), _distance(found, found.matrix, beside)
+    known = known_matrix(former)
+    beside = None if known is None else _Former(known, turned or not found.in_sensor_axes)
+    left, far = _left(found.residuals), _distance(found.matrix, beside)
     known_far = np.isfinite(far) and far > FAR
     if left <= LEFT and not known_far:
         return ()
@@ -175,11 +188,11 @@ def _left(residuals: Array) -> float:
     return float(np.sqrt((residuals**2).mean()))
 
 
-def _ratio(found: MatrixCalibration, matrix: Array, former: Array) -> Array:
+def _ratio(matrix: Array, former: _Former) -> Array:
     """Return a matrix over the former one, in newtons all, shape (6, 6)."""
     scale = np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)
-    ratio: Array = scale[:, None] * (matrix @ np.linalg.inv(former)) / scale
-    if not found.in_sensor_axes:
+    ratio: Array = scale[:, None] * (matrix @ np.linalg.inv(former.matrix)) / scale
+    if former.turned:
         # In the axes of an accelerometer that is turned in a way that nobody told.
         U, _, Vt = np.linalg.svd(ratio[:3, :3])
         R = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
@@ -187,15 +200,17 @@ def _ratio(found: MatrixCalibration, matrix: Array, former: Array) -> Array:
     return ratio
 
 
-def _distance(found: MatrixCalibration, matrix: Array, former: Array | None) -> float:
+def _distance(matrix: Array, former: _Former | None) -> float:
     """Return by what share a matrix and the former one differ, infinite without one."""
     if former is None:
         return np.inf
-    ratio = _ratio(found, matrix, former)
+    ratio = _ratio(matrix, former)
     return max(float(np.linalg.norm(one - np.eye(6), 2)) for one in (ratio, np.linalg.inv(ratio)))
 
 
-def _better_order(found: MatrixCalibration, former: Array | None, own: _Answer) -> _Answer | None:
+def _better_order(
+    found: MatrixCalibration, former: _Former | None, own: _Answer
+) -> _Answer | None:
     """Return the order of the loads that explains the logs far better, if there is one."""
     tried = _tried(found, former)
     if own.left > LEFT:
@@ -214,11 +229,11 @@ def _moved(one: _Answer) -> int:
     return sum(k != other for k, other in enumerate(one.order))
 
 
-def _tried(found: MatrixCalibration, former: Array | None) -> list[_Answer]:
+def _tried(found: MatrixCalibration, former: _Former | None) -> list[_Answer]:
     """Return what other orders of the loads leave."""
     rows = _rows(found)
     return [
-        _Answer(left, _distance(found, matrix, former), order)
+        _Answer(left, _distance(matrix, former), order)
         for order in _orders(found.data_sets)
         for matrix, left in _solved(rows, order)
     ]
@@ -285,9 +300,9 @@ def _changes(found: MatrixCalibration, order: Order) -> str:
     )
 
 
-def _unlike(found: MatrixCalibration, former: Array, far: float) -> str:
+def _unlike(found: MatrixCalibration, former: _Former, far: float) -> str:
     """Say how a matrix differs from the former one, and what may be the cause."""
-    ratio = _ratio(found, found.matrix, former)
+    ratio = _ratio(found.matrix, former)
     if np.linalg.norm(ratio + np.eye(6), 2) < FAR:
         return OPPOSITE
     for block, what, unit in (

@@ -32,12 +32,13 @@ from inertial_estimation.calibration.in_situ_steps import (
     offset_step,
     offset_warnings,
 )
-from inertial_estimation.calibration.matrix_doubts import matrix_doubts
+from inertial_estimation.calibration.matrix_doubts import matrix_doubts, order_warnings
 from inertial_estimation.calibration.offset_in_situ import (
     LENGTH_SCALE,
     InSituOffset,
     offset_in_situ,
 )
+from inertial_estimation.calibration.wrench_axes import ACCELEROMETER, SENSOR
 from inertial_estimation.errors import CallError, ConfigError, LogError
 from inertial_estimation.model.arguments import numbers
 
@@ -125,13 +126,20 @@ class Plan:
     def axes(self) -> str:
         """Whose axes the accelerations are in: of the 'sensor' or the 'accelerometer'."""
         if self.rotation is not None and np.array_equal(self.rotation, np.eye(3)):
-            return 'sensor'
-        return 'accelerometer'
+            return SENSOR
+        return ACCELEROMETER
 
     @property
     def load_axes(self) -> str:
         """Whose axes centres of loads are in: accelerations are turned into the sensor's."""
-        return 'accelerometer' if self.rotation is None else 'sensor'
+        return ACCELEROMETER if self.rotation is None else SENSOR
+
+    @property
+    def wrench_axes(self) -> str:
+        """Whose axes the wrenches will be in; an offset stays in those of its matrix."""
+        if len(self.loads) == 1:
+            return SENSOR if self.before is None else self.before.axes
+        return self.load_axes
 
     @property
     def metric(self) -> Array:
@@ -278,8 +286,8 @@ class Session:
             self.data_sets(), rotation=plan.rotation, direction=plan.direction,
             workshop=former,
         )  # fmt: skip
-        doubts = matrix_doubts(found, former)
-        said = (*doubts, *matrix_warnings(found))
+        doubts = matrix_doubts(found, former, turned=before.axes != SENSOR)
+        said = (*doubts, *order_warnings(found, former), *matrix_warnings(found))
         if before.temperature_coefficients.any():
             said += ('temperature coefficients of the former matrix do not hold any more',)
         step = matrix_step(found, date, temperature)

@@ -22,6 +22,8 @@ from inertial_estimation.errors import ConfigError
 from inertial_estimation.output import write_whole
 
 KIND, VERSION = 'ft_calibration_session', 1
+STATED = ('rotation', 'direction', 'loads')
+"""Of a plan: what a person says, and readings do not depend on."""
 
 
 def save_session(path: Path, session: Session) -> None:
@@ -47,7 +49,7 @@ def save_session(path: Path, session: Session) -> None:
     write_whole(path, json.dumps({KIND: content}) + '\n')
 
 
-def load_session(path: Path, plan: Plan) -> Session:
+def load_session(path: Path, plan: Plan, *, restated: bool = False) -> Session:
     """
     Read a session to go on with it.
 
@@ -57,6 +59,9 @@ def load_session(path: Path, plan: Plan) -> Session:
         As `save_session` leaves it.
     plan : Plan
         What is to be calibrated now.
+    restated : bool, optional
+        Whether loads, rotation and direction are as the plan says, as they were stated wrong
+        before: readings are kept without them. Default: they must be as they were.
 
     Returns
     -------
@@ -70,17 +75,10 @@ def load_session(path: Path, plan: Plan) -> Session:
 
     """
     content = _content(path)
-    now, then = _plan(plan), content.get('plan')
+    then = content.get('plan')
     if not isinstance(then, Mapping):
         raise ConfigError(f"'{path}' holds no plan: begin anew with another file")
-    for key, value in now.items():
-        # A matrix that was refused may need a further load.
-        known = value[: len(then[key])] if key == 'loads' and key in then else value
-        if then.get(key) != known:
-            raise ConfigError(
-                f"'{path}' is a session whose {key} is {json.dumps(then.get(key))}, not "
-                f'{json.dumps(value)}: go on as it began, or begin anew with another file'
-            )
+    _require_same(path, _plan(plan), then, restated=restated)
     session = Session(plan)
     try:
         sets = content['data_sets']
@@ -93,6 +91,32 @@ def load_session(path: Path, plan: Plan) -> Session:
     if content.get('closed'):
         session.begin_next()
     return session
+
+
+def _require_same(
+    path: Path, now: Mapping[str, Any], then: Mapping[str, Any], *, restated: bool
+) -> None:
+    """Raise if a session was about something else."""
+    for key, value in now.items():
+        if _agree(key, value, then.get(key), restated=restated):
+            continue
+        how = ''
+        if key in STATED and not restated:
+            how = ", give 'restate' if that was stated wrong"
+        raise ConfigError(
+            f"'{path}' is a session whose {key} is {json.dumps(then.get(key))}, not "
+            f'{json.dumps(value)}: go on as it began{how}, or begin anew with another file',
+            about=('restate',),
+        )
+
+
+def _agree(key: str, now: Any, then: Any, *, restated: bool) -> bool:
+    """Tell whether what is said of a session now goes with what was said before."""
+    if key == 'loads' and isinstance(then, list):
+        # A matrix that was refused may need a further load.
+        known = now[: len(then)]
+        return len(known) == len(then) if restated else bool(known == then)
+    return bool(now == then) or (restated and key in STATED)
 
 
 def _content(path: Path) -> Mapping[str, Any]:

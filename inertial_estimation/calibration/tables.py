@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
+from inertial_estimation.calibration.wrench_axes import SENSOR
 from inertial_estimation.table import Table
 
 AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
@@ -59,6 +60,11 @@ def sensor_warnings(sensors: Mapping[str, SensorCalibration]) -> tuple[str, ...]
     """
     said = []
     for name, sensor in sensors.items():
+        if sensor.axes != SENSOR:
+            said.append(
+                f'{name}: wrenches are in the axes of an {sensor.axes}, turned against those of '
+                'the sensor in a way that nobody told: nodes and replays refuse it'
+            )
         # Rows are made equally long, as units and gains differ.
         lengths = np.linalg.norm(sensor.matrix, axis=1)
         if silent := [axis for axis, length in zip(AXES, lengths, strict=True) if not length]:

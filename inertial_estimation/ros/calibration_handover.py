@@ -11,8 +11,11 @@ from rclpy.executors import Executor
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
-THERE = 3.0
-"""Time in which a service that is there is found [s]."""
+THERE = 10.0
+"""
+Time in which a service that is there is found [s]: participants are announced anew every three
+seconds, and the first time may be missed where the machine is busy.
+"""
 ANSWER = 20.0
 """Time for an answer [s]."""
 PARAMETER = 'calibration_file'

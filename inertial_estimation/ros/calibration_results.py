@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a calibration session found: written, handed over, and told as tables and figures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,19 @@ from rclpy.node import Node
 from inertial_estimation.calibration import in_situ_tables as tables
 from inertial_estimation.calibration.calibration_file import as_entry, write
 from inertial_estimation.calibration.in_situ_steps import IN_ACCELEROMETER_AXES, ROTATION_FREE
-from inertial_estimation.calibration.matrix_doubts import OPPOSITE
+from inertial_estimation.calibration.matrix_doubts import OPPOSITE, known_matrix
 from inertial_estimation.calibration.session import Outcome, Session
-from inertial_estimation.ros.calibration_handover import hand_over
+from inertial_estimation.calibration.wrench_axes import SENSOR
+from inertial_estimation.ros.calibration_handover import Handover, hand_over
 from inertial_estimation.ros.calibration_setup import Setup
 from inertial_estimation.table import Table
+
+UNCHECKED = (
+    'nothing checks units and the direction of the readings, as no former matrix is known: give '
+    'the one of the workshop with --calibration if there is any'
+)
+TURNED = "centres about the sensor's origin in its own axes"
+"""What else changes once the rotation is told."""
 
 
 @dataclass(frozen=True)
@@ -89,13 +98,13 @@ def finish(
     if setup.output is not None and outcome.doubts:
         refused = (
             f"'{setup.output}' is not written, as {'; '.join(outcome.doubts)}: "
-            f'{_remedy(outcome.doubts)}'
+            f'{_remedy(outcome, job)}'
         )
     elif setup.output is not None:
         write(setup.output, setup.robot, {job['sensor']: outcome.calibration})
         said.append(f"wrote {job['sensor']} to '{setup.output}'")
         if job['estimator']:
-            told = hand_over(node, executor, job['estimator'], setup.output)
+            told = _handed_over(node, executor, job, setup.output, outcome)
             said.append(told.said)
     warnings = (*outcome.warnings, *setup.warnings)
     counts = {
@@ -113,30 +122,59 @@ def finish(
         'calibration': as_entry(outcome.calibration),
         **_figures(outcome, session),
     }
-    about = ROTATION_FREE if outcome.matrix is None else ''
-    if outcome.matrix is not None and not outcome.matrix.in_sensor_axes:
-        about = IN_ACCELEROMETER_AXES
-    notes = [f'the offset holds {about}'] if outcome.matrix is None else [about] * bool(about)
     return Found(
         tables=(*_tables(outcome, session), _readings(counts)),
-        said=(*notes, *said),
+        said=(*_notes(outcome, session), *said),
         warnings=warnings,
         refused=refused,
         figures=figures,
     )
 
 
-def _remedy(doubts: Sequence[str]) -> str:
+def _handed_over(
+    node: Node, executor: Executor, job: Mapping[str, Any], path: Path, outcome: Outcome
+) -> Handover:
+    """Hand a file to the estimator, unless its wrenches are not in the sensor's axes."""
+    if outcome.calibration.axes == SENSOR:
+        return hand_over(node, executor, job['estimator'], path)
+    if outcome.matrix is None:
+        how = 'find a matrix in those first'
+    else:
+        how = f'tell the rotation with --imu-rpy and {TURNED}, {_again(job)}'
+    return Handover(
+        False, f"not handed over: '{job['estimator']}' takes wrenches in the sensor's axes; {how}"
+    )
+
+
+def _notes(outcome: Outcome, session: Session) -> list[str]:
+    """Return what to know of any such offset or matrix."""
+    if outcome.matrix is None:
+        return [f'the offset holds {ROTATION_FREE}']
+    before = session.plan.before
+    turned = not outcome.matrix.in_sensor_axes
+    unknown = known_matrix(None if before is None else before.matrix) is None
+    return [IN_ACCELEROMETER_AXES] * turned + [UNCHECKED] * unknown
+
+
+def _remedy(outcome: Outcome, job: Mapping[str, Any]) -> str:
     """Return what helps against a matrix that cannot be."""
-    if OPPOSITE in doubts:
+    if OPPOSITE in outcome.doubts:
         return (
             'state the other --direction, of a robot that of its description, or a --calibration '
-            'of this side'
+            f'of this side, {_again(job)}'
         )
+    axes = outcome.calibration.axes
     return (
-        'check masses and centres of the loads and begin anew with those that hung there, or with '
-        'a --calibration of this sensor'
+        f'check masses and centres of the loads, in the axes of the {axes}; state those that hung '
+        f'there, or a --calibration of this sensor, {_again(job)}'
     )
+
+
+def _again(job: Mapping[str, Any]) -> str:
+    """Say how to go on with the readings, if they are kept."""
+    if job['session']:
+        return f"in the same call with --restate: the readings are in '{job['session']}'"
+    return 'and collect anew: without --session the readings are in no file'
 
 
 def _figures(outcome: Outcome, session: Session) -> dict[str, Any]:

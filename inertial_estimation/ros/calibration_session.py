@@ -28,6 +28,7 @@ from inertial_estimation.calibration.conductor import Conductor, Phase
 from inertial_estimation.calibration.coverage_pictures import coverage_svg
 from inertial_estimation.calibration.session import Plan, Session
 from inertial_estimation.calibration.session_file import load_session, save_session
+from inertial_estimation.calibration.wrench_axes import SENSOR
 from inertial_estimation.errors import InertialEstimationError, is_wrong_call
 from inertial_estimation.output import check_writable, write_whole
 from inertial_estimation.ros.calibration_results import Found, finish
@@ -39,6 +40,11 @@ from inertial_estimation.ros.startup import init
 NODE = 'ft_calibration'
 SAVE_PERIOD = 5.0
 """Time between two times that a session is saved while it grows [s]."""
+WILL_BE_TURNED = (
+    "what is found will be in the accelerometer's axes, and not handed over: an estimator takes "
+    "wrenches in the sensor's, for which the rotation between the two must be told (--imu-rpy, or "
+    '--config of a robot)'
+)
 STOPPED = 130
 """Exit code of a session that is to go on later, as of one that was interrupted."""
 
@@ -154,8 +160,10 @@ def run(job: dict[str, Any], signals: Sequence[int]) -> Found:
     try:
         holder: list[Conductor] = []
         setup = set_up(node, executor, job, lambda one: _take(holder, one))
-        session = _session(path, plan_of(job, setup))
+        session = _session(path, plan_of(job, setup), restated=job['restate'])
         holder.append(Conductor(session, job['unattended']))
+        if session.plan.wrench_axes != SENSOR and not session.is_closed:
+            holder[0].notes.insert(0, WILL_BE_TURNED)
         running = Running(node, executor, setup, holder[0], path, picture)
         try:
             done = _collect(running, signals)
@@ -217,9 +225,11 @@ def _take(holder: list[Conductor], reading: Any) -> None:
         conductor.take(reading, time.monotonic())
 
 
-def _session(path: Path | None, plan: Plan) -> Session:
+def _session(path: Path | None, plan: Plan, *, restated: bool) -> Session:
     """Go on with a session, or begin one."""
-    return load_session(path, plan) if path is not None and path.exists() else Session(plan)
+    if path is None or not path.exists():
+        return Session(plan)
+    return load_session(path, plan, restated=restated)
 
 
 def _stopped(running: Running) -> Found:

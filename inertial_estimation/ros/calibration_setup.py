@@ -17,11 +17,13 @@ from std_msgs.msg import String
 
 from inertial_estimation.building import calibration_path, sensor_calibrations
 from inertial_estimation.calibration.body_readings import Reading
-from inertial_estimation.calibration.calibration_file import SensorCalibration, read
+from inertial_estimation.calibration.calibration_file import SensorCalibration, others_in, read
 from inertial_estimation.calibration.coverage import Wanted
 from inertial_estimation.calibration.session import Load, Plan
+from inertial_estimation.calibration.wrench_axes import SENSOR
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import load_text
 from inertial_estimation.ros.calibration_feeds import RobotFeed, TopicFeed
 
@@ -108,7 +110,7 @@ def set_up(node: Node, executor: Executor, job: dict[str, Any], take: Take) -> S
 
 def plan_of(job: dict[str, Any], setup: Setup) -> Plan:
     """
-    Return what is to be calibrated.
+    Return what is to be calibrated, unless the file to write could not take it in the end.
 
     Parameters
     ----------
@@ -124,14 +126,17 @@ def plan_of(job: dict[str, Any], setup: Setup) -> Plan:
     Raises
     ------
     ConfigError, ModelError
-        If the loads make no sense.
+        If the loads make no sense, or as `others_in`.
 
     """
     loads = tuple(Load(name, mass, tuple(centre)) for name, mass, *centre in job['loads'])
-    return Plan(
+    plan = Plan(
         job['sensor'], setup.feed.gravity, loads, setup.before, setup.rotation, setup.direction,
         Wanted(job['moments'], job['directions'], job['spread']),
     )  # fmt: skip
+    if setup.output is not None:
+        others_in(setup.output, setup.robot, {plan.sensor: plan.wrench_axes})
+    return plan
 
 
 def _of_topics(node: Node, job: dict[str, Any], take: Take) -> Setup:
@@ -169,7 +174,7 @@ def _of_robot(node: Node, executor: Executor, job: dict[str, Any], take: Take) -
             )
         before = sensors[sensor]
     else:
-        before = sensor_calibrations(settings, feed.robot, new_file=True)[sensor]
+        before = _former(settings, feed.robot, sensor)
     output = Path(job['output']) if job['output'] else calibration_path(settings)
     given = settings.ft_of(sensor)
     twice = [f'ft.{sensor}.{key}' for key in ('matrix', 'offset') if any(getattr(given, key))]
@@ -180,6 +185,15 @@ def _of_robot(node: Node, executor: Executor, job: dict[str, Any], take: Take) -
         node, feed, before, output, job['robot_name'] or name, np.eye(3),
         feed.body.sensor.direction, warnings,
     )  # fmt: skip
+
+
+def _former(settings: EstimatorSettings, robot: Robot, sensor: str) -> SensorCalibration:
+    """Return what the node uses for a sensor, or what it refuses and is calibrated anew for."""
+    path = calibration_path(settings)
+    saved = read(path)[1] if path is not None and path.exists() else {}
+    if sensor in saved and saved[sensor].axes != SENSOR:
+        return saved[sensor]
+    return sensor_calibrations(settings, robot, new_file=True)[sensor]
 
 
 def _description(

@@ -93,16 +93,16 @@ class IdentifierOutputs:
         self._description.publish(String(data=export_urdf(self._robot, refit.parameters)))
         for link, row in zip(self._robot.link_names, refit.parameters):
             self._inertias.publish(_inertia(refit.stamp_ns, link, row))
-        for name, offset in refit.told_offsets.items():
-            publisher, frame = self._offsets[name]
-            publisher.publish(wrench_to_message(refit.stamp_ns, frame, offset))
         self._base.publish(base_message(values))
 
     def publish_progress(
         self, identifier: RecursiveIdentifier, refit: Refit | None, values: Sequence[BaseValues]
     ) -> None:
         """
-        Publish how far each submodel is and what it carries, whether there is an update or not.
+        Publish what was found whether there is an update or not.
+
+        That is how far each submodel is, what it carries, and the offsets of FT sensors: motion
+        that tells no body may tell these.
 
         Parameters
         ----------
@@ -116,6 +116,10 @@ class IdentifierOutputs:
         """
         self._progress.publish(progress_message(identifier, refit, values))
         self._payloads.publish(payloads_message(identifier.payloads()))
+        if refit is not None:
+            for name, offset in refit.told_offsets.items():
+                publisher, frame = self._offsets[name]
+                publisher.publish(wrench_to_message(refit.stamp_ns, frame, offset))
 
     def destroy(self) -> None:
         """Give the publishers back."""

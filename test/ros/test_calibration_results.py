@@ -38,7 +38,7 @@ def test_a_matrix_that_cannot_be_is_not_written(rng, tmp_path, hung):
     out = tmp_path / 'new.yaml'
     setup = SimpleNamespace(output=out, robot='robot', warnings=())
     # Nobody is asked to take it over: there is no node.
-    job = {'sensor': 'foot', 'temperature': 20.0, 'estimator': ''}
+    job = {'sensor': 'foot', 'temperature': 20.0, 'estimator': '', 'session': None}
     found = finish(None, None, job, setup, session, '2026-11-22T12:00:00+00:00')
     assert found.tables and found.as_dict()['refused'] == found.refused
     if hung == (0, 1, 2):

@@ -8,13 +8,7 @@ mathematics (`test_session`), what is asked for next (`test_conductor`), the pic
 """
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import threading
 import time
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -22,133 +16,53 @@ import pytest
 pytest.importorskip('rclpy', reason='needs rclpy')
 
 from bench_robot import HUMANOID, BenchRobot
-from geometry_msgs.msg import PointStamped, WrenchStamped
-from hanging_body import GRAVITY, MASS, MATRIX, OFFSET
+from geometry_msgs.msg import PointStamped
+from hanging_body import MASS, MATRIX, OFFSET
 from rclpy.executors import SingleThreadedExecutor
-from sensor_msgs.msg import Imu
+from session_bench import (
+    ACCELEROMETER,
+    READINGS,
+    RPY,
+    SENSOR,
+    TILTED,
+    TIMEOUT,
+    Body,
+    Call,
+    SessionBench,
+    stated,
+)
 from test_body_readings import at_rest, humanoid
-from turned_body import TurnedBody
 
 from inertial_estimation.calibration.body_readings import BodyReadings
 from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
 from inertial_estimation.calibration.collection import CONTACT, KEPT
-from inertial_estimation.calibration.coverage import DIRECTIONS
 from inertial_estimation.calibration.in_situ_steps import IN_ACCELEROMETER_AXES
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import NameNotFound
+from inertial_estimation.ros import calibration_handover
 from inertial_estimation.ros.calibration_feeds import RobotFeed
 from inertial_estimation.ros.calibration_handover import hand_over
 from inertial_estimation.ros.calibration_session import SessionNode
 from inertial_estimation.ros.calibration_setup import plan_of, set_up
-from inertial_estimation.ros.conversions import ns_to_stamp, point_to_message, wrench_to_message
-
-MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main(sys.argv[1:]))'
-TIMEOUT = 60.0
-"""Long, because the machine may be busy; nothing waits for it to pass [s]."""
-READINGS, ACCELEROMETER, SENSOR = 'foot/raw', 'foot/imu', 'foot_sensor'
-LOADS = {1: (0.5, (0.3, -0.05, 0.1)), 2: (0.5, (0.0, 0.2, 0.1))}
-
-
-class Call:
-    """The command as a process, and what it says."""
-
-    def __init__(self, *options):
-        self.process = subprocess.Popen(
-            [sys.executable, '-c', MAIN, 'calibrate', *options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            start_new_session=True,
-        )  # fmt: skip
-        self.said: list[str] = []
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self):
-        for line in self.process.stderr:
-            self.said.append(line)
-
-    def has_said(self, text):
-        return any(text in line for line in self.said)
-
-    def interrupt(self):
-        """Press ctrl-c: all of the group get it."""
-        os.killpg(self.process.pid, signal.SIGINT)
-
-    def end(self):
-        """Wait for the end; return exit code and standard output."""
-        out = self.process.stdout.read()
-        code = self.process.wait(TIMEOUT)
-        self._reader.join(TIMEOUT)
-        return code, ' '.join(out.split())
-
-    def close(self):
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-
-
-class Body(TurnedBody):
-    """Publishes itself."""
-
-    def __init__(self, rng, bench):
-        super().__init__(rng)
-        self.bench = bench
-        node = bench.node
-        self.fts = node.create_publisher(WrenchStamped, READINGS, 1000)
-        self.imus = node.create_publisher(Imu, ACCELEROMETER, 1000)
-        self.contacts = node.create_publisher(PointStamped, 'contacts', 1000)
-
-    def load(self, k):
-        self.added, self.at = LOADS.get(k, (0.0, (0.0, 0.0, 0.0)))
-
-    def publish(self, gravity, n, touched=False):
-        """Publish a pose that is held."""
-        for stamp, raw, a, w in self.readings(gravity, n):
-            imu = Imu()
-            imu.header.stamp = ns_to_stamp(stamp)
-            for vector, values in ((imu.linear_acceleration, a), (imu.angular_velocity, w)):
-                vector.x, vector.y, vector.z = map(float, values)
-            self.imus.publish(imu)
-            if touched:
-                self.contacts.publish(point_to_message(stamp, 'anything', (0, 0, 0)))
-            self.fts.publish(wrench_to_message(stamp, 'foot', raw))
-        # Each of the three queues of the session holds 1000.
-        self.bench.spin_for(0.03)
-
-    def move_on(self, until):
-        """Go from pose to pose until something holds."""
-        deadline = time.monotonic() + TIMEOUT
-        k = 0
-        while not until():
-            assert time.monotonic() < deadline, 'the session does not get on'
-            gravity = GRAVITY * DIRECTIONS[k % 26]
-            # A tilt at once is a motion without an end: readings jump.
-            self.stamp_ns += 10**9
-            self.touch = np.array([6.0, 0.0, 0.0, 0.0, 0.6, 0.0]) * (k % 7 == 6)
-            self.publish(gravity, 44, touched=k % 7 == 6)
-            k += 1
+from inertial_estimation.ros.conversions import point_to_message
 
 
 @pytest.fixture
 def bench(context, tmp_path):
-    """Return an estimator with a calibration file, and the workshop's calibration in it."""
-    path = tmp_path / 'robot.yaml'
-    write(path, 'nested_humanoid', {SENSOR: SensorCalibration(1.02 * MATRIX)})
-    robot = BenchRobot(context, HUMANOID | {'calibration_file': str(path)})
-    robot.path = path
+    """Return an estimator with a calibration file."""
+    robot = SessionBench(context, tmp_path / 'robot.yaml')
     yield robot
     robot.close()
 
 
 def test_a_session_is_stopped_gone_on_with_and_handed_over(bench, rng, tmp_path):
-    body = Body(rng, bench)
+    body = Body(rng, bench, rotation=TILTED)
     out, session, picture = (tmp_path / name for name in ('out.json', 's.json', 'p.svg'))
     options = [
         '--ft', SENSOR, '--readings', READINGS, '--imu', ACCELEROMETER,
         '--calibration', bench.path, '--out', bench.path, '--session', session,
-        '--picture', picture, '--unattended', '1', '--json', out,
+        '--picture', picture, '--unattended', '1', '--json', out, '--imu-rpy', *RPY, *stated(),
     ]  # fmt: skip
-    for mass, at in LOADS.values():
-        options += ['--load', mass, *at]
     first = Call('live', *map(str, options))
     try:
         body.move_on(lambda: first.has_said("data set 1 of 3, 'nothing'"))
@@ -177,7 +91,7 @@ def test_a_session_is_stopped_gone_on_with_and_handed_over(bench, rng, tmp_path)
 
 def check_result(bench, found, said):
     """Check file, figures, and what the estimator goes on with."""
-    assert found['rank'] == 40 and found['axes'] == 'accelerometer'
+    assert found['rank'] == 40 and found['axes'] == 'sensor'
     errors = (np.array(found['matrix']) - MATRIX) / found['deviations']
     assert np.abs(errors).max() < 6.0
     # T section 5.4 reaches this.
@@ -190,12 +104,10 @@ def check_result(bench, found, said):
     np.testing.assert_array_equal(one.matrix, found['matrix'])
     np.testing.assert_allclose(one.offset, OFFSET, atol=2.0)
     assert one.provenance[0].method == 'live: matrix from added masses, 3 data sets'
-    assert IN_ACCELEROMETER_AXES in one.provenance[0].notes
+    assert one.axes == 'sensor' and IN_ACCELEROMETER_AXES not in one.provenance[0].notes
     assert found['estimator']['taken_over'], found['estimator']
     assert f'changed {SENSOR}' in found['estimator']['said'] and f'changed {SENSOR}' in said
-    np.testing.assert_array_equal(
-        bench.estimator.pipeline._estimator.calibration.matrices[2], one.matrix
-    )
+    np.testing.assert_array_equal(bench.matrix, one.matrix)
 
 
 def test_a_robot_feeds_what_its_samples_say(context, rng):
@@ -253,7 +165,7 @@ def test_a_session_ends_when_its_caller_is_gone(tmp_path):
 JOB = {
     'sensor': SENSOR, 'loads': [['nothing', 0.0, 0.0, 0.0, 0.0]], 'imu': None, 'robot': None,
     'calibration': None, 'output': None, 'robot_name': '', 'moments': 40, 'directions': 12,
-    'spread': 0.1,
+    'spread': 0.1, 'session': None, 'rotation': None, 'direction': 1,
 }  # fmt: skip
 
 
@@ -284,6 +196,15 @@ def test_the_parameters_of_the_estimator_say_the_rest(context, tmp_path):
         found = set_up(node, executor, job, lambda _: None)
         found.feed.destroy()
         np.testing.assert_array_equal(found.before.matrix, MATRIX)
+        # One that no node takes may be calibrated anew.
+        saved.unlink()
+        turned = SensorCalibration(MATRIX, axes='accelerometer')
+        write(saved, 'nested_humanoid', {SENSOR: turned})
+        found = set_up(node, executor, job, lambda _: None)
+        found.feed.destroy()
+        assert found.before.axes == 'accelerometer'
+        loads = [['nothing', 0, 0, 0, 0], ['a', 1, 1, 0, 0], ['b', 1, 0, 1, 0]]
+        assert plan_of(job | {'loads': loads}, found).wrench_axes == 'sensor'
         with pytest.raises(NameNotFound, match="'leg_sensor'"):
             set_up(
                 node, executor, job | {'sensor': 'leg_sensor', 'calibration': str(saved)},
@@ -294,7 +215,7 @@ def test_the_parameters_of_the_estimator_say_the_rest(context, tmp_path):
         node.destroy_node()
 
 
-def test_an_estimator_that_reads_another_file_is_not_asked(bench, tmp_path):
+def test_an_estimator_that_reads_another_file_is_not_asked(bench, tmp_path, monkeypatch):
     executor = SingleThreadedExecutor(context=bench.node.context)
     node = SessionNode(context=bench.node.context)
     executor.add_node(node)
@@ -304,6 +225,8 @@ def test_an_estimator_that_reads_another_file_is_not_asked(bench, tmp_path):
         assert not told.done and f"reads '{bench.path}', not" in told.said
         told = hand_over(node, executor, '/wrench_estimator', bench.path)
         assert told.done and "'/wrench_estimator': go on with" in told.said
+        # Nobody comes, however long one waits.
+        monkeypatch.setattr(calibration_handover, 'THERE', 0.2)
         told = hand_over(node, executor, 'nobody', bench.path)
         assert not told.done and "no estimator answers as '/nobody'" in told.said
     finally:

@@ -277,6 +277,25 @@ def test_offsets_are_found(bench, truth, moving):
         )  # fmt: skip
 
 
+def test_offsets_are_told_where_bodies_are_not(bench, truth, described):
+    """As those of a robot that moves too little for its bodies, which are as described here."""
+    exact = Robot.from_urdf(described, fixed_link='root')
+    robot = bench(least_told=1000)
+    feed(robot, motion(exact, 8.0))
+    assert parameters_of(robot) is None
+    for sensor in truth.ft_sensors:
+        (offset,) = heard(robot, WrenchStamped, f'parameter_identifier/ft_offset/{sensor.name}')
+        force = offset.wrench.force
+        np.testing.assert_allclose([force.x, force.y, force.z], OFFSET[:3], atol=FORCE_ERROR)
+
+
+def test_at_rest_no_offset_is_told_from_weight(bench, truth):
+    robot = bench()
+    feed(robot, motion(truth, 8.0, swing=0.0))
+    (offset,) = heard(robot, WrenchStamped, 'parameter_identifier/ft_offset/arm_sensor')
+    assert np.isnan([offset.wrench.force.x, offset.wrench.force.y, offset.wrench.force.z]).any()
+
+
 def test_base_parameters_and_progress_are_labelled(bench, truth, moving):
     robot = bench()
     feed(robot, moving)

@@ -13,9 +13,10 @@ moves the answer by ``A^+ e``. Two kinds of error are in it, as in `curvature.de
 
 so the covariance is ``A^+ diag(s^2, n w v) A^+'``. What rows tell is as sure as their number makes
 it, and what only the prior holds is as uncertain as the description has shown itself to be,
-however many rows there are. v is the mean, over the combinations that rows tell of a submodel, of
-twice the divergence, as the evidence has it [MacKay 1992, Bayesian interpolation], with one more
-combination of v = 1: what holds before rows tell anything.
+however many rows there are. v is what the answer has moved from the description, as twice the
+divergence. On average an error z of the description in its whitened coordinates moves it by D z, D
+being what rows hold and the prior does not, hence by v tr(D'D); noise moves it a little as well.
+One more combination of v = 1 is added to either: what holds before rows tell anything.
 
 Submodels share offsets of FT sensors. These are eliminated last: what the other submodels tell of
 them enters with its own errors. Friction and offsets have no rows in the roots. Rows that fade
@@ -111,11 +112,11 @@ def _triangle(bodies: Bodies, names: Sequence[str], weight: float) -> _Triangle:
     drawn, n = weight * information.count, one.block.unknowns.n_inertial
     prior = entropic_model(one.block.unknowns, one.prior, bodies.parameters, one.scales, drawn)
     rows = np.vstack([information.R, prior.R])
-    used = np.sum(column_basis(rows) ** 2, axis=1)
-    of_rows, of_bodies, others = np.split(used, [information.n, information.n + n])
+    basis = column_basis(rows)
+    of_rows, of_bodies, others = np.split(basis, [information.n, information.n + n])
     variances = [
-        _variance(information, bodies.x, float(of_rows.sum())),
-        drawn * _description_error(bodies, n - float(of_bodies.sum())),
+        _variance(information, bodies.x, float(np.sum(of_rows**2))),
+        drawn * _description_error(bodies, of_bodies),
         drawn,
     ]
     sizes = np.sqrt(np.repeat(variances, [len(of_rows), n, len(others)]))
@@ -139,10 +140,12 @@ def _variance(information: Information, x: Array, used: float) -> float:
     return information.squared_residual(x) / freedom if freedom >= 1.0 else 1.0
 
 
-def _description_error(bodies: Bodies, told: float) -> float:
+def _description_error(bodies: Bodies, basis: Array) -> float:
     """Return the variance of the description's error, over that of a divergence of one."""
-    divergences = entropic_divergence(bodies.parameters, bodies.knowledge.prior)
-    return (2.0 * float(divergences.sum()) + 1.0) / (told + 1.0)
+    moved = 2.0 * float(entropic_divergence(bodies.parameters, bodies.knowledge.prior).sum())
+    # What the prior does not hold: the answer is where rows move it from there.
+    told = np.eye(len(basis)) - basis @ basis.T
+    return (moved + 1.0) / (float(np.sum(told**2)) + 1.0)
 
 
 def _offset_errors(triangles: Sequence[_Triangle], n: int) -> list[Array]:

@@ -11,38 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
-from inertial_estimation.identification.information.determined import in_words
 from inertial_estimation.identification.information.evidence import Evidence, gather
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import widened
-from inertial_estimation.identification.recursion.excitation import excitation
-from inertial_estimation.identification.recursion.followed_offsets import FollowedOffsets
-from inertial_estimation.identification.recursion.joint_refit import (
-    Bodies,
-    JointRefit,
-    joint_refit,
-)
+from inertial_estimation.identification.recursion.joint_refit import joint_refit
 from inertial_estimation.identification.recursion.knowledge import Knowledge
-from inertial_estimation.identification.recursion.offsets_in_use import (
-    fitted_offsets,
-    offset_deviations,
-)
-from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
 from inertial_estimation.identification.recursion.payload import Payload
-from inertial_estimation.identification.recursion.refit import Refit, told_up_to
+from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.shifted_offsets import CalibrationChange
 from inertial_estimation.identification.recursion.submodel_identifier import (
     SubmodelIdentifier,
     Withheld,
 )
-from inertial_estimation.identification.recursion.told_bodies import why_not, why_not_in_use
+from inertial_estimation.identification.recursion.telling import Telling
 from inertial_estimation.identification.recursion.watch import Change
 from inertial_estimation.identification.rows.builder import Block, RowBuilder
-from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
 from inertial_estimation.identification.rows.state_errors import StateNoise, rows_of_errors
 from inertial_estimation.identification.rows.white_noise import WhiteNoise
-from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch, SensorState
@@ -141,10 +127,7 @@ class RecursiveIdentifier:
         self._levels = WhiteNoise()
         self._assumed = np.zeros(0, dtype=np.intp)
         self._start: dict[str, Array] = {}
-        drift = self.settings.force_drift, self.settings.moment_drift
-        self._followed = FollowedOffsets(*drift)
-        self._used: dict[str, Array] = {}
-        self._used_ns = 0
+        self._telling = Telling(self.robot, self.prior, self.settings)
 
     def _afresh(self, block: Block) -> SubmodelIdentifier:
         """Return what knows nothing of a submodel yet."""
@@ -195,12 +178,12 @@ class RecursiveIdentifier:
                 anew.append(one.name)
                 self._submodels[k] = self._afresh(one.known.block)
                 self._start.pop(one.name, None)
-                self._followed.forget(one.known.offset_names)
+                self._telling.followed.forget(one.known.offset_names)
             elif shift.any():
                 one.shift_offsets(shift)
                 moved |= dict(zip(one.known.offset_names, shift.tolist(), strict=True))
-        self._followed.shift(moved)
-        self._followed.forget(
+        self._telling.followed.shift(moved)
+        self._telling.followed.forget(
             name for name, more in moved.items() if more and name.rpartition('.')[0] in tared
         )
         self.calibration = calibration
@@ -263,7 +246,7 @@ class RecursiveIdentifier:
                 self._let_go(name, evidence)
             if change in (Change.OFFSET, Change.BEGUN):
                 known = next(one.known for one in self._submodels if one.name == name)
-                self._followed.forget(known.offset_names)
+                self._telling.followed.forget(known.offset_names)
         return changes
 
     def _without_assumed(self, samples: SampleBatch) -> SampleBatch:
@@ -333,100 +316,7 @@ class RecursiveIdentifier:
         for one in self._submodels:
             if one.name in named:
                 one.take_over(named[one.name].x)
-        return self._report(found)
-
-    def _report(self, found: JointRefit) -> Refit:
-        """Return what a refit found; submodels that rows do not tell enough of stay."""
-        seen, reasons = {}, self._waiting()
-        own = {one.name: one for one in self._submodels}
-        ready = [bodies.knowledge for bodies in found.bodies]
-        deviations = offset_deviations(ready, tuple(found.offsets))
-        told = [name for name, deviation in deviations.items() if deviation <= told_up_to(name)]
-        named = {one.knowledge.block.submodel.name: one for one in found.bodies}
-        for name, bodies in named.items():
-            seen[name] = excitation(bodies.knowledge, self.settings.weight)
-            bodies.knowledge.learned |= seen[name].told >= self.settings.excited
-            if reason := why_not(own[name], seen[name], self.settings.excited):
-                reasons[name] = reason
-        _, subtracted = self._offsets(ready, _used(named, reasons), told)
-        for name in named.keys() - reasons.keys():
-            if reason := why_not_in_use(own[name], named[name].x, subtracted):
-                reasons[name] = reason
-        refitted = [name for name in named if name not in reasons]
-        # Who takes them over asks for bodies, which a description need not have everywhere.
-        parameters = self.prior.copy()
-        for name in refitted:
-            links = list(named[name].knowledge.block.submodel.links)
-            parameters[links] = named[name].parameters
-        margins = consistency_margin(parameters)
-        used = _used(named, reasons)
-        offsets, subtracted = self._offsets(ready, used, told)
-        self._followed.take(subtracted, told, self._since_used)
-        self._used, self._used_ns = used, self.stamp_ns
-        return Refit(
-            self.stamp_ns,
-            parameters,
-            _by_sensor(offsets),
-            _by_sensor({name: subtracted.get(name, np.nan) for name in offsets}),
-            _by_sensor(deviations),
-            tuple(refitted),
-            seen,
-            reasons,
-            {one.name: one.errors.described for one in self._submodels if one.errors},
-            {one.name: one.errors.found for one in self._submodels if one.errors},
-            float(margins.min()),
-            self._roots(found, refitted),
-        )
-
-    def _offsets(
-        self, ready: Sequence[Knowledge], bodies: Mapping[str, Array], told: Collection[str]
-    ) -> tuple[dict[str, float], dict[str, float]]:
-        """Return offsets that fit bodies, and what is to be subtracted beside these."""
-        before = {
-            one.block.submodel.name: self._used.get(one.block.submodel.name, one.prior)
-            for one in ready
-        }
-        found, beside = fitted_offsets(ready, bodies), fitted_offsets(ready, before)
-        return found, self._followed.proposed(found, beside, told, self._since_used)
-
-    @property
-    def _since_used(self) -> float:
-        """Time since bodies were told last [s]."""
-        return (self.stamp_ns - self._used_ns) / SECOND_NS if self._used_ns else 0.0
-
-    def _roots(self, found: JointRefit, refitted: Sequence[str]) -> Array:
-        """Return how sure the parameters of all links are, shape (n_links, 10, r)."""
-        roots = parameter_roots(found, self.settings.weight)
-        size = max((roots[name].shape[1] for name in refitted), default=0)
-        placed = np.zeros((len(self.robot.links), 10, size))
-        for submodel in self.robot.submodels:
-            if submodel.name in refitted:
-                root = roots[submodel.name]
-                own = root.reshape(-1, 10, root.shape[1])
-                placed[list(submodel.links), :, : root.shape[1]] = own
-        return placed
-
-    def _waiting(self) -> dict[str, str]:
-        """Return why submodels have no rows in units of their noise."""
-        reasons = {}
-        for one in self.known:
-            name = one.block.submodel.name
-            if not one.block.kinds:
-                reasons[name] = 'gives no rows: an unknown wrench holds it'
-            elif not one.seconds and len(self._assumed):
-                joints = in_words([self.robot.joint_names[k] for k in self._assumed])
-                reasons[name] = f'no rows yet; what rests on assumed joints gives none: {joints}'
-            elif one.information is None:
-                reasons[name] = f'{one.seconds:.1f} s with rows, too few to tell their noise'
-        return reasons
-
-
-def _used(named: Mapping[str, Bodies], reasons: Collection[str]) -> dict[str, Array]:
-    """Return the bodies of submodels; of those that are not told the description is used."""
-    return {
-        name: one.knowledge.prior if name in reasons else one.parameters
-        for name, one in named.items()
-    }
+        return self._telling.refit(found, self._submodels, self.stamp_ns, self._assumed)
 
 
 def _check_carriers(robot: Robot, names: Sequence[str]) -> None:
@@ -449,15 +339,6 @@ def _spanned(samples: SampleBatch) -> float:
     if n == 1:
         return LONGEST_ALONE
     return float(samples.stamp_ns[-1] - samples.stamp_ns[0]) / SECOND_NS * n / (n - 1)
-
-
-def _by_sensor(offsets: Mapping[str, float]) -> dict[str, Array]:
-    """Return offsets of sensors from those of columns."""
-    sensors = dict.fromkeys(name.rpartition('.')[0] for name in offsets)
-    return {
-        sensor: np.array([offsets[f'{sensor}.{part}'] for part in COMPONENTS])
-        for sensor in sensors
-    }
 
 
 def equal_parts(samples: SampleBatch, seconds: float) -> Sequence[SampleBatch]:

@@ -79,6 +79,7 @@ def _run(chosen: argparse.Namespace) -> None:
         matrix_doubts,
         order_warnings,
     )
+    from inertial_estimation.calibration.wrench_axes import SENSOR
 
     _refuse_overlaps([*chosen.data, *chosen.validate])
     raw_options.check_files(chosen, [said[0] for said in (*chosen.data, *chosen.validate)])
@@ -90,7 +91,8 @@ def _run(chosen: argparse.Namespace) -> None:
         sets, rotation=_rotation(chosen.imu_rpy), workshop=workshop,
         bias=chosen.accelerometer_offset, direction=common_options.direction_of(chosen),
     )  # fmt: skip
-    doubts = matrix_doubts(found, workshop)
+    turned = before is not None and before.axes != SENSOR
+    doubts = matrix_doubts(found, workshop, turned=turned)
     # A matrix that cannot be makes no channels comparable.
     odd = doubts or load_warnings(found.data_sets)
     metric = workshop if odd else found.matrix

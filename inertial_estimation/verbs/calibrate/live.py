@@ -28,7 +28,7 @@ from inertial_estimation.verbs.terminal import escape, show, table
 
 MAIN = 'import sys; from inertial_estimation.ros.calibration_session import main; sys.exit(main())'
 NOTHING = 'nothing'
-NAMES = raw_options.NAMES | {'imu': '--imu', 'sensor': '--ft'}
+NAMES = raw_options.NAMES | {'imu': '--imu', 'sensor': '--ft', 'restate': '--restate'}
 """What arguments of the library are called here."""
 SVG = '.svg'
 
@@ -66,6 +66,11 @@ def add(ways: Any) -> None:
         '--session', type=Path, metavar='FILE',
         help='where the session is kept, and gone on with if it is there already (default: '
         'nowhere)',
+    )  # fmt: skip
+    way.add_argument(
+        '--restate', action='store_true',
+        help='loads, rotation and direction of the session were stated wrong, and hold as they '
+        'are given now (default: they must be as they were)',
     )  # fmt: skip
     way.add_argument(
         '--unattended', type=float, metavar='S',
@@ -168,6 +173,8 @@ def _check(chosen: argparse.Namespace) -> None:
         raise CallError('--load is a mass [kg], 0 or more, and its centre [m], all finite')
     if min(chosen.moments, chosen.directions) < 1 or not 0.0 < chosen.spread < 1.0:
         raise CallError('--moments and --directions must be 1 or more, --spread between 0 and 1')
+    if chosen.restate and not (chosen.session and chosen.session.exists()):
+        raise CallError('--restate is of a session that is there already: name it with --session')
     if chosen.unattended is not None and not chosen.unattended >= 0.0:
         raise CallError('--unattended is a time in seconds, 0 or more')
     if chosen.picture and chosen.picture.suffix != SVG:
@@ -196,6 +203,7 @@ def _job(chosen: argparse.Namespace) -> dict[str, Any]:
         'calibration': chosen.calibration,
         'output': _text(chosen.out),
         'session': _text(chosen.session),
+        'restate': chosen.restate,
         'picture': _text(chosen.picture),
         'robot_name': chosen.robot_name,
         'temperature': chosen.temperature if warm else None,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PICTURE = 'what was found, as a png, svg or pdf'
 NAMES = {
     'bias': '--accelerometer-offset', 'temperature': '--temperature',
-    'unit': '--accelerometer-unit', 'readings': '--readings',
+    'unit': '--accelerometer-unit', 'readings': '--readings', 'rotation': '--imu-rpy',
 }  # fmt: skip
 """What arguments of the library are called here."""
 

@@ -171,6 +171,7 @@ def _on_robot(chosen: argparse.Namespace) -> _Asked:
 def _by_topics(chosen: argparse.Namespace) -> _Asked:
     """Return what the options alone say."""
     from inertial_estimation.calibration.calibration_file import SensorCalibration
+    from inertial_estimation.calibration.wrench_axes import require_sensor_axes
     from inertial_estimation.logs.tool_log import ToolSource
     from inertial_estimation.model.urdf import pose_from_xyz_rpy
 
@@ -182,7 +183,9 @@ def _by_topics(chosen: argparse.Namespace) -> _Asked:
     zero = [0.0] * 3
     pose = pose_from_xyz_rpy(chosen.imu_xyz or zero, chosen.imu_rpy or zero)
     source = ToolSource(chosen.readings, chosen.imu, pose, direction_of(chosen))
-    return _Asked(source, before(chosen) or SensorCalibration(), robot_name(chosen))
+    calibration = before(chosen) or SensorCalibration()
+    require_sensor_axes(chosen.ft, calibration.axes)
+    return _Asked(source, calibration, robot_name(chosen))
 
 
 def _draw(chosen: argparse.Namespace, fit: ToolFit) -> None:
