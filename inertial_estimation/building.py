@@ -234,6 +234,26 @@ def calibration_path(settings: EstimatorSettings) -> Path | None:
     return Path(given).expanduser() if given else None
 
 
+def noisy_sensors(settings: EstimatorSettings, robot: Robot) -> NDArray[np.bool_]:
+    """
+    Tell of which FT sensors every channel should change with noise.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        'frozen_after' is 0 for those that may say the same for long, as simulated ones.
+    robot : Robot
+        From `build_robot`.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_fts,)
+
+    """
+    after = [settings.ft_of(sensor.name).frozen_after for sensor in robot.ft_sensors]
+    return np.array(after, dtype=float) > 0.0
+
+
 def sensor_calibrations(
     settings: EstimatorSettings, robot: Robot, *, new_file: bool = False
 ) -> dict[str, SensorCalibration]:

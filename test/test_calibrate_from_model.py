@@ -16,15 +16,17 @@ import pytest
 import yaml
 from robots import arm_with_wrist_sensor_urdf
 from shared_data import SHARED
-from test_affine_fit import OFFSET, UNITS, off_by
+from test_affine_fit import OFFSET, UNITS, loads, off_by
 
 from inertial_estimation.building import build_robot, sensor_calibrations
+from inertial_estimation.calibration.affine_fit import fit_affine
 from inertial_estimation.calibration.affine_types import AffineSettings
 from inertial_estimation.calibration.calibration_file import read
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.logs.affine_calibration import AffineRequest, calibrate_affine
+from inertial_estimation.logs.affine_notes import doubts_of
 from inertial_estimation.logs.predicted_wrenches import in_hindsight, predict_wrenches
 from inertial_estimation.logs.recording import TimeRange, read_samples
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
@@ -105,6 +107,14 @@ def folder(tmp_path_factory):
     warm = noisy + OFFSET - K * (warmth(t)[:, None] - 25.0)
     record(folder / 'warming', stamps, q, warm, warmth(t))
     record(folder / 'cold', stamps, q, warm, 25.0 + 0.01 * t)
+    part = slice(0, 20 * RATE)
+    dead = raw.copy()
+    dead[:, 0] = 1.0
+    record(folder / 'dead', stamps[part], q[part], dead[part], warmth(t[part]))
+    # Of another sensor than the matrix so far, which lets a third of one force through.
+    loud = (noisy + OFFSET) / np.array([1.0, 1.0, 0.3, 1.0, 1.0, 1.0])
+    record(folder / 'loud', stamps[part], q[part], loud[part], warmth(t[part]))
+    record(folder / 'kelvin', stamps[part], q[part], warm[part], 273.15 + warmth(t[part]))
     return folder
 
 
@@ -222,6 +232,41 @@ def test_what_cannot_be_done_is_said(folder, capsys, part, more, told, code):
     assert told in capsys.readouterr().err
 
 
+def test_a_channel_that_never_changes_is_named_unless_the_sensor_may_have_no_noise(
+    folder, tmp_path, capsys
+):
+    saved = tmp_path / 'arm.yaml'
+    assert run(folder, 'affine', 'dead', '--out', saved) == 1
+    assert 'wrist_sensor: of six readings number 1 (fx of a wrench) never changes while' in (
+        capsys.readouterr().err
+    )
+    assert not saved.exists()
+    ft = {'wrist_sensor': NODE['ft']['wrist_sensor'] | {'frozen_after': 0.0}}
+    node = tmp_path / 'node.yaml'
+    node.write_text(yaml.safe_dump({'/**': {'ros__parameters': NODE | {'ft': ft}}}))
+    main([
+        'calibrate', 'affine', str(folder / 'dead'), '--robot', str(folder / 'arm.urdf'),
+        '--config', str(node),
+    ])  # fmt: skip
+    assert 'never changes' not in capsys.readouterr().err
+
+
+def test_a_matrix_far_from_the_one_there_was_is_shown_and_not_written(folder, tmp_path, capsys):
+    saved, told = tmp_path / 'arm.yaml', tmp_path / 'found.json'
+    more = ('--out', saved, '--json', told)
+    assert run(folder, 'affine', 'loud', *more) == 1
+    caught = capsys.readouterr()
+    assert "'wrist_sensor'" not in caught.err and 'readings minus the model' in caught.out
+    said = 'wrist_sensor lets 0.3'
+    assert f'is not written, as {said}' in caught.err and '--accept-doubts' in caught.err
+    assert json.loads(told.read_text())['wrist_sensor']['doubts'] and not saved.exists()
+    # Without a file to write nothing is held back.
+    assert run(folder, 'affine', 'loud') == 0
+    assert run(folder, 'affine', 'loud', '--accept-doubts', *more) == 0
+    (step,) = read(saved)[1]['wrist_sensor'].provenance
+    assert any('of what came through pass' in note for note in step.notes)
+
+
 def test_a_picture_of_an_unknown_kind_is_refused(folder, capsys):
     pytest.importorskip('matplotlib', reason='pictures need matplotlib')
     assert run(folder, 'affine', 'moving', '--picture', 'left.xyz') == 2
@@ -283,6 +328,8 @@ def test_a_calibration_of_another_robot_is_called_by_its_option(folder, tmp_path
         ('warming', ('wrist_sensor=/ft',), 'holds geometry_msgs/msg/WrenchStamped', 1),
         ('warming', ('wrist_sensor=/t',), "no topic of the bag is named '/t'", 1),
         ('warming', ('/ft_temperature',), 'expected SENSOR=TOPIC', 2),
+        ('kelvin', ('wrist_sensor=/ft_temperature',), 'if it is in kelvin', 1),
+        ('dead', ('wrist_sensor=/ft_temperature',), 'number 1 (fx of a wrench) never changes', 1),
     ],
 )
 def test_temperatures_that_do_not_tell_are_refused(folder, capsys, bag, more, told, code):
@@ -335,6 +382,40 @@ def test_what_bears_on_a_leg_for_half_of_a_real_log_is_said():
     assert back.startswith('from 58.2 s to 58.7 s')
     assert 'by -22.' in there and 'by 10.' in back
     assert not any('and stay' in note for note in foot.notes)
+
+
+def test_where_doubts_about_a_real_leg_begin():
+    """Where the hip is on one side of its step all the time, the matrix is one to be used."""
+    predicted, calibrations = icub()
+
+    def doubts(start, stop, name='r_leg_ft'):
+        request = AffineRequest((name,), TimeRange(start, stop))
+        return calibrate_affine(predicted, calibrations, request).sensors[0].doubts
+
+    (half,) = doubts(FROM, HALF)
+    assert half.startswith('lets 0.1') and 'spreads by 36 N, of which 1.' in half
+    assert not doubts(FROM, 22.4)
+    assert not doubts(24.0, 58.0, 'r_foot_ft')
+
+
+def test_a_matrix_of_the_opposite_sign_is_a_doubt_although_all_gains_are_one(rng):
+    times, wrenches = loads(rng)
+    fit = fit_affine(-wrenches, wrenches, times)
+    np.testing.assert_allclose(fit.gains, 1.0, atol=1e-3)
+    (doubt,) = doubts_of(fit, wrenches, AffineSettings())
+    assert doubt.startswith('differs from the matrix there was by 2 times')
+
+
+def test_readings_that_do_not_follow_the_model_are_a_doubt():
+    """As with a support that is not the one that carries the robot."""
+    predicted, calibrations = icub()
+    row = list(calibrations).index('r_leg_ft')
+    readings = predicted.samples.ft_readings.copy()
+    noise = np.random.default_rng(0).normal(size=readings[:, row].shape)
+    readings[:, row] = readings[:, row].mean(axis=0) + NOISE * noise
+    deaf = predicted._replace(samples=replace(predicted.samples, ft_readings=readings))
+    (leg,) = calibrate_affine(deaf, calibrations, AffineRequest(('r_leg_ft',))).sensors
+    assert any('do not follow what the model says' in doubt for doubt in leg.doubts)
 
 
 def test_sensors_whose_side_is_a_guess_are_fitted_only_when_named():

@@ -186,3 +186,18 @@ def test_silence_is_said(rng):
     hold(conductor, body, DOWN, now=10.0)
     assert 'no readings' not in conductor.instruction(10.5)
     assert 'no readings' in conductor.instruction(11.5)
+
+
+def test_a_channel_that_never_changes_is_said_while_the_body_is_turned(rng):
+    conductor, body = Conductor(Session(plan())), TurnedBody(rng)
+    for k, gravity in enumerate(GRAVITY * DIRECTIONS):
+        turn(conductor, body)
+        for stamp, raw, *others in body.readings(gravity, 80):
+            raw[1] = 3.0
+            conductor.take(Reading(stamp, raw, *others, ''), 0.0)
+        if not k:
+            assert 'never changes' not in conductor.instruction(0.0)
+    said = 'of six readings number 2 (fy of a wrench) never changes while the others do'
+    assert conductor.instruction(0.0).startswith(f"{said}: look at the sensor's cable")
+    conductor.proceed()
+    assert said in conductor.notes[-1]

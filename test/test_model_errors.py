@@ -176,3 +176,14 @@ def test_deviations_of_short_and_constant_signals():
     np.testing.assert_array_equal(deviations_of_means(np.full((50, 2), 7.0)), 0.0)
     drift = np.linspace(0.0, 1.0, 100)[:, None]
     assert deviations_of_means(drift) > 0.1, 'a drift is no hundred samples'
+
+
+def test_poses_that_differ_though_gravity_hardly_turns_are_said_to(rng):
+    gravity = 9.81 * np.array([[0, 0, -1.0], [0, -0.1, -0.995]])
+    labels = np.repeat(np.arange(2), 50)
+    differences = 0.1 * rng.normal(size=(100, 6))
+    alike = pose_errors(differences, gravity[labels], labels, 1.0).verdict
+    assert alike.startswith('gravity turns by 6 degrees only') and 'differ' not in alike
+    differences[50:, 0] += 15.0
+    verdict = pose_errors(differences, gravity[labels], labels, 1.0).verdict
+    assert 'which holds both, and 2 poses differ by 7.5 N' in verdict

@@ -31,7 +31,7 @@ from inertial_estimation.estimation.sensor_residuals import sensor_residuals
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
+from inertial_estimation.sample import SampleBatch, SensorState
 
 # Round-off of forces of about 1e3 N.
 EXACT = 1e-9
@@ -385,7 +385,7 @@ def test_instants_without_a_reading_cost_their_sensor_only(robot, rng, offsets):
     with pytest.raises(CalibrationError, match='5 of 40 instants can be used, 10 are needed'):
         supported_offsets(WrenchEstimator(robot), samples, ['l_sole'], sensors=['r_foot'])
     samples.ft_readings[:, 3] = np.nan
-    with pytest.raises(CalibrationError, match="'r_foot' has no instant with a reading"):
+    with pytest.raises(CalibrationError, match="'r_foot' tells no offset: it has no reading"):
         supported_offsets(WrenchEstimator(robot), samples, ['l_sole'], sensors=['r_foot'])
 
 
@@ -421,3 +421,55 @@ def test_a_length_is_positive(robot, rng, length_scale):
     samples = repeated([standing(robot, pose_of(robot, rng), {'l_sole': 1.0})], 0.0)
     with pytest.raises(ModelError, match='length_scale'):
         supported_offsets(WrenchEstimator(robot), samples, ['l_sole'], length_scale=length_scale)
+
+
+def test_a_channel_that_never_changes_while_others_do_tells_no_offset(robot, rng, offsets):
+    shot = standing(robot, pose_of(robot, rng), {'l_sole': 1.0})
+    samples = repeated([shot], offsets, 40)
+    samples.ft_readings[:] += 0.01 * rng.normal(size=samples.ft_readings.shape)
+    samples.ft_readings[:, 4, 2] = 7.0
+    estimator = WrenchEstimator(robot)
+    found = supported_offsets(estimator, samples, ['l_sole'])
+    assert found.sensors == SENSORS[:4]
+    assert 'number 3 (fz of a wrench) never changes' in found.silent['arm']
+    # All that is asked for must be told.
+    with pytest.raises(CalibrationError, match=r"'arm' tells no offset: .* number 3 \(fz"):
+        supported_offsets(estimator, samples, ['l_sole'], sensors=['arm'])
+    # A simulated sensor may be without noise in some channels.
+    given = supported_offsets(estimator, samples, ['l_sole'], noisy=np.arange(5) < 4)
+    assert given.sensors == SENSORS and not given.silent
+
+
+def test_a_sensor_without_any_noise_is_not_dead(robot, rng, offsets):
+    shot = standing(robot, pose_of(robot, rng), {'l_sole': 1.0})
+    assert not supported_offsets(
+        WrenchEstimator(robot), repeated([shot], offsets), ['l_sole']
+    ).silent
+
+
+@pytest.mark.parametrize(
+    ('state', 'temperature', 'said'),
+    [
+        (SensorState.FROZEN, 20.0, 'its readings are frozen'),
+        (SensorState.INVALID, 20.0, 'its readings hold NaN or infinity'),
+        (SensorState.ABSENT, 20.0, 'nothing was received of it'),
+        (SensorState.FRESH, np.nan, 'no temperature of it is known'),
+        (SensorState.FRESH, 299.4, 'its temperature is 299.40, expected -60 to 150 degrees'),
+    ],
+)
+def test_why_a_sensor_tells_nothing_is_said(robot, rng, offsets, state, temperature, said):
+    shot = standing(robot, pose_of(robot, rng), {'l_sole': 1.0})
+    samples = repeated([shot], offsets, 20)
+    states, warmth = np.zeros((20, 5), dtype=np.uint8), np.full((20, 5), 20.0)
+    states[:, 4], warmth[:, 4] = state, temperature
+    if state:
+        samples.ft_readings[:, 4] = np.nan
+    samples = replace(samples, ft_states=states, ft_temperatures=warmth)
+    slopes = np.zeros((5, 6))
+    slopes[4] = 0.1
+    thermal = FtCalibration(np.tile(np.eye(6), (5, 1, 1)), np.zeros((5, 6)), slopes, np.zeros(5))
+    estimator = WrenchEstimator(robot, calibration=thermal)
+    found = supported_offsets(estimator, samples, ['l_sole'])
+    assert list(found.silent) == ['arm'] and said in found.silent['arm']
+    with pytest.raises(CalibrationError, match=f"'arm' tells no offset: {said}"):
+        supported_offsets(estimator, samples, ['l_sole'], sensors=['arm'])

@@ -17,6 +17,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
 from inertial_estimation.logs.recording import Recording
+from inertial_estimation.logs.supports import beside_level
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.streams.assembler import SampleAssembler
@@ -117,6 +118,15 @@ def test_a_named_support_is_believed_but_the_doubt_is_told(robot):
     (doubt,) = found.doubts
     assert (doubt.contact, doubt.level_share) == ('r_foot', 1.0)
     assert doubt.weight_n == pytest.approx(WEIGHT)
+
+
+def test_level_feet_alone_are_no_doubt_once_a_support_is_named(robot):
+    request = OffsetRequest('model', support='l_foot')
+    still = compute_offsets(request, stand(robot, 0.0, [WEIGHT / 2] * 4), robot, settings())
+    assert still.doubts and not beside_level(still.doubts)
+    pushed = stand(robot, 0.0, [0.0, 0.3 * WEIGHT] * 2)
+    (doubt,) = beside_level(compute_offsets(request, pushed, robot, settings()).doubts)
+    assert doubt.contact == 'r_foot' and doubt.level_share == 1.0
 
 
 def test_a_force_that_comes_and_goes_is_refused_wherever_it_is(robot):

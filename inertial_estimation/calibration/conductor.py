@@ -20,7 +20,10 @@ from inertial_estimation.calibration.collection import (
     SETTLING,
     UNSTEADY,
     WAITING,
+    Collection,
 )
+from inertial_estimation.calibration.coverage import cell_of
+from inertial_estimation.calibration.dead_channels import constant_channels, never_changes
 from inertial_estimation.calibration.offset_in_situ import InSituOffset
 from inertial_estimation.calibration.quiet_samples import MOVING, NOT_FINITE, TOUCHED
 from inertial_estimation.calibration.session import Session
@@ -40,6 +43,11 @@ PAUSES = {
 """What is said of what is left out, or doubted."""
 ON_THE_WAY = ('', KEPT, WAITING, MOVING, SETTLING, REPEATED, DISORDER)
 """What readings are while a body is turned from pose to pose as it should be."""
+
+
+ENOUGH_DIRECTIONS = 5
+"""That are not alike, from which a channel that has not changed is dead."""
+DEAD = "look at the sensor's cable and topic; nothing that is collected counts until it is mended"
 
 
 class Phase(Enum):
@@ -148,7 +156,8 @@ class Conductor:
             if coverage.is_enough or self._requests >= TIMES_TO_CLOSE:
                 self._close()
             else:
-                lacking = '; '.join(coverage.shortfalls)
+                dead = _dead(self.session.collection)
+                lacking = '; '.join((dead, *coverage.shortfalls) if dead else coverage.shortfalls)
                 self.notes.append(f'not enough yet ({lacking}); ask again to close it as it is')
         return False
 
@@ -190,6 +199,8 @@ class Conductor:
         if self._heard_at is None or now - self._heard_at > SILENCE:
             return 'no readings come: see that both sensors publish'
         one = self.session.collection
+        if dead := _dead(one):
+            return f'{dead}: {DEAD}'
         if one.state not in ON_THE_WAY:
             return PAUSES.get(one.state, f'paused: {one.state}')
         # Whoever turns the body has understood that the last moment was none.
@@ -247,6 +258,15 @@ class Conductor:
     def _number(self) -> str:
         """Return which data set is open, of how many."""
         return f'{self.session.step + 1} of {len(self.session.plan.loads)}'
+
+
+def _dead(one: Collection) -> str:
+    """Say which channels never change while the body is turned; empty: none yet."""
+    raw, accelerations = one.rows()
+    if len({cell_of(acceleration) for acceleration in accelerations}) < ENOUGH_DIRECTIONS:
+        return ''
+    constant = constant_channels(raw)
+    return never_changes(constant) if constant.any() else ''
 
 
 def _said(found: InSituOffset) -> str:

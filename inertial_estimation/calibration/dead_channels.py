@@ -20,6 +20,51 @@ Forces of a weight have equal slopes but for gains. Of the gauges of 32 real sen
 anywhere within 0.3 m, the least was 0.006.
 """
 AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
+FEWEST = 7
+"""Readings; of fewer some may be the same by chance where a sensor has coarse steps."""
+ROUND_OFF = 1e-13
+"""Of the size of a channel: what filters and means make of readings that are all the same."""
+
+
+def constant_channels(readings: Array) -> Mask:
+    """
+    Tell which channels never change while others of the same sensor do.
+
+    A real channel has noise; only a simulated one without it may stand still.
+
+    Parameters
+    ----------
+    readings : ndarray, shape (n, 6)
+        Raw, NaN where there are none.
+
+    Returns
+    -------
+    ndarray of bool, shape (6,)
+        None if all stand still: the whole sensor does, which is told elsewhere.
+
+    """
+    known = readings[np.isfinite(readings).all(axis=1)]
+    if len(known) < FEWEST:
+        return np.zeros(6, dtype=bool)
+    constant: Mask = np.ptp(known, axis=0) <= ROUND_OFF * np.abs(known).max(axis=0)
+    return constant & (not constant.all())
+
+
+def never_changes(channels: Mask) -> str:
+    """
+    Say which channels never change.
+
+    Parameters
+    ----------
+    channels : ndarray of bool, shape (6,)
+        Some of them, from `constant_channels`.
+
+    Returns
+    -------
+    str
+
+    """
+    return f'{_numbered(channels, ("never changes", "never change"))} while the others do'
 
 
 def require_live(
@@ -50,12 +95,12 @@ def require_live(
         With the channel and what helps.
 
     """
-    constant = np.ptp(raw, axis=0) == 0.0
-    if constant.all():
+    if (np.ptp(raw, axis=0) == 0.0).all():
         # The whole sensor is dead, which its subspace tells.
         return
+    constant = constant_channels(raw)
     if constant.any():
-        raise _dead(what, constant, ('never changes', 'never change'), 'do')
+        raise _dead(what, never_changes(constant))
     sizes = np.linalg.norm(fit_slopes(raw, accelerations).slopes, axis=1)
     if matrix is None or np.array_equal(matrix, np.eye(6)):
         sizes = sizes[:3]
@@ -65,18 +110,22 @@ def require_live(
         sizes = sizes * np.linalg.norm(scale[:, None] * matrix, axis=0)
     still = sizes < STANDS_STILL * np.median(sizes)
     if still.any():
-        raise _dead(what, still, ('stands still', 'stand still'), 'follow gravity')
+        said = _numbered(still, ('stands still', 'stand still'))
+        raise _dead(what, f'{said} while the others follow gravity')
 
 
-def _dead(what: str, channels: Mask, does: tuple[str, str], others: str) -> LogError:
-    """Return the error that names channels."""
+def _dead(what: str, said: str) -> LogError:
+    """Return the error that says which channels are dead."""
+    return LogError(
+        f"{what}: {said}: look at the sensor's cable and topic, or at 'readings'",
+        about=('readings',),
+    )
+
+
+def _numbered(channels: Mask, does: tuple[str, str]) -> str:
+    """Name channels, and say what one or several of them do."""
     dead = np.flatnonzero(channels)
     several = len(dead) > 1
     numbers = ', '.join(str(k + 1) for k in dead)
     names = ', '.join(AXES[k] for k in dead)
-    return LogError(
-        f'{what}: of six readings number{"s" * several} {numbers} ({names} of a wrench) '
-        f"{does[several]} while the others {others}: look at the sensor's cable and topic, or at "
-        "'readings'",
-        about=('readings',),
-    )
+    return f'of six readings number{"s" * several} {numbers} ({names} of a wrench) {does[several]}'

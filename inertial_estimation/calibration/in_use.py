@@ -127,6 +127,23 @@ class CalibrationInUse:
         self.untared = self.sensors
         return changed
 
+    def lacking(self, given: Mapping[str, SensorCalibration]) -> tuple[str, ...]:
+        """
+        Return the sensors that `restore` takes back to what is configured.
+
+        Parameters
+        ----------
+        given : mapping of str to SensorCalibration
+            What a file says, by name.
+
+        Returns
+        -------
+        tuple of str
+            Those that it does not hold.
+
+        """
+        return tuple(name for name in self.start if name not in given)
+
     def clear_tare(self) -> tuple[str, ...]:
         """
         Go back to what was configured or restored last.

@@ -101,7 +101,7 @@ def pose_errors(
         nothing = np.full(6, np.nan)
         return PoseErrors(
             residuals, pulls, turn, rotating, nothing[:2], np.nan, nothing[:3], nothing,
-            _cannot_tell(len(held), turn),
+            _cannot_tell(len(held), turn, rotating, _rms(noise)),
         )  # fmt: skip
     fit = _fit(residuals, sign * pulls)
     return PoseErrors(
@@ -150,15 +150,18 @@ def _solved(A: Array, b: Array) -> Array:
     return x
 
 
-def _cannot_tell(n_poses: int, turn: float) -> str:
+def _cannot_tell(n_poses: int, turn: float, rotating: Array, noise: Array) -> str:
     """Say why the poses do not tell errors of the model."""
     if not n_poses:
         return 'no pose is held: an error of the model cannot be told from the offset'
     if n_poses < 2:
         return 'one pose: an error of the model cannot be told from the offset, which holds both'
+    differ = ''
+    if (rotating > np.maximum(SIGNIFICANT * noise, NOTABLE)).any():
+        differ = f', and {n_poses} poses differ by {rotating[0]:.2g} N, {rotating[1]:.2g} Nm'
     return (
         f'gravity turns by {np.degrees(turn):.0f} degrees only: an error of the model cannot be '
-        'told from the offset, which holds both'
+        f'told from the offset, which holds both{differ}'
     )
 
 

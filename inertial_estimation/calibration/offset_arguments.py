@@ -93,6 +93,7 @@ def choose_sensors(
     wrenches: Array,
     loads: SupportLoads,
     least: int,
+    why: Sequence[str],
 ) -> Mask:
     """
     Tell which offsets are to be found.
@@ -109,6 +110,8 @@ def choose_sensors(
         What they should be.
     least : int
         Of the default ones, those with fewer instants stay away if others have as many.
+    why : sequence of str
+        Why each of them tells nothing, from `why_silent`; empty: it may do so.
 
     Returns
     -------
@@ -126,6 +129,7 @@ def choose_sensors(
     reads: Mask = np.logical_and.reduce(np.isfinite(wrenches), axis=2)
     predicted: Mask = np.logical_and.reduce(np.isfinite(loads.readings), axis=2)
     count = (reads & predicted).sum(axis=0)
+    count[[bool(reason) for reason in why]] = 0
     says = count > 0
     chosen = np.zeros(len(known), dtype=bool)
     if sensors is None:
@@ -134,9 +138,10 @@ def choose_sensors(
         if not says.any():
             lacks = 'predicted wrench, a joint or an IMU is missing or frozen'
             lacks = lacks if reads.any() else 'FT reading'
+            told = ''.join(f'; {name}: {reason}' for name, reason in zip(known, why) if reason)
             raise NoInstant(
-                'no instant has both an FT reading and a predicted wrench, as there is no '
-                f'{lacks}: look at their topics and stamps'
+                'no instant has both an FT reading and a predicted wrench'
+                + (told or f', as there is no {lacks}: look at their topics and stamps')
             )
         return chosen
     asked = rows('sensors', sensors, 'FT sensor', known)
@@ -146,12 +151,9 @@ def choose_sensors(
         )
     for k in asked:
         if not says[k]:
-            lacks = 'a predicted wrench, a joint or IMU is missing' if reads[:, k].any() else (
-                'a reading'
-            )  # fmt: skip
+            reason = why[k] or 'no instant has both a reading and a predicted wrench'
             raise NoInstant(
-                f"FT sensor '{known[k]}' has no instant with {lacks}: look at its topic and "
-                "stamps, or leave it out of 'sensors'",
+                f"FT sensor '{known[k]}' tells no offset: {reason}; or leave it out of 'sensors'",
                 about=('sensors',),
             )
     chosen[list(asked)] = True

@@ -30,6 +30,7 @@ from inertial_estimation.calibration.offset_arguments import (
     not_unique,
 )
 from inertial_estimation.calibration.serial_means import deviations_of_means
+from inertial_estimation.calibration.silent_sensors import not_found, why_silent
 from inertial_estimation.calibration.stillness import Stillness
 from inertial_estimation.calibration.support_loads import (
     SupportLoads,
@@ -65,6 +66,8 @@ class SupportedOffsets:
     """Frames that were presumed to be all that touched the environment."""
     sensors: tuple[str, ...]
     """FT sensors whose offsets were found, in the order of the robot's."""
+    silent: dict[str, str]
+    """Why others were not, by sensor; those that nobody asked for are not among them."""
     calibration: FtCalibration
     """With the offsets found; those of other sensors are as they were."""
     found: Mask
@@ -132,6 +135,7 @@ def supported_offsets(
     felt: Mask | None = None,
     length_scale: float = DEFAULT_LENGTH_SCALE,
     least_instants: int = LEAST_INSTANTS,
+    noisy: Mask | None = None,
 ) -> SupportedOffsets:
     """
     Find the offsets of FT sensors.
@@ -157,6 +161,9 @@ def supported_offsets(
         Moment over force that counts as equally large in the shortest wrenches [m].
     least_instants : int
         Fewer are refused.
+    noisy : ndarray of bool, shape (n_fts,), optional
+        Sensors whose channels all change, as noise of real ones does: one that never does, while
+        others of the sensor do, is dead. Default: all.
 
     Returns
     -------
@@ -167,7 +174,8 @@ def supported_offsets(
     OffsetsNotUnique
         If the sharing of the load is unknown and was not accepted.
     CalibrationError
-        If too few instants are left, or a sensor that was asked for says nothing.
+        If too few instants are left, or a sensor that was asked for says nothing, or has a channel
+        that is dead.
     ModelError, NameNotFound, FrameNotFound, ShapeError
         If arguments make no sense, or name what the robot does not have.
 
@@ -181,12 +189,14 @@ def supported_offsets(
     if not numbers('length_scale', length_scale, ()) > 0.0:
         raise ModelError(f'length_scale is {length_scale}, expected a positive length')
     check_order(samples)
-    samples = with_known_temperatures(samples, calibration)
+    given, samples = samples, with_known_temperatures(samples, calibration)
     bare = calibration.with_offsets(np.zeros_like(calibration.offsets))
     wrenches = bare.apply(samples.ft_readings, samples.ft_temperatures)
     free = free_estimate(estimator, samples)
     loads = support_loads(robot, samples, free, supports, length_scale)
-    chosen = choose_sensors(robot, sensors, wrenches, loads, least_instants)
+    noisy = np.ones(len(robot.ft_sensors), dtype=bool) if noisy is None else noisy
+    why = why_silent(given, calibration, loads.readings, noisy)
+    chosen = choose_sensors(robot, sensors, wrenches, loads, least_instants, why)
     watched = Watched(robot, samples, free, wrenches, loads, length_scale)
     instants = choose_instants(watched, chosen, stillness, felt)
     enough = chosen & (instants.n_used >= least_instants)
@@ -203,6 +213,9 @@ def supported_offsets(
     return SupportedOffsets(
         supports=supports,
         sensors=tuple(name for name, is_in in zip(known, enough) if is_in),
+        silent={}
+        if sensors is not None
+        else not_found(known, why, enough, instants.n_used, least_instants),
         calibration=calibration.with_offsets(
             np.where(enough[:, None], fit.offsets, calibration.offsets)
         ),

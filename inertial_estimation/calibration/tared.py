@@ -131,11 +131,16 @@ def in_words(found: SupportedOffsets, names: Sequence[str], doubts: Iterable[str
         if found.found[k]
     ]
     if others := [name for k, name in enumerate(names) if not found.found[k]]:
-        said.append(f'not changed: {", ".join(others)}')
+        said.append(f'not changed: {_with_reasons(others, found.silent)}')
     left_out = [f'{reason} {n}' for reason, n in found.left_out.items() if n]
     said.append(f'left out: {", ".join(left_out) or "none"}')
     said += [f'doubtful: {doubt}' for doubt in doubts]
     return '. '.join(said)
+
+
+def _with_reasons(names: Iterable[str], reasons: Mapping[str, str]) -> str:
+    """Return names, each with the reason if there is one."""
+    return ', '.join(f'{name} ({reasons[name]})' if name in reasons else name for name in names)
 
 
 def _method(supports: Sequence[str]) -> str:

@@ -28,6 +28,11 @@ ROBUST_STEPS = 10
 MOST_LEFT_OUT = 0.5
 LEAST_TOUCH = np.repeat([3.0, 0.3], 3)
 """What the best fit misses by less is no touch [N, Nm]."""
+COLDEST, HOTTEST = -60.0, 150.0
+"""
+Of the temperatures that an FT sensor has, by far [degrees Celsius]. Those of rooms are 290 and
+more in kelvin.
+"""
 SAME = 1e-9
 """A spread below this part of the values is round-off."""
 
@@ -85,6 +90,30 @@ class TemperatureFit(NamedTuple):
     """Samples with values that were left out as something else acts in them."""
 
 
+def implausible(temperatures: Array) -> str:
+    """
+    Say what is wrong with temperatures that no FT sensor has.
+
+    Parameters
+    ----------
+    temperatures : ndarray, shape (n,)
+        Finite, one at least [degrees Celsius].
+
+    Returns
+    -------
+    str
+        Empty: most of them can be.
+
+    """
+    usual = float(np.median(temperatures))
+    if COLDEST <= usual <= HOTTEST:
+        return ''
+    return (
+        f'its temperature is {usual:.2f}, expected {COLDEST:g} to {HOTTEST:g} degrees Celsius: if '
+        'it is in kelvin, let its driver subtract 273.15, as sensor_msgs/Temperature says'
+    )
+
+
 def fit_temperature(
     wrenches: Array,
     predicted: Array,
@@ -126,8 +155,8 @@ def fit_temperature(
     ShapeError
         If the arrays do not belong together.
     LogError
-        If the temperature hardly changes, goes with time or with the load, the log is too short,
-        or most of it is disturbed.
+        If the temperature cannot be one, hardly changes, goes with time or with the load, the log
+        is too short, or most of it is disturbed.
 
     """
     chosen = settings or TemperatureSettings()
@@ -142,6 +171,8 @@ def fit_temperature(
     known = finite_rows(np.column_stack([wrenches, predicted, temperatures]))
     if not known.any():
         raise LogError(f'no instant has a reading, a predicted wrench and a temperature of {name}')
+    if said := implausible(temperatures[known]):
+        raise LogError(f'{name}: {said}')
     _require_range(temperatures[known], chosen, name)
     missing = predicted - wrenches
     used = known.copy()

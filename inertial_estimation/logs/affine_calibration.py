@@ -21,18 +21,14 @@ from numpy.typing import NDArray
 from inertial_estimation.calibration.affine_fit import fit_affine, undisturbed_samples
 from inertial_estimation.calibration.affine_types import AffineFit, AffineSettings
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
-from inertial_estimation.calibration.lasting_steps import Step, lasting_steps
+from inertial_estimation.calibration.lasting_steps import lasting_steps
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
+from inertial_estimation.logs.affine_notes import doubts_of, in_words, notes_of
 from inertial_estimation.logs.predicted_wrenches import Predicted
 from inertial_estimation.logs.recording import TimeRange
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-
-DEAF, LOUD = 0.5, 2.0
-"""Gains beyond which the matrix is told to be doubtful."""
-OWN = 0.5
-"""Share of the data from which on a direction is theirs and not the prior's."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +68,8 @@ class AffineResult(NamedTuple):
     """Of all instants with what was found, shape (n, 6) [N, Nm]."""
     notes: tuple[str, ...]
     """What whoever uses it must know."""
+    doubts: tuple[str, ...]
+    """Why nobody should use it; part of the notes."""
 
 
 class AffineResults(NamedTuple):
@@ -208,6 +206,7 @@ def _thermal(sensor: SensorCalibration, temperatures: Array | None, k: int) -> A
 
 def _result(own: _Own, k: int, request: AffineRequest) -> AffineResult:
     """Fit one sensor, and test it."""
+    own.predicted.require_live(k, own.names[k])
     times, raw, wanted = own.predicted.times, own.raw(k), own.wanted[k]
     inside = request.time_range.mask(times)
     if not inside.any():
@@ -231,8 +230,9 @@ def _result(own: _Own, k: int, request: AffineRequest) -> AffineResult:
     steps = lasting_steps(
         times[inside], before[inside], wanted[inside], fit.used, request.settings
     )
-    notes = (*_notes(fit, bool(own.predicted.assumed[k])), *map(_of_step, steps))
-    return AffineResult(own.names[k], fit, tested, before, after, notes)
+    doubts = doubts_of(fit, wanted[inside][fit.used], request.settings)
+    notes = (*doubts, *notes_of(fit, bool(own.predicted.assumed[k])), *map(in_words, steps))
+    return AffineResult(own.names[k], fit, tested, before, after, notes, doubts)
 
 
 def _with_noise(settings: AffineSettings, noise: Array) -> AffineSettings:
@@ -257,42 +257,6 @@ def _test(mask: Mask, usable: Mask, before: Array, after: Array) -> Tested:
         np.sqrt((after[counted] ** 2).mean(axis=0)),
         int(counted.sum()),
         int(present.sum() - counted.sum()),
-    )
-
-
-def _notes(fit: AffineFit, assumed: bool) -> tuple[str, ...]:
-    """Return what is doubtful about a fit."""
-    said = []
-    if np.isinf(fit.weight):
-        said.append('no matrix predicts held-out parts of the log better than the one there was')
-    kept = int((fit.shares < OWN).sum())
-    if kept:
-        said.append(
-            f'along {kept} of 6 directions the load hardly changed: the matrix there is the one '
-            'there was'
-        )
-    if fit.gains[-1] < DEAF or fit.gains[0] > LOUD:
-        said.append(
-            f'lets {fit.gains[-1]:.2g} to {fit.gains[0]:.2g} of what came through pass, by '
-            'direction: right for loads like those of the log, doubtful for larger ones'
-        )
-    if assumed:
-        said.append('rests on joints that nobody reports')
-    return tuple(said)
-
-
-def _of_step(step: Step) -> str:
-    """Return what a touch that does not end means for a fit."""
-    forces, moments = (
-        ' '.join(f'{x:.{digits}f}' for x in part)
-        for part, digits in ((step.change[:3], 1), (step.change[3:], 2))
-    )
-    return (
-        f'from {step.start:.1f} s to {step.stop:.1f} s readings less predictions change by '
-        f'{forces} N and {moments} Nm, and stay: by {step.size:.0f} N in all where the load '
-        f'changes by {step.load:.0f} N, which no matrix near the one there was explains. '
-        'Something that the model does not know, as a cover or a cable, bears on this side before '
-        'or after: name a part of the log on one side of it'
     )
 
 

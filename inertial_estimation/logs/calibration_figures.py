@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from inertial_estimation.calibration.tables import AXES
 from inertial_estimation.calibration.tool import ToolFit
-from inertial_estimation.logs.affine_calibration import OWN, AffineResult
+from inertial_estimation.logs.affine_calibration import AffineResult
+from inertial_estimation.logs.affine_notes import OWN
 from inertial_estimation.logs.thermal_calibration import ThermalResult
 from inertial_estimation.table import Table
 
@@ -292,6 +293,7 @@ def _affine_entry(result: AffineResult) -> dict[str, Any]:
         'samples': int(fit.used.sum()),
         'left_out': fit.n_disturbed,
         'notes': list(result.notes),
+        'doubts': list(result.doubts),
     }
     if fit.validation is not None:
         entry['rms_held_out'] = fit.rms_held_out.tolist()

@@ -12,7 +12,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.building import build_estimator, build_robot, sensor_calibrations
+from inertial_estimation.building import (
+    build_estimator,
+    build_robot,
+    noisy_sensors,
+    sensor_calibrations,
+)
 from inertial_estimation.calibration.calibration_file import SensorCalibration
 from inertial_estimation.calibration.offset_arguments import NoInstant
 from inertial_estimation.calibration.stillness import Stillness
@@ -158,6 +163,7 @@ def calibrate_offsets(
             stillness=Stillness.none() if request.moving else Stillness(),
             felt=_felt(part, robot, supports),
             length_scale=settings.length_scale,
+            noisy=noisy_sensors(settings, robot),
         )
     except NoInstant:
         require_derivatives(recording)

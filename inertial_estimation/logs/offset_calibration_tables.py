@@ -94,6 +94,7 @@ def offset_dict(result: OffsetCalibration) -> dict[str, Any]:
         'left_out': dict(found.left_out),
         'moved': [cause._asdict() for cause in found.instants.causes],
         'doubts': list(result.doubts),
+        'not_found': result.found.silent,
     }
 
 

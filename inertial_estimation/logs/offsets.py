@@ -207,7 +207,15 @@ def _from_model(
     """Let one contact carry the robot; motion is in the model, and every instant counts."""
     progress('offsets from the model', 0.0)
     try:
-        found = supported_offsets(estimator, samples, [support], stillness=None, least_instants=1)
+        found = supported_offsets(
+            estimator,
+            samples,
+            [support],
+            stillness=None,
+            least_instants=1,
+            # These are wrenches: which channel of the readings is dead does not show in them.
+            noisy=np.zeros(samples.ft_readings.shape[1], dtype=bool),
+        )
     except CalibrationError as error:
         raise LogError(f'offset range: {error}') from error
     progress('offsets from the model', 1.0)

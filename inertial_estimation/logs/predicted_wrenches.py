@@ -15,6 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.building import noisy_sensors
+from inertial_estimation.calibration.dead_channels import constant_channels, never_changes
+from inertial_estimation.calibration.silent_sensors import DEAD
 from inertial_estimation.calibration.support_loads import free_estimate, support_loads
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CallError
@@ -45,6 +48,29 @@ class Predicted(NamedTuple):
     """Frame of the contact that carries the robot."""
     noise: Array
     """Standard deviation of the readings as they are here, filtered or not, (n_fts, 6) [N, Nm]."""
+    noisy: Mask
+    """Sensors whose channels all change, as noise of real ones does, shape (n_fts,)."""
+
+    def require_live(self, sensor: int, name: str) -> None:
+        """
+        Refuse a sensor with a channel that never changes while others do.
+
+        Parameters
+        ----------
+        sensor : int
+            Its row.
+        name : str
+            What it is called.
+
+        Raises
+        ------
+        LogError
+            With the channel.
+
+        """
+        dead = constant_channels(self.samples.ft_readings[:, sensor])
+        if self.noisy[sensor] and dead.any():
+            raise LogError(f'{name}: {never_changes(dead)}: {DEAD}')
 
     def within(self, sensor: int) -> tuple[int, ...]:
         """
@@ -145,6 +171,7 @@ def predict_wrenches(
         sides=loads.sides,
         support=frame,
         noise=_noise(recording, robot, settings),
+        noisy=noisy_sensors(settings, robot),
     )
 
 

@@ -84,6 +84,25 @@ def find_doubts(
     return tuple(doubts)
 
 
+def beside_level(doubts: Sequence[SupportDoubt]) -> tuple[SupportDoubt, ...]:
+    """
+    Return the doubts that stay once somebody has said what carries the robot.
+
+    Parameters
+    ----------
+    doubts : sequence of SupportDoubt
+        From `find_doubts`.
+
+    Returns
+    -------
+    tuple of SupportDoubt
+        Without those of contacts that are as high as the support and feel no force that changes:
+        feet are level in every robot that stands on one and holds the other just above the ground.
+
+    """
+    return tuple(one for one in doubts if one.load_change_n > UNSTEADY * one.weight_n)
+
+
 def _force_changes(samples: SampleBatch, estimator: WrenchEstimator) -> Array:
     """Return the standard deviation of each submodel's residual force, (n_submodels,) [N]."""
     forces = estimator.batch(samples).residuals[:, :, :3]

@@ -125,7 +125,7 @@ def calibrate_temperature(
     CallError
         If no sensor has temperatures, or one that is wanted has none.
     LogError
-        If a log does not tell the coefficients of a sensor that has.
+        If a log does not tell the coefficients of a sensor that has, or a channel of it is dead.
 
     """
     names: list[str] = list(calibrations)
@@ -163,6 +163,7 @@ def _result(
 ) -> ThermalResult:
     """Fit one sensor."""
     name, calibration = sensor
+    predicted.require_live(k, name)
     wrenches = predicted.samples.ft_readings[:, k] @ calibration.matrix.T
     fit = fit_temperature(
         wrenches, predicted.wrenches[:, k], temperatures, predicted.times,

@@ -13,7 +13,7 @@ import signal
 import sys
 import traceback
 from contextlib import suppress
-from typing import Any
+from typing import Any, BinaryIO
 
 from inertial_estimation.errors import InertialEstimationError
 
@@ -38,12 +38,24 @@ def main() -> int:
     answers = os.fdopen(os.dup(1), 'wb')
     os.dup2(2, 1)
     _step_back()
-    with answers, suppress(EOFError, BrokenPipeError):
+    with suppress(EOFError, BrokenPipeError), answers:
         while True:
-            work, arguments = pickle.load(sys.stdin.buffer)
+            work, arguments = _next(sys.stdin.buffer)
             pickle.dump(_outcome(work, arguments), answers)
             answers.flush()
     return 0
+
+
+def _next(stream: BinaryIO) -> tuple[Any, tuple]:
+    """Return the next piece of work and its arguments; raise EOFError if there is none."""
+    try:
+        found: tuple[Any, tuple] = pickle.load(stream)
+    except pickle.UnpicklingError as error:
+        # A node that is ended while it sends leaves a part of it.
+        if stream.read(1):
+            raise
+        raise EOFError from error
+    return found
 
 
 def _outcome(work: Any, arguments: tuple) -> tuple[str, Any]:

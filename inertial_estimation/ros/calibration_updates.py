@@ -18,6 +18,7 @@ from inertial_estimation.calibration.calibration_file import (
     write,
 )
 from inertial_estimation.calibration.in_use import CalibrationInUse
+from inertial_estimation.calibration.temperature import implausible
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.model.robot import Robot
@@ -163,6 +164,9 @@ class CalibrationUpdates:
                 f'; no temperature of {", ".join(lacking)}: counted as missing; see '
                 "'temperature_topic' and 'temperature_max_age'"
             )
+        for name, said in self._implausible(sample).items():
+            level, cause = WARN, f'{cause} temperature of {name}'
+            message += f'; {name}: {said}'
         if self.remark:
             level, cause = WARN, f'{cause} {self.remark}'
             message += f'; {self.remark}'
@@ -195,13 +199,16 @@ class CalibrationUpdates:
             robot, sensors = await self._background.run(read, path)
             changed = self._in_use.restore(robot, sensors)
         except InertialEstimationError as error:
-            said = f"'{self._path}': {error}" if self._path else str(error)
+            said = str(error)
+            if self._path is not None and str(self._path) not in said:
+                said = f"'{self._path}': {said}"
             return _answer(response, f'nothing was restored: {said}', success=False)
         self._lacks_file = False
         self._note_change(saved=True)
         others = [name for name in sensors if name not in self._in_use.sensors]
         aside = f'; not in use: {", ".join(others)}' if others else ''
-        return _answer(response, f"go on with '{path}': {_changes(changed)}{aside}")
+        back = self._back_to_parameters(sensors)
+        return _answer(response, f"go on with '{path}': {_changes(changed)}{back}{aside}")
 
     def _on_clear_tare(self, request: Trigger.Request, response: Trigger.Response):
         """Go back to what was configured, or restored since."""
@@ -211,6 +218,16 @@ class CalibrationUpdates:
         return _answer(
             response, f'back to what was configured, or restored last: {_changes(changed)}'
         )
+
+    def _back_to_parameters(self, given: Mapping[str, SensorCalibration]) -> str:
+        """Say which sensors a file does not hold, and what they are subtracted from now on."""
+        lacking = [
+            f'{name} ({_offset(self._in_use.sensors[name])})'
+            for name in self._in_use.lacking(given)
+        ]
+        if not lacking:
+            return ''
+        return f'; not in the file, so as the parameters say again: {", ".join(lacking)}'
 
     def _note_change(self, *, saved: bool) -> None:
         """Note when, and tell others."""
@@ -226,6 +243,18 @@ class CalibrationUpdates:
         given = sample.ft_temperatures
         known = np.isfinite(given) if given is not None else np.zeros(len(needs), dtype=bool)
         return [name for name, lacks in zip(self._in_use.sensors, needs & ~known) if lacks]
+
+    def _implausible(self, sample: Sample | None) -> dict[str, str]:
+        """Say what is wrong with temperatures of sensors that need them."""
+        if sample is None or sample.ft_temperatures is None:
+            return {}
+        needs = self._in_use.stacked.needs_temperature & np.isfinite(sample.ft_temperatures)
+        found = {
+            name: implausible(sample.ft_temperatures[k : k + 1])
+            for k, name in enumerate(self._in_use.sensors)
+            if needs[k]
+        }
+        return {name: said for name, said in found.items() if said}
 
     def _twice(self, sensors: Mapping[str, SensorCalibration]) -> str:
         """Say which parameters must go, as the file has them now."""
@@ -253,6 +282,14 @@ def _answer(response, message: str, *, success: bool = True):
 def _changes(changed: tuple[str, ...]) -> str:
     """Say what is another now."""
     return f'changed {", ".join(changed)}' if changed else 'nothing is another than before'
+
+
+def _offset(sensor: SensorCalibration) -> str:
+    """Say what is subtracted."""
+    if not sensor.offset.any():
+        return 'offset zero'
+    force, moment = np.linalg.norm(sensor.offset.reshape(2, 3), axis=1)
+    return f'offset {force:.3g} N {moment:.2g} Nm'
 
 
 def _figures(sensor: SensorCalibration) -> dict[str, object]:

@@ -8,6 +8,9 @@ Not covered: how it is used by services (`test_taring.py`, `test_calibration_upd
 
 import operator
 import os
+import pickle
+import subprocess
+import sys
 import time
 from types import SimpleNamespace
 
@@ -18,7 +21,7 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 
 from inertial_estimation.calibration.calibration_file import read
 from inertial_estimation.errors import CalibrationError, OffsetsNotUnique
-from inertial_estimation.ros.background import Background
+from inertial_estimation.ros.background import PROCESS, Background
 
 TIMEOUT = 60.0
 """Long, because the machine may be busy [s]."""
@@ -94,6 +97,27 @@ def test_a_process_that_dies_is_replaced(node, background):
     with pytest.raises(CalibrationError, match='has ended'):
         node.wait_for(background.run(os._exit, 3))
     assert node.wait_for(background.run(operator.add, 2, 2)) == 4
+
+
+@pytest.mark.parametrize('sent', [0, 20, 400])
+def test_a_node_that_ends_while_it_sends_leaves_no_traceback(sent):
+    work = pickle.dumps((operator.add, (np.arange(1000), 1)))
+    ended = subprocess.run(
+        [sys.executable, '-m', *PROCESS], input=work[:sent], capture_output=True, check=False,
+        timeout=TIMEOUT,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b'', b'')
+
+
+def test_a_node_that_is_gone_when_the_answer_comes_leaves_no_traceback():
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, 'wb') as nobody:
+        ended = subprocess.run(
+            [sys.executable, '-m', *PROCESS], input=pickle.dumps((operator.add, (1, 1))),
+            stdout=nobody, stderr=subprocess.PIPE, check=False, timeout=TIMEOUT,
+        )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (0, b'')
 
 
 def test_what_is_being_done_can_be_ended(node):

@@ -94,7 +94,8 @@ def test_a_file_is_taken_over_between_two_cycles(bench):
     write(bench.path, ROBOT.name, {'leg_sensor': ONE, OTHER: ONE})
     answer = bench.call('restore')
     assert answer.success, answer.message
-    assert answer.message.endswith(f'changed leg_sensor; not in use: {OTHER}')
+    assert 'changed leg_sensor; not in the file, so as the parameters' in answer.message
+    assert answer.message.endswith(f'; not in use: {OTHER}')
     check(bench, leg_sensor=ONE)
     status = bench.next_status('ft_calibration')
     assert figure(status, 'leg_sensor: method') == 'by hand'
@@ -143,8 +144,20 @@ def test_what_is_no_calibration_is_refused(bench):
     answer = bench.call('restore')
     assert not answer.success and 'leg_sensor' in answer.message
     bench.path.write_text('nonsense')
-    assert not bench.call('restore').success
+    answer = bench.call('restore')
+    assert not answer.success and answer.message.count(str(bench.path)) == 1
     check(bench)
+
+
+def test_sensors_that_a_file_lacks_are_named_with_what_they_fall_back_to(bench):
+    bench.pipeline._calibration.take({'arm_sensor': ONE})
+    write(bench.path, ROBOT.name, {'leg_sensor': ONE})
+    answer = bench.call('restore')
+    assert 'changed leg_sensor, arm_sensor' in answer.message or (
+        'changed arm_sensor, leg_sensor' in answer.message
+    )
+    back = answer.message.partition('so as the parameters say again: ')[2]
+    assert 'arm_sensor (offset zero)' in back and 'leg_sensor' not in back
 
 
 def test_saving_keeps_other_sensors_of_the_file(bench):

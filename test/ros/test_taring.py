@@ -61,6 +61,8 @@ class Biped(BenchRobot):
         self.stand({'l_sole': 1.0})
         self.velocity = 0.0
         self.touched = ''
+        self.held: float | None = None
+        """What a dead channel of the arm says."""
 
     def spin_with(self, kind, context):
         """Spin with another executor."""
@@ -80,8 +82,10 @@ class Biped(BenchRobot):
     def cycle(self):
         """Send one cycle."""
         self.stamp_ns += CYCLE_NS
-        readings = self.shot.ft_readings + self.offsets
-        for name, wrench in zip(SENSORS, readings + NOISE * self.rng.normal(size=(5, 6))):
+        readings = self.shot.ft_readings + self.offsets + NOISE * self.rng.normal(size=(5, 6))
+        if self.held is not None:
+            readings[4, 2] = self.held
+        for name, wrench in zip(SENSORS, readings):
             self.send_ft(name, self.stamp_ns, wrench)
         turning, pulling = self.shot.angular_velocities[0], self.shot.proper_accelerations[0]
         self.send_imu('root', self.stamp_ns, turning, pulling)
@@ -184,7 +188,7 @@ def test_a_sensor_that_says_nothing_is_named_with_what_can_be_done(bench):
     finally:
         bench.offsets = offsets
     assert not answer.success
-    assert "FT sensor 'arm' has no instant with a reading: look at its topic" in answer.message
+    assert "FT sensor 'arm' tells no offset: its readings hold NaN or infinity" in answer.message
     assert answer.message.endswith("or leave it out of the tare, as '~/tare' does")
 
 
@@ -259,6 +263,28 @@ def test_another_pose_tells_errors_of_the_model(bench):
     assert len(bench.estimator.pipeline._taring._poses) == 2
 
 
+def test_poses_that_contradict_each_other_are_refused(bench):
+    """Of a hand of 10.8 N; 15 N push it in the second pose."""
+    assert bench.ask('tare').success
+    found, offsets = bench.found.copy(), bench.offsets.copy()
+    bench.stand({'l_sole': 1.0}, seed=3)
+    bench.stamp_ns += 200 * CYCLE_NS
+    try:
+        bench.offsets[4, 0] += 15.0
+        # What is on its way was sent without it.
+        for _ in range(15):
+            bench.cycle()
+        answer = bench.ask('add_tare_pose')
+    finally:
+        bench.offsets = offsets
+    assert not answer.success
+    assert "the poses contradict each other: what 'arm' reads besides its load of 10.8 N" in (
+        answer.message
+    )
+    np.testing.assert_array_equal(bench.found, found)
+    assert len(bench.estimator.pipeline._taring._poses) == 1
+
+
 def test_joint_states_that_stay_away_end_it(bench):
     future = bench.begin('tare')
     for _ in range(5):
@@ -316,6 +342,32 @@ def test_several_supports_are_refused_unless_a_guess_is_accepted(context):
         bench.estimator.pipeline._taring._settings.__dict__['tare_accept_split'] = True
         answer = bench.ask('tare')
         assert answer.success and 'not unique' in answer.message
+    finally:
+        bench.close()
+
+
+def test_a_dead_channel_is_named_and_the_other_sensors_are_tared(context):
+    bench = Biped(context, **{'ft.arm.frozen_after': 10.0})
+    try:
+        bench.held = 7.0
+        answer = bench.ask('tare_arm')
+        assert not answer.success and not bench.found.any()
+        dead = 'of six readings number 3 (fz of a wrench) never changes while the others do'
+        assert f"'arm' tells no offset: {dead}" in answer.message
+        answer = bench.ask('tare')
+        assert answer.success and f'not changed: arm ({dead}' in answer.message
+        assert not bench.found[4].any()
+        assert (np.abs(bench.found[:4] - bench.offsets[:4]) < EXACT).all()
+    finally:
+        bench.close()
+
+
+def test_feet_that_are_level_are_no_doubt_about_a_support_that_was_named(context):
+    bench = Biped(context, contacts=['l_sole', 'r_sole', 'hand'])
+    try:
+        bench.shot = standing(ROBOT, np.zeros(len(JOINTS)), {'l_sole': 1.0})
+        answer = bench.ask('tare')
+        assert answer.success and 'doubtful' not in answer.message
     finally:
         bench.close()
 

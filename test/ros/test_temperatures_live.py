@@ -88,3 +88,24 @@ def recorded(bench):
         yield '/imu/head', IMU, stamp, imu(stamp, 'head', (0.0, 0.0, 0.0), (1.0, 2.0, 9.0))
         data = joint_state(stamp, list(JOINTS), bench.positions, still)
         yield '/joint_states', JOINT_STATE, stamp, data
+
+
+def test_a_temperature_in_kelvin_is_said(context, tmp_path):
+    path = tmp_path / 'calibration.yaml'
+    given = {
+        'calibration_file': str(path),
+        'ft.leg_sensor.temperature_topic': 'leg/temperature',
+    }
+    settings = EstimatorSettings.from_dict(HUMANOID | STILL | LASTING | given)
+    write(path, build_robot(settings, settings.robot_description).name, {'leg_sensor': THERMAL})
+    bench = CalibrationBench(context, **given)
+    try:
+        message = Temperature(temperature=273.15 + WARM)
+        message.header.stamp = ns_to_stamp(START_NS)
+        bench.publisher(Temperature, 'leg/temperature').publish(message)
+        bench.torques()
+        status = bench.status('ft_calibration')
+        assert status.level == DiagnosticStatus.WARN
+        assert 'leg_sensor: its temperature is 304.15, expected -60 to 150' in status.message
+    finally:
+        bench.close()

@@ -7,11 +7,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from math import nan
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.errors import CallError
 from inertial_estimation.verbs import files
-from inertial_estimation.verbs.calibrate.common_options import add_outputs, add_sensors
+from inertial_estimation.verbs.calibrate.common_options import (
+    add_outputs,
+    add_sensors,
+    not_written,
+)
 from inertial_estimation.verbs.calibrate.log_options import (
     LEFT,
     RobotLog,
@@ -88,6 +93,11 @@ def add(ways: Any) -> None:
         '--blocks', type=int, default=10, metavar='N',
         help='parts of the log that are held out in turn (default: %(default)s)',
     )  # fmt: skip
+    way.add_argument(
+        '--accept-doubts', action='store_true',
+        help='write a matrix that is doubtful all the same, with the doubts as notes (default: it '
+        'is shown, but not written)',
+    )  # fmt: skip
     add_outputs(way, LEFT)
     way.set_defaults(run=_run, names=NAMES)
 
@@ -105,12 +115,29 @@ def _run(chosen: argparse.Namespace) -> None:
     with progress_bars() as progress:
         log = read_log(chosen, settings, ranges, progress)
         results, refused = calibrate_affine(log.predicted, log.calibrations, request)
-    _write(chosen, log, request, results)
+    if chosen.picture is not None:
+        _draw(chosen.picture, log, request, results)
     files.write_json(chosen.json, affine_dict(results) | {'refused': refused})
     show(*(table(*found) for found in affine_tables(results)))
     for result in results:
         show(*(f'[yellow]note:[/] {escape(f"{result.name}: {note}")}' for note in result.notes))
     show(*(f'[yellow]not fitted:[/] {escape(reason)}' for reason in refused.values()))
+    # At the end: what was found is seen even if it does not belong into that file.
+    doubts = [f'{result.name} {doubt}' for result in results for doubt in result.doubts]
+    if chosen.out is not None and doubts and not chosen.accept_doubts:
+        raise not_written(chosen.out, doubts, _remedy(results))
+    _write(chosen, log, request, results)
+
+
+def _remedy(results: Sequence[AffineResult]) -> str:
+    """Return what helps against doubts, and how to insist."""
+    fine = ' '.join(result.name for result in results if not result.doubts)
+    others = f', or those without a doubt with --ft {fine}' if fine else ''
+    return (
+        'make sure that --support alone carries the robot, and name a part of the log with larger '
+        'loads in which nothing else bears on the sensor, or a larger --prior-weight, with which '
+        f'more of the matrix stays{others}; --accept-doubts writes it all the same'
+    )
 
 
 def _request(chosen: argparse.Namespace) -> AffineRequest:
@@ -157,12 +184,9 @@ def _write(
     request: AffineRequest,
     results: Sequence[AffineResult],
 ) -> None:
-    """Write calibration file and picture, if asked to."""
-    import numpy as np
-
+    """Write the calibration file, if asked to."""
     from inertial_estimation.logs.affine_calibration import calibration_of
     from inertial_estimation.logs.calibration_figures import date_of
-    from inertial_estimation.verbs.calibrate.picture import Residuals, draw
 
     predicted, date = log.predicted, date_of(log.origin_ns)
     warmth = predicted.samples.ft_temperatures
@@ -176,17 +200,25 @@ def _write(
             temperature=nan if warmth is None else _mean(warmth[inside, row]),
         )  # fmt: skip
     save(chosen.out, log.robot.name, found)
-    if chosen.picture is not None:
-        drawn = []
-        for result in results:
-            used = np.zeros(len(inside), dtype=bool)
-            used[inside] = result.fit.used
-            drawn.append(
-                Residuals(
-                    result.name, predicted.times, result.residuals_before, result.residuals, used
-                )
-            )
-        draw(drawn, chosen.picture)
+
+
+def _draw(
+    path: Path, log: RobotLog, request: AffineRequest, results: Sequence[AffineResult]
+) -> None:
+    """Draw what is left of the readings, before and after."""
+    import numpy as np
+
+    from inertial_estimation.verbs.calibrate.picture import Residuals, draw
+
+    times, drawn = log.predicted.times, []
+    inside = request.time_range.mask(times)
+    for result in results:
+        used = np.zeros(len(inside), dtype=bool)
+        used[inside] = result.fit.used
+        drawn.append(
+            Residuals(result.name, times, result.residuals_before, result.residuals, used)
+        )
+    draw(drawn, path)
 
 
 def _mean(values: NDArray[Any]) -> float:

@@ -106,6 +106,8 @@ def _run(chosen: argparse.Namespace) -> None:
     show(*(table(*found) for found in offset_tables(result)))
     for note, sensors in _notes(result).items():
         show(f'[yellow]note:[/] {escape(f"{sensors}: {note}")}')
+    for sensor, reason in result.found.silent.items():
+        show(f'[yellow]not found:[/] {escape(f"{sensor}: {reason}")}')
     # At the end: what was found is seen even if it does not belong into that file.
     if chosen.out is not None and result.doubts and not chosen.support:
         carrying = result.found.supports[0]
