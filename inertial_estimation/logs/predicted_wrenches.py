@@ -20,7 +20,7 @@ from inertial_estimation.calibration.dead_channels import constant_channels, nev
 from inertial_estimation.calibration.silent_sensors import DEAD
 from inertial_estimation.calibration.support_loads import free_estimate, support_loads
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import CallError
+from inertial_estimation.errors import CallError, LogError
 from inertial_estimation.logs.filled_windows import require_derivatives
 from inertial_estimation.logs.offsets import MAX_SAMPLES
 from inertial_estimation.logs.recording import Progress, Recording, no_progress
