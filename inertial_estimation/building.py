@@ -41,6 +41,9 @@ from inertial_estimation.streams.assembler import SampleAssembler
 from inertial_estimation.streams.stream import StreamRates
 from inertial_estimation.uncertainty.stream_noise import StreamFilters, StreamNoise, stream_noise
 
+FILE = ('calibration_file',)
+"""What errors about its content are about."""
+
 
 def build_robot(
     settings: EstimatorSettings,
@@ -282,13 +285,15 @@ def sensor_calibrations(
     if of and of != robot.name:
         raise ConfigError(
             f"'{path}' of 'calibration_file' is of robot '{of}', not of '{robot.name}': name that "
-            'of this robot, or correct the name in it'
+            'of this robot, or correct the name in it',
+            about=FILE,
         )
     names = [sensor.name for sensor in robot.ft_sensors]
     if saved and names and not new_file and not saved.keys() & set(names):
         raise ConfigError(
             f"'{path}' of 'calibration_file' is of {', '.join(saved)}, FT sensors in use are "
-            f'{", ".join(names)}: correct the names in it, or leave the file out'
+            f'{", ".join(names)}: correct the names in it, or leave the file out',
+            about=FILE,
         )
     found = {}
     for name in names:
@@ -297,7 +302,8 @@ def sensor_calibrations(
         if name in saved and said:
             raise ConfigError(
                 f"'ft.{name}.{said[0]}' is given, and '{path}' of 'calibration_file' holds "
-                f"'{name}' too: leave one of them out"
+                f"'{name}' too: leave one of them out",
+                about=FILE,
             )
         if name in saved:
             require_usable(name, saved[name])

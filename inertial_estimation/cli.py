@@ -9,13 +9,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.errors import InertialEstimationError, is_wrong_call
 from inertial_estimation.verbs import bench, calibrate, check, demo, excite, identify, replay
+from inertial_estimation.verbs.one_usage import VerbParser
 from inertial_estimation.verbs.options import (
     INTERRUPTED,
     PIPE_BROKEN,
     WRONG_CALL,
-    CallError,
     install_advice,
 )
 
@@ -58,10 +58,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         return int(chosen.run(chosen) or 0)
     except BrokenPipeError:
         raise
-    except CallError as error:
-        said, code = str(error), WRONG_CALL
     except InertialEstimationError as error:
-        said, code = error.said_with(getattr(chosen, 'names', {})), 1
+        names = getattr(chosen, 'names', {})
+        said = error.said_with(names)
+        code = WRONG_CALL if is_wrong_call(error, names) else 1
     except OSError as error:
         said, code = str(error), 1
     except ModuleNotFoundError as error:
@@ -75,7 +75,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     """Return the parser with all verbs."""
-    parser = argparse.ArgumentParser(
+    parser = VerbParser(
         prog='inertial-estimation',
         description='External wrenches and joint torques from distributed force/torque sensors '
         'and IMUs: one verb for each job.',

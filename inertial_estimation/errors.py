@@ -66,6 +66,10 @@ class ConfigError(InertialEstimationError, ValueError):
     """A configuration value is unknown, missing, of the wrong type or out of range."""
 
 
+class CallError(ConfigError):
+    """What is asked for makes no sense or lacks something: another call helps, no other data."""
+
+
 class LogError(InertialEstimationError, ValueError):
     """A recorded log cannot be read or lacks what was asked for."""
 
@@ -192,6 +196,27 @@ class FrameNotFound(NameNotFound):
     def __reduce__(self) -> tuple[object, ...]:
         """Return how to make it again: other processes get errors in pieces."""
         return type(self), (self.name, self.known, self.where, self.remedy)
+
+
+def is_wrong_call(error: InertialEstimationError, names: Mapping[str, str]) -> bool:
+    """
+    Tell whether another call helps, and other data would not.
+
+    Parameters
+    ----------
+    error : InertialEstimationError
+        What went wrong.
+    names : mapping of str to str
+        What arguments are called where they were given.
+
+    Returns
+    -------
+    bool
+        Data that are refused, and names that a file does not have, are no wrong calls.
+
+    """
+    value = isinstance(error, ModelError) and any(name in names for name in error.about)
+    return value or isinstance(error, CallError)
 
 
 def _hint(name: str, known: Sequence[str]) -> str:

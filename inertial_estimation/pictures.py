@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import CallError, ConfigError
 from inertial_estimation.output import check_writable
 
 
@@ -48,12 +48,14 @@ def require(path: Path) -> None:
     Raises
     ------
     ConfigError
-        If matplotlib is not installed, cannot write such a file, or the file cannot be written.
+        If matplotlib is not installed, or the file cannot be written.
+    CallError
+        If matplotlib does not draw such a file.
 
     """
     plots = pyplot()
     known = plots.figure().canvas.get_supported_filetypes()
     plots.close('all')
     if path.suffix.lstrip('.') not in known:
-        raise ConfigError(f"a picture '{path}' cannot be drawn: take one of {', '.join(known)}")
+        raise CallError(f"a picture '{path}' cannot be drawn: take one of {', '.join(known)}")
     check_writable(path)

@@ -7,6 +7,7 @@ Not covered: all sensors at both places, which the command runs; here those of t
 """
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,10 +16,12 @@ from shared_data import SHARED
 from inertial_estimation.benchmark.calibration import (
     axia,
     experiments,
+    hanging,
     leg_robot,
     legs,
     ntnu,
     one_foot,
+    sessions,
     tipping,
 )
 from inertial_estimation.benchmark.calibration.leg_robot import FOOT, LEG
@@ -134,8 +137,53 @@ def test_the_command_prints_tables_and_notes(tmp_path, monkeypatch, capsys):
 def test_the_command_names_what_the_folder_lacks(tmp_path, capsys):
     assert main(['bench', '--calibration', str(tmp_path)]) == 1
     assert 'lacks axia80_static' in capsys.readouterr().err
-    assert main(['bench', '--calibration', str(tmp_path), '--strict']) == 1
+    assert main(['bench', '--calibration', str(tmp_path), '--strict']) == 2
     assert 'has none' in capsys.readouterr().err
+
+
+def test_noise_of_the_accelerometer_costs_more_than_is_stated_where_gravity_hardly_moves(
+    monkeypatch,
+):
+    monkeypatch.setattr(hanging, 'DRAWS', 20)
+    little, much = hanging.offsets(30.0, 0.1), hanging.offsets(45.0, 0.1)
+    # Slopes along gravity shrink by the variance of the noise over that of gravity along it.
+    for one in (little, much):
+        angle = np.deg2rad(one.tilt)
+        once, twice = np.sin(angle) / angle, 0.5 + 0.25 * np.sin(2.0 * angle) / angle
+        spread = hanging.GRAVITY**2 * (twice**2 - once**4)
+        # Noise of 20 draws is a quarter of what is stated.
+        assert one.error == pytest.approx(0.1**2 / spread * once**2, abs=0.8 * one.deviation)
+    assert little.error > 2.0 * little.deviation and much.error < 0.3 * little.error
+
+
+def test_loads_that_are_not_as_stated_leave_more_the_further_they_are(monkeypatch):
+    monkeypatch.setattr(hanging, 'SOME', 3)
+    found = [hanging.matrices('', 0.0, aside) for aside in (0.0, 0.01, 0.05)]
+    for one, other in pairwise(found):
+        assert other.left[0] > one.left[1] and other.error[0] > one.error[1]
+    assert found[0].over_noise[1] < 2.0 < found[1].over_noise[0]
+    assert hanging.matrices('', hanging.PLAY, 0.0).over_noise[0] > 2.0
+
+
+def test_sessions_come_to_their_end_unless_hands_are_on_half_of_the_poses(monkeypatch):
+    monkeypatch.setattr(sessions, 'DRAWS', 2)
+    alone, hand = sessions.errors('', 3), sessions.errors('', 1, every=3)
+    assert alone.closed == hand.closed == 2
+    assert alone.mass is not None and alone.mass < 0.05, 'T section 5.4'
+    assert hand.mass is None and hand.force is not None and hand.force < 0.02
+    most = sessions.MOST_POSES
+    assert sessions.errors('', 1, every=2) == sessions.Errors('', 0, most, None, None)
+
+
+@pytest.mark.parametrize('module', [hanging, sessions], ids=['hanging', 'sessions'])
+def test_tables_need_no_data(module, monkeypatch, tmp_path):
+    monkeypatch.setattr(hanging, 'DRAWS', 2)
+    monkeypatch.setattr(hanging, 'SOME', 2)
+    monkeypatch.setattr(sessions, 'DRAWS', 1)
+    found = module.run(tmp_path)
+    for title, columns, rows in found.tables:
+        assert title and rows and all(len(row) == len(columns) for row in rows)
+    json.dumps(found.as_dict(), allow_nan=False)
 
 
 def test_what_offsets_leave_between_the_sensors_of_a_leg():

@@ -213,21 +213,22 @@ def test_a_picture_is_drawn(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('part', 'more', 'told'),
+    ('part', 'more', 'told', 'code'),
     [
-        ('', ('--ft', 'wrist'), "--ft names 'wrist', but no FT sensor is named 'wrist'"),
-        ('@70:80', (), 'no sample lies between 70.0 s and 80.0 s'),
+        ('', ('--ft', 'wrist'), "--ft names 'wrist', but no FT sensor is named 'wrist'", 1),
+        ('@70:80', (), 'no sample lies between 70.0 s and 80.0 s', 1),
+        ('@8:7', (), 'FROM must be before TO', 2),
         ('@1:1.2', (), 'usable samples are too few for 10 blocks of 5: take a longer log, or '
-         'fewer --blocks'),
-        ('', ('--prior-weight', '-1'), '--prior-weight is -1.0'),
+         'fewer --blocks', 1),
+        ('', ('--prior-weight', '-1'), '--prior-weight is -1.0', 2),
         ('', ('--prior-weight', '1e-9', '--ft', 'wrist_sensor', '--blocks', '1'),
-         '--blocks is 1, expected'),
-        ('', ('--prior-deviation', '0'), '--prior-deviation is 0.0'),
-        ('', ('--support', 'nowhere'), "--support names it, but no frame is named 'nowhere'"),
+         '--blocks is 1, expected', 2),
+        ('', ('--prior-deviation', '0'), '--prior-deviation is 0.0', 2),
+        ('', ('--support', 'nowhere'), "--support names 'nowhere', but no frame is named", 1),
     ],
 )  # fmt: skip
-def test_what_cannot_be_done_is_said(folder, capsys, part, more, told):
-    assert run(folder, 'affine', 'moving', *more, part=part) == 1
+def test_what_cannot_be_done_is_said(folder, capsys, part, more, told, code):
+    assert run(folder, 'affine', 'moving', *more, part=part) == code
     assert told in capsys.readouterr().err
 
 
@@ -268,7 +269,7 @@ def test_a_matrix_far_from_the_one_there_was_is_shown_and_not_written(folder, tm
 
 def test_a_picture_of_an_unknown_kind_is_refused(folder, capsys):
     pytest.importorskip('matplotlib', reason='pictures need matplotlib')
-    assert run(folder, 'affine', 'moving', '--picture', 'left.xyz') == 1
+    assert run(folder, 'affine', 'moving', '--picture', 'left.xyz') == 2
     assert "a picture 'left.xyz' cannot be drawn" in capsys.readouterr().err
 
 
@@ -293,6 +294,28 @@ def test_the_temperature_coefficients_of_a_simulated_arm(folder, tmp_path, capsy
     assert sensor.reference_temperature == 25.0
     np.testing.assert_array_equal(sensor.temperature_coefficients, found['coefficients'])
     assert 'from 2' in sensor.provenance[0].notes[0]
+    assert run(folder, 'temperature', 'warming', *more, '--ft', 'wrist_sensor') == 0
+    again = json.loads(told.read_text())
+    assert list(again) == ['wrist_sensor']
+    assert again['wrist_sensor']['coefficients'] == pytest.approx(found['coefficients'])
+
+
+def test_sensors_are_chosen_among_those_with_temperatures(folder, capsys):
+    topic = ('--temperature-topic', 'wrist_sensor=/ft_temperature')
+    assert run(folder, 'temperature', 'warming', *topic, '--ft', 'wrist') == 1
+    assert "--ft names 'wrist', but no FT sensor is named" in capsys.readouterr().err
+    assert run(folder, 'temperature', 'warming', '--ft', 'wrist_sensor') == 2
+    said = capsys.readouterr().err
+    assert "--ft names 'wrist_sensor', of which the log has no temperature" in said
+    assert 'with --temperature-topic, or leave it out' in said
+
+
+@pytest.mark.parametrize('way', ['affine', 'temperature'])
+def test_a_calibration_of_another_robot_is_called_by_its_option(folder, tmp_path, capsys, way):
+    saved = tmp_path / 'other.yaml'
+    saved.write_text('ft_calibration: {version: 1, robot: another, sensors: {}}\n')
+    assert run(folder, way, 'moving', '--calibration', saved) == 1
+    assert f"'{saved}' of --calibration is of robot 'another'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -300,7 +323,7 @@ def test_the_temperature_coefficients_of_a_simulated_arm(folder, tmp_path, capsy
     [
         ('cold', ('wrist_sensor=/ft_temperature',), 'stays between 25.03 and 25.57', 1),
         ('cold', ('wrist_sensor=/ft_temperature',), 'by less than --least-change, 2 K', 1),
-        ('warming', (), 'has a temperature: name --temperature-topic', 1),
+        ('warming', (), 'has a temperature: name --temperature-topic', 2),
         ('warming', ('wrist=/ft_temperature',), "--temperature-topic names 'wrist', but no FT", 1),
         ('warming', ('wrist_sensor=/ft',), 'holds geometry_msgs/msg/WrenchStamped', 1),
         ('warming', ('wrist_sensor=/t',), "no topic of the bag is named '/t'", 1),

@@ -163,7 +163,7 @@ def test_another_sensor_or_an_unknown_temperature_are_refused(rng, tmp_path, wor
     thermal = SensorCalibration(MATRIX, temperature_coefficients=np.ones(6))
     write(warm, 'icub', {'foot': thermal})
     call = log, '--ft', 'foot', '--calibration', str(warm), '--out', str(warm)
-    assert offset(*call) == 1
+    assert offset(*call) == 2
     assert 'give --temperature, that of this log' in said(capsys)[1]
     assert offset(*call, '--temperature', '31.5') == 0
     found = read(warm)[1]['foot']
@@ -363,9 +363,9 @@ def test_the_help_says_what_separates_columns(capsys):
 
 def test_errors_name_options(rng, tmp_path, capsys):
     log = save(tmp_path / 'log.npz', *poses(rng))
-    assert offset(log, '--ft', 'foot', '--accelerometer-offset', 'nan', '0', '0') == 1
+    assert offset(log, '--ft', 'foot', '--accelerometer-offset', 'nan', '0', '0') == 2
     assert '--accelerometer-offset is' in said(capsys)[1]
-    assert offset(log, '--ft', 'foot', '--imu', '/imu') == 1
+    assert offset(log, '--ft', 'foot', '--imu', '/imu') == 2
     assert '--imu is for bags' in said(capsys)[1]
 
 
@@ -437,7 +437,7 @@ def test_data_sets_that_tell_no_matrix_are_refused_with_the_rank(rng, tmp_path, 
     [(('half', '0', '0', '0'), "KG of .*is 'half'"), (('0.5', '0', 'y', '0'), "Y of .*is 'y'")],
 )
 def test_numbers_that_are_none_are_named(tmp_path, capsys, numbers, why):
-    assert main(['calibrate', 'matrix', '--data', 'a.npz', *numbers, '--ft', 'foot']) == 1
+    assert main(['calibrate', 'matrix', '--data', 'a.npz', *numbers, '--ft', 'foot']) == 2
     assert re.search(why, said(capsys)[1])
 
 

@@ -223,18 +223,22 @@ def test_the_calibration_so_far_can_be_named(held, capsys):
     assert np.abs(found.offset - offsets[4]).max() > 1.0, 'readings count twice'
     assert call(folder, *more[:-1], str(folder / 'none.yaml')) == 1
     assert 'of --calibration is not there' in capsys.readouterr().err
+    former.unlink()
+    write(former, 'other', {'arm': SensorCalibration(matrix)})
+    assert call(folder, *more) == 1
+    assert f"'{former}' of --calibration is of robot 'other', not of" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ('more', 'told'),
+    ('more', 'told', 'code'),
     [
-        (('--support', 'l_sole', '--ft', 'leg'), "--ft names 'leg', but no FT sensor is named"),
-        (('--support', 'l_sole', 'l_sole'), "--support names 'l_sole' twice"),
-        (('--support', 'l_sole', 'r_sole'), 'squeeze the ground (--accept-split)'),
+        (('--support', 'l_sole', '--ft', 'leg'), "--ft names 'leg', but no FT sensor is named", 1),
+        (('--support', 'l_sole', 'l_sole'), "--support names 'l_sole' twice", 2),
+        (('--support', 'l_sole', 'r_sole'), 'squeeze the ground (--accept-split)', 1),
     ],
 )
-def test_errors_name_options(held, capsys, more, told):
-    assert call(held[0], *more) == 1
+def test_errors_name_options(held, capsys, more, told, code):
+    assert call(held[0], *more) == code
     assert told in ' '.join(capsys.readouterr().err.split())
 
 
@@ -248,10 +252,10 @@ def test_what_is_left_is_drawn(held):
 
 def test_what_cannot_be_done_is_refused_before_the_work(held, capsys):
     folder, _ = held
-    assert call(folder)
+    assert call(folder) == 2
     assert 'name them with --support, or give a fixed_link' in capsys.readouterr().err
-    assert call(folder, '--support', 'l_soul')
-    assert "--support names it, but no frame is named 'l_soul'" in capsys.readouterr().err
+    assert call(folder, '--support', 'l_soul') == 1
+    assert "--support names 'l_soul', but no frame is named 'l_soul'" in capsys.readouterr().err
     assert call(folder, '--support', 'l_sole', part='@2.8:3.2')
     assert 'can be used, 10 are needed' in capsys.readouterr().err
 

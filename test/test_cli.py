@@ -74,9 +74,9 @@ def make_wrong(kind: str, folder: Path) -> str:
     return str(path)
 
 
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 1) -> str:
     """Run the command; return the one line that it fails with."""
-    assert main(arguments) == 1
+    assert main(arguments) == code
     (line,) = (line for line in capsys.readouterr().err.splitlines() if line)
     assert line.startswith(f'inertial-estimation {arguments[0]}: ')
     return line
@@ -223,7 +223,7 @@ def test_a_failed_job_leaves_the_json_file_as_it_was(
 def test_bench_refuses_numbers_that_make_no_sense(
     option: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert 'finite' in refusal(capsys, 'bench', *option)
+    assert 'finite' in refusal(capsys, 'bench', *option, code=2)
 
 
 def test_bench_says_at_once_that_cycles_need_ros(

@@ -13,6 +13,7 @@ import pytest
 from inertial_estimation import errors
 from inertial_estimation.errors import (
     CalibrationError,
+    CallError,
     ConfigError,
     FrameNotFound,
     InertialEstimationError,
@@ -22,11 +23,13 @@ from inertial_estimation.errors import (
     OffsetsNotUnique,
     ShapeError,
     closest_names,
+    is_wrong_call,
 )
 
 EXAMPLES = [
     (ModelError('no'), ValueError),
     (ConfigError('no'), ValueError),
+    (CallError('no'), ValueError),
     (LogError('no'), ValueError),
     (CalibrationError('no'), ValueError),
     (OffsetsNotUnique('no', ('l_leg',)), ValueError),
@@ -131,3 +134,19 @@ def test_errors_travel_between_processes(error):
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is type(error)
     assert str(copy) == str(error)
+
+
+@pytest.mark.parametrize(
+    ('error', 'wrong'),
+    [
+        (CallError('no'), True),
+        (ModelError("'weight' is -1", about=('weight',)), True),
+        (ModelError("'weight' is -1"), False),
+        (ModelError("'other' is -1", about=('other',)), False),
+        (ConfigError("'a.yaml' of 'weight' is of robot 'b'", about=('weight',)), False),
+        (CalibrationError("allow more 'weight'", about=('weight',)), False),
+        (NameNotFound('sensor', 'ft', ('hand',), "'weight' names 'ft'"), False),
+    ],
+)
+def test_values_that_make_no_sense_are_wrong_calls_and_data_are_not(error, wrong):
+    assert is_wrong_call(error, {'weight': '--prior-weight'}) == wrong

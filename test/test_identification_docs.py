@@ -92,7 +92,7 @@ def test_there_are_settings_of_four_arms_a_payload_and_a_humanoid():
 
 def commands():
     """Return the calls of the command, without the name of the program."""
-    blocks = re.findall(r'```\n(.*?)```', PAGE, re.DOTALL)
+    blocks = re.findall(r'```bash\n(.*?)```', PAGE, re.DOTALL)
     lines = '\n'.join(blocks).replace('\\\n', ' ').splitlines()
     return [shlex.split(line)[1:] for line in lines if line.startswith('inertial-estimation ')]
 

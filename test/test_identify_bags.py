@@ -218,14 +218,14 @@ def test_what_is_no_bag_is_one_sentence(files, capsys):
     folder, _, (_, stamps, q, raw) = files
     bag = record(folder / 'bag', stamps[:200], q[:200], raw[:200])
     empty = write_bag(folder / 'empty', [])
-    for path, said in (
-        (folder / 'none', 'none'),
-        (empty, f"'{empty}'"),
-        (folder / 'arm.urdf', 'arm.urdf'),
-        (f'{bag}@5:6', 'ends 0.995 s'),
-        (f'{bag}@0.9:0.6', 'FROM must be before TO'),
+    for path, said, code in (
+        (folder / 'none', 'none', 1),
+        (empty, f"'{empty}'", 1),
+        (folder / 'arm.urdf', 'arm.urdf', 1),
+        (f'{bag}@5:6', 'ends 0.995 s', 1),
+        (f'{bag}@0.9:0.6', 'FROM must be before TO', 2),
     ):
-        assert run(folder, path, '--json', folder / 'o.json') == 1
+        assert run(folder, path, '--json', folder / 'o.json') == code
         error = capsys.readouterr().err
         assert said in error
         assert error.count('\n') == 1

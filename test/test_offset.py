@@ -16,7 +16,7 @@ from robots import nested_humanoid_urdf
 
 from inertial_estimation.calibration.offset import fit_offsets
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, LogError, ShapeError
+from inertial_estimation.errors import CallError, ConfigError, LogError, ShapeError
 from inertial_estimation.logs.offsets import MAX_SAMPLES, OffsetRequest, compute_offsets
 from inertial_estimation.logs.recording import Recording, TimeRange
 from inertial_estimation.model.robot import Robot
@@ -270,7 +270,7 @@ def test_what_cannot_be_computed_is_refused(fixed_humanoid, rng):
     request = OffsetRequest('model', TimeRange(50.0, 60.0))
     with pytest.raises(LogError, match='no sample lies between'):
         compute_offsets(request, recording, fixed_humanoid, settings())
-    with pytest.raises(LogError, match='is empty'):
+    with pytest.raises(CallError, match='is empty'):
         TimeRange(2.0, 2.0)
     recording.samples.efforts[:] = np.nan
     with pytest.raises(LogError, match='efforts'):

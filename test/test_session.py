@@ -19,7 +19,7 @@ from inertial_estimation.calibration.coverage import DIRECTIONS
 from inertial_estimation.calibration.in_situ_steps import IN_ACCELEROMETER_AXES, ROTATION_FREE
 from inertial_estimation.calibration.session import NOTHING, Load, Plan, Session
 from inertial_estimation.calibration.session_file import load_session, save_session
-from inertial_estimation.errors import ConfigError, LogError, ModelError
+from inertial_estimation.errors import CallError, ConfigError, LogError, ModelError
 
 DATE = '2026-11-22T12:00:00+00:00'
 LOADS = (NOTHING, Load('far', 0.5, (0.3, -0.05, 0.1)), Load('side', 0.5, (0.0, 0.2, 0.1)))
@@ -300,8 +300,10 @@ def test_a_damaged_file_is_refused(rng, tmp_path, damage):
 
 
 def test_plans_that_cannot_work_are_refused():
-    with pytest.raises(ConfigError, match='2 loads'):
+    with pytest.raises(CallError, match='^1 load is to be hung on in 2 data sets: .* or more'):
         plan(LOADS[:2])
+    with pytest.raises(CallError, match='^2 loads are to be hung on in 2 data sets: '):
+        plan(LOADS[1:3])
     with pytest.raises(ConfigError, match="two loads are named 'far'"):
         plan((NOTHING, LOADS[1], LOADS[1]))
     with pytest.raises(ConfigError, match="load 'bad' has a mass of -1"):

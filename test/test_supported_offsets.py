@@ -394,7 +394,7 @@ def test_instants_without_a_reading_cost_their_sensor_only(robot, rng, offsets):
     [
         ([], None, ModelError, "'supports' is empty: name the frames"),
         (['l_sole', 'l_sole'], None, ModelError, "names 'l_sole' twice"),
-        (['l_soul'], None, FrameNotFound, "'supports' names it.*closest: l_sole"),
+        (['l_soul'], None, FrameNotFound, "'supports' names.*closest: l_sole"),
         (['l_sole'], [], ModelError, "'sensors' is empty"),
         (['l_sole'], ['l_log'], NameNotFound, 'closest: l_leg'),
     ],

@@ -122,16 +122,16 @@ def test_what_the_node_says_is_read(robot):
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'said'),
+    ('arguments', 'said', 'code'),
     [
-        (['--play'], '--play is for --yoga'),
-        (['--yoga', 'nowhere'], f'there is no nowhere/{log.BAG}'),
-        (['--yoga', 'nowhere', '--background'], 'are 2 runs'),
-        (['--published', 'nowhere', '--strict'], '--strict is for runs with goals'),
+        (['--play'], '--play is for --yoga', 2),
+        (['--yoga', 'nowhere'], f'there is no nowhere/{log.BAG}', 1),
+        (['--yoga', 'nowhere', '--background'], 'are 2 runs', 2),
+        (['--published', 'nowhere', '--strict'], '--strict is for runs with goals', 2),
     ],
 )
-def test_calls_that_cannot_be_answered(arguments, said, capsys):
-    assert main(['bench', *arguments]) == 1
+def test_calls_that_cannot_be_answered(arguments, said, code, capsys):
+    assert main(['bench', *arguments]) == code
     assert said in capsys.readouterr().err
 
 

@@ -83,7 +83,7 @@ class BodyReadings:
     """
 
     def __init__(self, robot: Robot, sensor: str, imu: str = '') -> None:
-        self.sensor = find_ft(robot, sensor)
+        self.sensor = find_ft(robot, sensor, f"'sensor' names '{sensor}'")
         self._ft = robot.ft_sensors.index(self.sensor)
         self._robot = robot
         self._imu = self._chosen(imu)

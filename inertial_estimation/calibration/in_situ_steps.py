@@ -20,7 +20,7 @@ from inertial_estimation.calibration.matrix_doubts import load_doubts, prior_war
 from inertial_estimation.calibration.offset_in_situ import InSituOffset
 from inertial_estimation.calibration.quiet_samples import GRAVITY
 from inertial_estimation.calibration.wrench_axes import ACCELEROMETER, SENSOR
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import CallError
 
 Array = NDArray[np.float64]
 
@@ -67,13 +67,13 @@ def offset_step(
 
     Raises
     ------
-    ConfigError
+    CallError
         If readings depend on the temperature, which is not known.
 
     """
     thermal = bool(before.temperature_coefficients.any())
     if thermal and np.isnan(temperature):
-        raise ConfigError(
+        raise CallError(
             "the readings of this sensor depend on its temperature: give 'temperature', that of "
             'this log',
             about=('temperature',),

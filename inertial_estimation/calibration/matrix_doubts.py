@@ -40,7 +40,7 @@ MOST_LEFT = 0.07
 """
 Of what was added, what data sets may leave beyond noise. Play of 1 % of the swing of the readings,
 as much as data sheets admit, leaves 0.06 of 0.5 kg on a body of 3 kg; a centre that is 5 cm off
-leaves 0.08 at least. Whatever the cause is, the matrix is off by twice that and more.
+leaves 0.05 to 0.3. Whatever the cause is, the matrix is off by twice that and more.
 """
 LASTING, MOST_OF_LASTING = 25.0, 0.03
 """

@@ -81,7 +81,7 @@ def check_supports(robot: Robot, given: Sequence[str]) -> tuple[str, ...]:
             about=('supports',),
         )
     for k, support in enumerate(supports):
-        robot.frame(support, "'supports' names it")
+        robot.frame(support, f"'supports' names '{support}'")
         if support in supports[:k]:
             raise ModelError(f"'supports' names '{support}' twice", about=('supports',))
     return supports

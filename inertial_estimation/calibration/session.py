@@ -39,7 +39,7 @@ from inertial_estimation.calibration.offset_in_situ import (
     offset_in_situ,
 )
 from inertial_estimation.calibration.wrench_axes import ACCELEROMETER, SENSOR
-from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.errors import CallError, ConfigError, LogError
 from inertial_estimation.model.arguments import numbers
 
 Array = NDArray[np.float64]
@@ -68,8 +68,10 @@ class Plan:
 
     Raises
     ------
+    CallError
+        If so many data sets cannot tell a matrix.
     ConfigError
-        If two data sets cannot tell a matrix, or two loads have one name.
+        If two loads have one name.
     ModelError, ShapeError
         If masses and centres are no numbers.
 
@@ -98,9 +100,12 @@ class Plan:
         """Check the loads."""
         n = len(self.loads)
         if n != 1 and n < FEWEST_SETS:
-            raise ConfigError(
-                f'{n} loads are to be hung on: one data set tells an offset, {FEWEST_SETS} or '
-                'more tell a matrix; the one without any counts'
+            hung = sum(load.mass > 0.0 for load in self.loads)
+            raise CallError(
+                f'{f"{hung} loads are" if hung != 1 else "1 load is"} to be hung on in {n} data '
+                f'sets: one data set tells an offset, {FEWEST_SETS} or more tell a matrix, the '
+                "one without any counts; say more of 'loads', or none",
+                about=('loads',),
             )
         names = [load.name for load in self.loads]
         if twice := sorted({name for name in names if names.count(name) > 1}):

@@ -118,7 +118,7 @@ def support_loads(
         If there is no such frame.
 
     """
-    places = [robot.frame(support, "'supports' names it") for support in supports]
+    places = [robot.frame(support, f"'supports' names '{support}'") for support in supports]
     poses = FramePoses(robot, samples)
     beyond, held = _beyond(robot, [link for link, _ in places])
     net = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import CallError
 from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
 
 Array = NDArray[np.float64]
@@ -35,20 +35,20 @@ def check_rate(basis: FourierBasis, rate_hz: float) -> None:
 
     Raises
     ------
-    ConfigError
+    CallError
         If the rate is so low that rows do not tell the highest harmonic, or so high that there
         are more than `MOST_ROWS`.
 
     """
     rows, fewest = basis.period * rate_hz, 2 * basis.harmonics
     if rows <= fewest:
-        raise ConfigError(
+        raise CallError(
             f'--rate is {rate_hz:g} Hz, {rows:.3g} rows in a period of {basis.period:g} s, which '
             f'do not tell {basis.harmonics} harmonics: ask for more than '
             f'{fewest / basis.period:.4g} Hz'
         )
     if rows > MOST_ROWS:
-        raise ConfigError(
+        raise CallError(
             f'--rate is {rate_hz:g} Hz, {rows:.3g} rows in a period of {basis.period:g} s: ask '
             f'for at most {MOST_ROWS / basis.period:.4g} Hz, {MOST_ROWS} rows'
         )

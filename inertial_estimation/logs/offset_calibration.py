@@ -27,7 +27,7 @@ from inertial_estimation.calibration.supported_offsets import (
 )
 from inertial_estimation.calibration.tared import METHOD, notes, tared
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import CallError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.logs.filled_windows import require_derivatives
 from inertial_estimation.logs.recording import (
@@ -139,7 +139,7 @@ def calibrate_offsets(
     """
     supports = request.supports or ((settings.fixed_link,) if settings.fixed_link else ())
     if not supports:
-        raise ConfigError(
+        raise CallError(
             'offsets from the model need the frames that carry the robot: name them with '
             "'supports', or give a fixed_link",
             about=('supports',),
@@ -147,7 +147,7 @@ def calibrate_offsets(
     robot = build_robot(settings, str(urdf))
     before = sensor_calibrations(settings, robot, new_file=True)
     for support in supports:
-        robot.frame(support, "'supports' names it")
+        robot.frame(support, f"'supports' names '{support}'")
     recording = read_samples(bag, robot, settings, progress)
     part = recording.within(request.time_range).thinned(MAX_SAMPLES)
     samples = part.without_frozen(sensor.name for sensor in robot.ft_sensors)

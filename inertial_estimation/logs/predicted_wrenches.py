@@ -20,7 +20,7 @@ from inertial_estimation.calibration.dead_channels import constant_channels, nev
 from inertial_estimation.calibration.silent_sensors import DEAD
 from inertial_estimation.calibration.support_loads import free_estimate, support_loads
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import LogError
+from inertial_estimation.errors import CallError, LogError
 from inertial_estimation.logs.filled_windows import require_derivatives
 from inertial_estimation.logs.offsets import MAX_SAMPLES
 from inertial_estimation.logs.recording import Progress, Recording, no_progress
@@ -142,14 +142,15 @@ def predict_wrenches(
 
     Raises
     ------
+    CallError
+        If nobody says what carries the robot.
     LogError
-        If nobody says what carries the robot, or nothing can be predicted as the window of the
-        filter is never full.
+        If nothing can be predicted as the window of the filter is never full.
 
     """
     frame = support or settings.fixed_link
     if not frame:
-        raise LogError(
+        raise CallError(
             'what the FT sensors should say is known if one contact carries the robot: name its '
             "frame with 'support', or give a fixed_link",
             about=('support',),

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.errors import CallError, LogError
 from inertial_estimation.logs.bag import IMU, WRENCH, BagReader
 from inertial_estimation.logs.bag_wrenches import NANOSECONDS, Stamps, at_instants
 from inertial_estimation.logs.columns import LATEST
@@ -100,7 +100,7 @@ def read_raw_log(said: str, signals: RawSignals) -> RawLog:
 def _of_table(stretch: Stretch, signals: RawSignals) -> RawLog:
     """Read a table."""
     if signals.imu:
-        raise ConfigError('--imu is for bags: name columns of a table with --accelerometer')
+        raise CallError('--imu is for bags: name columns of a table with --accelerometer')
     table = load_table(stretch.path)
     readings = _signal('readings', signals.readings or (RAW,), 'wrench').read(table, 6)
     n = len(readings)
@@ -152,7 +152,7 @@ def _of_bag(stretch: Stretch, signals: RawSignals) -> RawLog:
     """Read a bag; of the IMU what is in between its messages is interpolated."""
     for option in ('accelerometer', 'gyroscope'):
         if getattr(signals, option):
-            raise ConfigError(f'--{option} is for tables: name the topic of the IMU with --imu')
+            raise CallError(f'--{option} is for tables: name the topic of the IMU with --imu')
     with BagReader(stretch.path) as reader:
         of_ft = _topic(reader, signals.readings, WRENCH, 'readings')
         of_imu = _topic(reader, (signals.imu,) * bool(signals.imu), IMU, 'imu')
@@ -176,7 +176,7 @@ def _of_bag(stretch: Stretch, signals: RawSignals) -> RawLog:
 def _topic(reader: BagReader, named: tuple[str, ...], type_: str, option: str) -> str:
     """Return the topic of a signal; the only one of its type need not be named."""
     if len(named) > 1:
-        raise ConfigError(f'--{option} names {len(named)} topics, expected one')
+        raise CallError(f'--{option} names {len(named)} topics, expected one')
     if named:
         topic = resolve(named[0])
         reader.require(topic, type_)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.building import build_assembler, build_calibration, build_contact_stream
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.errors import CallError, ConfigError, LogError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.touch_rhythm import TouchRhythm
 from inertial_estimation.logs.assumed import AssumedWatch, ReportedJoint
@@ -54,7 +54,7 @@ class TimeRange:
     def __post_init__(self) -> None:
         """Check the order."""
         if not self.start < self.stop:
-            raise LogError(f'the time range from {self.start} s to {self.stop} s is empty')
+            raise CallError(f'the time range from {self.start} s to {self.stop} s is empty')
 
     def mask(self, times: Array) -> Mask:
         """

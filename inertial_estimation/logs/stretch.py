@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.errors import CallError, LogError
 
 NANOSECONDS = 1e-9
 MARK = '@'
@@ -50,7 +50,7 @@ class Stretch:
 
         Raises
         ------
-        ConfigError
+        CallError
             If the times make no sense.
 
         """
@@ -64,7 +64,7 @@ class Stretch:
         start, _, stop = times.partition(':')
         found = cls(Path(path), _seconds(start, 0.0, text), _seconds(stop, np.inf, text))
         if not 0 <= found.start < found.stop:
-            raise ConfigError(f"'{text}' is no part of a log: FROM must be before TO, from 0 on")
+            raise CallError(f"'{text}' is no part of a log: FROM must be before TO, from 0 on")
         return found
 
     def rows(self, stamps: NDArray[np.int64]) -> slice:
@@ -125,7 +125,7 @@ def _refuse_one_time(text: str, path: str, times: str) -> None:
     except ValueError:
         return
     if Path(path).exists():
-        raise ConfigError(
+        raise CallError(
             f"'{text}' names one time and no part of a log: write {path}{MARK}{times}: for what "
             f'is from there on, {path}{MARK}:{times} for what is before'
         )
@@ -138,5 +138,5 @@ def _seconds(said: str, default: float, text: str) -> float:
     except ValueError:
         value = np.nan
     if np.isnan(value):
-        raise ConfigError(f"'{text}' is no part of a log: write LOG@FROM:TO, in seconds")
+        raise CallError(f"'{text}' is no part of a log: write LOG@FROM:TO, in seconds")
     return value

@@ -17,7 +17,7 @@ from inertial_estimation.calibration.temperature import (
     TemperatureSettings,
     fit_temperature,
 )
-from inertial_estimation.errors import ConfigError, LogError, NameNotFound
+from inertial_estimation.errors import CallError, LogError, NameNotFound
 from inertial_estimation.logs.predicted_wrenches import Predicted
 from inertial_estimation.logs.raw_streams import read_temperature_topic
 
@@ -94,6 +94,7 @@ def calibrate_temperature(
     calibrations: Mapping[str, SensorCalibration],
     settings: TemperatureSettings | None = None,
     reference: float | None = None,
+    sensors: Sequence[str] = (),
 ) -> tuple[ThermalResult, ...]:
     """
     Fit temperature coefficients, with the offset that goes with them.
@@ -110,6 +111,8 @@ def calibrate_temperature(
         What is asked of the log.
     reference : float, optional
         At which nothing is added [degrees Celsius]. Default: the mean of each sensor.
+    sensors : sequence of str, optional
+        Those that are wanted. Default: all that have temperatures.
 
     Returns
     -------
@@ -117,15 +120,29 @@ def calibrate_temperature(
 
     Raises
     ------
-    ConfigError
-        If no sensor has temperatures.
+    NameNotFound
+        If one that is wanted does not exist.
+    CallError
+        If no sensor has temperatures, or one that is wanted has none.
     LogError
         If a log does not tell the coefficients of a sensor that has, or a channel of it is dead.
 
     """
-    rows = np.flatnonzero(np.isfinite(temperatures).any(axis=0))
-    if not len(rows):
-        raise ConfigError(
+    names: list[str] = list(calibrations)
+    known = [bool(np.isfinite(temperatures[:, k]).any()) for k in range(len(names))]
+    for name in sensors:
+        if name not in names:
+            raise NameNotFound('FT sensor', name, names, f"'sensors' names '{name}'")
+        if not known[names.index(name)]:
+            raise CallError(
+                f"'sensors' names '{name}', of which the log has no temperature: name its topic, "
+                "sensor_msgs/Temperature, with 'topics', or leave it out",
+                about=('sensors', 'topics'),
+            )
+    wanted = sensors or names
+    rows = [k for k, name in enumerate(names) if known[k] and name in wanted]
+    if not rows:
+        raise CallError(
             "no FT sensor of the log has a temperature: name 'topics' of sensor_msgs/Temperature",
             about=('topics',),
         )

@@ -51,7 +51,7 @@ def find_inertial(robot: Robot, given: object, group: str) -> LinkSensor | Imu:
     return found
 
 
-def find_ft(robot: Robot, given: object) -> FtSensor:
+def find_ft(robot: Robot, given: object, where: str = '') -> FtSensor:
     """
     Return an FT sensor.
 
@@ -61,6 +61,8 @@ def find_ft(robot: Robot, given: object) -> FtSensor:
         That carries it.
     given : FtSensor or str
         The sensor, or its name.
+    where : str, optional
+        Who asked for it, as for `NameNotFound`.
 
     Returns
     -------
@@ -77,7 +79,7 @@ def find_ft(robot: Robot, given: object) -> FtSensor:
     known = {sensor.name: sensor for sensor in robot.ft_sensors}
     if isinstance(given, str):
         if given not in known:
-            raise NameNotFound('FT sensor', given, known)
+            raise NameNotFound('FT sensor', given, known, where)
         return known[given]
     remedy = 'take one of robot.ft_sensors, or its name'
     found: FtSensor = check_kind('sensor', given, FtSensor, remedy)

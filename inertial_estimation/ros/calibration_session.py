@@ -29,7 +29,7 @@ from inertial_estimation.calibration.coverage_pictures import coverage_svg
 from inertial_estimation.calibration.session import Plan, Session
 from inertial_estimation.calibration.session_file import load_session, save_session
 from inertial_estimation.calibration.wrench_axes import SENSOR
-from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.errors import InertialEstimationError, is_wrong_call
 from inertial_estimation.output import check_writable, write_whole
 from inertial_estimation.ros.calibration_results import Found, finish
 from inertial_estimation.ros.calibration_setup import Setup, plan_of, set_up
@@ -186,8 +186,8 @@ def main() -> int:
     Returns
     -------
     int
-        Exit code: 1 after an error of this package, which is written to standard error; 130 if
-        the session was stopped.
+        Exit code: 1 after an error of this package, which the caller is told; 130 if the session
+        was stopped.
 
     """
     signals = note_signals()
@@ -195,7 +195,9 @@ def main() -> int:
     try:
         found = run(job, signals)
     except InertialEstimationError as error:
-        sys.stderr.write(f'{error.said_with(job["names"])}\n')
+        names = job['names']
+        failed = {'failed': error.said_with(names), 'wrong_call': is_wrong_call(error, names)}
+        sys.stdout.write(json.dumps(failed) + '\n')
         return 1
     sys.stdout.write(json.dumps(found.as_dict()) + '\n')
     return STOPPED if found.stopped else 0

@@ -14,7 +14,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import CallError, ConfigError
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.options import INTERRUPTED, add_verb, install_advice
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
@@ -142,11 +142,11 @@ def add(verbs: Any) -> None:
 def _run(chosen: argparse.Namespace) -> int:
     """Measure what is asked for; return the exit code."""
     if chosen.figaroh and not chosen.real_robots:
-        raise ConfigError('--figaroh is for --real-robots')
+        raise CallError('--figaroh is for --real-robots')
     if chosen.picture and not chosen.background:
-        raise ConfigError('--picture is for --background')
+        raise CallError('--picture is for --background')
     if chosen.play and not chosen.yoga:
-        raise ConfigError('--play is for --yoga')
+        raise CallError('--play is for --yoga')
     kinds = {
         '--published': (chosen.published, _run_published),
         '--calibration': (chosen.calibration, _run_calibration),
@@ -156,9 +156,9 @@ def _run(chosen: argparse.Namespace) -> int:
     }
     asked = [name for name, (given, _) in kinds.items() if given]
     if len(asked) > 1:
-        raise ConfigError(f'{" and ".join(asked)} are {len(asked)} runs')
+        raise CallError(f'{" and ".join(asked)} are {len(asked)} runs')
     if chosen.strict and asked and asked[0] in WITHOUT_GOALS:
-        raise ConfigError(f'--strict is for runs with goals, and {asked[0]} has none')
+        raise CallError(f'--strict is for runs with goals, and {asked[0]} has none')
     goals = (kinds[asked[0]][1] if asked else _measure)(chosen)
     missed = [goal.name for goal in goals if not goal.reached]
     if missed:
@@ -262,11 +262,11 @@ def _measure(chosen: argparse.Namespace) -> Sequence[Goal]:
     from inertial_estimation.benchmark.run import COLUMNS, GOAL_COLUMNS, run
 
     if not (0 <= chosen.cycles < inf and 0 < chosen.rate < inf and 0 <= chosen.identifier < inf):
-        raise ConfigError(
+        raise CallError(
             '--cycles and --identifier must be 0 or more, --rate more than 0, all finite'
         )
     if not (chosen.pairs >= 0 and 1.0 <= chosen.pair_seconds < inf):
-        raise ConfigError('--pairs must be 0 or more, --pair-seconds 1 or more and finite')
+        raise CallError('--pairs must be 0 or more, --pair-seconds 1 or more and finite')
     live = chosen.cycles or chosen.identifier or chosen.pairs
     if live and find_spec('rclpy') is None:
         raise ConfigError(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import CallError, ConfigError
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
@@ -152,7 +152,7 @@ def _run(chosen: argparse.Namespace) -> int:
     from inertial_estimation.output import write_whole
 
     if not 0.0 < chosen.rate < float('inf'):
-        raise ConfigError(f'--rate is {chosen.rate}, expected a positive number')
+        raise CallError(f'--rate is {chosen.rate}, expected a positive number')
     files.check_outputs(
         (chosen.json, chosen.out_csv, chosen.out_trajectory),
         (chosen.robot, chosen.limits),
@@ -205,7 +205,7 @@ def _settings(chosen: argparse.Namespace) -> ExciteSettings:
     from inertial_estimation.identification.unknowns import Term
 
     if NONE in chosen.friction and len(chosen.friction) > 1:
-        raise ConfigError(f"--friction is either '{NONE}' or some of {', '.join(FRICTION)}")
+        raise CallError(f"--friction is either '{NONE}' or some of {', '.join(FRICTION)}")
     terms = [term for term in FRICTION if term in chosen.friction]
     return ExciteSettings(
         joints=None if chosen.joints is None else _once('--joints', chosen.joints),
@@ -232,7 +232,7 @@ def _chosen(option: str, names: Sequence[str]) -> tuple[str, ...] | None:
     if list(names) in ([ALL], [NONE]):
         return None if names[0] == ALL else ()
     if ALL in names or NONE in names:
-        raise ConfigError(f"{option} is either '{ALL}', '{NONE}' or names")
+        raise CallError(f"{option} is either '{ALL}', '{NONE}' or names")
     return _once(option, names)
 
 
@@ -240,5 +240,5 @@ def _once(option: str, names: Sequence[str]) -> tuple[str, ...]:
     """Return names; raise if one stands twice, where another may have been meant."""
     twice = [name for k, name in enumerate(names) if name in names[:k]]
     if twice:
-        raise ConfigError(f"{option} names '{twice[0]}' more than once: name it once")
+        raise CallError(f"{option} names '{twice[0]}' more than once: name it once")
     return tuple(names)

@@ -11,9 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.errors import ConfigError, ModelError
+from inertial_estimation.errors import CallError, ConfigError, ModelError
 from inertial_estimation.output import check_writable, write_whole
-from inertial_estimation.verbs.options import CallError
 
 STANDARD = '-'
 """What stands for standard output elsewhere."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inertial_estimation.errors import ConfigError, ModelError
+from inertial_estimation.errors import CallError, ConfigError, ModelError
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
@@ -107,7 +107,7 @@ def _run(chosen: argparse.Namespace) -> int:
     from inertial_estimation.output import write_whole
 
     if chosen.weight is not None and not SOLVERS[chosen.method].weighted:
-        raise ConfigError(
+        raise CallError(
             f'--weight is of the prior against the rows, which {chosen.method} does not have'
         )
     logs = [Stretch.parse(log).path for log in (*chosen.logs, *chosen.validate)]

@@ -9,8 +9,6 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from inertial_estimation.errors import ConfigError
-
 WRONG_CALL = 2
 """As argparse returns for an option that it does not know."""
 INTERRUPTED, PIPE_BROKEN = 130, 141
@@ -20,10 +18,6 @@ EXTRAS = {
     'bench': 'demo,identification,oracle',
 }  # fmt: skip
 """What a verb needs beyond what every installation has."""
-
-
-class CallError(ConfigError):
-    """Options of the command line do not go together."""
 
 
 class _Help(argparse.HelpFormatter):

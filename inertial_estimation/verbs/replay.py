@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import CallError
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
@@ -81,7 +81,7 @@ def _run(chosen: argparse.Namespace) -> None:
     from inertial_estimation.logs.tables import make_tables
 
     if chosen.offsets_from == 'settings' and (chosen.support or chosen.offset_range[0] > -inf):
-        raise ConfigError('--support and --offset-range need --offsets-from model or torques')
+        raise CallError('--support and --offset-range need --offsets-from model or torques')
     if chosen.json and chosen.out not in chosen.json.parents:
         inputs = (chosen.bag, chosen.robot, *files.config_files(chosen.config))
         files.check_outputs((chosen.json,), inputs)

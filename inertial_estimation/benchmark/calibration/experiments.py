@@ -4,7 +4,15 @@
 
 from __future__ import annotations
 
-from inertial_estimation.benchmark.calibration import axia, legs, ntnu, one_foot, tipping
+from inertial_estimation.benchmark.calibration import (
+    axia,
+    hanging,
+    legs,
+    ntnu,
+    one_foot,
+    sessions,
+    tipping,
+)
 from inertial_estimation.benchmark.published.run import Experiment
 
 EXPERIMENTS = (
@@ -13,4 +21,6 @@ EXPERIMENTS = (
     Experiment(tipping.run, tipping.FILES),
     Experiment(one_foot.run, one_foot.FILES),
     Experiment(legs.run, (legs.FILE,)),
+    Experiment(hanging.run),
+    Experiment(sessions.run),
 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ConfigError, ShapeError
+from inertial_estimation.errors import CallError, ConfigError, ShapeError
 
 Array = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ class FourierBasis:
 
     Raises
     ------
-    ConfigError
+    CallError
         If the period is not positive, there are more than `MOST_HARMONICS`, or fewer than two: one
         alone is never at rest.
 
@@ -44,14 +44,14 @@ class FourierBasis:
     def __post_init__(self) -> None:
         """Raise unless the numbers make sense."""
         if not (np.isfinite(self.period) and self.period > 0.0):
-            raise ConfigError(f'the period is {self.period} s, expected a positive number')
+            raise CallError(f'the period is {self.period} s, expected a positive number')
         if self.harmonics < 2:
-            raise ConfigError(
+            raise CallError(
                 f'the number of harmonics is {self.harmonics}, expected two or more: one alone '
                 'never rests'
             )
         if self.harmonics > MOST_HARMONICS:
-            raise ConfigError(
+            raise CallError(
                 f'the number of harmonics is {self.harmonics}, expected up to {MOST_HARMONICS}'
             )
 

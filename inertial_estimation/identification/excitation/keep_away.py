@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import CallError
 from inertial_estimation.identification.excitation.barrier_descent import Value
 from inertial_estimation.model.clearance import SelfClearance
 
@@ -40,7 +40,7 @@ class KeepAway:
 
     Raises
     ------
-    ConfigError
+    CallError
         If the margin is negative.
 
     """
@@ -52,7 +52,7 @@ class KeepAway:
     def __post_init__(self) -> None:
         """Raise unless the margin makes sense."""
         if not (np.isfinite(self.margin) and self.margin >= 0.0):
-            raise ConfigError(f'the clearance is {self.margin} m, expected zero or more')
+            raise CallError(f'the clearance is {self.margin} m, expected zero or more')
 
     def penalty(self, positions: Array) -> Value:
         """

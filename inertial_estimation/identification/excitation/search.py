@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import CallError, ConfigError
 from inertial_estimation.identification.excitation.barrier_descent import (
     LinearLimits,
     Value,
@@ -96,7 +96,7 @@ class ExcitationSearch:
 
     Raises
     ------
-    ConfigError
+    CallError
         If there is no start or no time, or the seed is negative.
 
     """
@@ -116,11 +116,11 @@ class ExcitationSearch:
     def __post_init__(self) -> None:
         """Raise unless the numbers make sense."""
         if self.starts < 1:
-            raise ConfigError(f'there are {self.starts} starts, expected one or more')
+            raise CallError(f'there are {self.starts} starts, expected one or more')
         if self.seed < 0:
-            raise ConfigError(f'the seed is {self.seed}, expected zero or more')
+            raise CallError(f'the seed is {self.seed}, expected zero or more')
         if not self.seconds > 0.0:
-            raise ConfigError(f'the search has {self.seconds} seconds, expected more than none')
+            raise CallError(f'the search has {self.seconds} seconds, expected more than none')
 
     def run(self) -> list[Attempt]:
         """

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from inertial_estimation.errors import CalibrationError, ConfigError
+from inertial_estimation.errors import CalibrationError, CallError
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.calibrate import common_options, raw_options
-from inertial_estimation.verbs.options import CallError, add_verb
+from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 if TYPE_CHECKING:
@@ -227,5 +227,5 @@ def _rotation(angles: Sequence[float] | None) -> Any:
     if angles is None:
         return None
     if not all(abs(angle) < float('inf') for angle in angles):
-        raise ConfigError('--imu-rpy holds what is not finite, expected three angles [rad]')
+        raise CallError('--imu-rpy holds what is not finite, expected three angles [rad]')
     return rpyToMatrix(*angles)

@@ -10,6 +10,7 @@ from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inertial_estimation.errors import CallError
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.calibrate.common_options import (
     add_outputs,
@@ -30,7 +31,7 @@ from inertial_estimation.verbs.calibrate.log_options import (
     stretch_of,
     time_range,
 )
-from inertial_estimation.verbs.options import CallError, add_verb
+from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 if TYPE_CHECKING:

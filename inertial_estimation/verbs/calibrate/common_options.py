@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inertial_estimation.errors import CalibrationError, NameNotFound
+from inertial_estimation.errors import CalibrationError, ConfigError, NameNotFound
 
 if TYPE_CHECKING:
     from inertial_estimation.calibration.calibration_file import SensorCalibration
@@ -183,6 +183,29 @@ def direction_of(chosen: argparse.Namespace) -> int:
     return DIRECTIONS[chosen.direction or 'child_to_parent']
 
 
+def require_calibration(chosen: argparse.Namespace) -> None:
+    """
+    Refuse a calibration so far that is not there.
+
+    Parameters
+    ----------
+    chosen : argparse.Namespace
+        What was asked for.
+
+    Raises
+    ------
+    ConfigError
+        If the option names no file.
+
+    """
+    path = chosen.calibration
+    if path is not None and not Path(path).exists():
+        raise ConfigError(
+            f"'{path}' of --calibration is not there: name another one, or leave the option out "
+            'if nothing was calibrated so far'
+        )
+
+
 def before(chosen: argparse.Namespace) -> SensorCalibration | None:
     """
     Return the calibration of the sensor so far.
@@ -199,14 +222,17 @@ def before(chosen: argparse.Namespace) -> SensorCalibration | None:
 
     Raises
     ------
+    ConfigError
+        If the file is not there.
     NameNotFound
-        If the file has no such sensor.
+        If it has no such sensor.
 
     """
     from inertial_estimation.calibration.calibration_file import read
 
     if chosen.calibration is None:
         return None
+    require_calibration(chosen)
     _, sensors = read(chosen.calibration)
     if chosen.ft not in sensors:
         raise NameNotFound(

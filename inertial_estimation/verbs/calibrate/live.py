@@ -10,20 +10,25 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.errors import CalibrationError, ConfigError
+from inertial_estimation.errors import CalibrationError, CallError, ConfigError
 from inertial_estimation.table import Table
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.calibrate import raw_options
-from inertial_estimation.verbs.calibrate.common_options import add_placement, direction_of
-from inertial_estimation.verbs.options import INTERRUPTED, CallError, add_verb
+from inertial_estimation.verbs.calibrate.common_options import (
+    add_placement,
+    direction_of,
+    require_calibration,
+)
+from inertial_estimation.verbs.options import INTERRUPTED, add_verb
 from inertial_estimation.verbs.terminal import escape, show, table
 
 MAIN = 'import sys; from inertial_estimation.ros.calibration_session import main; sys.exit(main())'
 NOTHING = 'nothing'
-NAMES = raw_options.NAMES | {'imu': '--imu', 'restate': '--restate'}
+NAMES = raw_options.NAMES | {'imu': '--imu', 'sensor': '--ft', 'restate': '--restate'}
 """What arguments of the library are called here."""
 SVG = '.svg'
 
@@ -164,6 +169,8 @@ def _check(chosen: argparse.Namespace) -> None:
         raise CallError('name --config, or both --readings and --imu')
     if chosen.loads and chosen.load:
         raise CallError('--load and --loads both say what is hung on: leave one out')
+    if any(one[0] < 0.0 or not all(map(isfinite, one)) for one in chosen.load):
+        raise CallError('--load is a mass [kg], 0 or more, and its centre [m], all finite')
     if min(chosen.moments, chosen.directions) < 1 or not 0.0 < chosen.spread < 1.0:
         raise CallError('--moments and --directions must be 1 or more, --spread between 0 and 1')
     if chosen.restate and not (chosen.session and chosen.session.exists()):
@@ -172,6 +179,7 @@ def _check(chosen: argparse.Namespace) -> None:
         raise CallError('--unattended is a time in seconds, 0 or more')
     if chosen.picture and chosen.picture.suffix != SVG:
         raise CallError(f"'{chosen.picture}': the picture of a live session is an {SVG} file")
+    require_calibration(chosen)
     inputs = (chosen.config, chosen.robot, chosen.loads)
     files.check_outputs((chosen.out, chosen.json, chosen.picture, chosen.session), inputs)
     # The former calibration may be in the file that is written.
@@ -182,7 +190,7 @@ def _job(chosen: argparse.Namespace) -> dict[str, Any]:
     """Return what the process with ROS is to do."""
     warm = chosen.temperature == chosen.temperature
     return {
-        'names': NAMES,
+        'names': NAMES | {'loads': '--loads' if chosen.loads else '--load'},
         'sensor': chosen.ft,
         'loads': _loads(chosen),
         'config': chosen.config,
@@ -241,7 +249,7 @@ def _from_file(path: str) -> list[list[Any]]:
 
 
 def _in_ros(job: dict[str, Any]) -> tuple[dict[str, Any] | None, int]:
-    """Return what a process with ROS found, None if it failed, and its exit code."""
+    """Return what a process with ROS found, None if it broke off, and its exit code."""
     process = subprocess.Popen(
         [sys.executable, '-c', MAIN, json.dumps(job)], stdout=subprocess.PIPE, text=True
     )
@@ -253,9 +261,11 @@ def _in_ros(job: dict[str, Any]) -> tuple[dict[str, Any] | None, int]:
         except KeyboardInterrupt:
             # The process has seen it too, saves the session and ends.
             interrupted = True
-    if process.returncode not in (0, INTERRUPTED) or not said:
+    if not said:
         return None, INTERRUPTED if interrupted else (process.returncode or 1)
     found: dict[str, Any] = json.loads(said)
+    if 'failed' in found:
+        raise (CallError if found['wrong_call'] else ConfigError)(found['failed'])
     return found, process.returncode
 
 

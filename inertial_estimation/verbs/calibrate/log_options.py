@@ -11,7 +11,6 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from inertial_estimation.errors import ConfigError
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.calibrate import common_options
 from inertial_estimation.verbs.terminal import escape, show
@@ -91,8 +90,8 @@ def add_support(way: argparse.ArgumentParser) -> None:
     """
     way.add_argument(
         '--support', default='', metavar='FRAME',
-        help='the only contact, which carries the robot (default: fixed_link of the parameter '
-        'file)',
+        help='the only contact, which carries the robot: one frame, as only calibrate offsets '
+        'tells anything with several (default: fixed_link of the parameter file)',
     )  # fmt: skip
 
 
@@ -181,14 +180,18 @@ def settings_of(chosen: argparse.Namespace) -> EstimatorSettings:
     """
     from inertial_estimation.config import EstimatorSettings
 
+    _call_by_option(chosen)
     settings = EstimatorSettings.from_yaml(chosen.config)
     if chosen.calibration is None:
         return settings
-    if not Path(chosen.calibration).exists():
-        raise ConfigError(
-            f"'{chosen.calibration}' of --calibration is not there: name another one"
-        )
+    common_options.require_calibration(chosen)
     return replace(settings, calibration_file=str(chosen.calibration))
+
+
+def _call_by_option(chosen: argparse.Namespace) -> None:
+    """Have errors call the calibration so far as it was named, if an option did so."""
+    if chosen.calibration is not None:
+        chosen.names = {**chosen.names, 'calibration_file': '--calibration'}
 
 
 def say_support(chosen: argparse.Namespace, settings: EstimatorSettings) -> None:

@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import CallError
 from inertial_estimation.verbs.calibrate import common_options
 
 if TYPE_CHECKING:
@@ -195,11 +195,11 @@ def number(text: str, what: str) -> float:
 
     Raises
     ------
-    ConfigError
+    CallError
         If it is none.
 
     """
     try:
         return float(text)
     except ValueError:
-        raise ConfigError(f"{what} is '{text}', expected a number") from None
+        raise CallError(f"{what} is '{text}', expected a number") from None

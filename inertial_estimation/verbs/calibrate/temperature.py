@@ -8,8 +8,9 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from inertial_estimation.errors import CallError
 from inertial_estimation.verbs import files
-from inertial_estimation.verbs.calibrate.common_options import add_outputs
+from inertial_estimation.verbs.calibrate.common_options import add_outputs, add_sensors
 from inertial_estimation.verbs.calibrate.log_options import (
     LEFT,
     RobotLog,
@@ -24,7 +25,7 @@ from inertial_estimation.verbs.calibrate.log_options import (
     stretch_of,
     time_range,
 )
-from inertial_estimation.verbs.options import CallError, add_verb
+from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 NAMES = {
     'topics': '--temperature-topic', 'least_range': '--least-change', 'support': '--support',
-    'supports': '--support',
+    'supports': '--support', 'sensors': '--ft',
 }  # fmt: skip
 """What arguments of the library are called here."""
 
@@ -64,6 +65,7 @@ def add(ways: Any) -> None:
     add_bag(way)
     add_robot(way)
     add_support(way)
+    add_sensors(way, 'FT sensors to fit', 'all that have a temperature')
     way.add_argument(
         '--temperature-topic', action='append', default=[], metavar='SENSOR=TOPIC',
         help='sensor_msgs/Temperature topic of an FT sensor, repeatable (default: those of the '
@@ -96,8 +98,9 @@ def _run(chosen: argparse.Namespace) -> None:
         log = read_log(chosen, node, (time_range(stretch_of(chosen)),), progress)
         warmth = _temperatures(chosen, topics, log)
         results = calibrate_temperature(
-            log.predicted, warmth, log.calibrations, settings, chosen.reference_temperature
-        )
+            log.predicted, warmth, log.calibrations, settings, chosen.reference_temperature,
+            chosen.ft,
+        )  # fmt: skip
     _write(chosen, log, results)
     files.write_json(chosen.json, thermal_dict(results))
     show(*(table(*found) for found in thermal_tables(results)))

@@ -8,6 +8,7 @@ import argparse
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from inertial_estimation.errors import CallError
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.calibrate.common_options import (
     add_accelerometer_offset,
@@ -29,7 +30,7 @@ from inertial_estimation.verbs.calibrate.log_options import (
     stretch_of,
     time_range,
 )
-from inertial_estimation.verbs.options import CallError, add_verb
+from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 if TYPE_CHECKING:

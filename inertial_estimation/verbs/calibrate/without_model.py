@@ -31,7 +31,7 @@ def add(ways: Any) -> None:
         ways, 'offset-without-model',
         'the offset of a sensor that carries one rigid body in several orientations, of which '
         'nothing is known, from its readings and an accelerometer on that body',
-        'poses.npz --ft l_leg_ft --calibration icub.yaml --out icub.yaml', 'calibrate',
+        'poses.npz --ft l_leg_ft --out icub.yaml --picture ellipsoid.png', 'calibrate',
     )  # fmt: skip
     way.add_argument(
         'log', metavar='LOG',
