@@ -158,11 +158,12 @@ def test_noise_of_the_accelerometer_costs_more_than_is_stated_where_gravity_hard
 
 def test_loads_that_are_not_as_stated_leave_more_the_further_they_are(monkeypatch):
     monkeypatch.setattr(hanging, 'SOME', 3)
-    found = [hanging.matrices('', 0.0, aside) for aside in (0.0, 0.01, 0.05)]
+    found = [hanging.matrices('', aside=aside) for aside in (0.0, 0.01, 0.05)]
     for one, other in pairwise(found):
         assert other.left[0] > one.left[1] and other.error[0] > one.error[1]
     assert found[0].over_noise[1] < 2.0 < found[1].over_noise[0]
-    assert hanging.matrices('', hanging.PLAY, 0.0).over_noise[0] > 2.0
+    assert (found[0].doubted, found[2].doubted) == (0, 3)
+    assert hanging.matrices('', play=hanging.PLAY).over_noise[0] > 2.0
 
 
 def test_sessions_come_to_their_end_unless_hands_are_on_half_of_the_poses(monkeypatch):

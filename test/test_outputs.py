@@ -18,9 +18,8 @@ from inertial_estimation.benchmark.published import run
 from inertial_estimation.benchmark.real_robots.robots import ROBOTS
 from inertial_estimation.cli import main
 from inertial_estimation.demo.run import find_config
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import CallError, ConfigError
 from inertial_estimation.verbs.files import check_outputs
-from inertial_estimation.verbs.options import CallError
 
 REAL = ROBOTS[1]
 LOG = REAL.fitted[0].partition('@')[0]
