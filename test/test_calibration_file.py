@@ -308,3 +308,14 @@ def test_temperatures_of_another_robot_are_refused():
     sample = random_sample(robot, np.random.default_rng(2))
     with pytest.raises(ShapeError, match='ft_temperatures'):
         estimator.update(sample._replace(ft_temperatures=np.zeros(2)))
+
+
+def test_who_saves_what_is_in_use_loses_no_matrix_in_other_axes(tmp_path):
+    path = tmp_path / 'robot.yaml'
+    write(path, 'robot', {'foot': SensorCalibration(axes='accelerometer')})
+    before = path.read_bytes()
+    with pytest.raises(ConfigError, match="of 'foot' in the axes of an accelerometer"):
+        write(path, 'robot', {'foot': SensorCalibration()}, keeps_axes=True)
+    assert path.read_bytes() == before
+    # One that is calibrated anew is another matter.
+    write(path, 'robot', {'foot': SensorCalibration()})

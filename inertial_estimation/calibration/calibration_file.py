@@ -148,6 +148,7 @@ def write(
     sensors: Mapping[str, SensorCalibration],
     *,
     keeps_slopes: bool = False,
+    keeps_axes: bool = False,
 ) -> None:
     """
     Write calibrations; those of other sensors that the file holds already stay in it.
@@ -163,12 +164,15 @@ def write(
     keeps_slopes : bool, optional
         Whether they are offsets that belong to the matrix and the temperature coefficients that a
         sensor had. Default: these may be others than in the file.
+    keeps_axes : bool, optional
+        Whether wrenches in other axes that the file holds of a sensor must not be lost. Default:
+        a calibration that is found anew takes their place.
 
     Raises
     ------
     ConfigError
-        As `others_in`; where offsets belong to a matrix, and the file holds another one; or if it
-        cannot be written.
+        As `others_in`; where offsets belong to a matrix, and the file holds another one; where it
+        holds wrenches in axes that must not be lost; or if it cannot be written.
 
     """
     kept = others_in(path, robot, {name: one.axes for name, one in sensors.items()})
@@ -178,6 +182,12 @@ def write(
                 f"{path} holds another matrix, or other temperature coefficients, of '{name}' "
                 'than these offsets were found with: find them with those of the file, as '
                 "'calibration_file' of --config or as --calibration, or name another file to write"
+            )
+    for name in sensors.keys() & kept.keys() if keeps_axes else ():
+        if sensors[name].axes != kept[name].axes:
+            raise ConfigError(
+                f"{path} holds wrenches of '{name}' in the axes of an {kept[name].axes}, which "
+                'would be lost: name another file to write'
             )
     write_whole(path, to_text(robot, kept | dict(sensors)))
 

@@ -3,6 +3,7 @@
 """The calibration of the FT sensors: saved, restored, told to others, changed between cycles."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -185,7 +186,8 @@ class CalibrationUpdates:
         sensors = dict(self._in_use.sensors)
         try:
             path = self._named()
-            await self._background.run(write, path, self._robot.name, sensors)
+            keeping = partial(write, keeps_axes=True)
+            await self._background.run(keeping, path, self._robot.name, sensors)
         except InertialEstimationError as error:
             return _answer(response, f'nothing was saved: {error}', success=False)
         self._lacks_file = False

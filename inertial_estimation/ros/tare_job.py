@@ -32,8 +32,8 @@ gone unnoticed in the rest.
 """
 CONTRADICTION, LEAST = 0.4, 3.0
 """
-Of the load of a sensor, by how much poses may differ, and by how many newtons they may in any
-case. On the leg of a real iCub with a wrong matrix it is 0.2.
+Of the load of a sensor, by how much poses may differ, root mean square over pairs of them, and by
+how many newtons they may in any case. On the leg of a real iCub with a wrong matrix it is 0.3.
 """
 
 Found = tuple[dict[str, SensorCalibration], str]
@@ -119,11 +119,13 @@ def _require_agreement(found: SupportedOffsets, names: tuple[str, ...]) -> None:
         k = names.index(name)
         load = found.loads.readings[found.instants.used[:, k], k, :3]
         size = float(np.sqrt((load**2).sum(axis=1).mean()))
-        differ = float(poses.rotating[0])
+        n = len(poses.residuals)
+        # Of two poses half the difference is what each is off their mean.
+        differ = float(poses.rotating[0]) * np.sqrt(2.0 * n / (n - 1)) if n > 1 else 0.0
         if differ > max(CONTRADICTION * size, LEAST):
             raise CalibrationError(
                 f"the poses contradict each other: what '{name}' reads besides its load of "
-                f'{size:.3g} N differs by {differ:.3g} N between {len(poses.residuals)} of them, '
+                f'{size:.3g} N differs by {differ:.3g} N between {n} of them, '
                 'which no offset explains: something touched the robot in one of them, or a mass '
                 'is far off; call ~/tare to begin anew with the pose that it is in'
             )

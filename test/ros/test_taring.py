@@ -264,13 +264,13 @@ def test_another_pose_tells_errors_of_the_model(bench):
 
 
 def test_poses_that_contradict_each_other_are_refused(bench):
-    """Of a hand of 10.8 N; 15 N push it in the second pose."""
+    """Of a hand of 10.8 N; 6 N push it in the second pose."""
     assert bench.ask('tare').success
     found, offsets = bench.found.copy(), bench.offsets.copy()
     bench.stand({'l_sole': 1.0}, seed=3)
     bench.stamp_ns += 200 * CYCLE_NS
     try:
-        bench.offsets[4, 0] += 15.0
+        bench.offsets[4, 0] += 6.0
         # What is on its way was sent without it.
         for _ in range(15):
             bench.cycle()
