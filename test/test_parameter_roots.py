@@ -68,7 +68,7 @@ def dense(found, weight):
         n, n_inertial = information.n, one.block.unknowns.n_inertial
         freedom = information.count - np.trace(hat[:n, :n])
         variance = information.squared_residual(bodies.x) / freedom
-        of_bodies = drawn * description_error(bodies, hat[n:, n:])
+        of_bodies = drawn * description_error(bodies, hat[n:, n:], variance / drawn)
         variances.append(np.repeat([variance, of_bodies, drawn], [n, n_inertial, n - n_inertial]))
         at = first + np.arange(information.n)
         at[one.offsets] = [names.index(name) for name in one.offset_names]
@@ -79,12 +79,13 @@ def dense(found, weight):
     return pseudo_inverse(np.vstack(blocks)) * np.sqrt(np.concatenate(variances)), places
 
 
-def description_error(bodies, hat):
+def description_error(bodies, hat, noise):
     """Return the variance of it that the found bodies speak for, over that of divergence one."""
     moved = 2.0 * entropic_divergence(bodies.parameters, bodies.knowledge.prior).sum()
     n = bodies.knowledge.block.unknowns.n_inertial
     told = np.eye(n) - hat[:n, :n]
-    return (moved + 1.0) / (np.trace(told @ told) + 1.0)
+    by_noise = noise * np.trace(told - told @ told)
+    return (max(moved - by_noise, 0.0) + 1.0) / (np.trace(told @ told) + 1.0)
 
 
 def pseudo_inverse(rows):
@@ -151,8 +152,11 @@ def test_what_only_the_prior_holds_is_as_uncertain_as_it_has_shown_to_be(robot, 
             own = np.vstack(
                 [one.information.R, entropic_model(*near, WEIGHT * one.information.count).R]
             )
-            hat = (own @ pseudo_inverse(own))[one.information.n :, one.information.n :]
-            expected.append(np.sqrt(description_error(bodies, hat)))
+            hat, rows = own @ pseudo_inverse(own), one.information
+            freedom = rows.count - np.trace(hat[: rows.n, : rows.n])
+            noise = rows.squared_residual(bodies.x) / freedom / (WEIGHT * rows.count)
+            of_prior = hat[rows.n :, rows.n :]
+            expected.append(np.sqrt(description_error(bodies, of_prior, noise)))
         deviations.append(np.concatenate(whitened))
         # In coordinates in which the divergence is half a square, about bodies near the prior.
         largest = [one.max() for one in whitened]

@@ -15,8 +15,9 @@ so the covariance is ``A^+ diag(s^2, n w v) A^+'``. What rows tell is as sure as
 it, and what only the prior holds is as uncertain as the description has shown itself to be,
 however many rows there are. v is what the answer has moved from the description, as twice the
 divergence. On average an error z of the description in its whitened coordinates moves it by D z, D
-being what rows hold and the prior does not, hence by v tr(D'D); noise moves it a little as well.
-One more combination of v = 1 is added to either: what holds before rows tell anything.
+being what rows hold and the prior does not, hence by v tr(D D); noise by s^2 tr(D - D D) / (n w),
+which is taken off. One more combination of v = 1 is added to either: what holds before rows tell
+anything. Bodies that grow to several times themselves are farther than their divergence says.
 
 Submodels share offsets of FT sensors. These are eliminated last: what the other submodels tell of
 them enters with its own errors. Friction and offsets have no rows in the roots. Rows that fade
@@ -114,11 +115,9 @@ def _triangle(bodies: Bodies, names: Sequence[str], weight: float) -> _Triangle:
     rows = np.vstack([information.R, prior.R])
     basis = column_basis(rows)
     of_rows, of_bodies, others = np.split(basis, [information.n, information.n + n])
-    variances = [
-        _variance(information, bodies.x, float(np.sum(of_rows**2))),
-        drawn * _description_error(bodies, of_bodies),
-        drawn,
-    ]
+    variance = _variance(information, bodies.x, float(np.sum(of_rows**2)))
+    wrong = _description_error(bodies, of_bodies, variance / drawn)
+    variances = [variance, drawn * wrong, drawn]
     sizes = np.sqrt(np.repeat(variances, [len(of_rows), n, len(others)]))
     kept = np.concatenate([np.arange(n), one.offsets])
     rest = np.setdiff1d(np.arange(information.n), kept)
@@ -140,12 +139,14 @@ def _variance(information: Information, x: Array, used: float) -> float:
     return information.squared_residual(x) / freedom if freedom >= 1.0 else 1.0
 
 
-def _description_error(bodies: Bodies, basis: Array) -> float:
+def _description_error(bodies: Bodies, basis: Array, noise: float) -> float:
     """Return the variance of the description's error, over that of a divergence of one."""
     moved = 2.0 * float(entropic_divergence(bodies.parameters, bodies.knowledge.prior).sum())
     # What the prior does not hold: the answer is where rows move it from there.
     told = np.eye(len(basis)) - basis @ basis.T
-    return (moved + 1.0) / (float(np.sum(told**2)) + 1.0)
+    square = float(np.sum(told**2))
+    moved = max(moved - noise * (float(np.trace(told)) - square), 0.0)
+    return (moved + 1.0) / (square + 1.0)
 
 
 def _offset_errors(triangles: Sequence[_Triangle], n: int) -> list[Array]:
