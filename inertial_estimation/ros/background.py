@@ -16,12 +16,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
 
 from inertial_estimation.errors import CalibrationError, InertialEstimationError, OffsetsNotUnique
 from inertial_estimation.ros.background_process import DONE
+from inertial_estimation.ros.steady_timer import SteadyTimer
 
 PROCESS = 'inertial_estimation_nodes', 'inertial_estimation.ros.background_process'
 LOOK = 0.02
@@ -91,9 +91,7 @@ class Background:
             )
         self._running = _Running(self._process, work, arguments)
         self._running.start()
-        self._timer = self._node.create_timer(
-            LOOK, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        self._timer = SteadyTimer(self._node, LOOK, self._look)
 
     def _look(self) -> None:
         """Hand the outcome over once it is there, and go on."""
@@ -118,7 +116,7 @@ class Background:
         assert self._running is not None
         self._running.join()
         self._running = None
-        self._node.destroy_timer(self._timer)
+        self._timer.destroy()
 
     def _close(self, process: subprocess.Popen) -> None:
         """Forget a process that was killed."""

@@ -20,6 +20,7 @@ from inertial_estimation.identification.rows.ft_readings import with_readings
 from inertial_estimation.messages.layout import NANOSECONDS, STAMP, STAMP_AT
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.bench_processes import START_TIMEOUT, _join, _spin_until
+from inertial_estimation.ros.identifier_report import IdentifierReport
 from inertial_estimation.sample import SampleBatch
 
 PERIOD = 10
@@ -139,17 +140,22 @@ def identify(
     settings: IdentifierSettings,
     urdf: str,
     stop: Event,
-    ready: Event,
+    wanted: Event,
+    works: Event,
 ) -> None:
     """
-    Run the identifier; say at the end how many refits there were, and how many were published.
+    Run the identifier while it is wanted; else it is not configured, and listens to nothing.
 
     Parameters
     ----------
-    pipe, domain, settings, urdf, stop
-        As in `bench_processes.estimate`.
-    ready : Event
-        Set when a refit has been published.
+    pipe : Connection
+        Is sent when refits were made, and when some were published, at the end [ns].
+    domain, settings, urdf, stop
+        As in `bench_processes.estimate`. With a state file it goes on with what it knew.
+    wanted : Event
+        Set while it should run.
+    works : Event
+        Set once it has published an update, until it stops to run.
 
     """
     import rclpy
@@ -158,17 +164,53 @@ def identify(
     from inertial_estimation.ros.identifier_node import IdentifierNode
 
     _join(domain)
-    given = settings.to_parameters() | {'robot_description': urdf, 'autostart': True}
+    given = settings.to_parameters() | {'robot_description': urdf, 'autostart': False}
     overrides = [Parameter(name, value=value) for name, value in given.items() if value != []]
     node = IdentifierNode(parameter_overrides=overrides)
     node.take_priority()
-    _spin_until(
-        node, settings.executor, stop, lambda: node.pipeline.report.updates and ready.set()
-    )
-    report = node.pipeline.report
-    pipe.send((report.refits, report.updates))
+    counts = _Counts()
+
+    def look() -> None:
+        runs = wanted.is_set() and not stop.is_set()
+        if node.pipeline is not None:
+            counts.look(node.pipeline.report)
+            if node.pipeline.report.updates:
+                works.set()
+            if not runs:
+                node.trigger_deactivate()
+                node.trigger_cleanup()
+                works.clear()
+        elif runs:
+            counts.begin()
+            node.trigger_configure()
+            node.trigger_activate()
+
+    _spin_until(node, settings.executor, stop, look)
+    pipe.send((counts.refits, counts.updates))
     node.destroy_node()
     rclpy.try_shutdown()
+
+
+class _Counts:
+    """When the refits of an identifier were made, and when some were published, to `POLL`."""
+
+    def __init__(self) -> None:
+        self.refits: list[int] = []
+        self.updates: list[int] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """Count a report from nothing."""
+        self._before = 0, 0
+
+    def look(self, report: IdentifierReport) -> None:
+        """Note what is new in a report."""
+        now, counts = time.time_ns(), (report.refits, report.updates)
+        for stamps, count, before in zip(
+            (self.refits, self.updates), counts, self._before, strict=True
+        ):
+            stamps.extend([now] * (count - before))
+        self._before = counts
 
 
 def _messages(

@@ -3,19 +3,22 @@
 """
 What an identifier costs the estimator beside it, and itself.
 
-Three processes: a robot that moves, the estimator, and the identifier, which is stopped (SIGSTOP)
-in one half of each pair and goes on in the other. Which half comes first changes from pair to
-pair, which are compared from the first published refit on. The first second of each half is not
-counted.
+Three processes: a robot that moves, the estimator, and the identifier, which is cleaned up in one
+half of each pair, so that it listens to nothing, and goes on in the other with what it knew. Which
+half comes first changes from pair to pair. What passes until it has published an update, and the
+first second of each half after that, is not counted.
+
+It is not stopped by a signal: the middleware of others takes a process that stands still for dead,
+may give up the memory that they share with it, and then it hears nothing when it goes on.
 """
 
 import multiprocessing
 import os
-import signal
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.synchronize import Event
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +32,9 @@ from inertial_estimation.ros.json_job import answer
 
 SETTLE = 1.0
 """Of each half, not counted [s]."""
+LONGEST_START = 60.0
+"""Until the identifier has published, or has given all back [s]."""
+POLL = 0.1
 CUSHION = 60.0
 """For the last refit and two interpreters to end [s]."""
 
@@ -57,7 +63,9 @@ class PairedLoad(NamedTuple):
     processor_share: float
     """Of one core, by all threads of the identifier while it runs."""
     refits: int
+    """While the identifier was measured."""
     updates: int
+    """Published meanwhile."""
 
 
 def measure_pairs(
@@ -86,38 +94,41 @@ def measure_pairs(
     Raises
     ------
     InertialEstimationError
-        If a process does not answer in time, or nothing is estimated in a half.
+        If a process does not answer in time, or in a half nothing is estimated or refitted.
 
     """
     spawn = multiprocessing.get_context('spawn')
-    stop, ready, domain = spawn.Event(), spawn.Event(), 1 + os.getpid() % LAST_DOMAIN
-    estimator = EstimatorSettings.from_dict(dict(parameters))
-    jobs: list[tuple[Callable, tuple]] = [
-        (estimate, (estimator, urdf, stop)),
-        (identify, (IdentifierSettings.from_dict(dict(parameters)), urdf, stop, ready)),
-        (move, (estimator, urdf, stop, rate)),
-    ]
-    pipes, processes = [], []
-    try:
-        for job, arguments in jobs:
-            mine, theirs = spawn.Pipe(duplex=False)
-            process = spawn.Process(target=job, args=(theirs, domain, *arguments), daemon=True)
-            _start_deaf(process)
-            pipes.append(mine)
-            processes.append(process)
-        _receive(pipes[2], 2 * START_TIMEOUT, 'robot')
-        # On a machine so slow that none comes, the figures say so.
-        ready.wait(2.0 * START_TIMEOUT)
-        identifier = int(processes[1].pid or 0)
-        windows = [_pair(identifier, seconds, on_first=bool(k % 2)) for k in range(pairs)]
-        stop.set()
-        stamps, durations, *_ = _receive(pipes[0], CUSHION, 'estimator')
-        refits, updates = _receive(pipes[1], CUSHION, 'identifier')
-        for process in processes:
-            process.join(SETTLE)
-    finally:
-        for process in processes:
-            process.kill()
+    stop, wanted, works = (spawn.Event() for _ in range(3))
+    domain = 1 + os.getpid() % LAST_DOMAIN
+    with TemporaryDirectory() as folder:
+        kept = {'state_file': str(Path(folder, 'identifier.json'))}
+        identifier = IdentifierSettings.from_dict({**parameters, **kept})
+        estimator = EstimatorSettings.from_dict(dict(parameters))
+        jobs: list[tuple[Callable, tuple]] = [
+            (estimate, (estimator, urdf, stop)),
+            (identify, (identifier, urdf, stop, wanted, works)),
+            (move, (estimator, urdf, stop, rate)),
+        ]
+        pipes, processes = [], []
+        try:
+            for job, arguments in jobs:
+                mine, theirs = spawn.Pipe(duplex=False)
+                process = spawn.Process(target=job, args=(theirs, domain, *arguments), daemon=True)
+                _start_deaf(process)
+                pipes.append(mine)
+                processes.append(process)
+            wanted.set()
+            _receive(pipes[2], 2 * START_TIMEOUT, 'robot')
+            switch = Switch(int(processes[1].pid or 0), wanted, works)
+            windows = [_pair(switch, seconds, on_first=not k % 2) for k in range(pairs)]
+            stop.set()
+            stamps, durations, *_ = _receive(pipes[0], CUSHION, 'estimator')
+            refits, updates = _receive(pipes[1], CUSHION, 'identifier')
+            for process in processes:
+                process.join(SETTLE)
+        finally:
+            for process in processes:
+                process.kill()
     return compared(windows, stamps, durations, refits, updates)
 
 
@@ -125,8 +136,8 @@ def compared(
     windows: list[tuple[Window, Window]],
     stamps: np.ndarray,
     durations: np.ndarray,
-    refits: int = 0,
-    updates: int = 0,
+    refits: Sequence[int],
+    updates: Sequence[int],
 ) -> PairedLoad:
     """
     Compare the cycles of both halves of pairs.
@@ -139,8 +150,8 @@ def compared(
         Of the estimator's cycles [ns].
     durations : ndarray, shape (n,)
         Theirs [s].
-    refits, updates : int
-        Of the identifier.
+    refits, updates : sequence of int
+        When the identifier made refits, and published some [ns].
 
     Returns
     -------
@@ -149,7 +160,7 @@ def compared(
     Raises
     ------
     InertialEstimationError
-        If a half has no cycle.
+        If a half has no cycle, or one with the identifier no refit.
 
     """
     halves = [
@@ -158,10 +169,19 @@ def compared(
     ]
     if not halves or any(not len(half) for pair in halves for half in pair):
         raise InertialEstimationError('the estimator made no estimates in a part of the time')
+    running = [half for _, half in windows]
+    made, published = (
+        [sum(half.start_ns <= stamp < half.stop_ns for stamp in stamps) for half in running]
+        for stamps in (refits, updates)
+    )
+    if not all(made):
+        raise InertialEstimationError(
+            f'the identifier made no refit in {made.count(0)} of {len(made)} halves in which it '
+            'ran: what it costs was not measured'
+        )
     ratios = [float(np.median(on) / np.median(off)) for off, on in halves]
     off, on = (np.concatenate([pair[k] for pair in halves]) for k in range(2))
     span = sum(1e-9 * (half.stop_ns - half.start_ns) for pair in windows for half in pair)
-    running = [half for _, half in windows]
     return PairedLoad(
         len(windows),
         (len(off) + len(on)) / span,
@@ -169,28 +189,42 @@ def compared(
         float(np.median(ratios)),
         sum(half.processor for half in running)
         / sum(1e-9 * (half.stop_ns - half.start_ns) for half in running),
-        refits,
-        updates,
+        sum(made),
+        sum(published),
     )
 
 
-def _pair(pid: int, seconds: float, *, on_first: bool) -> tuple[Window, Window]:
+class Switch(NamedTuple):
+    """What runs the identifier, or has it give all back."""
+
+    pid: int
+    wanted: Event
+    works: Event
+
+    def turn(self, on: bool) -> None:
+        """Run it or not; return when that is so."""
+        (self.wanted.set if on else self.wanted.clear)()
+        deadline = time.monotonic() + LONGEST_START
+        while self.works.is_set() != on:
+            if time.monotonic() > deadline:
+                what = 'published nothing' if on else 'did not stop'
+                raise InertialEstimationError(f'the identifier {what} for {LONGEST_START:g} s')
+            time.sleep(POLL)
+
+
+def _pair(switch: Switch, seconds: float, *, on_first: bool) -> tuple[Window, Window]:
     """Let the identifier run and rest; return the half without it, and the half with it."""
-    found = {on: _half(pid, seconds, on) for on in (on_first, not on_first)}
+    found = {on: _half(switch, seconds, on) for on in (on_first, not on_first)}
     return found[False], found[True]
 
 
-def _half(pid: int, seconds: float, on: bool) -> Window:
-    """Return a half of a pair; the identifier runs at its end."""
-    try:
-        os.kill(pid, signal.SIGCONT if on else signal.SIGSTOP)
-        time.sleep(SETTLE)
-        start, busy = time.time_ns(), processor_time(pid)
-        time.sleep(seconds)
-        return Window(start, time.time_ns(), processor_time(pid) - busy)
-    finally:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
+def _half(switch: Switch, seconds: float, on: bool) -> Window:
+    """Return a half of a pair."""
+    switch.turn(on)
+    time.sleep(SETTLE)
+    start, busy = time.time_ns(), processor_time(switch.pid)
+    time.sleep(seconds)
+    return Window(start, time.time_ns(), processor_time(switch.pid) - busy)
 
 
 def processor_time(pid: int) -> float:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
@@ -26,6 +25,7 @@ from inertial_estimation.ros.executors import PolledGroup
 from inertial_estimation.ros.inputs import CONTACTS
 from inertial_estimation.ros.polled_inputs import PERIOD, PolledInputs, taken
 from inertial_estimation.ros.sources import Source
+from inertial_estimation.ros.steady_timer import SteadyTimer
 from inertial_estimation.sample import Sample
 
 QUEUE = 1000
@@ -85,16 +85,14 @@ class TopicFeed:
         self._imu: ImuReading | None = None
         self._imus: deque[ImuReading] = deque(maxlen=QUEUE)
         self._contact_ns = 0
-        self._timer = node.create_timer(
-            PERIOD, self._poll, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        self._timer = SteadyTimer(node, PERIOD, self._poll)
 
     def begin(self) -> None:
         """Begin a data set; nothing is known of joints."""
 
     def destroy(self) -> None:
         """Give everything back."""
-        self._node.destroy_timer(self._timer)
+        self._timer.destroy()
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import numpy as np
-from rclpy.clock import Clock, ClockType, JumpThreshold
+from rclpy.clock import JumpThreshold
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
 
@@ -32,6 +32,7 @@ from inertial_estimation.ros.motion_noise import MotionNoise
 from inertial_estimation.ros.polled_inputs import PolledInputs
 from inertial_estimation.ros.recursion_choice import recursion_settings
 from inertial_estimation.ros.state_file import StateFile
+from inertial_estimation.ros.steady_timer import SteadyTimer
 from inertial_estimation.ros.stretches import FreeStretch, Stretches
 from inertial_estimation.ros.workload import stopwatch
 from inertial_estimation.sample import Sample
@@ -116,8 +117,7 @@ class IdentifierPipeline:
         )
         if self._state is not None and self._state.path.exists():
             self._try(self._state.restore)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(REPORT_PERIOD, self._diagnose, clock=steady)
+        self._timer = SteadyTimer(node, REPORT_PERIOD, self._diagnose)
         self._jump = node.get_clock().create_jump_callback(
             JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1)),
             post_callback=self._on_time_jump,
@@ -189,7 +189,7 @@ class IdentifierPipeline:
         """Give everything back that talks."""
         self.keep()
         self._jump.unregister()
-        self._node.destroy_timer(self._timer)
+        self._timer.destroy()
         self._inputs.destroy()
         self._outputs.destroy()
         self._calibration.destroy()

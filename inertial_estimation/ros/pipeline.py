@@ -5,7 +5,7 @@
 from time import perf_counter
 
 from numpy.linalg import LinAlgError
-from rclpy.clock import Clock, ClockType, JumpThreshold
+from rclpy.clock import JumpThreshold
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
 
@@ -36,6 +36,7 @@ from inertial_estimation.ros.model_updates import ModelUpdates
 from inertial_estimation.ros.momentum import MomentumWatch
 from inertial_estimation.ros.monitor import Monitor, Watches
 from inertial_estimation.ros.outputs import Outputs
+from inertial_estimation.ros.steady_timer import SteadyTimer
 from inertial_estimation.ros.taring import Taring, find_supports
 from inertial_estimation.sample import Sample
 
@@ -125,9 +126,7 @@ class Pipeline:
             node, self.robot, self._assembler, self._contacts, self._inputs, self._watches
         )
         self.cycles = self._monitor.cycles
-        # Steady: a simulation that stands still, or never comes, is to be reported.
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(REPORT_PERIOD, self._report, clock=steady)
+        self._timer = SteadyTimer(node, REPORT_PERIOD, self._report)
         self._jump = node.get_clock().create_jump_callback(
             JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1)),
             post_callback=self._on_time_jump,
@@ -147,7 +146,7 @@ class Pipeline:
     def destroy(self) -> None:
         """Give everything back that talks."""
         self._jump.unregister()
-        self._node.destroy_timer(self._timer)
+        self._timer.destroy()
         self._inputs.destroy()
         self._taring.destroy()
         self._background.destroy()

@@ -12,12 +12,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rclpy.clock import Clock, ClockType
 from rclpy.subscription import Subscription
 
 from inertial_estimation.messages.layout import ENCAPSULATION, NANOSECONDS, STAMP, STAMP_AT
 from inertial_estimation.ros.inputs import Inputs
 from inertial_estimation.ros.sources import Source
+from inertial_estimation.ros.steady_timer import SteadyTimer
 
 PERIOD = 0.05
 """Time between two looks [s]; a second of messages fits into each history."""
@@ -56,14 +56,12 @@ class PolledInputs(Inputs):
     def __init__(self, *args, **kwargs) -> None:
         self._lanes: list[_Lane] = []
         super().__init__(*args, **kwargs, polled=True)
-        self._timer = self._node.create_timer(
-            PERIOD, self.poll, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        self._timer = SteadyTimer(self._node, PERIOD, self.poll)
 
     def destroy(self) -> None:
         """Give subscriptions and timer back."""
         if timer := getattr(self, '_timer', None):
-            self._node.destroy_timer(timer)
+            timer.destroy()
         self._lanes.clear()
         super().destroy()
 

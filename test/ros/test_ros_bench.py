@@ -104,15 +104,18 @@ def test_halves_of_pairs_are_told_apart_by_stamps():
     ]
     stamps = np.arange(0, 50, 2)
     on = (stamps >= 10) & (stamps < 30)
-    load = compared(windows, stamps, np.where(on, 3e-6, 2e-6), 7, 5)
+    load = compared(windows, stamps, np.where(on, 3e-6, 2e-6), [5, 12, 22, 23], [5, 22])
     assert load.pairs == 2
     assert load.median_ratio == pytest.approx(1.5)
     assert (load.cycle_time_p50_off_us, load.cycle_time_p50_on_us) == pytest.approx((2.0, 3.0))
     # Ten nanoseconds of twenty; without it none are counted.
     assert load.processor_share == pytest.approx(0.5)
-    assert (load.refits, load.updates) == (7, 5)
+    assert (load.refits, load.updates) == (3, 1)
     with pytest.raises(InertialEstimationError, match='no estimates'):
-        compared(windows, stamps[:10], np.ones(10))
+        compared(windows, stamps[:10], np.ones(10), [12, 22], [])
+    # Nothing it does costs nothing, which is no figure.
+    with pytest.raises(InertialEstimationError, match='no refit in 1 of 2 halves'):
+        compared(windows, stamps, np.ones(len(stamps)), [12, 30], [])
 
 
 def test_the_moving_robot_agrees_with_itself_where_the_motion_repeats():
@@ -130,7 +133,7 @@ def test_pairs_of_estimator_with_and_without_identifier():
     pytest.importorskip('icub_models', reason='the benchmark runs on the iCub of icub-models')
     parameters = {'fixed_link': 'root_link', 'contacts': ['l_forearm', 'r_forearm']}
     job = {
-        'urdf': icub_urdf(), 'parameters': parameters, 'rate': 100, 'pairs': 1, 'seconds': 1.0,
+        'urdf': icub_urdf(), 'parameters': parameters, 'rate': 100, 'pairs': 1, 'seconds': 3.0,
     }  # fmt: skip
     load = _in_ros('bench_pairs', job)
     assert load['processor_share'] > 0.0
