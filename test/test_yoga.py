@@ -156,7 +156,7 @@ def test_a_real_icub_on_one_foot(tmp_path, capsys):
     assert main(['bench', '--yoga', str(DATA), '--json', str(out)]) == 0
     found = json.loads(out.read_text())
     goals = {goal['name']: goal for goal in found['goals']}
-    assert len(goals) == 9
+    assert len(goals) == 10
     for name, goal in goals.items():
         # No constant offset brings the others there, not even one of hindsight.
         if PAST in name or 'eigenvalue' in name or 'r_foot_ft, forces' in name:
@@ -167,4 +167,9 @@ def test_a_real_icub_on_one_foot(tmp_path, capsys):
     for sensor in log.FREE:
         for sizes in zip(*(library['rms'][sensor][way].values() for way in (CONSTANT, MATRIX))):
             assert sizes[1] < sizes[0]
+    asked, *less = found['told_from_less']
+    # What the node asks for is not reached here; with less bodies are told, all that could exist.
+    assert asked['telling'] == 0
+    assert all(one['telling'] > 0 and one['least_margin'] > 0.0 for one in less)
+    assert asked['worst'] < 1.0 < max(one['worst'] for one in less)
     assert 'Readings of the second to come (library)' in capsys.readouterr().out

@@ -13,6 +13,7 @@ calibration of the sensor could bring.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.benchmark.background.node_settings import node_settings
 from inertial_estimation.benchmark.yoga.log import FREE
+from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
@@ -34,6 +36,17 @@ Array = NDArray[np.float64]
 
 NONE, PAST, IDENTIFIED = 'description', 'constant offset of the past', 'identified'
 CONSTANT, MATRIX = 'constant offset in hindsight', 'matrix in hindsight'
+
+
+class Choice(NamedTuple):
+    """What decides which bodies are told."""
+
+    prior_weight: float
+    least_told: int
+
+
+DEFAULT = Choice(IdentifierSettings().prior_weight, IdentifierSettings().least_told)
+"""The node's, unless it is told otherwise."""
 STRETCH_NS = 1_000_000_000
 """That the node refits after [ns]."""
 WAYS = (NONE, PAST, IDENTIFIED, CONSTANT, MATRIX)
@@ -80,7 +93,7 @@ class Told(NamedTuple):
         )
 
 
-def follow(robot: Robot, stretches: Iterable[SampleBatch]) -> list[Told]:
+def follow(robot: Robot, stretches: Iterable[SampleBatch], choice: Choice = DEFAULT) -> list[Told]:
     """
     Identify stretch by stretch, as the node does.
 
@@ -90,13 +103,17 @@ def follow(robot: Robot, stretches: Iterable[SampleBatch]) -> list[Told]:
         As described.
     stretches : iterable of SampleBatch
         Of a second, in order.
+    choice : Choice
+        Which bodies are told.
 
     Returns
     -------
     list of Told
 
     """
-    identifier = RecursiveIdentifier(robot, node_settings(robot))
+    settings = node_settings(robot)
+    settings = replace(settings, weight=choice.prior_weight, excited=choice.least_told)
+    identifier = RecursiveIdentifier(robot, settings)
     told = []
     for part in stretches:
         identifier.add(part)
@@ -196,6 +213,41 @@ def rms(found: Array) -> Array:
 
     """
     return np.asarray(np.sqrt(np.mean(found.reshape(len(found), -1, 2, 3) ** 2, axis=(0, 3))))
+
+
+def submodels(told: Sequence[Told]) -> tuple[str, ...]:
+    """
+    Return whose bodies were told.
+
+    Parameters
+    ----------
+    told : sequence of Told
+        What was told.
+
+    Returns
+    -------
+    tuple of str
+        Submodels whose bodies were other ones than those of the description, sorted.
+
+    """
+    return tuple(sorted({name for one in told for name in one.refitted}))
+
+
+def telling(told: Sequence[Told]) -> int:
+    """
+    Return how many refits tell bodies that are not the description's.
+
+    Parameters
+    ----------
+    told : sequence of Told
+        What was told.
+
+    Returns
+    -------
+    int
+
+    """
+    return sum(bool(one.refitted) for one in told)
 
 
 def _of_free(robot: Robot, readings: Array) -> Array:

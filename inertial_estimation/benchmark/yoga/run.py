@@ -14,16 +14,21 @@ from numpy.typing import NDArray
 from inertial_estimation.benchmark.run import GOAL_COLUMNS, Goal
 from inertial_estimation.benchmark.yoga.log import FREE, YogaLog
 from inertial_estimation.benchmark.yoga.predictions import (
+    DEFAULT,
     IDENTIFIED,
     NONE,
     PAST,
     WAYS,
+    Choice,
     Told,
     as_told,
     errors,
     follow,
     rms,
+    submodels,
+    telling,
 )
+from inertial_estimation.benchmark.yoga.told_from_less import EASILY_TOLD, Chosen, choices_table
 from inertial_estimation.identification.recursion.recursive_identifier import equal_parts
 from inertial_estimation.table import Table
 
@@ -59,6 +64,8 @@ class Yoga:
     """By who predicted, then by `WAYS`, shape (n, 2, 6) each [N, Nm]."""
     told: Mapping[str, Sequence[Told]]
     """By who told it."""
+    choices: Mapping[Choice, Chosen]
+    """What came of other choices, and of the node's."""
     played: Played | None
     apart: float | None
     """
@@ -70,6 +77,9 @@ class Yoga:
     def goals(self) -> tuple[Goal, ...]:
         """What is to be reached."""
         found = [goal for who in self.errors for goal in self._goals_of(who)]
+        margin = min(one.least_margin for one in self.choices.values())
+        name = 'told from less: smallest eigenvalue of a body'
+        found.append(Goal(name, margin, 0.0, at_least=True))
         if self.apart is not None:
             name = 'node: errors off those of the library, over these, largest'
             found.append(Goal(name, self.apart, SAME))
@@ -78,7 +88,12 @@ class Yoga:
     def tables(self) -> tuple[Table, ...]:
         """Return all for a person."""
         goals = Table('One foot', GOAL_COLUMNS, tuple(goal.row for goal in self.goals))
-        return *(self._errors_table(who) for who in self.errors), self._told_table(), goals
+        return (
+            *(self._errors_table(who) for who in self.errors),
+            self._told_table(),
+            choices_table(self.choices),
+            goals,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return all for a machine."""
@@ -93,7 +108,7 @@ class Yoga:
             found[who] = {
                 'instants': len(by_way[NONE]),
                 'refits': len(self.told[who]),
-                'refits_that_tell_bodies': _telling(self.told[who]),
+                'refits_that_tell_bodies': telling(self.told[who]),
                 'least_eigenvalue': min(one.least_margin for one in self.told[who]),
                 'rms': {
                     sensor: {
@@ -103,6 +118,9 @@ class Yoga:
                     for k, sensor in enumerate(FREE)
                 },
             }
+        found['told_from_less'] = [
+            {**choice._asdict(), **one._asdict()} for choice, one in self.choices.items()
+        ]
         if self.played is not None:
             found[NODE]['messages'] = self.played.sent
             found[NODE]['samples'] = self.played.samples
@@ -143,9 +161,8 @@ class Yoga:
         for who, told in self.told.items():
             updates = '' if self.played is None or who != NODE else str(
                 len(self.played.update_margins))  # fmt: skip
-            submodels = sorted({name for one in told for name in one.refitted})
             rows.append((
-                who, str(len(told)), str(_telling(told)), ', '.join(submodels), updates,
+                who, str(len(told)), str(telling(told)), ', '.join(submodels(told)), updates,
             ))  # fmt: skip
         columns = ('', 'refits', 'of them tell bodies', 'of submodels', 'updates published')
         return Table('Refits', columns, tuple(rows))
@@ -172,14 +189,20 @@ def compare(log: YogaLog, played: Played | None = None) -> Yoga:
         If one of them told nothing.
 
     """
-    told: dict[str, Sequence[Told]] = {
-        LIBRARY: follow(log.robot, equal_parts(log.samples, SECOND))
+    by_choice = {
+        choice: follow(log.robot, equal_parts(log.samples, SECOND), choice)
+        for choice in (DEFAULT, *EASILY_TOLD)
     }
+    choices = {
+        choice: Chosen.of(said, errors(log.robot, log.samples, said))
+        for choice, said in by_choice.items()
+    }
+    told: dict[str, Sequence[Told]] = {LIBRARY: by_choice[DEFAULT]}
     if played is not None:
         told[NODE] = played.told
     found = {who: errors(log.robot, log.samples, said) for who, said in told.items()}
     apart = None if played is None else _apart(log, found[NODE], played.told)
-    return Yoga(found, told, played, apart)
+    return Yoga(found, told, choices, played, apart)
 
 
 def played_of(answer: Mapping[str, Any]) -> Played:
@@ -216,8 +239,3 @@ def _apart(log: YogaLog, of_node: Mapping[str, Array], told: Sequence[Told]) -> 
     meanwhile = [one for one in again if one.stamp_ns >= told[0].stamp_ns]
     wanted = rms(errors(log.robot, log.samples, meanwhile)[IDENTIFIED])
     return float(np.abs(rms(of_node[IDENTIFIED]) / wanted - 1.0).max())
-
-
-def _telling(told: Sequence[Told]) -> int:
-    """Return how many refits tell bodies that are not the description's."""
-    return sum(bool(one.refitted) for one in told)
