@@ -23,7 +23,6 @@ from inertial_estimation.identification.recursion.joint_refit import (
     _problem,
     joint_refit,
 )
-from inertial_estimation.identification.recursion.knowledge import in_units_of_noise
 from inertial_estimation.identification.recursion.payload import PayloadFit
 from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
@@ -32,6 +31,7 @@ from inertial_estimation.identification.recursion.recursive_identifier import (
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.state import fingerprint, from_text, to_text
 from inertial_estimation.identification.recursion.submodel_identifier import SubmodelIdentifier
+from inertial_estimation.identification.recursion.units_of_noise import in_units_of_noise
 from inertial_estimation.identification.recursion.watch import Change
 from inertial_estimation.identification.rows.builder import RowChoice
 from inertial_estimation.identification.rows.friction import JointModel

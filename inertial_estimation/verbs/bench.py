@@ -5,9 +5,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from math import inf
@@ -15,27 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.errors import CallError, ConfigError
-from inertial_estimation.verbs import files
-from inertial_estimation.verbs.options import INTERRUPTED, add_verb, install_advice
+from inertial_estimation.verbs import bench_nodes, files
+from inertial_estimation.verbs.options import add_verb, install_advice
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 if TYPE_CHECKING:
     from inertial_estimation.benchmark.published.run import Experiment
     from inertial_estimation.benchmark.run import Goal
-
-CYCLE_COLUMNS = (
-    'joint states sent', 'missed by the node', 'by a bare reader', 'by the node alone',
-    'rate [Hz]', 'cycle time p50 [us]', 'p99 [us]', 'max [us]', 'standard deviations sent',
-    'time each [us]', 'added to cycle time',
-)  # fmt: skip
-IDENTIFIER_COLUMNS = (
-    'joint states sent', 'received', 'samples', 'refits', 'published', 'share of a core',
-    'longest stretch [ms]', 'longest refit [ms]',
-)  # fmt: skip
-PAIR_COLUMNS = (
-    'pairs', 'rate [Hz]', 'cycle time p50 without [us]', 'with [us]', 'p99 without [us]',
-    'with [us]', 'ratio of medians', 'share of a core', 'refits', 'published',
-)  # fmt: skip
 
 WITHOUT_GOALS = ('--published', '--calibration', '--real-robots')
 """Runs that say what is expected, and have nothing to reach."""
@@ -195,7 +178,7 @@ def _run_yoga(chosen: argparse.Namespace) -> Sequence[Goal]:
         read = log.read_log(chosen.yoga, lambda done: progress('reading', done))
     played = None
     if chosen.play:
-        played = run.played_of(_in_ros('bench_played', read.as_job()))
+        played = run.played_of(bench_nodes.in_ros('bench_played', read.as_job()))
     found = run.compare(read, played)
     show(*(table(*one) for one in found.tables()))
     files.write_json(chosen.json, found.as_dict())
@@ -299,22 +282,9 @@ def _measure(chosen: argparse.Namespace) -> Sequence[Goal]:
     figures['joint_refit'] = joint_refit.as_dict(joint)
     figures['logs'] = reduction.as_dict(logs)
     figures['neglect'] = [cost.as_dict() for cost in costs]
-    if chosen.cycles > 0:
-        runs = _cycles(chosen.cycles, chosen.rate)
-        figures['cycles'], figures['cycles_with_deviations'] = runs
-        show(table('Cycles of the node', CYCLE_COLUMNS, list(map(_cycle_row, runs))))
-    if chosen.identifier > 0:
-        load = _identifier(chosen.identifier, chosen.rate / 2)
-        figures['identifier'] = load
-        show(table('Identifier', IDENTIFIER_COLUMNS, [_identifier_row(load)]))
-    if chosen.pairs:
-        figures['pairs'] = load = _pairs(chosen.pairs, chosen.pair_seconds, chosen.rate)
-        of_pairs = _pair_goals(load)
-        goals += of_pairs
-        show(
-            table('Estimator without and with the identifier', PAIR_COLUMNS, [_pair_row(load)]),
-            table('Goals', GOAL_COLUMNS, [goal.row for goal in of_pairs]),
-        )
+    of_nodes, goals_of_nodes = bench_nodes.measure(chosen)
+    figures |= of_nodes
+    goals += goals_of_nodes
     files.write_json(chosen.json, figures)
     return goals
 
@@ -324,97 +294,3 @@ def _require(packages: Sequence[str]) -> None:
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
         raise ConfigError(f'bench needs {", ".join(missing)}: {install_advice("bench")}')
-
-
-def _cycle_row(figures: dict[str, Any]) -> list[str]:
-    """Return how the cycles of the node went as text."""
-    *values, time, share = figures.values()
-    row = [f'{v:.1f}' if isinstance(v, float) else str(v) for v in values]
-    return [*row, '' if time is None else f'{time:.0f}', f'{share:.1%}' if time else '']
-
-
-def _cycles(duration: float, rate: float) -> list[dict[str, Any]]:
-    """
-    Compare what node and bare reader miss; what needs ROS is a process of its own.
-
-    First nobody asks for standard deviations, then, for half as long, somebody does.
-    """
-    from inertial_estimation.benchmark.robots import CONTACTS, ONE_IMU
-    from inertial_estimation.simulation.description import icub_urdf
-
-    contacts = [contact.name for contact in CONTACTS]
-    job = {
-        'urdf': icub_urdf(),
-        'parameters': {'imus': list(ONE_IMU), 'contacts': contacts},
-        'rate': rate,
-        'duration': duration,
-    }
-    done = _in_ros('bench', job)
-    return list(done)
-
-
-def _identifier(duration: float, rate: float) -> dict[str, Any]:
-    """Measure what the identifier costs."""
-    from inertial_estimation.simulation.description import icub_urdf
-
-    parameters = {'fixed_link': 'root_link', 'velocity_source': 'filter'}
-    job = {'urdf': icub_urdf(), 'parameters': parameters, 'rate': rate, 'duration': duration}
-    return dict(_in_ros('bench_identifier', job))
-
-
-def _identifier_row(load: dict[str, Any]) -> list[str]:
-    """Return what the identifier costs as text."""
-    *counts, share, stretch, refit = load.values()
-    return [*map(str, counts), f'{share:.1%}', f'{1e3 * stretch:.0f}', f'{1e3 * refit:.0f}']
-
-
-def _pairs(pairs: int, seconds: float, rate: float) -> dict[str, Any]:
-    """Compare the estimator with and without the identifier beside it."""
-    from inertial_estimation.benchmark.robots import CONTACTS
-    from inertial_estimation.simulation.description import icub_urdf
-
-    fixed = 'root_link'
-    contacts = [contact.name for contact in CONTACTS if contact.name != fixed]
-    job = {
-        'urdf': icub_urdf(),
-        'parameters': {'fixed_link': fixed, 'contacts': contacts},
-        'rate': round(rate),
-        'pairs': pairs,
-        'seconds': seconds,
-    }
-    return dict(_in_ros('bench_pairs', job))
-
-
-def _pair_row(load: dict[str, Any]) -> list[str]:
-    """Return what pairs say as text."""
-    pairs, *times, ratio, share, refits, updates = load.values()
-    return [
-        str(pairs), *(f'{value:.0f}' for value in times), f'{ratio:.3f}', f'{share:.1%}',
-        str(refits), str(updates),
-    ]  # fmt: skip
-
-
-def _pair_goals(load: dict[str, Any]) -> tuple[Goal, ...]:
-    """Hold what pairs say against the goals."""
-    from inertial_estimation.benchmark.run import Goal
-
-    return (
-        Goal('cycle time with the identifier / without', load['median_ratio'], 1.1),
-        Goal("identifier's share of a core", load['processor_share'], 0.15),
-    )
-
-
-def _in_ros(module: str, job: dict[str, Any]) -> Any:
-    """Return what a process with ROS says to a job."""
-    done = subprocess.run(
-        [sys.executable, '-c', f'from inertial_estimation.ros.{module} import main; exit(main())'],
-        input=json.dumps(job),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    if done.returncode == INTERRUPTED:
-        raise KeyboardInterrupt
-    if done.returncode:
-        raise ConfigError('the nodes could not be measured, see above; this needs ROS')
-    return json.loads(done.stdout)

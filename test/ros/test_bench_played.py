@@ -18,7 +18,7 @@ from robots import arm_with_wrist_sensor_urdf
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.verbs.bench import _in_ros
+from inertial_estimation.verbs.bench_nodes import in_ros
 
 pytestmark = pytest.mark.live
 
@@ -65,7 +65,7 @@ def job(tmp_path):
 
 
 def test_what_is_played_is_told(job):
-    answer = _in_ros('bench_played', job)
+    answer = in_ros('bench_played', job)
     assert answer['sent'] == 2 * round(SECONDS * RATE)
     assert 0 < answer['samples'] <= answer['sent'] // 2
     stamps = [one['stamp_ns'] for one in answer['refits']]
@@ -85,5 +85,5 @@ def test_a_bag_without_a_topic_is_refused(job, tmp_path, capfd):
     node = tmp_path / 'node.yaml'
     node.write_text(CONFIG.replace('topic: /ft', 'topic: /other'))
     with pytest.raises(ConfigError, match='could not be measured'):
-        _in_ros('bench_played', job)
+        in_ros('bench_played', job)
     assert "'/other'" in capfd.readouterr().err

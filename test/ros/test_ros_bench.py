@@ -18,13 +18,13 @@ from inertial_estimation.ros.bench_motion import periodic_motion
 from inertial_estimation.ros.bench_pairs import Window, compared
 from inertial_estimation.ros.bench_processes import topics_of
 from inertial_estimation.simulation.description import icub_urdf
-from inertial_estimation.verbs.bench import (
+from inertial_estimation.verbs.bench_nodes import (
     IDENTIFIER_COLUMNS,
     PAIR_COLUMNS,
-    _identifier_row,
-    _in_ros,
-    _pair_goals,
-    _pair_row,
+    identifier_row,
+    in_ros,
+    pair_goals,
+    pair_row,
 )
 
 pytestmark = pytest.mark.live
@@ -90,11 +90,11 @@ def test_the_identifier_is_measured_beside_the_simulated_robot():
     pytest.importorskip('icub_models', reason='the benchmark runs on the iCub of icub-models')
     parameters = {'fixed_link': 'root_link', 'velocity_source': 'filter'}
     job = {'urdf': icub_urdf(), 'parameters': parameters, 'rate': RATE, 'duration': 4.0}
-    load = _in_ros('bench_identifier', job)
+    load = in_ros('bench_identifier', job)
     assert load['sent'] == 400
     assert 0 < load['samples'] <= load['received'] <= load['sent']
     assert load['processor_share'] > 0.0
-    assert len(_identifier_row(load)) == len(IDENTIFIER_COLUMNS) == len(load)
+    assert len(identifier_row(load)) == len(IDENTIFIER_COLUMNS) == len(load)
 
 
 def test_halves_of_pairs_are_told_apart_by_stamps():
@@ -133,11 +133,11 @@ def test_pairs_of_estimator_with_and_without_identifier():
     pytest.importorskip('icub_models', reason='the benchmark runs on the iCub of icub-models')
     parameters = {'fixed_link': 'root_link', 'contacts': ['l_forearm', 'r_forearm']}
     job = {
-        'urdf': icub_urdf(), 'parameters': parameters, 'rate': 100, 'pairs': 1, 'seconds': 3.0,
+        'urdf': icub_urdf(), 'parameters': parameters, 'rate': 100, 'pairs': 1, 'seconds': 6.0,
     }  # fmt: skip
-    load = _in_ros('bench_pairs', job)
+    load = in_ros('bench_pairs', job)
     assert load['processor_share'] > 0.0
     assert 0.0 < load['rate_hz'] <= 2 * job['rate']
     assert 0 < load['updates'] <= load['refits']
-    assert len(_pair_row(load)) == len(PAIR_COLUMNS) == len(load)
-    assert len(_pair_goals(load)) == 2
+    assert len(pair_row(load)) == len(PAIR_COLUMNS) == len(load)
+    assert len(pair_goals(load)) == 2

@@ -18,13 +18,10 @@ from numpy.typing import NDArray
 
 from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.recursion.excitation import combinations_told
-from inertial_estimation.identification.recursion.knowledge import (
-    EFFORT,
-    Knowledge,
-    in_units_of_noise,
-)
+from inertial_estimation.identification.recursion.knowledge import EFFORT, Knowledge
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.shifted_offsets import shifted_evidence
+from inertial_estimation.identification.recursion.units_of_noise import in_units_of_noise
 
 Array = NDArray[np.float64]
 

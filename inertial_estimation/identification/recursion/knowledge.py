@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information.elimination import wandered
 from inertial_estimation.identification.information.evidence import Evidence
-from inertial_estimation.identification.information.information import Information, weighted_sum
+from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.reweighting import noise_levels
 from inertial_estimation.identification.information.state_errors import (
     StateErrors,
@@ -31,16 +31,20 @@ from inertial_estimation.identification.recursion.shifted_offsets import (
     shifted,
     shifted_evidence,
 )
+from inertial_estimation.identification.recursion.units_of_noise import (
+    FORCES,
+    alike,
+    errors_in_units_of_noise,
+    in_units_of_noise,
+)
 from inertial_estimation.identification.rows.builder import Block
 from inertial_estimation.identification.rows.friction_scales import friction_scales
-from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.identification.unknowns import FT_OFFSET
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
-FORCES, MOMENTS = COMPONENTS[:3], COMPONENTS[3:]
 EFFORT = 'effort '
 """What the names of kinds of rows of efforts begin with."""
 PRIOR_SPREAD = 0.3
@@ -380,67 +384,4 @@ class Knowledge:
         stated = {kind: self._settings.noise[kind] for kind in self.block.kinds
                   if kind in self._settings.noise}  # fmt: skip
         others = {kind: level for kind, level in noise.items() if kind not in stated}
-        self.noise = _alike(others) | stated
-
-
-def _alike(noise: Mapping[str, float]) -> dict[str, float]:
-    """Return the same noise for all forces, and for all moments: it has no axes."""
-    found = dict(noise)
-    for kinds in (FORCES, MOMENTS):
-        known = [noise[kind] for kind in kinds if kind in noise]
-        if known:
-            level = float(np.sqrt(np.mean(np.square(known))))
-            found |= dict.fromkeys((kind for kind in kinds if kind in noise), level)
-    return found
-
-
-def in_units_of_noise(evidence: Evidence, noise: Mapping[str, float]) -> Information | None:
-    """
-    Return rows of all kinds together.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        Rows of each kind.
-    noise : mapping of str to float
-        Standard deviation of each kind.
-
-    Returns
-    -------
-    Information or None
-        None: there is no row.
-
-    """
-    parts = {
-        kind: part for kind, part in evidence.kinds.items() if part.count > 0 and kind in noise
-    }
-    if not parts:
-        return None
-    return weighted_sum(parts.values(), [1.0 / noise[kind] for kind in parts])
-
-
-def errors_in_units_of_noise(evidence: Evidence, noise: Mapping[str, float]) -> StateErrors | None:
-    """
-    Return what errors of the state add to rows of all kinds together.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        Rows of each kind.
-    noise : mapping of str to float
-        Standard deviation of each kind.
-
-    Returns
-    -------
-    StateErrors or None
-        Of bodies and offsets; friction is told as if the state were exact. None: it is.
-
-    """
-    parts = [rows / noise[kind] for kind, rows in evidence.errors.items() if kind in noise]
-    if not parts:
-        return None
-    unknowns = evidence.block.unknowns
-    # The sign of a velocity that is almost zero is nothing that noise changes by little.
-    friction = [k for k, extra in enumerate(unknowns.extras) if extra.term not in FT_OFFSET]
-    columns = unknowns.n_inertial + np.array(friction, dtype=np.intp)
-    return StateErrors.of(parts, len(unknowns)).without(columns)
+        self.noise = alike(others) | stated

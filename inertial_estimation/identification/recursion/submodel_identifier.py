@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from inertial_estimation.identification.information.evidence import Evidence
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.recursion.first_motion import FirstMotion
-from inertial_estimation.identification.recursion.knowledge import (
-    Knowledge,
-    errors_in_units_of_noise,
-    in_units_of_noise,
-)
+from inertial_estimation.identification.recursion.knowledge import Knowledge
 from inertial_estimation.identification.recursion.payload import Payload, PayloadFit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.shifted_offsets import shifted_evidence
+from inertial_estimation.identification.recursion.units_of_noise import (
+    errors_in_units_of_noise,
+    in_units_of_noise,
+)
 from inertial_estimation.identification.recursion.watch import Change, Stretch, Verdict, Watch
 
 Array = NDArray[np.float64]

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from inertial_estimation.identification.information.elimination import wandered
 from inertial_estimation.identification.information.information import Information
 from inertial_estimation.identification.information.state_errors import StateErrors
-from inertial_estimation.identification.recursion.knowledge import FORCES, MOMENTS, Knowledge
+from inertial_estimation.identification.recursion.knowledge import Knowledge
 from inertial_estimation.identification.recursion.shifted_offsets import shifted
+from inertial_estimation.identification.recursion.units_of_noise import FORCES, MOMENTS
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
