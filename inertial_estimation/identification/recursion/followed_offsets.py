@@ -6,14 +6,18 @@ Offsets of FT sensors that are subtracted: they come with bodies, and drift.
 Of a robot that stands still a push looks like an offset that has moved, and rows follow it at
 once. Who subtracts that never sees the push. So what is subtracted changes for two reasons only:
 with bodies, by what these change of the offsets that fit the same rows, as far as that explains
-readings; and with what is left, no faster than sensors drift. At first, and where motion has told
-of a jump, it is the mean of what is left: offsets sway with posture where matrices are wrong.
+readings; and with what is left, no faster than sensors drift. What bodies change against what is
+left is refused, as that may be a load, or a push. Bodies that go on to sway would be followed one
+way then, so what makes up for changes that were refused is refused as well. At first, and where
+motion has told of a jump, it is the mean of what is left: offsets sway with posture where matrices
+are wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +27,16 @@ Array = NDArray[np.float64]
 LONGEST = 10.0
 """Time between two refits that counts [s]: nobody looked in between."""
 SETTLING = 20.0
-"""Time for which it is a mean at first [s]."""
+"""Time for which it is a mean at first, and in which what was refused is forgotten [s]."""
+
+
+class Proposal(NamedTuple):
+    """What would be subtracted."""
+
+    values: dict[str, float]
+    """Of all offsets that are told or ever were [N, Nm]."""
+    refused: dict[str, float]
+    """What bodies have changed lately that was not taken [N, Nm]."""
 
 
 @dataclass
@@ -36,6 +49,8 @@ class FollowedOffsets:
     """How fast a moment is [Nm/s]."""
     values: dict[str, float] = field(default_factory=dict)
     """Those that were ever told [N, Nm]."""
+    _refused: dict[str, float] = field(default_factory=dict)
+    """What bodies have changed lately that was not taken [N, Nm]."""
     _ages: dict[str, float] = field(default_factory=dict)
     """For how long rows have told them since [s]."""
 
@@ -45,7 +60,7 @@ class FollowedOffsets:
         before: Mapping[str, float],
         told: Iterable[str],
         seconds: float,
-    ) -> dict[str, float]:
+    ) -> Proposal:
         """
         Return what would be subtracted beside other bodies.
 
@@ -62,22 +77,26 @@ class FollowedOffsets:
 
         Returns
         -------
-        dict of str to float
-            Of all offsets that are told or ever were.
+        Proposal
 
         """
         told, seconds = set(told), min(max(seconds, 0.0), LONGEST)
         proposed = {name: value for name, value in found.items() if name in told}
+        refused: dict[str, float] = {}
+        kept = float(np.exp(-seconds / SETTLING))
         for names in _wrenches(name for name in found if name in self.values):
             wanted, old, beside = (
                 np.array([values[name] for name in names])
                 for values in (found, self.values, before)
             )
-            new = old + _explained(wanted - beside, wanted - old)
+            owed = kept * np.array([self._refused.get(name, 0.0) for name in names])
+            taken, owed = _explained(wanted - beside, wanted - old, owed)
+            new = old + taken
             left = np.where([name in told for name in names], wanted - new, 0.0)
             new += self._share(names, float(np.linalg.norm(left)), seconds) * left
             proposed |= dict(zip(names, new.tolist(), strict=True))
-        return proposed
+            refused |= dict(zip(names, owed.tolist(), strict=True))
+        return Proposal(proposed, refused)
 
     def _share(self, names: Sequence[str], far: float, seconds: float) -> float:
         """Return how much of what is left of a force or a moment is followed."""
@@ -87,13 +106,13 @@ class FollowedOffsets:
         settling = seconds / (age + seconds) if seconds and age < SETTLING else 0.0
         return max(min(1.0, drift * seconds / far) if far else 1.0, settling)
 
-    def take(self, values: Mapping[str, float], told: Iterable[str], seconds: float) -> None:
+    def take(self, proposal: Proposal, told: Iterable[str], seconds: float) -> None:
         """
         Go on with what was proposed.
 
         Parameters
         ----------
-        values : mapping of str to float
+        proposal : Proposal
             From `proposed`.
         told, seconds : iterable of str and float
             As given there. Time in which rows do not tell an offset is no part of its mean.
@@ -102,9 +121,10 @@ class FollowedOffsets:
         told, passed = set(told), min(max(seconds, 0.0), LONGEST)
         self._ages |= {
             name: self._ages[name] + passed * (name in told) if name in self.values else 0.0
-            for name in values
+            for name in proposal.values
         }
-        self.values |= values
+        self.values |= proposal.values
+        self._refused |= proposal.refused
 
     def forget(self, names: Iterable[str]) -> None:
         """
@@ -118,6 +138,7 @@ class FollowedOffsets:
         """
         for name in names:
             self.values.pop(name, None)
+            self._refused.pop(name, None)
 
     def shift(self, change: Mapping[str, float]) -> None:
         """
@@ -134,16 +155,25 @@ class FollowedOffsets:
                 self.values[name] -= more
 
 
-def _explained(with_bodies: Array, wanted: Array) -> Array:
+def _explained(with_bodies: Array, wanted: Array, refused: Array) -> tuple[Array, Array]:
     """
-    Return as much of what bodies change as leads to where the readings are beside them.
+    Return as much of what bodies change as leads to where the readings are, and what was refused.
 
     A load that is picked up looks like an offset until it is found in a body: then the readings
-    ask for the old offset again, and not for one that makes up for both.
+    ask for the old offset again, and not for one that makes up for both. What goes back on
+    changes that were refused before only makes up for these.
     """
-    size = float(with_bodies @ with_bodies)
-    share = min(max(float(wanted @ with_bodies) / size, 0.0), 1.0) if size else 0.0
-    return share * with_bodies
+    in_all = refused + with_bodies
+    refused = _along_with(in_all, refused) * refused
+    new = in_all - refused
+    taken = _along_with(wanted, new) * new
+    return taken, in_all - taken
+
+
+def _along_with(wanted: Array, change: Array) -> float:
+    """Return how much of a change leads to what is wanted, from 0 to 1."""
+    size = float(change @ change)
+    return min(max(float(wanted @ change) / size, 0.0), 1.0) if size else 0.0
 
 
 def _wrenches(names: Iterable[str]) -> list[list[str]]:

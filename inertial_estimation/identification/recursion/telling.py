@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 from inertial_estimation.identification.information.determined import in_words
 from inertial_estimation.identification.recursion.excitation import excitation
-from inertial_estimation.identification.recursion.followed_offsets import FollowedOffsets
+from inertial_estimation.identification.recursion.followed_offsets import (
+    FollowedOffsets,
+    Proposal,
+)
 from inertial_estimation.identification.recursion.joint_refit import Bodies, JointRefit
 from inertial_estimation.identification.recursion.knowledge import Knowledge
 from inertial_estimation.identification.recursion.offsets_in_use import (
@@ -99,7 +102,7 @@ class Telling:
                 reasons[name] = reason
         _, subtracted = self._offsets(ready, _used(named, reasons), told, since)
         for name in named.keys() - reasons.keys():
-            if reason := why_not_in_use(own[name], named[name].x, subtracted):
+            if reason := why_not_in_use(own[name], named[name].x, subtracted.values):
                 reasons[name] = reason
         refitted = tuple(name for name in named if name not in reasons)
         used = _used(named, reasons)
@@ -114,7 +117,7 @@ class Telling:
             stamp_ns,
             parameters,
             _by_sensor(offsets),
-            _by_sensor({name: subtracted.get(name, np.nan) for name in offsets}),
+            _by_sensor({name: subtracted.values.get(name, np.nan) for name in offsets}),
             _by_sensor(deviations),
             refitted,
             seen,
@@ -147,7 +150,7 @@ class Telling:
         bodies: Mapping[str, Array],
         told: Collection[str],
         since: float,
-    ) -> tuple[dict[str, float], dict[str, float]]:
+    ) -> tuple[dict[str, float], Proposal]:
         """Return offsets that fit bodies, and what is to be subtracted beside these."""
         before = {
             one.block.submodel.name: self._used.get(one.block.submodel.name, one.prior)
