@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from test_recursion import KINDS, NOISE, log, prior, robot, settings
 
+from inertial_estimation.identification.recursion import offsets_in_use
 from inertial_estimation.identification.recursion.joint_refit import joint_refit
 from inertial_estimation.identification.recursion.offsets_in_use import fitted_offsets
 from inertial_estimation.identification.recursion.recursive_identifier import RecursiveIdentifier
@@ -58,6 +59,25 @@ def test_without_bodies_they_fit_the_description(robot, prior, told):
         wanted = [offsets[f'{sensor.name}.{part}'] for part in COMPONENTS]
         # The other submodel counts a thousandth, and offsets are drawn to zero a little.
         np.testing.assert_allclose(refit.offsets[sensor.name], wanted, atol=1e-4)
+
+
+def test_an_offset_that_the_innermost_alone_tells_is_told_however_many_sensors_lie_further_out(
+    prior, told, monkeypatch
+):
+    identifier, *_ = told
+    inner, *outer = (one for one in identifier.known if one.information is not None)
+    beside = next(one for one in outer if set(one.offset_names) & set(inner.offset_names))
+    others = [one for one in outer if one is not beside]
+    bodies = {
+        one.block.submodel.name: prior[list(one.block.submodel.links)] for one in (inner, *others)
+    }
+    alone = set(inner.offset_names) - {name for one in others for name in one.offset_names}
+    assert alone
+    found = fitted_offsets([inner, *others], bodies)
+    monkeypatch.setattr(offsets_in_use, '_depths', lambda known: [0] + [6] * len(others))
+    far = fitted_offsets([inner, *others], bodies)
+    for name in alone:
+        assert far[name] == pytest.approx(found[name], abs=1e-4)
 
 
 def test_beside_bodies_that_are_told_they_are_those_of_the_refit(told):

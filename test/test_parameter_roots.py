@@ -19,7 +19,10 @@ from test_recursion import robot as robot
 from inertial_estimation.identification.prior_models import entropic_model
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.joint_refit import joint_refit
-from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
+from inertial_estimation.identification.recursion.parameter_roots import (
+    moved_by_other_errors,
+    parameter_roots,
+)
 from inertial_estimation.identification.recursion.recursive_identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.rows.friction import JointModel
@@ -68,7 +71,7 @@ def dense(found, weight):
         n, n_inertial = information.n, one.block.unknowns.n_inertial
         freedom = information.count - np.trace(hat[:n, :n])
         variance = information.squared_residual(bodies.x) / freedom
-        of_bodies = drawn * description_error(bodies, hat[n:, n:], variance / drawn)
+        of_bodies = drawn * description_error(bodies, hat, variance / drawn)
         variances.append(np.repeat([variance, of_bodies, drawn], [n, n_inertial, n - n_inertial]))
         at = first + np.arange(information.n)
         at[one.offsets] = [names.index(name) for name in one.offset_names]
@@ -82,9 +85,10 @@ def dense(found, weight):
 def description_error(bodies, hat, noise):
     """Return the variance of it that the found bodies speak for, over that of divergence one."""
     moved = 2.0 * entropic_divergence(bodies.parameters, bodies.knowledge.prior).sum()
-    n = bodies.knowledge.block.unknowns.n_inertial
-    told = np.eye(n) - hat[:n, :n]
-    by_noise = noise * np.trace(told - told @ told)
+    n, n_bodies = bodies.knowledge.information.n, bodies.knowledge.block.unknowns.n_inertial
+    of_bodies = hat[n : n + n_bodies]
+    told = np.eye(n_bodies) - of_bodies[:, n : n + n_bodies]
+    by_noise = noise * np.sum(of_bodies[:, :n] ** 2) + np.sum(of_bodies[:, n + n_bodies :] ** 2)
     return (max(moved - by_noise, 0.0) + 1.0) / (np.trace(told @ told) + 1.0)
 
 
@@ -155,8 +159,7 @@ def test_what_only_the_prior_holds_is_as_uncertain_as_it_has_shown_to_be(robot, 
             hat, rows = own @ pseudo_inverse(own), one.information
             freedom = rows.count - np.trace(hat[: rows.n, : rows.n])
             noise = rows.squared_residual(bodies.x) / freedom / (WEIGHT * rows.count)
-            of_prior = hat[rows.n :, rows.n :]
-            expected.append(np.sqrt(description_error(bodies, of_prior, noise)))
+            expected.append(np.sqrt(description_error(bodies, hat, noise)))
         deviations.append(np.concatenate(whitened))
         # In coordinates in which the divergence is half a square, about bodies near the prior.
         largest = [one.max() for one in whitened]
@@ -167,6 +170,28 @@ def test_what_only_the_prior_holds_is_as_uncertain_as_it_has_shown_to_be(robot, 
     assert many.max() == pytest.approx(few.max(), rel=0.02)
     # What rows tell gets surer, down to the pull of the prior.
     assert many.min() < 0.5 * few.min()
+
+
+@pytest.mark.parametrize(('off', 'noise'), [(0.0, 0.3), (0.5, 0.3), (2.0, 1e-3)])
+def test_how_far_answers_move_tells_how_far_descriptions_are_off(rng, off, noise):
+    """Draws of rows, noise, friction and descriptions, in coordinates in which these are alike."""
+    n, n_others, m, draws = 6, 2, 5, 20000
+    R = rng.normal(size=(m, n + n_others))
+    z = off * rng.normal(size=(draws, n))
+    friction = rng.normal(size=(draws, n_others))
+    e = np.sqrt(noise) * rng.normal(size=(draws, m))
+    # The truth is zero but for friction; descriptions are at z, the priors of friction at zero.
+    right = np.hstack([e + friction @ R[:, n:].T, z, np.zeros((draws, n_others))])
+    rows = np.vstack([R, np.eye(n + n_others)])
+    moved = (right @ np.linalg.pinv(rows).T)[:, :n] - z
+    basis, _ = np.linalg.qr(rows)
+    of_rows, of_bodies, others = np.split(basis, [m, m + n])
+    told = np.eye(n) - of_bodies @ of_bodies.T
+    other = moved_by_other_errors(of_bodies, of_rows, others, noise)
+    expected = off**2 * np.sum(told**2) + other
+    squares = np.sum(moved**2, axis=1)
+    # Four standard deviations of a mean of so many draws.
+    assert abs(squares.mean() - expected) < 4.0 * squares.std() / np.sqrt(draws)
 
 
 def test_submodels_that_tell_nothing_have_zeros(robot, prior):
@@ -208,6 +233,8 @@ def test_draws_scatter_as_is_said(robot):
     # The mass of each submodel. A prior of weight one draws it, by as far as that is off: that is
     # told from few combinations then, beside one that is taken to be off by a divergence of one.
     assert told == pytest.approx(1.0, abs=SPREAD)
+    # About ten combinations that show OFF^2, and one of variance one: (10 OFF^2 + 1) / 11 is 1.8
+    # times OFF^2 in deviations, were nothing told.
     assert 0.5 < held < 1.0 + SPREAD
 
 

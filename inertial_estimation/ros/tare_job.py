@@ -33,7 +33,7 @@ gone unnoticed in the rest.
 CONTRADICTION, LEAST = 0.4, 3.0
 """
 Of the load of a sensor, by how much poses may differ, root mean square over pairs of them, and by
-how many newtons they may in any case. On the leg of a real iCub with a wrong matrix it is 0.3.
+how many newtons they may in any case: no offset worth to be taken explains what differs by more.
 """
 
 Found = tuple[dict[str, SensorCalibration], str]

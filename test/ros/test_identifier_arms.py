@@ -130,6 +130,7 @@ def test_bodies_of_a_real_arm_are_told_and_predict_its_efforts(arm, identifier, 
     figures = dict(zip(PROGRESS, np.concatenate(tables).T))
     assert figures['seconds'][-1] > seconds - WAITS
     assert figures['rank'][-1] == figures['base_parameters'][-1]
+    assert figures['told'][-1] >= settings.least_told
     if arm is PANDA:
         # 43 base parameters and three terms of friction for each joint, as published of this log.
         assert figures['rank'][-1] == 43 + 3 * 7

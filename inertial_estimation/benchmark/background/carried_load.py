@@ -124,6 +124,7 @@ def _follow(log: StandingLog, hand: str, seed: int) -> dict[int, Second]:
             continue
         if refit.refitted:
             found = [refit.subtracted.get(one.name, np.zeros(6)) for one in robot.ft_sensors]
+            # Nobody subtracts what is not told.
             believed = robot.with_parameters(refit.parameters), np.nan_to_num(found)
         second = round(1e-9 * float(part.stamp_ns[-1]))
         told[second] = Second(refit, identifier.payloads().get(arm), force)

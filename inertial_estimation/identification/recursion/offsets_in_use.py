@@ -29,6 +29,8 @@ Array = NDArray[np.float64]
 
 INNER = 1e-3
 """Weight of the rows of a submodel, over that of those one sensor further out."""
+MOST = 3
+"""Sensors further in from which on weights are alike: smaller ones would pass for round-off."""
 
 
 @one_thread()
@@ -56,7 +58,7 @@ def fitted_offsets(known: Sequence[Knowledge], bodies: Mapping[str, Array]) -> d
     rows, depths = Information.empty(len(names)), _depths(known)
     for one, depth in zip(known, depths, strict=True):
         if len(one.offsets):
-            weight = INNER ** (max(depths) - depth)
+            weight = INNER ** min(max(depths) - depth, MOST)
             placed, right = _rows_beside(one, bodies[one.block.submodel.name], names)
             rows = rows.add(weight * placed, weight * right)
     return dict(zip(names, RowSpace.of(rows.R).solve(rows.rho).tolist(), strict=True))

@@ -14,10 +14,14 @@ moves the answer by ``A^+ e``. Two kinds of error are in it, as in `curvature.de
 so the covariance is ``A^+ diag(s^2, n w v) A^+'``. What rows tell is as sure as their number makes
 it, and what only the prior holds is as uncertain as the description has shown itself to be,
 however many rows there are. v is what the answer has moved from the description, as twice the
-divergence. On average an error z of the description in its whitened coordinates moves it by D z, D
-being what rows hold and the prior does not, hence by v tr(D D); noise by s^2 tr(D - D D) / (n w),
-which is taken off. One more combination of v = 1 is added to either: what holds before rows tell
-anything. Bodies that grow to several times themselves are farther than their divergence says.
+divergence. With H = B B' the projection onto what rows (1), the prior of bodies (2) and that of
+friction (3) span, and D = I - H22, an error z of the description in its whitened coordinates moves
+it by D z, hence on average by v tr(D D). Noise moves it by s^2 / (n w) tr(H21 H12), and friction,
+which is as uncertain as its prior says, by tr(H23 H32): these are taken off. One more combination
+of v = 1 is added to either: what holds before rows tell anything. The divergence of a body that
+has become several times itself lies between what the description's coordinates say and the
+answer's. D is of a submodel by itself: where neighbours tell its offsets more of the description
+shows in what it has moved, and v comes out too large.
 
 Submodels share offsets of FT sensors. These are eliminated last: what the other submodels tell of
 them enters with its own errors. Friction and offsets have no rows in the roots. Rows that fade
@@ -116,7 +120,8 @@ def _triangle(bodies: Bodies, names: Sequence[str], weight: float) -> _Triangle:
     basis = column_basis(rows)
     of_rows, of_bodies, others = np.split(basis, [information.n, information.n + n])
     variance = _variance(information, bodies.x, float(np.sum(of_rows**2)))
-    wrong = _description_error(bodies, of_bodies, variance / drawn)
+    other = moved_by_other_errors(of_bodies, of_rows, others, variance / drawn)
+    wrong = _description_error(bodies, of_bodies, other)
     variances = [variance, drawn * wrong, drawn]
     sizes = np.sqrt(np.repeat(variances, [len(of_rows), n, len(others)]))
     kept = np.concatenate([np.arange(n), one.offsets])
@@ -139,14 +144,33 @@ def _variance(information: Information, x: Array, used: float) -> float:
     return information.squared_residual(x) / freedom if freedom >= 1.0 else 1.0
 
 
-def _description_error(bodies: Bodies, basis: Array, noise: float) -> float:
+def moved_by_other_errors(bodies: Array, rows: Array, others: Array, noise: float) -> float:
+    """
+    Return how far the answer is from the description on average if that is right.
+
+    Parameters
+    ----------
+    bodies, rows, others : ndarray, shape (n_bodies or n_rows or n_others, rank)
+        Parts of an orthonormal basis of what rows and priors span: the prior of bodies, measured
+        rows, and the priors of other unknowns, in units of errors of variance one.
+    noise : float
+        Variance of an error of the rows in these units.
+
+    Returns
+    -------
+    float
+        As the square of a distance in whitened coordinates.
+
+    """
+    return noise * float(np.sum((bodies @ rows.T) ** 2)) + float(np.sum((bodies @ others.T) ** 2))
+
+
+def _description_error(bodies: Bodies, basis: Array, other: float) -> float:
     """Return the variance of the description's error, over that of a divergence of one."""
     moved = 2.0 * float(entropic_divergence(bodies.parameters, bodies.knowledge.prior).sum())
     # What the prior does not hold: the answer is where rows move it from there.
     told = np.eye(len(basis)) - basis @ basis.T
-    square = float(np.sum(told**2))
-    moved = max(moved - noise * (float(np.trace(told)) - square), 0.0)
-    return (moved + 1.0) / (square + 1.0)
+    return (max(moved - other, 0.0) + 1.0) / (float(np.sum(told**2)) + 1.0)
 
 
 def _offset_errors(triangles: Sequence[_Triangle], n: int) -> list[Array]:
