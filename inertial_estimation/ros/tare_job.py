@@ -127,5 +127,5 @@ def _require_agreement(found: SupportedOffsets, names: tuple[str, ...]) -> None:
                 f"the poses contradict each other: what '{name}' reads besides its load of "
                 f'{size:.3g} N differs by {differ:.3g} N between {n} of them, '
                 'which no offset explains: something touched the robot in one of them, or a mass '
-                'is far off; call ~/tare to begin anew with the pose that it is in'
+                'is far off; begin anew with a tare of the pose that it is in'
             )
