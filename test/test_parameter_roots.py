@@ -238,6 +238,17 @@ def test_draws_scatter_as_is_said(robot):
     assert 0.5 < held < 1.0 + SPREAD
 
 
+@pytest.mark.parametrize('method', ['euclidean', 'pullback'])
+def test_bodies_that_could_not_exist_leave_the_others_their_deviations(robot, prior, method):
+    samples, _ = log(robot, 2.0)
+    chosen = settings(robot, method=method, weight=1e-6, warm_up=1.0)
+    identifier = RecursiveIdentifier(robot.with_parameters(prior), chosen)
+    identifier.add(samples)
+    found = identifier.refit()
+    assert found.least_margin < 0.0
+    assert np.isfinite(found.parameter_roots).all()
+
+
 def test_too_few_rows_keep_the_noise_that_they_came_with(robot, prior):
     known = known_of(robot, prior)[-1:]
     whole = known[0].information

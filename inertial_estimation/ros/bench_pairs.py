@@ -16,6 +16,7 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -119,7 +120,7 @@ def measure_pairs(
                 processes.append(process)
             wanted.set()
             _receive(pipes[2], 2 * START_TIMEOUT, 'robot')
-            switch = Switch(int(processes[1].pid or 0), wanted, works)
+            switch = Switch(processes[1], wanted, works)
             windows = [_pair(switch, seconds, on_first=not k % 2) for k in range(pairs)]
             stop.set()
             stamps, durations, *_ = _receive(pipes[0], CUSHION, 'estimator')
@@ -197,15 +198,22 @@ def compared(
 class Switch(NamedTuple):
     """What runs the identifier, or has it give all back."""
 
-    pid: int
+    process: BaseProcess
     wanted: Event
     works: Event
+
+    @property
+    def processor_time(self) -> float:
+        """Time of the processor that it has taken [s]."""
+        return processor_time(int(self.process.pid or 0))
 
     def turn(self, on: bool) -> None:
         """Run it or not; return when that is so."""
         (self.wanted.set if on else self.wanted.clear)()
         deadline = time.monotonic() + LONGEST_START
         while self.works.is_set() != on:
+            if not self.process.is_alive():
+                raise InertialEstimationError('the process of the identifier has ended')
             if time.monotonic() > deadline:
                 what = 'published nothing' if on else 'did not stop'
                 raise InertialEstimationError(f'the identifier {what} for {LONGEST_START:g} s')
@@ -222,9 +230,9 @@ def _half(switch: Switch, seconds: float, on: bool) -> Window:
     """Return a half of a pair."""
     switch.turn(on)
     time.sleep(SETTLE)
-    start, busy = time.time_ns(), processor_time(switch.pid)
+    start, busy = time.time_ns(), switch.processor_time
     time.sleep(seconds)
-    return Window(start, time.time_ns(), processor_time(switch.pid) - busy)
+    return Window(start, time.time_ns(), switch.processor_time - busy)
 
 
 def processor_time(pid: int) -> float:

@@ -5,6 +5,7 @@
 from collections.abc import Callable, Collection
 
 from rclpy.lifecycle import LifecycleNode
+from rclpy.subscription import Subscription
 from std_msgs.msg import String
 
 from inertial_estimation.building import calibration_path, sensor_calibrations
@@ -68,9 +69,15 @@ class CalibrationFollower:
         self._refusal = ''
         # Without FT sensors there is nothing to follow: that of an estimator that uses some, or
         # none either, is no fault.
-        self._subscription = None
-        if robot.ft_sensors:
-            self._subscription = node.create_subscription(String, TOPIC, self._on_change, LATCHED)
+        self._is_of_use = bool(robot.ft_sensors)
+        self._subscription: Subscription | None = None
+
+    def start(self) -> None:
+        """Begin to follow: who is told must be complete by then."""
+        if self._is_of_use:
+            self._subscription = self._node.create_subscription(
+                String, TOPIC, self._on_change, LATCHED
+            )
 
     def task(self) -> Task:
         """Return whose calibration is in use."""
@@ -78,7 +85,7 @@ class CalibrationFollower:
         if self._refusal:
             said = f'that of the estimator is refused, the one before stays: {self._refusal}'
             return Task('ft_calibration', WARN, said, values)
-        said = f'that of {self._from}' if self._subscription else 'no FT sensor in use'
+        said = f'that of {self._from}' if self._is_of_use else 'no FT sensor in use'
         return Task('ft_calibration', OK, said, values)
 
     def destroy(self) -> None:

@@ -134,7 +134,8 @@ class ConfiguredNode(LifecycleNode):
 
     @reported
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Give everything back."""
+        """Give everything back; it does not start any more."""
+        self._to_start = False
         self._take_apart()
         return super().on_shutdown(state)
 

@@ -117,6 +117,7 @@ class IdentifierPipeline:
         )
         if self._state is not None and self._state.path.exists():
             self._try(self._state.restore)
+        self._calibration.start()
         self._timer = SteadyTimer(node, REPORT_PERIOD, self._diagnose)
         self._jump = node.get_clock().create_jump_callback(
             JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1)),
@@ -134,7 +135,7 @@ class IdentifierPipeline:
         """Forget what was received and learned; return what was done."""
         self._forget()
         self.identifier.reset()
-        self.refit = None
+        self.refit, self._told = None, ()
         self.report.restart()
         return (
             'forgot all messages and all that they told of the robot; what was published, and '
@@ -217,7 +218,8 @@ class IdentifierPipeline:
         """Do something with rows; note why it could not be done."""
         try:
             work()
-        except (InertialEstimationError, np.linalg.LinAlgError) as error:
+        # Linear algebra that comes to no end or meets NaN: what was published before holds.
+        except (InertialEstimationError, ValueError) as error:
             self.report.note_failure(error)
 
     def _make_inputs(self) -> PolledInputs:

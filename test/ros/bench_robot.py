@@ -158,7 +158,7 @@ class BenchRobot:
             self._put_report_off()
             self.spin_for(ARRIVED)
             messages.clear()
-            self.estimator.pipeline._timer.callback()
+            self.estimator.pipeline._timer._timer.callback()
             self.spin_until(lambda: messages)
             self._report = {status.name: status for status in messages[0].status}
         return self._report[f'{self.estimator.get_name()}: {task}']
@@ -171,7 +171,7 @@ class BenchRobot:
     def _put_report_off(self):
         """Let the report that comes by itself wait for a second: one may be asked for before."""
         if getattr(self.estimator, 'pipeline', None) is not None:
-            self.estimator.pipeline._timer.reset()
+            self.estimator.pipeline._timer._timer.reset()
 
     def close(self):
         """Give everything back."""

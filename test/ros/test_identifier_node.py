@@ -630,6 +630,30 @@ def test_reset_forgets_what_was_learned(bench, moving):
     np.testing.assert_array_equal(parameters_of(robot), published)
 
 
+def test_what_was_published_stays_after_a_reset_of_a_robot_at_rest(bench, truth, moving):
+    robot = bench()
+    feed(robot, moving)
+    published, report = parameters_of(robot), robot.estimator.pipeline.report
+    call(robot, Trigger, 'reset')
+    refits = report.refits
+    feed(robot, later(motion(truth, 8.0, swing=0.0), 20.0))
+    # They tell nothing of bodies: neither other ones, nor that the description holds again.
+    assert report.refits > refits
+    np.testing.assert_array_equal(parameters_of(robot), published)
+
+
+def test_bodies_that_could_not_exist_are_not_published(bench, moving):
+    robot = bench(method='euclidean', prior_weight=1e-9, warm_up=1.0)
+    # Little motion leaves combinations almost untold.
+    feed(robot, moving.take(slice(0, 450)))
+    pipeline = robot.estimator.pipeline
+    assert pipeline.report.refits > 1
+    assert pipeline.refit.least_margin < 0.0
+    assert parameters_of(robot) is None
+    robot.listen_to_diagnostics()
+    assert 'an update was refused' in robot.status('recursion').message
+
+
 def test_a_pause_learns_nothing(bench, moving):
     robot = bench()
     assert call(robot, SetBool, 'enable', data=False).success
@@ -655,13 +679,16 @@ def test_a_pause_learns_nothing(bench, moving):
         ({'fixed_link': 'rooot'}, 'rooot'),
         ({'state_file': '/nowhere/at/all/state.json'}, 'cannot write'),
         ({'gate': 1.0}, 'gate is 1'),
+        ({'payload_links': ['haand']}, 'haand'),
     ],
 )
 def test_what_does_not_fit_is_refused_at_configuration(bench, capfd, parameters, said):
     robot = bench(**parameters)
     assert robot.estimator.pipeline is None
     assert said in capfd.readouterr().err
-    # Nothing is left behind that a second try would trip over.
+    # Nothing is left behind that would hear of another calibration, or that a second try would
+    # trip over.
+    assert not [one for one in robot.estimator.subscriptions if 'calibration' in one.topic_name]
     assert robot.estimator.trigger_configure() == FAILURE
 
 

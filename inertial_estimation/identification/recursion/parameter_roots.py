@@ -168,6 +168,9 @@ def moved_by_other_errors(bodies: Array, rows: Array, others: Array, noise: floa
 def _description_error(bodies: Bodies, basis: Array, other: float) -> float:
     """Return the variance of the description's error, over that of a divergence of one."""
     moved = 2.0 * float(entropic_divergence(bodies.parameters, bodies.knowledge.prior).sum())
+    if not np.isfinite(moved):
+        # Bodies that could not exist, which nobody is told, show nothing of the description.
+        return 1.0
     # What the prior does not hold: the answer is where rows move it from there.
     told = np.eye(len(basis)) - basis @ basis.T
     return (max(moved - other, 0.0) + 1.0) / (float(np.sum(told**2)) + 1.0)
