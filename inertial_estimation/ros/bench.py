@@ -12,7 +12,8 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
@@ -27,6 +28,8 @@ from inertial_estimation.ros.json_job import answer
 SHARE_WITH_DEVIATIONS = 0.5
 """Part of the time that the node runs once more while somebody wants standard deviations."""
 LAST_DOMAIN = 101
+Job = tuple[Callable, tuple]
+"""What a process does, and what it is given after its pipe and the ROS domain."""
 LATE = 4.0
 """How many times as long as asked for a machine may take that cannot keep up with the rate."""
 
@@ -121,20 +124,13 @@ def measure_cycle_loss(
 
     """
     spawn = multiprocessing.get_context('spawn')
-    stop, ready, domain = spawn.Event(), spawn.Event(), 1 + os.getpid() % LAST_DOMAIN
-    jobs: list[tuple[Callable, tuple]] = [
+    stop, ready = spawn.Event(), spawn.Event()
+    jobs: list[Job] = [
         (estimate, (settings, urdf, stop, ready, deviations)),
         (read, (settings, urdf, stop, deviations)),
         (send, (settings, urdf, rate, duration, ready)),
     ]
-    pipes, processes = [], []
-    try:
-        for job, arguments in jobs:
-            mine, theirs = spawn.Pipe(duplex=False)
-            process = spawn.Process(target=job, args=(theirs, domain, *arguments), daemon=True)
-            _start_deaf(process)
-            pipes.append(mine)
-            processes.append(process)
+    with running(jobs) as (pipes, processes):
         # To find each other, and to be ready.
         sent = _receive(pipes[2], 2.0 * START_TIMEOUT + LATE * duration, 'publisher')
         time.sleep(DRAIN)
@@ -143,9 +139,6 @@ def measure_cycle_loss(
         received = _receive(pipes[1], START_TIMEOUT, 'reader')
         for process in processes:
             process.join(DRAIN)
-    finally:
-        for process in processes:
-            process.kill()
     return _with_cost(
         _compare(sent, received, estimated, durations), float(durations.sum()), *cost
     )
@@ -158,6 +151,40 @@ def _with_cost(loss: CycleLoss, busy: float, count: int, seconds: float) -> Cycl
     return loss._replace(
         deviations=count, deviations_time=seconds / count, deviations_share=seconds / busy
     )
+
+
+@contextmanager
+def running(jobs: Sequence[Job]) -> Iterator[tuple[list[Connection], list[BaseProcess]]]:
+    """
+    Run processes that talk to each other in a ROS domain of their own, and end them.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        One for each process.
+
+    Yields
+    ------
+    pipes : list of Connection
+        For their answers.
+    processes : list of BaseProcess
+        In the order of the jobs.
+
+    """
+    spawn, domain = multiprocessing.get_context('spawn'), 1 + os.getpid() % LAST_DOMAIN
+    pipes: list[Connection] = []
+    processes: list[BaseProcess] = []
+    try:
+        for job, arguments in jobs:
+            mine, theirs = spawn.Pipe(duplex=False)
+            process = spawn.Process(target=job, args=(theirs, domain, *arguments), daemon=True)
+            _start_deaf(process)
+            pipes.append(mine)
+            processes.append(process)
+        yield pipes, processes
+    finally:
+        for process in processes:
+            process.kill()
 
 
 def _start_deaf(process: BaseProcess) -> None:

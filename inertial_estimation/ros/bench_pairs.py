@@ -15,7 +15,7 @@ it often heard nothing when it went on, and what hears nothing costs nothing.
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -26,7 +26,7 @@ import numpy as np
 
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.ros.bench import LAST_DOMAIN, _receive, _start_deaf
+from inertial_estimation.ros.bench import Job, _receive, running
 from inertial_estimation.ros.bench_motion import identify, move
 from inertial_estimation.ros.bench_processes import START_TIMEOUT, estimate
 from inertial_estimation.ros.json_job import answer
@@ -100,24 +100,16 @@ def measure_pairs(
     """
     spawn = multiprocessing.get_context('spawn')
     stop, wanted, works = (spawn.Event() for _ in range(3))
-    domain = 1 + os.getpid() % LAST_DOMAIN
+    estimator = EstimatorSettings.from_dict(dict(parameters))
     with TemporaryDirectory() as folder:
         kept = {'state_file': str(Path(folder, 'identifier.json'))}
         identifier = IdentifierSettings.from_dict({**parameters, **kept})
-        estimator = EstimatorSettings.from_dict(dict(parameters))
-        jobs: list[tuple[Callable, tuple]] = [
+        jobs: list[Job] = [
             (estimate, (estimator, urdf, stop)),
             (identify, (identifier, urdf, stop, wanted, works)),
             (move, (estimator, urdf, stop, rate)),
         ]
-        pipes, processes = [], []
-        try:
-            for job, arguments in jobs:
-                mine, theirs = spawn.Pipe(duplex=False)
-                process = spawn.Process(target=job, args=(theirs, domain, *arguments), daemon=True)
-                _start_deaf(process)
-                pipes.append(mine)
-                processes.append(process)
+        with running(jobs) as (pipes, processes):
             wanted.set()
             _receive(pipes[2], 2 * START_TIMEOUT, 'robot')
             switch = Switch(processes[1], wanted, works)
@@ -127,9 +119,6 @@ def measure_pairs(
             refits, updates = _receive(pipes[1], CUSHION, 'identifier')
             for process in processes:
                 process.join(SETTLE)
-        finally:
-            for process in processes:
-                process.kill()
     return compared(windows, stamps, durations, refits, updates)
 
 
