@@ -55,26 +55,7 @@ def build_robot(
     """
     Return the robot that the settings describe.
 
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Joints, sensors and what is fixed.
-    urdf : str
-        Robot description.
-    locked_positions : mapping of str to float, optional
-        Where joints are that the settings leave out [rad or m]. Default: at zero.
-    cut : bool, optional
-        At its FT sensors. False: it is one submodel without any.
-
-    Returns
-    -------
-    Robot
-
-    Raises
-    ------
-    ModelError, NameNotFound
-        If the description cannot be used, or a setting names what it does not have.
-
+    locked_positions [rad or m].
     """
     sensors = None
     if not are_all('ft', settings.ft_sensors):
@@ -101,31 +82,7 @@ def build_robot(
 def accepted_frame_ids(
     settings: EstimatorSettings, robot: Robot, sensor: FtSensor | Imu
 ) -> set[str]:
-    """
-    Return what header.frame_id may be in the messages of a sensor.
-
-    It is the configured one. Without one it is any frame of the robot at the sensor's place, or
-    the name of the sensor; but where a frame elsewhere has that name, the name stands for it.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Expected frames, by sensor.
-    robot : Robot
-        What `build_robot` made of them.
-    sensor : FtSensor or Imu
-        One of its sensors.
-
-    Returns
-    -------
-    set of str
-
-    Raises
-    ------
-    ConfigError
-        If no name tells the sensor's frame.
-
-    """
+    """Return what header.frame_id may be in the messages of a sensor."""
     if isinstance(sensor, FtSensor):
         kind, given = 'ft', settings.ft_of(sensor.name).frame_id
         link, L_H_S = sensor.child, sensor.child_H_sensor
@@ -144,21 +101,7 @@ def accepted_frame_ids(
 
 
 def build_assembler(settings: EstimatorSettings, robot: Robot) -> SampleAssembler:
-    """
-    Return what makes samples of messages.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Limits and filters.
-    robot : Robot
-        Names of joints and sensors.
-
-    Returns
-    -------
-    SampleAssembler
-
-    """
+    """Return what makes samples of messages."""
     fts = [sensor.name for sensor in robot.ft_sensors]
     imus = [imu.name for imu in robot.imus]
     measures = [imu.measures for imu in robot.imus]
@@ -166,70 +109,19 @@ def build_assembler(settings: EstimatorSettings, robot: Robot) -> SampleAssemble
 
 
 def build_contact_stream(settings: EstimatorSettings, robot: Robot) -> ContactStream:
-    """
-    Return what makes contacts of the points that are felt.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Timeout, spacing and kinds.
-    robot : Robot
-        Its frames.
-
-    Returns
-    -------
-    ContactStream
-
-    Raises
-    ------
-    FrameNotFound
-        If the settings name a frame that the robot does not have.
-
-    """
+    """Return what makes contacts of the points that are felt."""
     for frame in settings.touch_frames:
         robot.frame(frame, f"'touch_frames' names '{frame}'")
     return ContactStream(robot, settings)
 
 
 def build_calibration(settings: EstimatorSettings, robot: Robot) -> FtCalibration:
-    """
-    Return how raw readings become wrenches.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Offsets and matrices, or the file that holds them.
-    robot : Robot
-        Its FT sensors.
-
-    Returns
-    -------
-    FtCalibration
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be used, or a sensor has numbers in the file and in the settings.
-
-    """
+    """Return how raw readings become wrenches."""
     return stack_calibrations(sensor_calibrations(settings, robot).values())
 
 
 def calibration_path(settings: EstimatorSettings) -> Path | None:
-    """
-    Return the file that holds the calibration of the FT sensors.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Names it; ``~`` stands for the home folder.
-
-    Returns
-    -------
-    Path or None
-        None: none is named.
-
-    """
+    """Return the file that holds the calibration of the FT sensors."""
     given = settings.calibration_file
     return Path(given).expanduser() if given else None
 
@@ -238,17 +130,7 @@ def noisy_sensors(settings: EstimatorSettings, robot: Robot) -> NDArray[np.bool_
     """
     Tell of which FT sensors every channel should change with noise.
 
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        'frozen_after' is 0 for those that may say the same for long, as simulated ones.
-    robot : Robot
-        From `build_robot`.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_fts,)
-
+    Returns (n_fts,).
     """
     after = [settings.ft_of(sensor.name).frozen_after for sensor in robot.ft_sensors]
     return np.array(after, dtype=float) > 0.0
@@ -257,28 +139,7 @@ def noisy_sensors(settings: EstimatorSettings, robot: Robot) -> NDArray[np.bool_
 def sensor_calibrations(
     settings: EstimatorSettings, robot: Robot, *, new_file: bool = False
 ) -> dict[str, SensorCalibration]:
-    """
-    Return how the raw readings of each sensor become wrenches, and where that came from.
-
-    Parameters
-    ----------
-    settings, robot
-        As for `build_calibration`.
-    new_file : bool, optional
-        Whether the file need not exist, as it will be written. Default: it must.
-
-    Returns
-    -------
-    dict of str to SensorCalibration
-        In the order of the robot's FT sensors. A sensor that the file does not hold is as the
-        settings say.
-
-    Raises
-    ------
-    ConfigError
-        As `build_calibration` does.
-
-    """
+    """Return how the raw readings of each sensor become wrenches, and where that came from."""
     path = calibration_path(settings)
     expected = path is not None and not (new_file and not path.exists())
     of, saved = read_calibrations(path) if path is not None and expected else ('', {})
@@ -315,30 +176,7 @@ def sensor_calibrations(
 def build_estimator(
     settings: EstimatorSettings, robot: Robot, calibration: FtCalibration | None = None
 ) -> WrenchEstimator:
-    """
-    Return the estimator with the default contacts and the calibration of the settings.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Contacts, offsets, matrices and numbers of the least squares.
-    robot : Robot
-        What `build_robot` made of them.
-    calibration : FtCalibration, optional
-        Instead of that of the settings.
-
-    Returns
-    -------
-    WrenchEstimator
-
-    Raises
-    ------
-    FrameNotFound
-        If a contact is at a frame that the robot does not have.
-    ModelError
-        If nothing tells how the robot moves, or a link's inertial parameters cannot be used.
-
-    """
+    """Return the estimator with the default contacts and the calibration of the settings."""
     contacts = build_contacts(settings)
     for contact in contacts:
         _check_frame(robot, contact)
@@ -357,25 +195,6 @@ def build_internal_wrenches(
 ) -> InternalWrenches:
     """
     Return what computes wrenches inside the robot, once the settings ask for some that exist.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Joints and links.
-    estimator : WrenchEstimator
-        What `build_estimator` made of them.
-
-    Returns
-    -------
-    InternalWrenches
-
-    Raises
-    ------
-    ConfigError
-        If a joint is rigid and holds no FT sensor, or a name is that of a frame on a link.
-    NameNotFound
-        If there is no such joint or link.
-
     """
     wrenches, robot = InternalWrenches(estimator), estimator.robot
     asked = "'internal_wrench_joints' names '{}'"
@@ -397,42 +216,12 @@ def build_internal_wrenches(
 
 
 def build_noise(settings: EstimatorSettings, robot: Robot, rates: StreamRates) -> StreamNoise:
-    """
-    Return the noise of all readings that the settings state, behind their filters.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Noise of the messages, filters, delay and smoothing.
-    robot : Robot
-        What `build_robot` made of them.
-    rates : StreamRates
-        Of the streams, as from `SampleAssembler.rates`.
-
-    Returns
-    -------
-    StreamNoise
-        A stream whose rate is not known, or at which its filter cannot work, is not in it.
-
-    """
+    """Return the noise of all readings that the settings state, behind their filters."""
     return stream_noise(settings, robot, rates, StreamFilters(settings))
 
 
 def build_contacts(settings: EstimatorSettings) -> list[Contact]:
-    """
-    Return the default contacts of the settings.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Contacts.
-
-    Returns
-    -------
-    list of Contact
-        Most trusted first.
-
-    """
+    """Return the default contacts of the settings."""
     contacts = []
     for name in settings.contacts:
         given = settings.contact_of(name)

@@ -21,21 +21,7 @@ from inertial_estimation.verbs.options import (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """
-    Run the command.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Default: the process's own.
-
-    Returns
-    -------
-    int
-        Exit code: 0 done, 1 the job failed, 2 the call was wrong, 130 interrupted, 141 whoever
-        read the output stopped reading.
-
-    """
+    """Run the command."""
     try:
         try:
             return _run(arguments)

@@ -79,17 +79,7 @@ class CalibrationError(InertialEstimationError, ValueError):
 
 
 class OffsetsNotUnique(CalibrationError):
-    """
-    Several supports share the load in a way that nothing tells, and offsets take it up.
-
-    Parameters
-    ----------
-    message : str
-        Which sensors, what of them is told all the same, and what to do.
-    sensors : tuple of str, optional
-        The sensors.
-
-    """
+    """Several supports share the load in a way that nothing tells, and offsets take it up."""
 
     def __init__(self, message: str, sensors: tuple[str, ...] = ()) -> None:
         super().__init__(message, about=('accept_split',))
@@ -101,21 +91,7 @@ class OffsetsNotUnique(CalibrationError):
 
 
 class ShapeError(InertialEstimationError, ValueError):
-    """
-    An array has the wrong shape.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the array.
-    expected : tuple
-        Shape that is needed.
-    got : tuple
-        Shape that was given.
-    why : str, optional
-        Where the expected shape comes from.
-
-    """
+    """An array has the wrong shape."""
 
     def __init__(
         self, argument: str, expected: tuple[object, ...], got: tuple[int, ...], why: str = ''
@@ -134,23 +110,7 @@ class ShapeError(InertialEstimationError, ValueError):
 
 
 class NameNotFound(InertialEstimationError, KeyError):
-    """
-    A name is not known; the message lists the closest ones that are.
-
-    Parameters
-    ----------
-    kind : str
-        What is named: frame, joint, sensor, topic, parameter.
-    name : str
-        The name that was asked for.
-    known : iterable of str
-        The names that exist.
-    where : str, optional
-        Who asked for it, as ``'imus' names it``.
-    remedy : str, optional
-        What helps besides taking one of the names that exist.
-
-    """
+    """A name is not known; the message lists the closest ones that are."""
 
     def __init__(
         self, kind: str, name: str, known: Iterable[str], where: str = '', remedy: str = ''
@@ -176,19 +136,7 @@ class NameNotFound(InertialEstimationError, KeyError):
 
 
 class FrameNotFound(NameNotFound):
-    """
-    The robot has no frame of that name.
-
-    Parameters
-    ----------
-    name : str
-        The name that was asked for.
-    known : iterable of str
-        The frames of the robot.
-    where, remedy : str, optional
-        As for `NameNotFound`.
-
-    """
+    """The robot has no frame of that name."""
 
     def __init__(self, name: str, known: Iterable[str], where: str = '', remedy: str = '') -> None:
         super().__init__('frame', name, known, where, remedy)
@@ -199,22 +147,7 @@ class FrameNotFound(NameNotFound):
 
 
 def is_wrong_call(error: InertialEstimationError, names: Mapping[str, str]) -> bool:
-    """
-    Tell whether another call helps, and other data would not.
-
-    Parameters
-    ----------
-    error : InertialEstimationError
-        What went wrong.
-    names : mapping of str to str
-        What arguments are called where they were given.
-
-    Returns
-    -------
-    bool
-        Data that are refused, and names that a file does not have, are no wrong calls.
-
-    """
+    """Tell whether another call helps, and other data would not."""
     value = isinstance(error, ModelError) and any(name in names for name in error.about)
     return value or isinstance(error, CallError)
 
@@ -232,25 +165,7 @@ def _hint(name: str, known: Sequence[str]) -> str:
 
 
 def closest_names(name: str, known: Iterable[str]) -> list[str]:
-    """
-    Return the names that may be meant by one that is not known.
-
-    Names are alike if their letters are, or if each part of the name is like a part of the other
-    one, in any order: ``foot_left`` is like ``l_foot_ft``.
-
-    Parameters
-    ----------
-    name : str
-        The name that was asked for.
-    known : iterable of str
-        The names that exist.
-
-    Returns
-    -------
-    list of str
-        Best first; empty if nothing comes close.
-
-    """
+    """Return the names that may be meant by one that is not known."""
     scores = {candidate: _likeness(name, candidate) for candidate in known}
     close = [candidate for candidate, score in scores.items() if score >= CLOSE]
     return sorted(close, key=lambda candidate: -scores[candidate])[:SHOWN]

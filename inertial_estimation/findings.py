@@ -34,16 +34,7 @@ class Pose:
         """
         Return the pose of a homogeneous matrix.
 
-        Parameters
-        ----------
-        matrix : ndarray, shape (4, 4)
-            Pose [m].
-
-        Returns
-        -------
-        Pose
-            Without the noise of rounding.
-
+        matrix (4, 4) [m].
         """
         from pinocchio.rpy import matrixToRpy
 
@@ -77,21 +68,7 @@ class Names:
 
     @classmethod
     def of(cls, names: object, order: Sequence[str] = ()) -> Names:
-        """
-        Return names, in an order if there is one.
-
-        Parameters
-        ----------
-        names : iterable of str
-            The names.
-        order : sequence of str, optional
-            All names in the order in which neighbours may be cut short; default: none are.
-
-        Returns
-        -------
-        Names
-
-        """
+        """Return names, in an order if there is one."""
         return cls(tuple(names) if isinstance(names, Iterable) else (), tuple(order))
 
     def __str__(self) -> str:
@@ -129,34 +106,13 @@ class Findings(NamedTuple):
         return Table(self.title, self.columns, rows)
 
     def only(self, *columns: str) -> Findings:
-        """
-        Return some of the columns.
-
-        Parameters
-        ----------
-        *columns : str
-            Their names.
-
-        Returns
-        -------
-        Findings
-
-        """
+        """Return some of the columns."""
         kept = [self.columns.index(column) for column in columns]
         rows = tuple(tuple(row[k] for k in kept) for row in self.rows)
         return self._replace(columns=columns, rows=rows)
 
     def records(self) -> list[dict[str, Any]]:
-        """
-        Return the rows for a machine.
-
-        Returns
-        -------
-        list of dict
-            Values under the `key` of their column: numbers, lists of names, None where there is
-            nothing, and a dict where a value has parts.
-
-        """
+        """Return the rows for a machine."""
         keys = [key(column) for column in self.columns]
         return [dict(zip(keys, map(_plain, row), strict=True)) for row in self.rows]
 
@@ -170,20 +126,7 @@ class Findings(NamedTuple):
 
 
 def key(text: str) -> str:
-    """
-    Return a title as a key in snake case.
-
-    Parameters
-    ----------
-    text : str
-        Such as ``mass [kg]``.
-
-    Returns
-    -------
-    str
-        Such as ``mass_kg``.
-
-    """
+    """Return a title as a key in snake case."""
     return re.sub('[^a-z0-9]+', '_', text.lower()).strip('_')
 
 

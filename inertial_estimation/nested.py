@@ -19,25 +19,7 @@ MOST = 5_000_000
 
 
 def from_json(text: str) -> Any:
-    """
-    Return what a text holds.
-
-    Parameters
-    ----------
-    text : str
-        JSON; NaN and Infinity are numbers.
-
-    Returns
-    -------
-    object
-        Of dicts, lists and values, not nested deeper than `DEEPEST`.
-
-    Raises
-    ------
-    ValueError
-        If it is something else.
-
-    """
+    """Return what a text holds."""
     try:
         found = json.loads(text)
     except RecursionError:
@@ -47,21 +29,7 @@ def from_json(text: str) -> Any:
 
 
 def check_nested(data: Any) -> None:
-    """
-    Refuse what nobody can go through.
-
-    Parameters
-    ----------
-    data : object
-        Of mappings, lists and values.
-
-    Raises
-    ------
-    ValueError
-        If it is nested deeper than `DEEPEST`, as what holds itself is, or has more than `MOST`
-        values.
-
-    """
+    """Refuse what nobody can go through."""
     count, level = 0, [data]
     for _ in range(DEEPEST + 1):
         below: list[Any] = []

@@ -13,20 +13,7 @@ from inertial_estimation.errors import ConfigError
 
 
 def check_writable(path: Path) -> None:
-    """
-    Refuse a path that could not be written, and leave it as it is.
-
-    Parameters
-    ----------
-    path : Path
-        Where a file will go. One that is there already may be replaced.
-
-    Raises
-    ------
-    ConfigError
-        If no file can be made in that folder, or something else than a file has that name.
-
-    """
+    """Refuse a path that could not be written, and leave it as it is."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise ConfigError(f"cannot write '{path}': it is no regular file; name another one")
     with _beside(path) as part:
@@ -34,22 +21,7 @@ def check_writable(path: Path) -> None:
 
 
 def write_whole(path: Path, text: str | bytes) -> None:
-    """
-    Write a file under another name in the same folder, and rename it when it is complete.
-
-    Parameters
-    ----------
-    path : Path
-        The file; replaced if it is there.
-    text : str or bytes
-        What it will hold; text in UTF-8, with its own line ends.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be written; what was there before still is.
-
-    """
+    """Write a file under another name in the same folder, and rename it when it is complete."""
     with _beside(path) as part:
         part.write_bytes(text.encode() if isinstance(text, str) else text)
         # A link stays one: what it leads to is replaced.

@@ -13,20 +13,7 @@ from inertial_estimation.output import check_writable
 
 
 def pyplot() -> Any:
-    """
-    Import what draws, into files only.
-
-    Returns
-    -------
-    module
-        matplotlib.pyplot
-
-    Raises
-    ------
-    ConfigError
-        If it is not installed.
-
-    """
+    """Import what draws, into files only."""
     try:
         import_module('matplotlib').use('agg')
         return import_module('matplotlib.pyplot')
@@ -37,22 +24,7 @@ def pyplot() -> Any:
 
 
 def require(path: Path) -> None:
-    """
-    Refuse a picture that could not be drawn, before anything is run.
-
-    Parameters
-    ----------
-    path : Path
-        Where it is to go.
-
-    Raises
-    ------
-    ConfigError
-        If matplotlib is not installed, or the file cannot be written.
-    CallError
-        If matplotlib does not draw such a file.
-
-    """
+    """Refuse a picture that could not be drawn, before anything is run."""
     plots = pyplot()
     known = plots.figure().canvas.get_supported_filetypes()
     plots.close('all')

@@ -118,15 +118,7 @@ class FilterScore:
         return str(self.rate), name, delay, *cells, f'{self.update:.1f}', f'{self.ratio:.1f}'
 
     def as_dict(self) -> dict[str, float | str]:
-        """
-        Return the figures for a machine.
-
-        Returns
-        -------
-        dict
-            Rates in Hz, times in s, durations in us.
-
-        """
+        """Return the figures for a machine."""
         return {
             'rate_hz': self.rate,
             'filter': name_of(self.settings),
@@ -143,20 +135,7 @@ class FilterScore:
 
 
 def name_of(settings: EstimatorSettings) -> str:
-    """
-    Return what tells a filter from the others.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Its parameters.
-
-    Returns
-    -------
-    str
-        With the jerks, or the noises, of joints and gyroscopes.
-
-    """
+    """Return what tells a filter from the others."""
     kind = settings.derivative_filter
     if kind == 'kalman':
         jerks = settings.derivative_joint_jerk, settings.derivative_gyroscope_jerk
@@ -173,25 +152,7 @@ def compare(
     rounds: int = ROUNDS,
     progress: Progress | None = None,
 ) -> tuple[FilterScore, ...]:
-    """
-    Compare filters.
-
-    Parameters
-    ----------
-    rates : sequence of int
-        Rates of the joint states and of the gyroscopes [Hz].
-    choices : sequence of EstimatorSettings
-        The filters; durations are ratios to those of the first.
-    rounds : int
-        Rounds of the timing.
-    progress : callable, optional
-        Is told the share that is done, from 0 to 1.
-
-    Returns
-    -------
-    tuple of FilterScore
-
-    """
+    """Compare filters."""
     tell = progress or (lambda share: None)
     found = []
     for k, rate in enumerate(rates):
@@ -218,21 +179,7 @@ class Signals:
 
     @classmethod
     def make(cls, rate: int, seed: int = 0) -> Signals:
-        """
-        Return signals of a rate.
-
-        Parameters
-        ----------
-        rate : int
-            Samples per second [Hz].
-        seed : int
-            Of motion and noise.
-
-        Returns
-        -------
-        Signals
-
-        """
+        """Return signals of a rate."""
         rng, levels = np.random.default_rng(seed), NoiseLevels()
         motion = Motion.random(np.zeros(JOINTS), np.full(JOINTS, ACCELERATION), rng)
         times = START + np.arange(round(DURATION * rate)) / rate
@@ -313,17 +260,5 @@ def _compared(found: Array, truth: Array, slope: Array, rate: int) -> Score:
 
 
 def as_dict(scores: Sequence[FilterScore]) -> list[Mapping[str, float | str]]:
-    """
-    Return all figures for a machine.
-
-    Parameters
-    ----------
-    scores : sequence of FilterScore
-        What `compare` returned.
-
-    Returns
-    -------
-    list of dict
-
-    """
+    """Return all figures for a machine."""
     return [score.as_dict() for score in scores]

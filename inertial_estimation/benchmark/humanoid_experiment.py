@@ -80,28 +80,7 @@ class Experiment:
         """
         Let a humanoid move.
 
-        Parameters
-        ----------
-        description : str
-            Its URDF.
-        mesh_folders : sequence of str or Path
-            As in `model.geometry.link_shapes`.
-        base : str
-            Link whose motion is given.
-        duration : float
-            Of each motion [s].
-        seed : int
-            Of motions, masses and noise.
-
-        Returns
-        -------
-        Experiment
-
-        Raises
-        ------
-        ModelError
-            If the robot cannot be read.
-
+        duration [s].
         """
         robot = Robot.from_urdf(description, ft_sensors=[], imus=[base])
         shapes = link_shapes(robot, mesh_folders).by_link
@@ -112,21 +91,7 @@ class Experiment:
         return cls(robot.link_names, truth, np.array(robot.parameters), shapes, seen, unseen)
 
     def grids(self, per_axis: int = 3, *, hulls: bool = False) -> tuple[PointGrid, ...]:
-        """
-        Return points of the links.
-
-        Parameters
-        ----------
-        per_axis : int
-            Along each edge of a box.
-        hulls : bool
-            Of convex hulls instead of boxes.
-
-        Returns
-        -------
-        tuple of PointGrid
-
-        """
+        """Return points of the links."""
         return link_grids(self.links, self.prior, self.shapes, per_axis=per_axis, hulls=hulls)
 
     def problem(self) -> Problem:
@@ -136,24 +101,6 @@ class Experiment:
 
 
 def icub_experiment(seed: int = 0) -> Experiment:
-    """
-    Return the experiment with an iCub.
-
-    Parameters
-    ----------
-    seed : int
-        As in `Experiment.make`.
-
-    Returns
-    -------
-    Experiment
-
-    Raises
-    ------
-    ModelError
-        If icub-models is not installed.
-
-    """
     from inertial_estimation.simulation.description import demo_package, icub_urdf
 
     share = Path(demo_package('icub_models').get_models_path()).parent.parent

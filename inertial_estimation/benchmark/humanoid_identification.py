@@ -77,15 +77,7 @@ class Score:
         return self.method, *counts, f'{self.mass_error:.3f}', f'{self.time:.2f}'
 
     def as_dict(self) -> dict[str, Any]:
-        """
-        Return the figures for a machine.
-
-        Returns
-        -------
-        dict
-            Errors in N and Nm.
-
-        """
+        """Return the figures for a machine."""
         return {
             'method': self.method,
             'rms_error': self.seen.tolist(),
@@ -105,19 +97,7 @@ CENTER_COLUMNS = ('link', 'of', 'm/M', 's_x', 's_y', 's_z', 'tr Ic/m [m^2]')
 
 
 def compare(experiment: Experiment) -> tuple[Score, ...]:
-    """
-    Compare the four methods of A's Table V.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        Rows.
-
-    Returns
-    -------
-    tuple of Score
-
-    """
+    """Compare the four methods of A's Table V."""
     problem, grids = experiment.problem(), experiment.grids()
     results = {
         '(A) mass points': solve_mass_points(problem, grids),
@@ -133,22 +113,7 @@ def compare(experiment: Experiment) -> tuple[Score, ...]:
 
 
 def points(experiment: Experiment, per_axis: Sequence[int] = PER_AXIS) -> tuple[Score, ...]:
-    """
-    Compare numbers of points.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        Rows.
-    per_axis : sequence of int
-        Points along each edge of the boxes.
-
-    Returns
-    -------
-    tuple of Score
-        Named by their numbers of points.
-
-    """
+    """Compare numbers of points."""
     scores = []
     for number in per_axis:
         grids = experiment.grids(number)
@@ -162,23 +127,7 @@ def points(experiment: Experiment, per_axis: Sequence[int] = PER_AXIS) -> tuple[
 def tables(
     experiment: Experiment, scores: Sequence[Score], over_points: Sequence[Score]
 ) -> tuple[Table, ...]:
-    """
-    Return what was found as tables.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        What was measured.
-    scores : sequence of Score
-        From `compare`.
-    over_points : sequence of Score
-        From `points`.
-
-    Returns
-    -------
-    tuple of Table
-
-    """
+    """Return what was found as tables."""
     bodies = {'truth': experiment.truth, **{score.method: score.parameters for score in scores}}
     return (
         Table(

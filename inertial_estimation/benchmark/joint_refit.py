@@ -82,24 +82,7 @@ class Situation:
 
 
 def situation(seconds: int = SECONDS) -> Situation:
-    """
-    Return a robot that has been moving.
-
-    Parameters
-    ----------
-    seconds : int
-        For how long [s].
-
-    Returns
-    -------
-    Situation
-
-    Raises
-    ------
-    ModelError
-        If icub-models is not installed.
-
-    """
+    """Return a robot that has been moving."""
     robot = Robot.from_urdf(icub_urdf(), imus=[BASE])
     identifier = RecursiveIdentifier(robot, node_settings(robot))
     identifier.noise = StateNoise(
@@ -123,23 +106,7 @@ def measure(rounds: int = ROUNDS, progress: Progress | None = None) -> dict[str,
     """
     Time all contenders side by side.
 
-    Parameters
-    ----------
-    rounds : int
-        Rounds of one call each.
-    progress : callable, optional
-        Is told the share that is done, from 0 to 1.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (rounds, 1)
-        Durations by contender [us].
-
-    Raises
-    ------
-    ModelError
-        If icub-models is not installed.
-
+    Returns (rounds, 1) [us].
     """
     now = situation()
     calls: dict[str, Callable[[], object]] = {
@@ -153,20 +120,7 @@ def measure(rounds: int = ROUNDS, progress: Progress | None = None) -> dict[str,
 
 
 def rows(durations: dict[str, Array]) -> list[tuple[str, ...]]:
-    """
-    Return the table of durations.
-
-    Parameters
-    ----------
-    durations : dict of str to ndarray
-        As from `measure`.
-
-    Returns
-    -------
-    list of tuple of str
-        Of `COLUMNS`.
-
-    """
+    """Return the table of durations."""
     return [
         (
             name,
@@ -179,19 +133,7 @@ def rows(durations: dict[str, Array]) -> list[tuple[str, ...]]:
 
 
 def goals(durations: dict[str, Array]) -> tuple[Goal, ...]:
-    """
-    Hold durations against the goals.
-
-    Parameters
-    ----------
-    durations : dict of str to ndarray
-        As from `measure`.
-
-    Returns
-    -------
-    tuple of Goal
-
-    """
+    """Hold durations against the goals."""
     whole = {name: durations[name] + durations[ERRORS] for name in LIMITS_MS}
     return (
         *(
@@ -210,19 +152,7 @@ def goals(durations: dict[str, Array]) -> tuple[Goal, ...]:
 
 
 def as_dict(durations: dict[str, Array]) -> dict[str, Any]:
-    """
-    Return the figures for a machine.
-
-    Parameters
-    ----------
-    durations : dict of str to ndarray
-        As from `measure`.
-
-    Returns
-    -------
-    dict
-
-    """
+    """Return the figures for a machine."""
     return {
         'median_ms': {name: float(np.median(times)) / 1e3 for name, times in durations.items()},
         'fastest_ms': {name: float(times.min()) / 1e3 for name, times in durations.items()},
@@ -234,20 +164,7 @@ def with_cvxpy(known: Sequence[Knowledge], weight: float) -> tuple[dict[str, Arr
     """
     Build and solve the joint problem with the Euclidean prior, as users of cvxpy do.
 
-    Parameters
-    ----------
-    known : sequence of Knowledge
-        Submodels, whose only unknowns beside inertia are the offsets of FT sensors.
-    weight : float
-        Of the prior.
-
-    Returns
-    -------
-    bodies : dict of str to ndarray, shape (n_links, 10)
-        By submodel.
-    offsets : ndarray, shape (n_offsets,)
-        In the order in which submodels name them first [N, Nm].
-
+    Returns bodies (n_links, 10); offsets (n_offsets,) [N, Nm].
     """
     import cvxpy as untyped
 

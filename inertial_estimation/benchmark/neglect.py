@@ -104,15 +104,7 @@ class Cost(NamedTuple):
         return choice.sensors, choice.spin, choice.joints, noise, *forces, f'{self.torque:.2g}'
 
     def as_dict(self) -> dict[str, Any]:
-        """
-        Return the figures for a machine.
-
-        Returns
-        -------
-        dict
-            Forces in N, torque in Nm.
-
-        """
+        """Return the figures for a machine."""
         choice = self.choice
         return {
             'sensors': choice.sensors,
@@ -125,61 +117,20 @@ class Cost(NamedTuple):
 
 
 def columns(costs: Sequence[Cost]) -> tuple[str, ...]:
-    """
-    Return the names of the columns of `Cost.row`.
-
-    Parameters
-    ----------
-    costs : sequence of Cost
-        At least one.
-
-    Returns
-    -------
-    tuple of str
-
-    """
+    """Return the names of the columns of `Cost.row`."""
     forces = (f'{name} [N]' for name in costs[0].forces)
     return 'IMUs', 'angular accel.', 'joint accel.', 'noise', *forces, 'worst torque [Nm]'
 
 
 def urdf() -> str:
-    """
-    Return the description of an iCub with all its boards.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ModelError
-        If icub-models is not installed.
-
-    """
+    """Return the description of an iCub with all its boards."""
     from inertial_estimation.simulation.description import icub_urdf
 
     return icub_urdf(MODEL)
 
 
 def with_all_sensors(description: str) -> Robot:
-    """
-    Return a robot that uses each accelerometer and gyroscope of its description by itself.
-
-    Parameters
-    ----------
-    description : str
-        URDF.
-
-    Returns
-    -------
-    Robot
-
-    Raises
-    ------
-    ModelError
-        If it cannot be read.
-
-    """
+    """Return a robot that uses each accelerometer and gyroscope of its description by itself."""
     plain, levels = Robot.from_urdf(description, imus=[]), NoiseLevels()
     kinds = (('accelerometer', plain.accelerometers), ('gyroscope', plain.gyroscopes))
     specs = [
@@ -200,33 +151,7 @@ def with_all_sensors(description: str) -> Robot:
 def measure(
     description: str, choices: Sequence[Choice] = CHOICES, seed: int = 0, imu: str = IMU
 ) -> tuple[Cost, ...]:
-    """
-    Measure what choices cost.
-
-    Parameters
-    ----------
-    description : str
-        URDF of a robot with FT sensors, accelerometers and gyroscopes, at least three of the
-        former on some link.
-    choices : sequence of Choice
-        What is compared.
-    seed : int
-        Of motion and noise.
-    imu : str
-        Link that carries the one IMU, and moves as `TURNING` and `SHAKING` say.
-
-    Returns
-    -------
-    tuple of Cost
-
-    Raises
-    ------
-    ModelError
-        If the robot cannot be read, or its sensors do not suffice.
-    FrameNotFound
-        If it has no such link.
-
-    """
+    """Measure what choices cost."""
     recording = Recording.make(description, seed, imu)
     contacts = [Contact(submodel.name) for submodel in recording.robot(ONE).submodels]
     truth = recording.samples(Choice(ONE, 'true', 'true', noise=False))
@@ -263,23 +188,7 @@ class Recording:
 
     @classmethod
     def make(cls, description: str, seed: int, imu: str) -> Recording:
-        """
-        Let a robot move.
-
-        Parameters
-        ----------
-        description : str
-            Its URDF.
-        seed : int
-            Of motion and noise.
-        imu : str
-            As in `measure`.
-
-        Returns
-        -------
-        Recording
-
-        """
+        """Let a robot move."""
         one = Robot.from_urdf(description, imus=[imu])
         levels, rng = NoiseLevels(), np.random.default_rng(seed)
         robots = {ONE: one, ALL: with_all_sensors(description)}
@@ -303,35 +212,11 @@ class Recording:
         return cls(robots, stamps, joints, readings, noise, encoders)
 
     def robot(self, sensors: str) -> Robot:
-        """
-        Return the robot with some sensors.
-
-        Parameters
-        ----------
-        sensors : str
-            `ONE` or `ALL`.
-
-        Returns
-        -------
-        Robot
-
-        """
+        """Return the robot with some sensors."""
         return self.robots[sensors]
 
     def samples(self, choice: Choice) -> SampleBatch:
-        """
-        Return the states as the estimator gets them.
-
-        Parameters
-        ----------
-        choice : Choice
-            What of them.
-
-        Returns
-        -------
-        SampleBatch
-
-        """
+        """Return the states as the estimator gets them."""
         rates, shifts, spins = self.readings[choice.sensors]
         if choice.noise:
             noise = self.noise[choice.sensors]

@@ -14,22 +14,7 @@ from inertial_estimation.sample import Array, Sample
 
 
 class PeerStep:
-    """
-    IDynTree on a robot with one IMU and one full wrench at each of some frames.
-
-    Parameters
-    ----------
-    robot : Robot
-        With one IMU; its FT sensors in the order in which iDynTree finds them.
-    frames : sequence of str
-        Contact frames, one in each submodel.
-
-    Raises
-    ------
-    ModelError
-        If iDynTree is not installed or does not read the robot's URDF.
-
-    """
+    """IDynTree on a robot with one IMU and one full wrench at each of some frames."""
 
     def __init__(self, robot: Robot, frames: Sequence[str]) -> None:
         self._lib = lib = _bindings()
@@ -63,18 +48,7 @@ class PeerStep:
         """
         Estimate one instant the way the library's examples write it: value by value.
 
-        Parameters
-        ----------
-        sample : Sample
-            Rows as in the robot.
-
-        Returns
-        -------
-        wrenches : list of ndarray, shape (6,)
-            Per contact, about the frame's origin in the axes of its link [N, Nm].
-        torques : ndarray, shape (n_joints,)
-            In the order of iDynTree's joints [Nm].
-
+        Returns wrenches (6,) [N, Nm]; torques (n_joints,) [Nm].
         """
         rows = (sample.positions, sample.velocities, sample.accelerations)
         for values, target in zip(rows, self._joints):
@@ -99,20 +73,7 @@ class PeerStep:
         return self._read()
 
     def tuned_step(self, sample: Sample) -> tuple[list[Array], Array]:
-        """
-        Estimate one instant with whole arrays handed over wherever the bindings allow it.
-
-        Parameters
-        ----------
-        sample : Sample
-            Rows as in the robot.
-
-        Returns
-        -------
-        tuple
-            As `step`.
-
-        """
+        """Estimate one instant with whole arrays handed over wherever the bindings allow it."""
         lib, order = self._lib, self._order
         self._joints = [
             lib.JointPosDoubleArray.FromPython(sample.positions[order]),

@@ -65,20 +65,7 @@ def measure(duration: float = DURATION) -> list[Reduction]:
     """
     Reduce logs of the iCub, cut at its FT sensors or not at all, each in a fresh process.
 
-    Parameters
-    ----------
-    duration : float
-        Of the log [s].
-
-    Returns
-    -------
-    list of Reduction
-
-    Raises
-    ------
-    ModelError
-        If icub-models is not installed.
-
+    duration [s].
     """
     urdf = icub_urdf()
     found = []
@@ -89,19 +76,7 @@ def measure(duration: float = DURATION) -> list[Reduction]:
 
 
 def goals(found: list[Reduction]) -> tuple[Goal, ...]:
-    """
-    Hold the figures against the goals.
-
-    Parameters
-    ----------
-    found : list of Reduction
-        As from `measure`.
-
-    Returns
-    -------
-    tuple of Goal
-
-    """
+    """Hold the figures against the goals."""
     return (
         Goal('rows of a minute reduced [s]', max(one.reducing for one in found), LIMIT_TIME),
         Goal('memory in all [MB]', max(one.memory for one in found), LIMIT_MEMORY),
@@ -109,19 +84,7 @@ def goals(found: list[Reduction]) -> tuple[Goal, ...]:
 
 
 def as_dict(found: list[Reduction]) -> list[dict[str, Any]]:
-    """
-    Return the figures for a machine.
-
-    Parameters
-    ----------
-    found : list of Reduction
-        As from `measure`.
-
-    Returns
-    -------
-    list of dict
-
-    """
+    """Return the figures for a machine."""
     return [one._asdict() for one in found]
 
 
@@ -129,19 +92,7 @@ def reduce(urdf: str, cuts: str, duration: float) -> Reduction:
     """
     Reduce one log in this process.
 
-    Parameters
-    ----------
-    urdf : str
-        Of the robot.
-    cuts : str
-        Empty FT sensors if it is none.
-    duration : float
-        Of the log [s].
-
-    Returns
-    -------
-    Reduction
-
+    duration [s].
     """
     sensors: list[str] | None = [] if cuts == 'none' else None
     robot = Robot.from_urdf(urdf, imus=['root_link'], ft_sensors=sensors)
@@ -159,11 +110,7 @@ def reduce(urdf: str, cuts: str, duration: float) -> Reduction:
 
 
 def _peak() -> float:
-    """
-    Return the most memory that the process had [MB].
-
-    What `getrusage` tells of a new process starts with what its parent had.
-    """
+    """Return the most memory that the process had [MB]."""
     for line in Path('/proc/self/status').read_text(encoding='utf-8').splitlines():
         if line.startswith('VmHWM:'):
             return float(line.split()[1]) / MEGABYTE

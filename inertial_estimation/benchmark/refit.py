@@ -49,23 +49,7 @@ def measure(rounds: int = ROUNDS, progress: Progress | None = None) -> dict[str,
     """
     Time all contenders side by side.
 
-    Parameters
-    ----------
-    rounds : int
-        Rounds of one call each.
-    progress : callable, optional
-        Is told the share that is done, from 0 to 1.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (rounds, 1)
-        Durations by contender [us].
-
-    Raises
-    ------
-    ModelError
-        If icub-models is not installed.
-
+    Returns (rounds, 1) [us].
     """
     problem, earlier = _problems()
     start = solve_entropic(earlier, weight=WEIGHT).x
@@ -82,20 +66,7 @@ def measure(rounds: int = ROUNDS, progress: Progress | None = None) -> dict[str,
 
 
 def rows(durations: dict[str, Array]) -> list[tuple[str, ...]]:
-    """
-    Return the table of durations.
-
-    Parameters
-    ----------
-    durations : dict of str to ndarray
-        As from `measure`.
-
-    Returns
-    -------
-    list of tuple of str
-        Of `COLUMNS`.
-
-    """
+    """Return the table of durations."""
     return [
         (name, f'{np.median(times) / 1e3:.1f}', f'{ratio(times, durations[PEER]):.3f}')
         for name, times in durations.items()
@@ -103,19 +74,7 @@ def rows(durations: dict[str, Array]) -> list[tuple[str, ...]]:
 
 
 def goals(durations: dict[str, Array]) -> tuple[Goal, ...]:
-    """
-    Hold durations against the goals.
-
-    Parameters
-    ----------
-    durations : dict of str to ndarray
-        As from `measure`.
-
-    Returns
-    -------
-    tuple of Goal
-
-    """
+    """Hold durations against the goals."""
     limits = {COLD: 0.06, WARM: 0.04, CONES: 0.4}
     found = [
         Goal(f'{name} / {PEER}', ratio(durations[name], durations[PEER]), limit)
@@ -126,19 +85,7 @@ def goals(durations: dict[str, Array]) -> tuple[Goal, ...]:
 
 
 def as_dict(durations: dict[str, Array]) -> dict[str, Any]:
-    """
-    Return the figures for a machine.
-
-    Parameters
-    ----------
-    durations : dict of str to ndarray
-        As from `measure`.
-
-    Returns
-    -------
-    dict
-
-    """
+    """Return the figures for a machine."""
     return {
         'median_ms': {name: float(np.median(times)) / 1e3 for name, times in durations.items()},
         'goals': {goal.name: goal.value for goal in goals(durations)},

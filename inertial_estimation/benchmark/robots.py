@@ -43,20 +43,7 @@ JOINTS_PER_SCALE = sum(joints for limb in _LIMBS for _, joints, _ in limb)
 
 
 def synthetic_urdf(scale: int) -> str:
-    """
-    Return a humanoid with six FT sensors and seven submodels, whatever its number of joints.
-
-    Parameters
-    ----------
-    scale : int
-        The robot gets ``scale * JOINTS_PER_SCALE`` joints, shared out like the iCub's.
-
-    Returns
-    -------
-    str
-        URDF text; the root link is called ``root``.
-
-    """
+    """Return a humanoid with six FT sensors and seven submodels, whatever its number of joints."""
     parts = [_link('root', 5.0)]
     for limb in _LIMBS:
         parent = 'root'
@@ -73,21 +60,7 @@ def synthetic_urdf(scale: int) -> str:
 
 
 def random_sample(robot: Robot, rng: np.random.Generator) -> Sample:
-    """
-    Return a moving state with readings of a usual size.
-
-    Parameters
-    ----------
-    robot : Robot
-        Number of joints, IMUs and FT sensors.
-    rng : numpy.random.Generator
-        Source of the randomness.
-
-    Returns
-    -------
-    Sample
-
-    """
+    """Return a moving state with readings of a usual size."""
     n, n_imus, n_fts = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
     upright = np.array([0.0, 0.0, 9.81])
     readings: Array = rng.normal(size=(n_fts, 6)) * np.array([50.0] * 3 + [5.0] * 3)

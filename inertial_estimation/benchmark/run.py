@@ -94,15 +94,7 @@ class Benchmark:
         )
 
     def as_dict(self) -> dict[str, dict[str, float]]:
-        """
-        Return the figures for a machine.
-
-        Returns
-        -------
-        dict
-            ``median_us`` and ``p99_us`` by call, and ``goals`` by name.
-
-        """
+        """Return the figures for a machine."""
         return {
             'median_us': {name: float(np.median(t)) for name, t in self.durations.items()},
             'p99_us': {name: float(np.percentile(t, 99)) for name, t in self.durations.items()},
@@ -111,28 +103,7 @@ class Benchmark:
 
 
 def run(rounds: int = ROUNDS, block: int = BLOCK, progress: Progress | None = None) -> Benchmark:
-    """
-    Measure on the iCub of icub-models (32 joints, 6 FT sensors), and on robots of its shape.
-
-    Parameters
-    ----------
-    rounds : int
-        Rounds of one block per call.
-    block : int
-        Calls per block.
-    progress : callable, optional
-        Is told the share that is done, from 0 to 1.
-
-    Returns
-    -------
-    Benchmark
-
-    Raises
-    ------
-    ModelError
-        If icub-models or iDynTree is not installed.
-
-    """
+    """Measure on the iCub of icub-models (32 joints, 6 FT sensors), and on robots of its shape."""
     durations = interleave(_contenders(block), rounds, progress)
     durations[WHOLE] = durations[WHOLE] / BATCH
     return Benchmark(durations, _goals(durations))

@@ -30,24 +30,7 @@ Step = Callable[[Sample], object]
 
 
 def steps(robot: Robot) -> dict[str, tuple[Robot, Step]]:
-    """
-    Return what is timed beside the plain update, by name, with the robot of its samples.
-
-    Parameters
-    ----------
-    robot : Robot
-        The iCub of icub-models with one IMU.
-
-    Returns
-    -------
-    dict of str to (Robot, callable)
-
-    Raises
-    ------
-    ModelError
-        If icub-models is not installed.
-
-    """
+    """Return what is timed beside the plain update, by name, with the robot of its samples."""
     sensed = neglect.with_all_sensors(neglect.urdf())
     contacts = [Contact(submodel.name) for submodel in sensed.submodels]
     n = len(sensed.imus)

@@ -28,20 +28,7 @@ def interleave(
     """
     Run one small block of each call after the other, again and again.
 
-    Parameters
-    ----------
-    contenders : mapping of str to Timed
-        The calls.
-    rounds : int
-        How often each block is run; one more round before them is not counted.
-    progress : callable, optional
-        Is told the share that is done, from 0 to 1.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (rounds, block)
-        Duration of every call [us].
-
+    Returns (rounds, block) [us].
     """
     durations = {name: np.empty((rounds, timed.block)) for name, timed in contenders.items()}
     for k in range(-1, rounds):
@@ -58,17 +45,7 @@ def ratio(over: Array, under: Array) -> float:
     """
     Return how much longer one call takes than another.
 
-    Parameters
-    ----------
-    over, under : ndarray, shape (rounds, block)
-        Durations from the same run of `interleave`.
-
-    Returns
-    -------
-    float
-        Median over the rounds of the ratio of the blocks' medians: both blocks of a round ran
-        within milliseconds, so slow phases of the machine cancel.
-
+    over, under (rounds, block).
     """
     return float(np.median(np.median(over, axis=1) / np.median(under, axis=1)))
 

@@ -56,21 +56,7 @@ class Bias(NamedTuple):
 
 
 def accelerometer_bias(accelerations: Array) -> Bias:
-    """
-    Find the bias of an accelerometer.
-
-    The half of the samples that fits best decides, so that motion now and then does no harm.
-
-    Parameters
-    ----------
-    accelerations : ndarray, shape (n, 3)
-        Mostly at rest, in several orientations [m/s^2].
-
-    Returns
-    -------
-    Bias
-
-    """
+    """Accelerations (n, 3) [m/s^2]."""
     n = len(accelerations)
     unknown = Bias(np.zeros(3), np.full(3, np.inf))
     if n < FEWEST or orientations(accelerations).spreads[2] < AROUND:
@@ -98,12 +84,7 @@ def accelerometer_bias(accelerations: Array) -> Bias:
 
 
 def _deviations(rows: Array, left: Array) -> Array:
-    """
-    Return the deviations of least squares, (4,).
-
-    By blocks in the order of time: gains that differ, and axes that are not at right angles, are
-    the same in all samples of a pose.
-    """
+    """Return the deviations of least squares, (4,)."""
     scale = np.sqrt((rows**2).mean(axis=0))
     Q, R = np.linalg.qr(rows / scale)
     blocks = np.arange(len(rows)) * min(BLOCKS, len(rows)) // len(rows)

@@ -65,21 +65,7 @@ class AddedMassRows:
         """
         Reduce data sets.
 
-        Parameters
-        ----------
-        found : sequence of RawSlopes
-            By the accelerometer's readings.
-        known : sequence of Weighed
-            What was added in each.
-        R : ndarray, shape (3, 3)
-            Rotation of the accelerometer in the frame of the wrenches.
-        direction : int
-            +1: readings are the wrench of the body on the sensor, -1: the opposite.
-
-        Returns
-        -------
-        AddedMassRows
-
+        R (3, 3).
         """
         roots = tuple(np.asarray(np.linalg.cholesky(R @ one.gram @ R.T), float) for one in found)
         covariances = []
@@ -101,16 +87,7 @@ class AddedMassRows:
         """
         Return how many unknowns the data sets tell.
 
-        Parameters
-        ----------
-        weight : ndarray, shape (6, 6)
-            W.
-
-        Returns
-        -------
-        tuple of int and ndarray, shape (40,)
-            The rank, and singular values over what noise makes, falling.
-
+        weight (6, 6); returns (40,).
         """
         sigma = np.linalg.svd(self._scaled(weight)[0], compute_uv=False)
         sigma = np.concatenate([sigma, np.zeros(UNKNOWNS - len(sigma))])
@@ -121,16 +98,7 @@ class AddedMassRows:
         """
         Solve the equations by least squares.
 
-        Parameters
-        ----------
-        weight : ndarray, shape (6, 6)
-            W.
-
-        Returns
-        -------
-        tuple of ndarray, shape (6, 6), and Weighed
-            C and the unknown body.
-
+        weight (6, 6); returns (6, 6).
         """
         coefficients, unscale = self._scaled(weight)
         right = np.concatenate([
@@ -144,16 +112,7 @@ class AddedMassRows:
         """
         Solve the equations, each weighed by the noise that the solution makes of that of raw.
 
-        Parameters
-        ----------
-        length_scale : float
-            Moment over force that counts as equally large at first [m].
-
-        Returns
-        -------
-        tuple of ndarray, shape (6, 6), ndarray, shape (6, 6), and Weighed
-            W, C and the unknown body.
-
+        length_scale [m]; returns (6, 6).
         """
         weight = np.diag(np.repeat([1.0, 1.0 / length_scale], 3))
         matrix, body = self.solve(weight)
@@ -163,34 +122,14 @@ class AddedMassRows:
         return weight, matrix, body
 
     def with_loads(self, order: Sequence[int]) -> AddedMassRows:
-        """
-        Return the data sets with what was added in another order.
-
-        Parameters
-        ----------
-        order : sequence of int
-            For each data set the one whose load it gets.
-
-        Returns
-        -------
-        AddedMassRows
-
-        """
+        """Return the data sets with what was added in another order."""
         return replace(self, known=tuple(self.known[k] for k in order))
 
     def weight(self, matrix: Array) -> Array:
         """
         Return the W that makes the noise of all rows 1.
 
-        Parameters
-        ----------
-        matrix : ndarray, shape (6, 6)
-            About C.
-
-        Returns
-        -------
-        ndarray, shape (6, 6)
-
+        matrix (6, 6); returns (6, 6).
         """
         return np.asarray(np.linalg.inv(matrix @ self.noise))
 
@@ -198,18 +137,7 @@ class AddedMassRows:
         """
         Return the covariance of the unknowns.
 
-        Parameters
-        ----------
-        weight : ndarray, shape (6, 6)
-            W of the solution.
-        matrix : ndarray, shape (6, 6)
-            C.
-
-        Returns
-        -------
-        ndarray, shape (40, 40)
-            Of the matrix by columns, mass and first moment.
-
+        weight (6, 6); matrix (6, 6); returns (40, 40).
         """
         coefficients, unscale = self._scaled(weight)
         gain = unscale @ np.linalg.pinv(coefficients)
@@ -224,22 +152,7 @@ class AddedMassRows:
         """
         Return what the equations leave, over what the noise of the readings leaves of them.
 
-        With few data sets that is less than the noise, as the unknowns take up the rest: half of
-        it with three, whose 54 equations have 40 unknowns.
-
-        Parameters
-        ----------
-        weight : ndarray, shape (6, 6)
-            W that makes that noise 1.
-        matrix, body : ndarray and Weighed
-            The solution.
-
-        Returns
-        -------
-        ndarray, shape (n_sets,)
-            Root mean square of each data set over the one to expect; NaN for one of which the
-            unknowns take up all.
-
+        weight (6, 6); returns (n_sets,).
         """
         U = np.linalg.svd(self._scaled(weight)[0], full_matrices=False)[0]
         freedom = 1.0 - (U.reshape(len(self.slopes), -1, UNKNOWNS) ** 2).sum(axis=2).mean(axis=1)
@@ -258,21 +171,7 @@ class AddedMassRows:
         """
         Return what the equations leave, over what errors of the slopes that last leave of them.
 
-        Play, as all that comes and goes within a data set, makes slopes differ from one part of it
-        to another, which their covariances hold; masses and centres that are not as stated do not.
-
-        Parameters
-        ----------
-        weight : ndarray, shape (6, 6)
-            W of the solution.
-        matrix, body : ndarray and Weighed
-            The solution.
-
-        Returns
-        -------
-        float
-            Root mean square along the directions that the unknowns do not take up, about 1.
-
+        weight (6, 6).
         """
         free = np.linalg.svd(self._scaled(weight)[0])[0][:, UNKNOWNS:]
         M_b = weight_matrix(body.mass, body.first_moment)
@@ -290,19 +189,7 @@ class AddedMassRows:
         """
         Return what the equations leave, over the slopes of what was added.
 
-        Parameters
-        ----------
-        matrix, body : ndarray and Weighed
-            The solution.
-        length_scale : float
-            Moment over force that counts as equally large [m].
-
-        Returns
-        -------
-        float
-            Of all data sets, with what the unknowns take up added in proportion; zero if nothing
-            was added.
-
+        length_scale [m].
         """
         scale = np.repeat([1.0, 1.0 / length_scale], 3)[:, None]
         M_b = weight_matrix(body.mass, body.first_moment)

@@ -119,17 +119,7 @@ class MatrixCalibration:
         """
         Return how the wrench of the body on the sensor follows gravity.
 
-        Parameters
-        ----------
-        found : InSituOffset
-            Of a data set.
-        matrix : ndarray, shape (6, 6), optional
-            Another calibration matrix to see with. Default: the one that was found.
-
-        Returns
-        -------
-        ndarray, shape (6, 3)
-
+        matrix (6, 6); returns (6, 3).
         """
         seen = self.matrix if matrix is None else matrix
         return -self.direction * seen @ found.slopes.slopes @ self.rotation.T
@@ -138,15 +128,7 @@ class MatrixCalibration:
         """
         Return the sum of squares of gravity about its mean in the frame of the wrenches.
 
-        Parameters
-        ----------
-        found : InSituOffset
-            Of a data set.
-
-        Returns
-        -------
-        ndarray, shape (3, 3)
-
+        Returns (3, 3).
         """
         return np.asarray(self.rotation @ found.slopes.gram @ self.rotation.T)
 

@@ -122,24 +122,7 @@ def undisturbed_samples(
     """
     Tell in which samples nothing acts that the prediction does not know of.
 
-    Those are left out that are far from what the others say, once a matrix and an offset have
-    been fitted on which they do not pull, and those just beside.
-
-    Parameters
-    ----------
-    raw, predicted, times, prior, settings, name
-        As for `fit_affine`.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-        False also where there are no values.
-
-    Raises
-    ------
-    ShapeError, ModelError, LogError
-        As for `fit_affine`.
-
+    Returns (n,).
     """
     chosen = settings or AffineSettings()
     return _Samples.of(raw, predicted, times, prior, chosen, name).undisturbed(chosen)
@@ -275,13 +258,7 @@ class _Problem:
             )
 
     def _deviations(self, D: Array, offset: Array, weight: float) -> tuple[Array, Array]:
-        """
-        Return the deviations of D, (6, 6), and of the offset, (6,) [N].
-
-        Two parts: how the fit changes with the blocks that happened to be there, and how it
-        follows a prior that is off. Where the data show corrections that are larger than the
-        stated deviation of the prior, it may be off by as much where they show nothing.
-        """
+        """Return the deviations of D, (6, 6), and of the offset, (6,) [N]."""
         spectrum, n = self.spectrum, len(self.wrenches)
         shares, V = spectrum.shares(weight), spectrum.directions
         kept = (V.T * (1.0 - shares)) @ V
@@ -314,12 +291,7 @@ def _inverse_squares(spectrum: Spectrum, shares: Array) -> Array:
 
 
 def _noise(wrenches: Array) -> float:
-    """
-    Return the noise of readings, root mean square of the six [N].
-
-    What no smooth motion explains: high differences of neighbours, and of those the median, on
-    which touches and gaps have no say.
-    """
+    """Return the noise of readings, root mean square of the six [N]."""
     steps = np.diff(wrenches, n=ORDER, axis=0)
     if not len(steps):
         return 0.0

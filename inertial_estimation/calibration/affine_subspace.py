@@ -60,16 +60,7 @@ class AffineSubspace:
         """
         Return coordinates along all directions, the first three within the subspace [T 5.9].
 
-        Parameters
-        ----------
-        raw : ndarray, shape (..., 6)
-            Raw readings.
-
-        Returns
-        -------
-        ndarray, shape (..., 6)
-            In the units of the metric.
-
+        raw (..., 6); returns (..., 6).
         """
         return np.asarray((raw - self.point) @ self.metric.T @ self.basis)
 
@@ -77,31 +68,13 @@ class AffineSubspace:
         """
         Return the map of differences of raw readings onto the subspace.
 
-        Returns
-        -------
-        ndarray, shape (6, 6)
-
+        Returns (6, 6).
         """
         within = self.basis[:, :DIMENSIONS]
         return np.asarray(np.linalg.solve(self.metric, within @ within.T @ self.metric))
 
     def require_gap(self, what: str, least: float = LEAST_GAP) -> None:
-        """
-        Refuse readings that move along more than three directions.
-
-        Parameters
-        ----------
-        what : str
-            Whose readings they are.
-        least : float
-            The gap that is needed.
-
-        Raises
-        ------
-        LogError
-            With the singular values.
-
-        """
+        """Refuse readings that move along more than three directions."""
         if self.spreads[0] <= STANDSTILL * np.abs(self.metric @ self.point).max():
             raise LogError(
                 f'{what}: the readings do not change while gravity does: the sensor is frozen, or '
@@ -123,17 +96,7 @@ def affine_subspace(raw: Array, metric: Array | None = None) -> AffineSubspace:
     """
     Find the subspace of readings.
 
-    Parameters
-    ----------
-    raw : ndarray, shape (n, 6)
-        Raw readings at rest, seven or more, so that all six directions can show.
-    metric : ndarray, shape (6, 6), optional
-        Takes raw readings to units in which channels are comparable. Default: as they are.
-
-    Returns
-    -------
-    AffineSubspace
-
+    raw (n, 6); metric (6, 6).
     """
     units = np.eye(6) if metric is None else metric
     point = raw.mean(axis=0)

@@ -31,27 +31,7 @@ def contiguous_blocks(times: Array, n_blocks: int) -> NDArray[np.intp]:
     """
     Return the number of the block that each sample is in, as many samples in each.
 
-    Parameters
-    ----------
-    times : ndarray, shape (n,)
-        In order [s].
-    n_blocks : int
-        How many.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        From 0, in order.
-
-    Raises
-    ------
-    ShapeError
-        If the times are no row.
-    ModelError
-        If there are to be too few blocks, or times go back.
-    LogError
-        If there are too few samples for them.
-
+    times (n,) [s]; returns (n,).
     """
     if times.ndim != 1:
         raise ShapeError('times', ('n',), times.shape)
@@ -74,19 +54,7 @@ def away_from(times: Array, held_out: Mask, gap: float) -> Mask:
     """
     Tell which samples are not near a block that is held out.
 
-    Parameters
-    ----------
-    times : ndarray, shape (n,)
-        In order [s].
-    held_out : ndarray of bool, shape (n,)
-        The block.
-    gap : float
-        How near is near [s].
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-
+    times (n,) [s]; held_out (n,); gap [s]; returns (n,).
     """
     inside = times[held_out]
     near: Mask = (times >= inside[0] - gap) & (times <= inside[-1] + gap)
@@ -97,30 +65,7 @@ def covariances_by_blocks(basis: Array, left: Array, blocks: NDArray[np.intp]) -
     """
     Return the covariances of least squares, the draws of which are whole blocks.
 
-    Samples within a block may depend on each other in any way. A fit comes nearer to what it was
-    fitted to than the truth does, the more so the larger the share of a block in a direction is:
-    one that shows it alone leaves nothing there, whatever its errors are. So what a block leaves
-    is taken over the root of the share that the others have, which is right on average for errors
-    of one size that do not depend on each other [Bell and McCaffrey 2002]. Where one block has
-    nearly all it does not tell its errors, and counts as good as the others are. Few blocks tell
-    a covariance by chance only: it is moved towards that of errors of one size in all directions
-    as far as it differs from it no more than blocks differ anyhow [Ledoit and Wolf 2004].
-
-    Parameters
-    ----------
-    basis : ndarray, shape (n, p)
-        Rows of the fit in coordinates in which their columns are orthonormal; columns in which a
-        prior has a say are shorter.
-    left : ndarray, shape (n, k)
-        What each of k fits to these rows leaves.
-    blocks : ndarray of int, shape (n,)
-        Number of the draw that each row belongs to, from 0, in order.
-
-    Returns
-    -------
-    ndarray, shape (k, p, p)
-        Of the coefficients of these columns.
-
+    basis (n, p); left (n, k); blocks (n,); returns (k, p, p).
     """
     edges = np.searchsorted(blocks, np.arange(int(blocks[-1]) + 2))
     draws = np.zeros((len(edges) - 1, left.shape[1], basis.shape[1]))

@@ -51,36 +51,7 @@ class Reading(NamedTuple):
 
 
 class BodyReadings:
-    """
-    Makes readings of samples.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and sensors.
-    sensor : str
-        Name of the FT sensor; the body is what is beyond it, seen from the root of the robot.
-    imu : str, optional
-        Name of an IMU in use, or `FIXED_LINK`. Default: the one that is nearest by joints, or the
-        fixed link of a robot that has one and no IMU.
-
-    Attributes
-    ----------
-    sensor : FtSensor
-        As named.
-    imu_name : str
-        Of the IMU; empty: gravity comes from the fixed link.
-    gravity : str
-        Where it comes from, in words.
-
-    Raises
-    ------
-    NameNotFound
-        If the robot has no such sensor.
-    ModelError
-        If nothing tells gravity.
-
-    """
+    """Makes readings of samples."""
 
     def __init__(self, robot: Robot, sensor: str, imu: str = '') -> None:
         self.sensor = find_ft(robot, sensor, f"'sensor' names '{sensor}'")
@@ -104,23 +75,7 @@ class BodyReadings:
         self._held = np.full(len(self._distal), np.nan)
 
     def reading(self, sample: Sample, contacts: Iterable[Contact] = ()) -> Reading:
-        """
-        Return what a sample says of the body.
-
-        Parameters
-        ----------
-        sample : Sample
-            Of this robot.
-        contacts : iterable of Contact
-            That are felt at its instant.
-
-        Returns
-        -------
-        Reading
-            Gravity and turning in the axes of the FT sensor; NaN where a sensor or a joint on the
-            way is missing.
-
-        """
+        """Return what a sample says of the body."""
         source_R_S = self._rotations.of(sample.positions[None])[0, 0]
         acceleration, turning = self._source(sample)
         return Reading(

@@ -62,15 +62,7 @@ class Provenance:
 
 @dataclass(frozen=True, eq=False)
 class SensorCalibration:
-    """
-    How the raw readings of one sensor become wrenches, and where that came from.
-
-    Raises
-    ------
-    ModelError, ShapeError
-        If something is no finite numbers of its shape, or nobody knows the axes.
-
-    """
+    """How the raw readings of one sensor become wrenches, and where that came from."""
 
     matrix: Array = field(default_factory=lambda: np.eye(6))
     """Shape (6, 6), applied to the raw reading first."""
@@ -97,19 +89,7 @@ class SensorCalibration:
 
 
 def stack_calibrations(sensors: Iterable[SensorCalibration]) -> FtCalibration:
-    """
-    Return the calibration of several sensors.
-
-    Parameters
-    ----------
-    sensors : iterable of SensorCalibration
-        In the order of the robot's FT sensors.
-
-    Returns
-    -------
-    FtCalibration
-
-    """
+    """Return the calibration of several sensors."""
     every = list(sensors)
     return FtCalibration(
         np.array([sensor.matrix for sensor in every]).reshape(-1, 6, 6),
@@ -120,21 +100,7 @@ def stack_calibrations(sensors: Iterable[SensorCalibration]) -> FtCalibration:
 
 
 def to_text(robot: str, sensors: Mapping[str, SensorCalibration]) -> str:
-    """
-    Return calibrations as YAML that keeps every digit.
-
-    Parameters
-    ----------
-    robot : str
-        Name of the robot.
-    sensors : mapping of str to SensorCalibration
-        By name of the sensor.
-
-    Returns
-    -------
-    str
-
-    """
+    """Return calibrations as YAML that keeps every digit."""
     import yaml
 
     content = {KIND: _content(robot, sensors)}
@@ -150,31 +116,7 @@ def write(
     keeps_slopes: bool = False,
     keeps_axes: bool = False,
 ) -> None:
-    """
-    Write calibrations; those of other sensors that the file holds already stay in it.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    robot : str
-        Name of the robot.
-    sensors : mapping of str to SensorCalibration
-        By name of the sensor.
-    keeps_slopes : bool, optional
-        Whether they are offsets that belong to the matrix and the temperature coefficients that a
-        sensor had. Default: these may be others than in the file.
-    keeps_axes : bool, optional
-        Whether wrenches in other axes that the file holds of a sensor must not be lost. Default:
-        a calibration that is found anew takes their place.
-
-    Raises
-    ------
-    ConfigError
-        As `others_in`; where offsets belong to a matrix, and the file holds another one; where it
-        holds wrenches in axes that must not be lost; or if it cannot be written.
-
-    """
+    """Write calibrations; those of other sensors that the file holds already stay in it."""
     kept = others_in(path, robot, {name: one.axes for name, one in sensors.items()})
     for name in sensors.keys() & kept.keys() if keeps_slopes else ():
         if not _has_slopes_of(sensors[name], kept[name]):
@@ -193,30 +135,7 @@ def write(
 
 
 def others_in(path: Path, robot: str, axes: Mapping[str, str]) -> dict[str, SensorCalibration]:
-    """
-    Return what a file holds beside which sensors are to be written.
-
-    Parameters
-    ----------
-    path : Path
-        The file, which need not exist.
-    robot : str
-        Name of the robot.
-    axes : mapping of str to str
-        Whose axes the wrenches are in, by name of the sensor that is to be written.
-
-    Returns
-    -------
-    dict of str to SensorCalibration
-        Also of those sensors, as they are in it.
-
-    Raises
-    ------
-    ConfigError
-        If a file of that name is no calibration, is of another robot, or holds wrenches in other
-        axes that do not go together.
-
-    """
+    """Return what a file holds beside which sensors are to be written."""
     if not path.exists():
         return {}
     before, held = read(path)
@@ -235,52 +154,12 @@ def _has_slopes_of(one: SensorCalibration, other: SensorCalibration) -> bool:
 
 
 def read(path: str | Path) -> tuple[str, dict[str, SensorCalibration]]:
-    """
-    Read calibrations.
-
-    Parameters
-    ----------
-    path : str or Path
-        As `write` leaves it, or edited.
-
-    Returns
-    -------
-    robot : str
-        Name of the robot.
-    sensors : dict of str to SensorCalibration
-        By name of the sensor.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read, is something else, or holds what nobody knows.
-
-    """
+    """Read calibrations."""
     return _read(load_mapping(Path(path)), path)
 
 
 def from_text(text: str, where: str) -> tuple[str, dict[str, SensorCalibration]]:
-    """
-    Read calibrations that `to_text` or `to_json` made a text of.
-
-    Parameters
-    ----------
-    text : str
-        YAML, of which JSON is a kind.
-    where : str
-        Where it is from, for messages.
-
-    Returns
-    -------
-    robot, sensors
-        As `read`.
-
-    Raises
-    ------
-    ConfigError
-        As `read`.
-
-    """
+    """Read calibrations that `to_text` or `to_json` made a text of."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -291,19 +170,7 @@ def from_text(text: str, where: str) -> tuple[str, dict[str, SensorCalibration]]
 
 
 def to_json(robot: str, sensors: Mapping[str, SensorCalibration]) -> str:
-    """
-    Return what `to_text` does as JSON, which takes a hundredth of its time.
-
-    Parameters
-    ----------
-    robot, sensors
-        As for `to_text`.
-
-    Returns
-    -------
-    str
-
-    """
+    """Return what `to_text` does as JSON, which takes a hundredth of its time."""
     return json.dumps({KIND: _content(robot, sensors)})
 
 
@@ -337,20 +204,7 @@ def _read(
 
 
 def as_entry(sensor: SensorCalibration) -> dict[str, Any]:
-    """
-    Return one sensor as the file holds it.
-
-    Parameters
-    ----------
-    sensor : SensorCalibration
-        Of a robot.
-
-    Returns
-    -------
-    dict
-        Of what JSON and YAML can hold.
-
-    """
+    """Return one sensor as the file holds it."""
     entry: dict[str, Any] = {name: np.asarray(getattr(sensor, name)).tolist() for name in _NUMBERS}
     if sensor.axes != SENSOR:
         entry['axes'] = sensor.axes

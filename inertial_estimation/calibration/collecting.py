@@ -72,24 +72,7 @@ class Collecting:
     """
     Takes every sample until the time is over.
 
-    Parameters
-    ----------
-    robot : Robot
-        Whose frames touches name.
-    supports : sequence of str
-        Frames of the links that may be touched: they carry the robot.
-    duration : float
-        How long [s].
-    refuse_touched : bool
-        Give up at the first touch of another link; else its instants are marked.
-
-    Attributes
-    ----------
-    felt : list of bool
-        Whether another link was touched, since the sample before, for each that is kept.
-    touched : set of str
-        Links, other than those of the supports, on which something was felt.
-
+    duration [s].
     """
 
     def __init__(
@@ -127,27 +110,7 @@ class Collecting:
         return min(1.0, (self._last_ns - self._first_ns) / self._duration_ns)
 
     def add(self, sample: Sample, touches: Iterable[Contact]) -> bool:
-        """
-        Take a sample.
-
-        Parameters
-        ----------
-        sample : Sample
-            The next one.
-        touches : iterable of Contact
-            What is felt at that instant.
-
-        Returns
-        -------
-        bool
-            Whether the time is over.
-
-        Raises
-        ------
-        CalibrationError
-            If time was set back, or another link is touched and that is to be refused.
-
-        """
+        """Take a sample."""
         stamp = sample.stamp_ns
         if stamp <= self._last_ns:
             raise CalibrationError('the stamps of joint states went back meanwhile: begin anew')
@@ -175,17 +138,7 @@ def stack_collected(
     """
     Return the samples of one pose or of several, one after the other.
 
-    Parameters
-    ----------
-    collected : iterable of Collecting
-        In the order of their stamps, with a sample at least.
-
-    Returns
-    -------
-    samples : SampleBatch
-    felt : ndarray of bool, shape (n,)
-        When another link than those of supports was touched.
-
+    Returns felt (n,).
     """
     every = list(collected)
     batches = [one.samples for one in every]
@@ -198,17 +151,5 @@ def stack_collected(
 
 
 def in_quotes(names: Iterable[str]) -> str:
-    """
-    Return names for a sentence.
-
-    Parameters
-    ----------
-    names : iterable of str
-        In any order.
-
-    Returns
-    -------
-    str
-
-    """
+    """Return names for a sentence."""
     return ', '.join(f"'{name}'" for name in sorted(names))

@@ -107,24 +107,7 @@ class Collection:
     """
     The still moments of one data set.
 
-    Parameters
-    ----------
-    metric : ndarray, shape (6, 6), optional
-        Makes raw channels comparable, for the singular values. Default: they are.
-    wanted : Wanted, optional
-        What is enough.
-
-    Attributes
-    ----------
-    moments : list of Moment
-        In the order of time, those that are doubted too.
-    left_out : Counter
-        Readings by the reason why they are in no moment.
-    received : int
-        Readings.
-    state : str
-        `KEPT`, `WAITING`, or why the newest reading is left out; empty: there was none.
-
+    metric (6, 6).
     """
 
     def __init__(self, metric: Array | None = None, wanted: Wanted = USUALLY_WANTED) -> None:
@@ -157,25 +140,7 @@ class Collection:
         """
         Take the readings of one instant.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp [ns].
-        raw : ndarray, shape (6,)
-            Of the FT sensor, in any unit.
-        acceleration : ndarray, shape (3,)
-            Proper acceleration of the body, or of what stands in for it [m/s^2].
-        turning : ndarray, shape (3,), optional
-            Of a gyroscope on the body [rad/s]; NaN: it says nothing. Default: there is none.
-        spoilt : str, optional
-            Why they do not count, if something else tells of it: `CONTACT`, `JOINTS` or other
-            words. Default: nothing does.
-
-        Returns
-        -------
-        str
-            `KEPT` if a moment is complete with it, `WAITING`, or the reason why it is left out.
-
+        raw (6,); acceleration (3,) [m/s^2]; turning (3,) [rad/s].
         """
         self.received += 1
         self.state = self._take(stamp_ns, raw, acceleration, turning, spoilt)
@@ -193,15 +158,7 @@ class Collection:
         self._quiet_from_ns = self._last_ns + SETTLE_NS
 
     def add(self, moment: Moment) -> None:
-        """
-        Take a moment, such as one from a file.
-
-        Parameters
-        ----------
-        moment : Moment
-            Later than those that are there.
-
-        """
+        """Take a moment, such as one from a file."""
         self.received += moment.n_readings
         self._keep(moment)
 
@@ -209,10 +166,7 @@ class Collection:
         """
         Tell which moments agree with each other.
 
-        Returns
-        -------
-        ndarray of bool, shape (n,)
-
+        Returns (n,).
         """
         if len(self._judged) != len(self.moments):
             self._judged = dict(enumerate(_judge(self.moments)))
@@ -223,11 +177,7 @@ class Collection:
         """
         Return the moments that agree with each other.
 
-        Returns
-        -------
-        tuple of ndarray, shape (n, 6) and (n, 3)
-            Raw readings and accelerations.
-
+        Returns (n, 6).
         """
         kept = self.judge()
         raw = np.array([one.raw for one in self.moments]).reshape(-1, 6)
@@ -235,16 +185,7 @@ class Collection:
         return raw[kept], accelerations[kept]
 
     def counts(self) -> dict[str, int]:
-        """
-        Return what became of the readings.
-
-        Returns
-        -------
-        dict of str to int
-            Readings that are kept first, then those left out by reason, most first; together with
-            `pending` as many as were received.
-
-        """
+        """Return what became of the readings."""
         left_out = Counter(self.left_out)
         self.judge()
         kept = 0
@@ -256,14 +197,7 @@ class Collection:
         return {KEPT: kept, **{why: n for why, n in left_out.most_common() if n}}
 
     def coverage(self) -> Coverage:
-        """
-        Return what the data set reaches.
-
-        Returns
-        -------
-        Coverage
-
-        """
+        """Return what the data set reaches."""
         self.judge()
         if self._coverage is None:
             raw, accelerations = self.rows()

@@ -63,21 +63,7 @@ class Conductor:
     """
     Leads through a session.
 
-    Parameters
-    ----------
-    session : Session
-        Fresh, or gone on with.
-    loading_time : float, optional
-        Nobody says when a load hangs: it does so long after it was asked for [s]. Default: it is
-        said by `proceed`.
-
-    Attributes
-    ----------
-    phase : Phase
-        Where it is.
-    notes : list of str
-        What happened, for whoever shows it to take away.
-
+    loading_time [s].
     """
 
     def __init__(self, session: Session, loading_time: float | None = None) -> None:
@@ -97,13 +83,7 @@ class Conductor:
         """
         Take the readings of one instant.
 
-        Parameters
-        ----------
-        reading : Reading
-            Of the sensor.
-        now : float
-            Any clock [s].
-
+        now [s].
         """
         self._heard_at = now
         if self.phase is Phase.COLLECTING:
@@ -116,16 +96,7 @@ class Conductor:
         """
         Go on by itself where it can; call it a few times a second.
 
-        Parameters
-        ----------
-        now : float
-            The same clock [s].
-
-        Returns
-        -------
-        bool
-            Whether another data set has begun, so that joints beyond the sensor may be elsewhere.
-
+        now [s].
         """
         self._asked_at = now if self._asked_at is None else self._asked_at
         if self.phase is Phase.LOADING:
@@ -137,15 +108,7 @@ class Conductor:
         return False
 
     def proceed(self) -> bool:
-        """
-        Do what a person asks for: the load hangs, or the data set is to be closed.
-
-        Returns
-        -------
-        bool
-            As of `look`.
-
-        """
+        """Do what a person asks for: the load hangs, or the data set is to be closed."""
         if self.phase is Phase.LOADING:
             self.phase, self._requests = Phase.COLLECTING, 0
             self.notes.append(f'data set {self._number()} begins')
@@ -162,15 +125,7 @@ class Conductor:
         return False
 
     def restart_step(self) -> bool:
-        """
-        Begin the open data set anew.
-
-        Returns
-        -------
-        bool
-            As of `look`.
-
-        """
+        """Begin the open data set anew."""
         if self.phase is Phase.DONE:
             return False
         self.session.restart_step()
@@ -182,15 +137,7 @@ class Conductor:
         """
         Say what to do next.
 
-        Parameters
-        ----------
-        now : float
-            The same clock [s].
-
-        Returns
-        -------
-        str
-
+        now [s].
         """
         if self.phase is Phase.DONE:
             return 'done'

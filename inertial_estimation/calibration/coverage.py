@@ -117,15 +117,7 @@ def nearest(directions: Array) -> Indices:
     """
     Return which of the 26 directions is nearest.
 
-    Parameters
-    ----------
-    directions : ndarray, shape (..., 3)
-        Of any length.
-
-    Returns
-    -------
-    ndarray of int, shape (...)
-
+    directions (..., 3); returns (...).
     """
     return np.asarray(np.argmax(directions @ DIRECTIONS.T, axis=-1))
 
@@ -139,22 +131,7 @@ def coverage_of(
     """
     Tell what a data set reaches.
 
-    Parameters
-    ----------
-    accelerations : ndarray, shape (n, 3)
-        Proper accelerations at rest, the opposite of gravity [m/s^2].
-    gap : float
-        Third singular value of the readings over the fourth; NaN: not known.
-    wanted : Wanted, optional
-        What is enough.
-    disagreement : float
-        What moments leave of one rigid body beyond noise, over the third spread of the readings;
-        NaN: not known.
-
-    Returns
-    -------
-    Coverage
-
+    accelerations (n, 3) [m/s^2].
     """
     n = len(accelerations)
     if not n:
@@ -184,15 +161,7 @@ def cell_of(acceleration: Array) -> tuple[int, ...]:
     """
     Return what directions share that are alike, within ten degrees or so.
 
-    Parameters
-    ----------
-    acceleration : ndarray, shape (3,)
-        Of any length but zero.
-
-    Returns
-    -------
-    tuple of int
-
+    acceleration (3,).
     """
     unit = acceleration / np.linalg.norm(acceleration)
     return tuple(int(x) for x in np.round(CELLS * unit))

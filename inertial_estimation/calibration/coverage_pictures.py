@@ -30,20 +30,7 @@ USED, DOUBTED, WANTED, GREY = '#1f77b4', '#d62728', '#ff7f0e', '#999999'
 
 
 def coverage_lines(coverage: Coverage) -> list[str]:
-    """
-    Draw what a data set reaches with characters.
-
-    Parameters
-    ----------
-    coverage : Coverage
-        Of a data set.
-
-    Returns
-    -------
-    list of str
-        Lines of equal length: three fields of nine for gravity along +z, across z and along -z.
-
-    """
+    """Draw what a data set reaches with characters."""
     marks = {}
     for step, name, n in zip(STEPS, NAMES, coverage.counts, strict=True):
         marks[step] = REACHED if n else ASKED if name in coverage.suggestions else MISSING
@@ -60,20 +47,7 @@ def coverage_lines(coverage: Coverage) -> list[str]:
 
 
 def coverage_svg(sets: Mapping[str, Collection]) -> str:
-    """
-    Draw what data sets reach.
-
-    Parameters
-    ----------
-    sets : mapping of str to Collection
-        By name; each has a row of two discs.
-
-    Returns
-    -------
-    str
-        An SVG document.
-
-    """
+    """Draw what data sets reach."""
     size = 2 * (RADIUS + MARGIN)
     rows = [_row(name, one, k * (size + HEAD)) for k, (name, one) in enumerate(sets.items())]
     width, height = 2 * size, max(len(rows), 1) * (size + HEAD)

@@ -29,12 +29,7 @@ class CrossValidation(NamedTuple):
         """
         Return one figure for each weight, smaller is better.
 
-        Returns
-        -------
-        ndarray, shape (g,)
-            Mean over the components, each over the square that its best weight leaves: a
-            component that no matrix predicts well counts as much as one that a good one does.
-
+        Returns (g,).
         """
         best = self.squares.min(axis=0)
         floor = 1e-24 * max(1.0, float(self.squares.max()))
@@ -54,28 +49,7 @@ def hold_out_blocks(
     """
     Fit without each block in turn, and predict it.
 
-    Parameters
-    ----------
-    wrenches, missing : ndarray, shape (n, 6)
-        As for `Spectrum.of` [N].
-    times : ndarray, shape (n,)
-        In order [s].
-    blocks : ndarray of int, shape (n,)
-        From `contiguous_blocks`.
-    gap : float
-        Samples nearer than this to a block that is held out are not used either [s].
-    weights : sequence of float
-        To try, rising [N^2].
-
-    Returns
-    -------
-    CrossValidation
-
-    Raises
-    ------
-    LogError
-        If nothing is left beside a block.
-
+    wrenches, missing (n, 6) [N]; times (n,) [s]; blocks (n,); gap [s]; weights [N^2].
     """
     n_blocks = int(blocks[-1]) + 1
     squares = np.zeros((len(weights), wrenches.shape[1]))

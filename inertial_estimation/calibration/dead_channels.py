@@ -30,18 +30,7 @@ def constant_channels(readings: Array) -> Mask:
     """
     Tell which channels never change while others of the same sensor do.
 
-    A real channel has noise; only a simulated one without it may stand still.
-
-    Parameters
-    ----------
-    readings : ndarray, shape (n, 6)
-        Raw, NaN where there are none.
-
-    Returns
-    -------
-    ndarray of bool, shape (6,)
-        None if all stand still: the whole sensor does, which is told elsewhere.
-
+    readings (n, 6); returns (6,).
     """
     known = readings[np.isfinite(readings).all(axis=1)]
     if len(known) < FEWEST:
@@ -54,15 +43,7 @@ def never_changes(channels: Mask) -> str:
     """
     Say which channels never change.
 
-    Parameters
-    ----------
-    channels : ndarray of bool, shape (6,)
-        Some of them, from `constant_channels`.
-
-    Returns
-    -------
-    str
-
+    channels (6,).
     """
     return f'{_numbered(channels, ("never changes", "never change"))} while the others do'
 
@@ -73,27 +54,7 @@ def require_live(
     """
     Refuse a channel that never changes, or hardly follows gravity beside the others.
 
-    Moments of wrenches may be next to nothing, as a body may hang in line with the sensor: of
-    these only those that are constant to the last digit are dead.
-
-    Parameters
-    ----------
-    raw : ndarray, shape (n, 6)
-        Readings at rest.
-    accelerations : ndarray, shape (n, 3)
-        That excite three directions [m/s^2].
-    matrix : ndarray, shape (6, 6), optional
-        Takes readings to wrenches. Default or the identity: the readings may be wrenches.
-    length_scale : float
-        Moment over force that counts as equally large [m].
-    what : str
-        Name of the log, for messages.
-
-    Raises
-    ------
-    LogError
-        With the channel and what helps.
-
+    raw (n, 6); accelerations (n, 3) [m/s^2]; matrix (6, 6); length_scale [m].
     """
     if (np.ptp(raw, axis=0) == 0.0).all():
         # The whole sensor is dead, which its subspace tells.

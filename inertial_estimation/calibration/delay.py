@@ -66,17 +66,7 @@ class SmoothStream(NamedTuple):
         """
         Tell at which times it is known.
 
-        Parameters
-        ----------
-        times : ndarray, shape (n,)
-            [s].
-        around : float, optional
-            As well at all times that are nearer than that [s]. Default: at these alone.
-
-        Returns
-        -------
-        ndarray of bool, shape (n,)
-
+        times (n,) [s]; around [s]; returns (n,).
         """
         known: Mask = (times - around >= self.first) & (times + around <= self.last)
         for begin, end in self.gaps:
@@ -88,26 +78,7 @@ def clean(what: str, times: Array, values: Array) -> Stream:
     """
     Return a stream without the samples that hold NaN or do not come after the one before.
 
-    Parameters
-    ----------
-    what : str
-        What it is, for messages.
-    times : ndarray, shape (n,)
-        [s].
-    values : ndarray, shape (n, m)
-        One row a sample.
-
-    Returns
-    -------
-    Stream
-
-    Raises
-    ------
-    ShapeError
-        If the arrays do not belong together.
-    LogError
-        If hardly any sample is left.
-
+    times (n,) [s]; values (n, m).
     """
     if times.ndim != 1:
         raise ShapeError(f'times of {what}', ('n',), times.shape)
@@ -126,22 +97,7 @@ def smooth(stream: Stream, width: float) -> SmoothStream:
     """
     Smooth a stream with a Gaussian.
 
-    Parameters
-    ----------
-    stream : Stream
-        From `clean`.
-    width : float
-        Standard deviation of the Gaussian [s].
-
-    Returns
-    -------
-    SmoothStream
-
-    Raises
-    ------
-    LogError
-        If it is shorter than the smoothing.
-
+    width [s].
     """
     from scipy.interpolate import CubicSpline
     from scipy.ndimage import gaussian_filter1d
@@ -165,25 +121,7 @@ def search_delay(cost: Callable[[float], float], most: float, step: float) -> fl
     """
     Return the delay of least cost.
 
-    Parameters
-    ----------
-    cost : callable
-        Of a delay [s].
-    most : float
-        The delay may be so large, to either side [s].
-    step : float
-        Of the coarse search, below the time in which the signals change [s].
-
-    Returns
-    -------
-    float
-        [s]
-
-    Raises
-    ------
-    DelayAtEdge
-        If the cost is least there.
-
+    most [s]; step [s].
     """
     from scipy.optimize import minimize_scalar
 

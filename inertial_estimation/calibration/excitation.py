@@ -41,20 +41,7 @@ class Orientations(NamedTuple):
         return int((self.spreads >= ENOUGH).sum())
 
     def require_three(self, what: str) -> None:
-        """
-        Refuse what leaves a direction out.
-
-        Parameters
-        ----------
-        what : str
-            Whose orientations they are, for the message.
-
-        Raises
-        ------
-        LogError
-            With the direction that is missing, and what to do.
-
-        """
+        """Refuse what leaves a direction out."""
         n = self.n_excited
         if n == 3:
             return
@@ -72,15 +59,7 @@ def orientations(accelerations: Array) -> Orientations:
     """
     Return how far gravity moves in the body.
 
-    Parameters
-    ----------
-    accelerations : ndarray, shape (n, 3)
-        Proper accelerations at rest, one or more [m/s^2].
-
-    Returns
-    -------
-    Orientations
-
+    accelerations (n, 3) [m/s^2].
     """
     mean = accelerations.mean(axis=0)
     size = float(np.sqrt((accelerations**2).sum(axis=1).mean())) or 1.0

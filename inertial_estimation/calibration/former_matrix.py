@@ -56,21 +56,7 @@ def change(
     """
     Return how a matrix differs from the former one.
 
-    Parameters
-    ----------
-    found : MatrixCalibration
-        With the axes of the wrenches.
-    former : ndarray, shape (6, 6)
-        The one before.
-    matrix : ndarray, shape (6, 6), optional
-        Default: the one that was found.
-    turned : bool, optional
-        Whether the former one is in the axes of an accelerometer.
-
-    Returns
-    -------
-    Change
-
+    former (6, 6); matrix (6, 6).
     """
     ratio = ratio_to(found, former, matrix, turned=turned)
     both = (ratio, np.linalg.inv(ratio))
@@ -84,16 +70,7 @@ def ratio_to(
     """
     Return a matrix over the former one.
 
-    Parameters
-    ----------
-    found, former, matrix, turned
-        As for `change`.
-
-    Returns
-    -------
-    ndarray, shape (6, 6)
-        The identity if they are equal; moments over `LENGTH_SCALE`.
-
+    Returns (6, 6).
     """
     seen = found.matrix if matrix is None else matrix
     scale = np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)
@@ -111,19 +88,7 @@ def prior_matrix(found: MatrixCalibration, former: Array | None = None) -> Array
     """
     Return what a matrix is to be held against.
 
-    Parameters
-    ----------
-    found : MatrixCalibration
-        The matrix.
-    former : ndarray, shape (6, 6), optional
-        The one before; the identity: readings are wrenches. Default: nobody knows one.
-
-    Returns
-    -------
-    ndarray, shape (6, 6), or None
-        The former one; without one the identity, if readings show themselves to be wrenches; None:
-        nothing tells, as they may be counts.
-
+    former (6, 6); returns (6, 6).
     """
     if former is not None:
         return former

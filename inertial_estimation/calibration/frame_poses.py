@@ -30,14 +30,6 @@ class FramePoses:
 
     A joint that is missing is put at zero: its submodel's net wrench is missing as well, and with
     it every reading that rests on where it stands.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links and joints.
-    samples : SampleBatch
-        Joint positions.
-
     """
 
     def __init__(self, robot: Robot, samples: SampleBatch) -> None:
@@ -54,16 +46,7 @@ class FramePoses:
         """
         Return where a frame is.
 
-        Parameters
-        ----------
-        place : tuple
-            Its link, and its pose there.
-
-        Returns
-        -------
-        ndarray, shape (n, 4, 3)
-            Row poses in the root link [m].
-
+        Returns (n, 4, 3) [m].
         """
         link, L_H_F = place
         geometry = self._geometry
@@ -74,17 +57,7 @@ class FramePoses:
         """
         Move wrenches from a frame to the root link's.
 
-        Parameters
-        ----------
-        place : tuple
-            The frame's link, and its pose there.
-        wrenches : ndarray, shape (n, m, 6)
-            In and about that frame [N, Nm].
-
-        Returns
-        -------
-        ndarray, shape (n, m, 6)
-
+        wrenches (n, m, 6) [N, Nm]; returns (n, m, 6).
         """
         pose = self.of(place)[:, None]
         pairs = wrenches.reshape(*wrenches.shape[:2], 2, 3)
@@ -95,17 +68,7 @@ class FramePoses:
         """
         Move wrenches from the root link's frame to another.
 
-        Parameters
-        ----------
-        place : tuple
-            The frame's link, and its pose there.
-        wrenches : ndarray, shape (n, m, 6)
-            In and about the root link's frame [N, Nm].
-
-        Returns
-        -------
-        ndarray, shape (n, m, 6)
-
+        wrenches (n, m, 6) [N, Nm]; returns (n, m, 6).
         """
         pose = self.of(place)[:, None]
         pairs = wrenches.reshape(*wrenches.shape[:2], 2, 3)
@@ -115,17 +78,7 @@ class FramePoses:
         """
         Turn vectors from the axes of a frame to the root link's.
 
-        Parameters
-        ----------
-        place : tuple
-            The frame's link, and its pose there.
-        vectors : ndarray, shape (n, 3)
-            In that frame's axes.
-
-        Returns
-        -------
-        ndarray, shape (n, 3)
-
+        vectors (n, 3); returns (n, 3).
         """
         turned: Array = (vectors[:, None] @ self.of(place)[:, :3])[:, 0]
         return turned
@@ -134,17 +87,7 @@ class FramePoses:
         """
         Turn vectors from the root link's axes to those of a frame.
 
-        Parameters
-        ----------
-        place : tuple
-            The frame's link, and its pose there.
-        vectors : ndarray, shape (n, 3)
-            In the root link's axes.
-
-        Returns
-        -------
-        ndarray, shape (n, 3)
-
+        vectors (n, 3); returns (n, 3).
         """
         turned: Array = (self.of(place)[:, :3] @ vectors[..., None])[..., 0]
         return turned
@@ -154,20 +97,7 @@ def proper_acceleration(robot: Robot, samples: SampleBatch, poses: FramePoses) -
     """
     Return the proper acceleration of the fixed link, or of the first IMU that tells.
 
-    Parameters
-    ----------
-    robot : Robot
-        Gravity, fixed frame and IMUs.
-    samples : SampleBatch
-        Readings of the IMUs.
-    poses : FramePoses
-        Of the same instants.
-
-    Returns
-    -------
-    ndarray, shape (n, 3)
-        In the root link's axes; against gravity while the robot is still [m/s^2].
-
+    Returns (n, 3) [m/s^2].
     """
     n = len(samples)
     if robot.fixed_frame:

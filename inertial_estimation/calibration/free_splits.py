@@ -43,17 +43,7 @@ def fit_free(differences: Array, freedom: Array) -> FreeFit:
     """
     Return the offsets that readings tell whatever the sharing is.
 
-    Parameters
-    ----------
-    differences : ndarray, shape (n, m)
-        Readings minus their prediction, all numbers of one size.
-    freedom : ndarray, shape (n, m, k)
-        What a change of the sharing does to the readings.
-
-    Returns
-    -------
-    FreeFit
-
+    differences (n, m); freedom (n, m, k).
     """
     project = projections(freedom)
     start = differences.mean(axis=0)
@@ -74,15 +64,7 @@ def projections(freedom: Array) -> Array:
     """
     Return what takes every change of the sharing out of the readings.
 
-    Parameters
-    ----------
-    freedom : ndarray, shape (n, m, k)
-        What a change of the sharing does to the readings.
-
-    Returns
-    -------
-    ndarray, shape (n, m, m)
-
+    freedom (n, m, k); returns (n, m, m).
     """
     u, s, _ = np.linalg.svd(freedom, full_matrices=False)
     u = u * (s > ROUND_OFF * np.maximum(s[:, :1], TINY))[:, None, :]

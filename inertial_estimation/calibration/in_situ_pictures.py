@@ -29,20 +29,7 @@ def draw_ellipsoid(found: InSituOffset, raw: Array, path: Path) -> None:
     """
     Draw readings in their subspace, the ellipsoid and its centre [T Fig. 5.5].
 
-    Parameters
-    ----------
-    found : InSituOffset
-        The offset.
-    raw : ndarray, shape (n, 6)
-        All readings, those that were left out too.
-    path : Path
-        Of the picture.
-
-    Raises
-    ------
-    ConfigError
-        If matplotlib is not installed.
-
+    raw (n, 6).
     """
     plots = pyplot()
     figure, axes = plots.subplots(1, 4, figsize=SIZE)
@@ -70,20 +57,7 @@ def draw_forces(found: MatrixCalibration, workshop: Array | None, path: Path) ->
     """
     Draw how long weights come out, over what they are, before and after [T Fig. 5.6].
 
-    Parameters
-    ----------
-    found : MatrixCalibration
-        The matrix.
-    workshop : ndarray, shape (6, 6), optional
-        The one before.
-    path : Path
-        Of the picture.
-
-    Raises
-    ------
-    ConfigError
-        If matplotlib is not installed.
-
+    workshop (6, 6).
     """
     plots = pyplot()
     figure, ax = plots.subplots(figsize=(10.0, 4.0))

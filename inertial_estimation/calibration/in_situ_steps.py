@@ -50,26 +50,7 @@ def offset_step(
     """
     Return the calibration of a sensor with an offset without a model.
 
-    Parameters
-    ----------
-    found : InSituOffset
-        The offset.
-    before : SensorCalibration
-        Whose matrix and temperature coefficients stay.
-    date : str
-        When the data were taken.
-    temperature : float
-        Of the sensor meanwhile [degrees Celsius]; NaN: not known.
-
-    Returns
-    -------
-    SensorCalibration
-
-    Raises
-    ------
-    CallError
-        If readings depend on the temperature, which is not known.
-
+    temperature [degrees Celsius].
     """
     thermal = bool(before.temperature_coefficients.any())
     if thermal and np.isnan(temperature):
@@ -102,25 +83,7 @@ def matrix_step(
     """
     Return the calibration of a sensor with a matrix from added masses.
 
-    The offset is that of the last data set.
-
-    Parameters
-    ----------
-    found : MatrixCalibration
-        The matrix.
-    date : str
-        When the data were taken.
-    temperature : float
-        Of the sensor meanwhile [degrees Celsius]; NaN: not known.
-    former : ndarray, shape (6, 6), optional
-        The matrix before. Default: nobody knows one.
-    turned : bool, optional
-        Whether that one is in the axes of an accelerometer.
-
-    Returns
-    -------
-    SensorCalibration
-
+    temperature [degrees Celsius]; former (6, 6).
     """
     notes = [] if found.in_sensor_axes else [IN_ACCELEROMETER_AXES]
     last = found.found[-1]
@@ -144,17 +107,7 @@ def offset_warnings(found: InSituOffset, matrix: Array) -> tuple[str, ...]:
     """
     Return what to know before an offset is used.
 
-    Parameters
-    ----------
-    found : InSituOffset
-        The offset.
-    matrix : ndarray, shape (6, 6)
-        Takes raw readings to wrenches.
-
-    Returns
-    -------
-    tuple of str
-
+    matrix (6, 6).
     """
     said = []
     if found.bias.bias.any():
@@ -185,19 +138,7 @@ def matrix_warnings(
     """
     Return what to know before a matrix is used, beside what speaks against it.
 
-    Parameters
-    ----------
-    found : MatrixCalibration
-        The matrix.
-    former : ndarray, shape (6, 6), optional
-        The one before. Default: nobody knows one.
-    turned : bool, optional
-        Whether that one is in the axes of an accelerometer.
-
-    Returns
-    -------
-    tuple of str
-
+    former (6, 6).
     """
     said = [*prior_warnings(found, former, turned=turned)]
     if prior_matrix(found, former) is not None:

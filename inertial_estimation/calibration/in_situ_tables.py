@@ -26,17 +26,7 @@ def offset_table(found: InSituOffset, matrix: Array) -> Table:
     """
     Return an offset by channels.
 
-    Parameters
-    ----------
-    found : InSituOffset
-        The offset.
-    matrix : ndarray, shape (6, 6)
-        Takes raw readings to wrenches.
-
-    Returns
-    -------
-    Table
-
+    matrix (6, 6).
     """
     offset, deviations = found.in_wrench(matrix)
     drift, of_drift = found.drift(matrix)
@@ -56,19 +46,7 @@ def offset_table(found: InSituOffset, matrix: Array) -> Table:
 
 
 def subspace_table(found: Mapping[str, InSituOffset]) -> Table:
-    """
-    Return what speaks for offsets.
-
-    Parameters
-    ----------
-    found : mapping of str to InSituOffset
-        By log.
-
-    Returns
-    -------
-    Table
-
-    """
+    """Return what speaks for offsets."""
     rows = tuple(
         (
             name,
@@ -91,19 +69,7 @@ def subspace_table(found: Mapping[str, InSituOffset]) -> Table:
 
 
 def matrix_table(found: MatrixCalibration) -> Table:
-    """
-    Return a matrix and its standard deviations.
-
-    Parameters
-    ----------
-    found : MatrixCalibration
-        The matrix.
-
-    Returns
-    -------
-    Table
-
-    """
+    """Return a matrix and its standard deviations."""
     rows = tuple(
         (axis, *(f'{x:.5g} ± {s:.1g}' for x, s in zip(values, deviations, strict=True)))
         for axis, values, deviations in zip(AXES, found.matrix, found.deviations, strict=True)
@@ -112,19 +78,7 @@ def matrix_table(found: MatrixCalibration) -> Table:
 
 
 def body_table(found: MatrixCalibration) -> Table:
-    """
-    Return rank and body.
-
-    Parameters
-    ----------
-    found : MatrixCalibration
-        The matrix.
-
-    Returns
-    -------
-    Table
-
-    """
+    """Return rank and body."""
     mass, centre = found.body.mass, found.body.centre
     row = (
         f'{found.rank} of 40',
@@ -141,19 +95,7 @@ def body_table(found: MatrixCalibration) -> Table:
 
 
 def offsets_table(found: MatrixCalibration) -> Table:
-    """
-    Return the offset of each data set.
-
-    Parameters
-    ----------
-    found : MatrixCalibration
-        The matrix.
-
-    Returns
-    -------
-    Table
-
-    """
+    """Return the offset of each data set."""
     rows = tuple(
         (one.name, f'{residual:.1f}', *(f'{x:.4g}' for x in offset))
         for one, offset, residual in zip(
@@ -171,21 +113,7 @@ def weighing_table(
     """
     Return what matrices say of added masses, as T Tables 5.1 to 5.3.
 
-    Parameters
-    ----------
-    found : MatrixCalibration
-        The matrix.
-    judged : sequence of AddedMass and InSituOffset
-        Data sets and what was found of each.
-    workshop : ndarray, shape (6, 6), optional
-        Another matrix to compare with.
-    title : str
-        Of the table.
-
-    Returns
-    -------
-    Table
-
+    workshop (6, 6).
     """
     rows = []
     for one, offset in judged:
@@ -206,18 +134,7 @@ def offset_dict(found: InSituOffset, matrix: Array) -> dict[str, Any]:
     """
     Return an offset for a machine.
 
-    Parameters
-    ----------
-    found : InSituOffset
-        The offset.
-    matrix : ndarray, shape (6, 6)
-        Takes raw readings to wrenches.
-
-    Returns
-    -------
-    dict
-        Of what JSON can hold.
-
+    matrix (6, 6).
     """
     offset, deviations = found.in_wrench(matrix)
     drift, of_drift = found.drift(matrix)
@@ -246,22 +163,7 @@ def matrix_dict(
     """
     Return a matrix for a machine.
 
-    Parameters
-    ----------
-    found : MatrixCalibration
-        The matrix.
-    judged : sequence of AddedMass and InSituOffset
-        Other data sets and what was found of each.
-    prior : ndarray, shape (6, 6), optional
-        What the matrix is held against. Default: nobody knows.
-    turned : bool, optional
-        Whether that is in the axes of an accelerometer.
-
-    Returns
-    -------
-    dict
-        Of what JSON can hold.
-
+    prior (6, 6).
     """
     names = [one.name for one in found.data_sets]
     pairs = [*zip(found.data_sets, found.found, strict=True), *judged]

@@ -25,24 +25,7 @@ Of a matrix whose rows, then columns, were scaled to one length: those of 32 rea
 
 
 class CalibrationInUse:
-    """
-    The calibration of each FT sensor, and who has to know when it changes.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its FT sensors.
-    start : mapping of str to SensorCalibration
-        Of each of them, as configured.
-    followers : iterable of callable
-        Called with an `FtCalibration` at every change, such as `WrenchEstimator.set_calibration`.
-
-    Raises
-    ------
-    ConfigError
-        If the matrix of a sensor cannot be one.
-
-    """
+    """The calibration of each FT sensor, and who has to know when it changes."""
 
     def __init__(
         self,
@@ -69,24 +52,6 @@ class CalibrationInUse:
     def take(self, changed: Mapping[str, SensorCalibration]) -> tuple[str, ...]:
         """
         Go on with other calibrations of some sensors, or with none of them if one is refused.
-
-        Parameters
-        ----------
-        changed : mapping of str to SensorCalibration
-            By name of the sensor.
-
-        Returns
-        -------
-        tuple of str
-            Sensors whose numbers are others now.
-
-        Raises
-        ------
-        NameNotFound
-            If the robot has no such FT sensor.
-        ConfigError
-            If the matrix of a sensor cannot be one.
-
         """
         for name, sensor in changed.items():
             if name not in self.sensors:
@@ -100,60 +65,17 @@ class CalibrationInUse:
         return tuple(name for name in changed if not _alike(before[name], changed[name]))
 
     def restore(self, robot: str, given: Mapping[str, SensorCalibration]) -> tuple[str, ...]:
-        """
-        Go on with what a file says, as after a start with it.
-
-        Parameters
-        ----------
-        robot : str
-            Name of the robot that it is of; empty: not said.
-        given : mapping of str to SensorCalibration
-            By name; sensors that are not given are as configured, those that the robot does not
-            use are passed over.
-
-        Returns
-        -------
-        tuple of str
-            Sensors whose numbers are others now.
-
-        Raises
-        ------
-        ConfigError
-            If it is of another robot or of none of its FT sensors, or the matrix of a sensor
-            cannot be one; then nothing has changed.
-
-        """
+        """Go on with what a file says, as after a start with it."""
         changed = self.take(self._of_robot(robot, given))
         self.untared = self.sensors
         return changed
 
     def lacking(self, given: Mapping[str, SensorCalibration]) -> tuple[str, ...]:
-        """
-        Return the sensors that `restore` takes back to what is configured.
-
-        Parameters
-        ----------
-        given : mapping of str to SensorCalibration
-            What a file says, by name.
-
-        Returns
-        -------
-        tuple of str
-            Those that it does not hold.
-
-        """
+        """Return the sensors that `restore` takes back to what is configured."""
         return tuple(name for name in self.start if name not in given)
 
     def clear_tare(self) -> tuple[str, ...]:
-        """
-        Go back to what was configured or restored last.
-
-        Returns
-        -------
-        tuple of str
-            Sensors whose numbers are others now.
-
-        """
+        """Go back to what was configured or restored last."""
         return self.take(self.untared)
 
     def _of_robot(
@@ -171,22 +93,7 @@ class CalibrationInUse:
 
 
 def require_usable(name: str, sensor: SensorCalibration) -> None:
-    """
-    Raise unless the matrix of a sensor tells six axes apart, which are those of the sensor.
-
-    Parameters
-    ----------
-    name : str
-        Of the sensor.
-    sensor : SensorCalibration
-        Its numbers are finite.
-
-    Raises
-    ------
-    ConfigError
-        With its condition number, or whose axes they are.
-
-    """
+    """Raise unless the matrix of a sensor tells six axes apart, which are those of the sensor."""
     require_sensor_axes(name, sensor.axes)
     condition = scaled_condition(sensor.matrix)
     if not condition <= WORST_CONDITION:
@@ -201,16 +108,7 @@ def scaled_condition(matrix: Array) -> float:
     """
     Return the condition number of a matrix, whatever the units of its rows and columns are.
 
-    Parameters
-    ----------
-    matrix : ndarray, shape (n, n)
-        Finite.
-
-    Returns
-    -------
-    float
-        Infinite if a row or a column is zero.
-
+    matrix (n, n).
     """
     rows = np.linalg.norm(matrix, axis=1, keepdims=True)
     if not rows.all():

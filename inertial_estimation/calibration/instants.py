@@ -70,17 +70,7 @@ class Instants:
         """
         Say why there are too few, and what helps.
 
-        Parameters
-        ----------
-        needed : int
-            How many would do.
-        sensors : ndarray of bool, shape (n_fts,)
-            For which there are too few.
-
-        Returns
-        -------
-        str
-
+        sensors (n_fts,).
         """
         why = ', '.join(f'{reason} {n}' for reason, n in self.left_out.items() if n)
         told = '; '.join(str(cause) for cause in self.causes[:CAUSES_SHOWN])
@@ -98,26 +88,7 @@ def choose_instants(
     """
     Choose the instants that tell offsets.
 
-    Parameters
-    ----------
-    watched : Watched
-        What is known of the instants.
-    chosen : ndarray of bool, shape (n_fts,)
-        Sensors that count.
-    stillness : Stillness, optional
-        How much may move; touches are looked for in poses that are held. None: all counts.
-    felt : ndarray of bool, shape (n,), optional
-        When something else touches the robot.
-
-    Returns
-    -------
-    Instants
-
-    Raises
-    ------
-    ShapeError
-        If `felt` is of other instants.
-
+    chosen (n_fts,); felt (n,).
     """
     samples, loads = watched.samples, watched.loads
     n = len(samples)

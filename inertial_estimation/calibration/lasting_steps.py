@@ -54,24 +54,7 @@ def lasting_steps(
     """
     Find instants that were left out, and after which readings do not come back.
 
-    Parameters
-    ----------
-    times : ndarray, shape (n,)
-        In order [s].
-    beyond : ndarray, shape (n, 6)
-        Readings by the matrix so far less the prediction, NaN where unknown [N, Nm].
-    predicted : ndarray, shape (n, 6)
-        Of one sensor, in its frame [N, Nm].
-    used : ndarray of bool, shape (n,)
-        False where something was left out.
-    settings : AffineSettings
-        `least_touch` and `length_scale`.
-
-    Returns
-    -------
-    tuple of Step
-        In order. Those at the ends of a log, with nothing beside them, are not known.
-
+    times (n,) [s]; beyond (n, 6) [N, Nm]; predicted (n, 6) [N, Nm]; used (n,).
     """
     present = np.logical_and.reduce(np.isfinite(beyond), axis=1)
     t, kept = times[present], used[present]

@@ -76,19 +76,7 @@ class _Answer(NamedTuple):
 
 
 def load_doubts(data_sets: tuple[AddedMass, ...]) -> tuple[str, ...]:
-    """
-    Return which loads are of a size that another unit explains.
-
-    Parameters
-    ----------
-    data_sets : tuple of AddedMass
-        With what was added.
-
-    Returns
-    -------
-    tuple of str
-
-    """
+    """Return which loads are of a size that another unit explains."""
     said = []
     for one in data_sets:
         away = float(np.linalg.norm(one.centre))
@@ -108,20 +96,7 @@ def matrix_doubts(
     """
     Return why a matrix cannot be that of the sensor.
 
-    Parameters
-    ----------
-    found : MatrixCalibration
-        The matrix.
-    former : ndarray, shape (6, 6), optional
-        The one before; the identity: readings are wrenches. Default: nobody knows one.
-    turned : bool, optional
-        Whether that one is in the axes of an accelerometer.
-
-    Returns
-    -------
-    tuple of str
-        Empty: nothing speaks against it.
-
+    former (6, 6).
     """
     beside = prior_matrix(found, former)
     left, far = _left(found.residuals), _distance(found, found.matrix, beside, turned)
@@ -145,20 +120,7 @@ def matrix_doubts(
 def prior_warnings(
     found: MatrixCalibration, former: Array | None = None, *, turned: bool = False
 ) -> tuple[str, ...]:
-    """
-    Return what to know of a matrix beside the former one, or as nobody knows one.
-
-    Parameters
-    ----------
-    found, former, turned
-        As for `matrix_doubts`.
-
-    Returns
-    -------
-    tuple of str
-        How much it changes, if that is much; or which logs may have been exchanged without a sign.
-
-    """
+    """Return what to know of a matrix beside the former one, or as nobody knows one."""
     beside = prior_matrix(found, former)
     if beside is not None:
         by = change(found, beside, turned=turned)

@@ -69,21 +69,7 @@ def pose_errors(
     """
     Tell the errors of the model from an offset.
 
-    Parameters
-    ----------
-    differences : ndarray, shape (n, 6)
-        Readings minus prediction and offset; NaN where there is none [N, Nm].
-    gravity : ndarray, shape (n, 3)
-        In the sensor's axes [m/s^2].
-    labels : ndarray of int, shape (n,)
-        Pose of each instant, -1: none.
-    sign : float
-        1 where the sensor reads the side that is summed as it hangs, -1 otherwise.
-
-    Returns
-    -------
-    PoseErrors
-
+    differences (n, 6) [N, Nm]; gravity (n, 3) [m/s^2]; labels (n,).
     """
     known: Mask = np.logical_and.reduce(np.isfinite(differences), axis=1)
     held = [

@@ -27,22 +27,7 @@ def find_contradictions(
     """
     Tell in which windows of half a second the momentum contradicts the accelerations.
 
-    Parameters
-    ----------
-    robot : Robot
-        With the parameters of the estimate.
-    samples : SampleBatch
-        In the order of their stamps.
-    estimate : WrenchEstimate
-        Of them, with any FT readings.
-    limit : float
-        Mean force of a window that may remain unexplained [N].
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-        False where no window was full.
-
+    limit [N]; returns (n,).
     """
     check = MomentumCheck(robot)
     stamps = samples.stamp_ns

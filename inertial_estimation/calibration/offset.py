@@ -69,41 +69,9 @@ def fit_offsets(
     """
     Return the offsets with which estimated torques come closest to reference torques.
 
-    Least squares of ``torques + slopes (readings - offsets) - reference``. Combinations of
-    offsets that hardly change the torques stay at their prior: a hip and a knee see a leg sensor
-    along few axes only, and what they do not see must not be guessed from noise.
-
-    Parameters
-    ----------
-    readings : ndarray, shape (n, n_fts, 6)
-        Measured wrenches, NaN where a sensor failed [N, Nm].
-    torques : ndarray, shape (n, n_joints)
-        Estimated torques with all readings zero [Nm or N].
-    slopes : ndarray, shape (n, n_joints, n_fts, 6)
-        Their derivatives by the readings.
-    reference : ndarray, shape (n, n_joints)
-        Torques to come close to, NaN where there are none [Nm or N].
-    prior : ndarray, shape (n_fts, 6), optional
-        Offsets where nothing better is known. Default: zero.
-    prior_assumed : ndarray of bool, shape (n_fts,), optional
-        Which of these rest on assumed joints. So does every offset in which something of them
-        is left; the torques given here must not. Default: none.
-    length_scale : float
-        Moment noise over force noise [m]; makes the two comparable.
-    tolerance : float
-        Singular values below this times the largest count as zero.
-
-    Returns
-    -------
-    OffsetFit
-
-    Raises
-    ------
-    ShapeError
-        If the arrays do not belong together.
-    LogError
-        If there is no instant with readings and reference.
-
+    readings (n, n_fts, 6) [N, Nm]; torques (n, n_joints) [Nm or N]; slopes (n, n_joints, n_fts,
+    6); reference (n, n_joints) [Nm or N]; prior (n_fts, 6); prior_assumed (n_fts,); length_scale
+    [m].
     """
     n, n_fts = readings.shape[:2]
     for name, array, shape in (
@@ -145,22 +113,7 @@ def felt_shares(fit: OffsetFit, slopes: Array) -> Array:
     """
     Return how much torques feel of what the data left to an assumed prior.
 
-    Data tell nothing about the combinations of offsets that leave the torques as they are in the
-    poses of the data. The same torques may feel them in other poses.
-
-    Parameters
-    ----------
-    fit : OffsetFit
-        Of the offsets.
-    slopes : ndarray, shape (n, n_joints, n_fts, 6)
-        Derivatives of torques by the readings, in any poses.
-
-    Returns
-    -------
-    ndarray, shape (n, n_joints)
-        From 0 to 1: the largest change of the torque with a change of the assumed prior, over the
-        largest one with an equal change of the offsets. Zero for a torque that feels no sensor.
-
+    slopes (n, n_joints, n_fts, 6); returns (n, n_joints).
     """
     rows = slopes.reshape(*slopes.shape[:2], len(fit.undetermined))
     felt = np.linalg.norm(rows @ fit.undetermined, axis=2)
@@ -173,17 +126,7 @@ def fit_of_model(found: SupportedOffsets, prior: Array) -> OffsetFit:
     """
     Return offsets from the model, and the prior where it does not tell.
 
-    Parameters
-    ----------
-    found : SupportedOffsets
-        From the model.
-    prior : ndarray, shape (n_fts, 6)
-        Offsets of sensors without a usable reading or prediction [N, Nm].
-
-    Returns
-    -------
-    OffsetFit
-
+    prior (n_fts, 6) [N, Nm].
     """
     n_fts = len(prior)
     whole = np.diag(_scale(n_fts, found.length_scale))[:, np.repeat(found.assumed, 6)]

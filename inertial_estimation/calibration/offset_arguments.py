@@ -25,22 +25,7 @@ class NoInstant(CalibrationError):
 
 
 def check_order(samples: SampleBatch) -> None:
-    """
-    Refuse no instants, and those that are not in the order of their stamps.
-
-    Parameters
-    ----------
-    samples : SampleBatch
-        Those of a log.
-
-    Raises
-    ------
-    CalibrationError
-        If there is none.
-    ModelError
-        With the first one that is earlier than the one before.
-
-    """
+    """Refuse no instants, and those that are not in the order of their stamps."""
     if not len(samples):
         raise CalibrationError('there is no instant to calibrate by: record a second or more')
     back = np.flatnonzero(np.diff(samples.stamp_ns) < 0)
@@ -52,28 +37,7 @@ def check_order(samples: SampleBatch) -> None:
 
 
 def check_supports(robot: Robot, given: Sequence[str]) -> tuple[str, ...]:
-    """
-    Return the names of supports.
-
-    Parameters
-    ----------
-    robot : Robot
-        With these frames.
-    given : sequence of str
-        What a caller gave.
-
-    Returns
-    -------
-    tuple of str
-
-    Raises
-    ------
-    ModelError
-        If there is none, or one is named twice.
-    FrameNotFound
-        If the robot does not have one of them.
-
-    """
+    """Return the names of supports."""
     supports = names('supports', given)
     if not supports:
         raise ModelError(
@@ -98,32 +62,7 @@ def choose_sensors(
     """
     Tell which offsets are to be found.
 
-    Parameters
-    ----------
-    robot : Robot
-        With FT sensors.
-    sensors : sequence of str, optional
-        Those that were asked for, which must say something. Default: all that do.
-    wrenches : ndarray, shape (n, n_fts, 6)
-        Readings [N, Nm].
-    loads : SupportLoads
-        What they should be.
-    least : int
-        Of the default ones, those with fewer instants stay away if others have as many.
-    why : sequence of str
-        Why each of them tells nothing, from `why_silent`; empty: it may do so.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_fts,)
-
-    Raises
-    ------
-    NameNotFound, ModelError
-        If there is no such sensor, or none was asked for.
-    NoInstant
-        If one says nothing.
-
+    wrenches (n, n_fts, 6) [N, Nm]; returns (n_fts,).
     """
     known = [sensor.name for sensor in robot.ft_sensors]
     reads: Mask = np.logical_and.reduce(np.isfinite(wrenches), axis=2)
@@ -166,23 +105,7 @@ def not_unique(
     """
     Say what is not told, what is told all the same, and what helps.
 
-    Parameters
-    ----------
-    robot : Robot
-        Names of FT sensors.
-    supports : tuple of str
-        Frames that share the load.
-    chosen : ndarray of bool, shape (n_fts,)
-        Sensors that were asked for.
-    unsure : ndarray of bool, shape (n_fts,)
-        Those of them that are not unique.
-    loads : SupportLoads
-        Which of the supports each one feels.
-
-    Returns
-    -------
-    OffsetsNotUnique
-
+    chosen (n_fts,); unsure (n_fts,).
     """
     known = [sensor.name for sensor in robot.ft_sensors]
     names_unsure = tuple(known[k] for k in np.flatnonzero(unsure))

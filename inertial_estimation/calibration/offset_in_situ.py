@@ -88,21 +88,7 @@ class InSituOffset:
         """
         Return the offset as it is subtracted, with its standard deviations.
 
-        Parameters
-        ----------
-        matrix : ndarray, shape (6, 6)
-            Takes raw readings to wrenches.
-
-        Returns
-        -------
-        tuple of ndarray, shape (6,)
-            [force; moment] in the frame of the wrenches [N, Nm].
-
-        Raises
-        ------
-        ShapeError, ModelError
-            If that is no such matrix.
-
+        matrix (6, 6); returns (6,) [force; moment].
         """
         C = numbers('matrix', matrix, (6, 6))
         return C @ self.offset, np.sqrt(np.diagonal(C @ self.covariance @ C.T))
@@ -111,16 +97,7 @@ class InSituOffset:
         """
         Return by how much the offset drifts during the log, with standard deviations.
 
-        Parameters
-        ----------
-        matrix : ndarray, shape (6, 6)
-            Takes raw readings to wrenches.
-
-        Returns
-        -------
-        tuple of ndarray, shape (6,)
-            [force; moment] in the frame of the wrenches [N, Nm].
-
+        matrix (6, 6); returns (6,) [force; moment].
         """
         squares = np.diagonal(matrix @ self.slopes.drift_covariance @ matrix.T)
         return matrix @ self.slopes.drift, np.sqrt(squares)
@@ -129,12 +106,7 @@ class InSituOffset:
         """
         Return the ellipsoid on which the readings lie [T Lemma 5.1].
 
-        Returns
-        -------
-        tuple of ndarray, shape (3,) and (3, 3)
-            Centre, and the map from unit vectors of the accelerometer, in coordinates within the
-            subspace.
-
+        Returns (3,).
         """
         within = self.subspace.basis[:, :DIMENSIONS]
         centre = self.subspace.coordinates(self.offset)[:DIMENSIONS]

@@ -27,15 +27,7 @@ def finite_rows(values: Array) -> Mask:
     """
     Tell which rows hold neither NaN nor infinity.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n, m)
-        Anything.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-
+    values (n, m); returns (n,).
     """
     found: Mask = np.logical_and.reduce(np.isfinite(values), axis=1)
     return found
@@ -45,16 +37,7 @@ def scales(residuals: Array) -> Array:
     """
     Return a deviation of each column that few bad samples do not change.
 
-    Parameters
-    ----------
-    residuals : ndarray, shape (n, m)
-        Of a fit.
-
-    Returns
-    -------
-    ndarray, shape (m,)
-        What four of five absolute values stay below, as a standard deviation of normal noise.
-
+    residuals (n, m); returns (m,).
     """
     found: Array = np.quantile(np.abs(residuals), SHARE, axis=0) / NORMAL
     return found
@@ -64,17 +47,7 @@ def distances(residuals: Array, least: Array | float = 0.0) -> Array:
     """
     Return the largest residual of each sample in robust deviations of its column.
 
-    Parameters
-    ----------
-    residuals : ndarray, shape (n, m)
-        Of a fit.
-    least : float or ndarray, shape (m,), optional
-        No deviation is taken to be smaller.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-
+    residuals (n, m); least (m,); returns (n,).
     """
     size = np.maximum(scales(residuals), least)
     # A column may be exact, as without noise: round-off is no outlier.
@@ -87,16 +60,7 @@ def mild_weights(residuals: Array) -> Array:
     """
     Return weights with which samples far off no longer pull [Huber].
 
-    Parameters
-    ----------
-    residuals : ndarray, shape (n, m)
-        Of the fit so far.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        1 up to `MILD` deviations, then falling with their inverse.
-
+    residuals (n, m); returns (n,).
     """
     found: Array = np.minimum(1.0, MILD / np.maximum(distances(residuals), MILD))
     return found
@@ -106,21 +70,7 @@ def undisturbed(times: Array, residuals: Array, reach: float, least: Array | flo
     """
     Tell which samples are neither far off nor beside one that is.
 
-    Parameters
-    ----------
-    times : ndarray, shape (n,)
-        In order [s].
-    residuals : ndarray, shape (n, m)
-        Of a robust fit.
-    reach : float
-        How far a touch reaches before and after what shows of it [s].
-    least : float or ndarray, shape (m,), optional
-        Residuals below this are no touch, however small those of the others are.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-
+    times (n,) [s]; residuals (n, m); reach [s]; least (m,); returns (n,).
     """
     bad = times[distances(residuals, np.asarray(least) / FAR) > FAR]
     if not len(bad):

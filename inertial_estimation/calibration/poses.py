@@ -24,20 +24,7 @@ def find_poses(positions: Array, gravity: Array, used: NDArray[np.bool_]) -> Lab
     """
     Group instants by pose.
 
-    Parameters
-    ----------
-    positions : ndarray, shape (n, n_joints)
-        Joint positions; one that is missing tells nothing [rad or m].
-    gravity : ndarray, shape (n, n_fts, 3)
-        In the axes of each sensor, of any length.
-    used : ndarray of bool, shape (n,)
-        Instants that count.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        From 0 in the order in which the poses come; -1: none.
-
+    positions (n, n_joints) [rad or m]; gravity (n, n_fts, 3); used (n,); returns (n,).
     """
     n = len(positions)
     lengths = np.linalg.norm(gravity, axis=2, keepdims=True)

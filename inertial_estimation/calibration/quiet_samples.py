@@ -67,33 +67,8 @@ def quiet_samples(
     """
     Tell which samples are at rest.
 
-    Parameters
-    ----------
-    raw : ndarray, shape (n, 6)
-        Raw readings of an FT sensor, in any unit.
-    accelerations : ndarray, shape (n, 3)
-        Of an accelerometer on the body, in its own axes [m/s^2].
-    turning : ndarray, shape (n, 3), optional
-        Of a gyroscope on the body [rad/s]; NaN where it says nothing, which leaves nothing out.
-        Default: none.
-    bias : ndarray, shape (3,), optional
-        Of the accelerometer [m/s^2]. Default: from gravity, if orientations tell it.
-    what : str
-        Whose samples they are, for messages.
-    still_acceleration, still_turning : float
-        What counts as rest [m/s^2], [rad/s].
-
-    Returns
-    -------
-    QuietSamples
-
-    Raises
-    ------
-    ShapeError
-        If the arrays do not belong together.
-    LogError
-        If no sample is finite, or the accelerometer does not read the size of gravity.
-
+    raw (n, 6); accelerations (n, 3) [m/s^2]; turning (n, 3) [rad/s]; bias (3,) [m/s^2];
+    still_acceleration, still_turning [m/s^2].
     """
     n = len(raw)
     for name, array, shape in (

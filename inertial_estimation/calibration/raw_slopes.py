@@ -85,17 +85,7 @@ def fit_slopes(raw: Array, accelerations: Array) -> RawSlopes:
     """
     Fit the affine map to samples at rest.
 
-    Parameters
-    ----------
-    raw : ndarray, shape (n, 6)
-        Raw readings.
-    accelerations : ndarray, shape (n, 3)
-        Proper accelerations that excite three directions [m/s^2].
-
-    Returns
-    -------
-    RawSlopes
-
+    raw (n, 6); accelerations (n, 3) [m/s^2].
     """
     n = len(raw)
     mean, level = accelerations.mean(axis=0), raw.mean(axis=0)
@@ -119,23 +109,7 @@ def untouched(raw: Array, accelerations: Array) -> Mask:
     """
     Tell which samples agree with one affine map; two of five may be anything.
 
-    The start is the map of a few samples that leaves the smallest median residual; of all samples
-    the half that fits best takes its place until it stays the same. Those far from it, measured by
-    the covariance of what is left, are touched, unless others lead there without a gap.
-    Reproducible: the draws are the same each time.
-
-    Parameters
-    ----------
-    raw : ndarray, shape (n, 6)
-        Raw readings at rest.
-    accelerations : ndarray, shape (n, 3)
-        Proper accelerations [m/s^2].
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-        All, if there are fewer than `ENOUGH_TO_JUDGE`.
-
+    raw (n, 6); accelerations (n, 3) [m/s^2]; returns (n,).
     """
     n = len(raw)
     if n < ENOUGH_TO_JUDGE:
@@ -204,14 +178,7 @@ def _floored(covariance: Array, raw: Array, share: float = FINEST) -> Array:
 def _drift(
     rows: Array, left: Array, slopes: Array, accelerations: Array, noise: Array
 ) -> tuple[Array, Array]:
-    """
-    Return what a line in time explains beside the other unknowns, (6,), and its covariance.
-
-    Time and gravity a are fitted together: time is w a + u, and what is left of the readings is
-    regressed on u. Where gravity moves on with time, as in poses from up to down, u is little but
-    -w e with the noise e of the accelerometer, whose -K e is left of the readings: n s^2 K w of
-    their product comes of that alone, and counts as a deviation.
-    """
+    """Return what a line in time explains beside the other unknowns, (6,), and its covariance."""
     n = len(rows)
     time = np.linspace(-0.5, 0.5, n)
     by_gravity = np.linalg.lstsq(rows, time, rcond=None)[0]
@@ -247,24 +214,7 @@ def _covariance(rows: Array, left: Array, noise: Array) -> Array:
 
 
 def require_samples(n: int, left_out: dict[str, int], what: str) -> None:
-    """
-    Refuse too few samples.
-
-    Parameters
-    ----------
-    n : int
-        Samples that are left.
-    left_out : dict of str to int
-        Samples by the reason why they are not.
-    what : str
-        Whose samples they are.
-
-    Raises
-    ------
-    LogError
-        With the numbers.
-
-    """
+    """Refuse too few samples."""
     if n >= FEWEST:
         return
     reasons = ', '.join(f'{count} {reason}' for reason, count in left_out.items() if count)

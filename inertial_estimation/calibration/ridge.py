@@ -41,19 +41,7 @@ class Spectrum(NamedTuple):
         """
         Decompose.
 
-        Parameters
-        ----------
-        wrenches : ndarray, shape (n, 6)
-            By the prior matrix, moments over the length [N].
-        missing : ndarray, shape (n, 6)
-            Target minus wrench [N].
-        counts : ndarray, shape (n,), optional
-            How much each sample counts. Default: all the same.
-
-        Returns
-        -------
-        Spectrum
-
+        wrenches (n, 6) [N]; missing (n, 6) [N]; counts (n,).
         """
         n = len(wrenches)
         parts = np.full(n, 1.0 / n) if counts is None else counts / counts.sum()
@@ -67,18 +55,7 @@ class Spectrum(NamedTuple):
         """
         Return the correction with a weight of the prior.
 
-        Parameters
-        ----------
-        weight : float
-            [N^2]; infinite: D is zero.
-
-        Returns
-        -------
-        D : ndarray, shape (6, 6)
-            Of the wrenches.
-        offset : ndarray, shape (6,)
-            Subtracted [N].
-
+        weight [N^2]; returns D (6, 6); offset (6,) [N].
         """
         filtered = self._gains(weight)[:, None] * self.projected
         D: Array = filtered.T @ self.directions
@@ -89,16 +66,7 @@ class Spectrum(NamedTuple):
         """
         Return how much the data decide along each direction.
 
-        Parameters
-        ----------
-        weight : float
-            [N^2].
-
-        Returns
-        -------
-        ndarray, shape (6,)
-            From 0, the prior alone, to 1, the data alone.
-
+        weight [N^2]; returns (6,).
         """
         found: Array = self._gains(weight) * self.sizes
         return found

@@ -34,22 +34,7 @@ def require_unsaturated(raw: Array, accelerations: Array, slopes: RawSlopes, wha
     """
     Refuse a channel that stays at one end of its values while gravity goes on.
 
-    Parameters
-    ----------
-    raw : ndarray, shape (n, 6)
-        Readings at rest.
-    accelerations : ndarray, shape (n, 3)
-        That excite three directions [m/s^2].
-    slopes : RawSlopes
-        How readings follow them.
-    what : str
-        Name of the log, for messages.
-
-    Raises
-    ------
-    LogError
-        With the channel, its value and what helps.
-
+    raw (n, 6); accelerations (n, 3) [m/s^2].
     """
     expected = slopes.offset + accelerations @ slopes.slopes.T
     for k in range(6):

@@ -28,20 +28,7 @@ def deviations_of_means(signals: Array) -> Array:
     """
     Return the standard deviation of the mean of each signal.
 
-    The correlations count up to the first pair of lags whose sum is not positive any more
-    [Geyer 1992, section 3.3].
-
-    Parameters
-    ----------
-    signals : ndarray, shape (n, m)
-        Samples in the order of their times.
-
-    Returns
-    -------
-    ndarray, shape (m,)
-        NaN for a single sample, which does not tell; never more than twice the spread of the
-        samples.
-
+    signals (n, m); returns (m,).
     """
     n = len(signals)
     if n < 2:

@@ -63,19 +63,7 @@ NOTHING = Load('nothing')
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """
-    What is to be calibrated, and with what.
-
-    Raises
-    ------
-    CallError
-        If so many data sets cannot tell a matrix.
-    ConfigError
-        If two loads have one name.
-    ModelError, ShapeError
-        If masses and centres are no numbers.
-
-    """
+    """What is to be calibrated, and with what."""
 
     sensor: str
     gravity: str
@@ -162,24 +150,7 @@ class Outcome(NamedTuple):
 
 
 class Session:
-    """
-    Data sets, one after the other.
-
-    Parameters
-    ----------
-    plan : Plan
-        The loads.
-
-    Attributes
-    ----------
-    plan : Plan
-        As given.
-    collections : list of Collection
-        Of the data sets so far, the open one last.
-    is_closed : bool
-        Whether all data sets are closed.
-
-    """
+    """Data sets, one after the other."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -202,20 +173,7 @@ class Session:
         return self.collections[-1]
 
     def close_step(self) -> InSituOffset:
-        """
-        Close the open data set, and begin with the next load if there is one.
-
-        Returns
-        -------
-        InSituOffset
-            Of the data set.
-
-        Raises
-        ------
-        LogError
-            If it tells no offset: with the reason; it stays open.
-
-        """
+        """Close the open data set, and begin with the next load if there is one."""
         found = self._offset(self.step)
         self.begin_next()
         return found
@@ -237,14 +195,7 @@ class Session:
         self.is_closed = False
 
     def data_sets(self) -> list[AddedMass]:
-        """
-        Return all data sets so far.
-
-        Returns
-        -------
-        list of AddedMass
-
-        """
+        """Return all data sets so far."""
         return [
             AddedMass(load.name, *one.rows(), load.mass, np.array(load.centre))
             for load, one in zip(self.plan.loads, self.collections, strict=False)
@@ -254,24 +205,7 @@ class Session:
         """
         Return what the data sets tell.
 
-        Parameters
-        ----------
-        date : str
-            When they were taken, ISO 8601.
-        temperature : float
-            Of the sensor meanwhile [degrees Celsius]; NaN: not known.
-
-        Returns
-        -------
-        Outcome
-
-        Raises
-        ------
-        LogError
-            If they do not tell the matrix, with the rank; or a data set is still open.
-        ConfigError
-            If readings depend on the temperature, which is not known.
-
+        temperature [degrees Celsius].
         """
         if not self.is_closed:
             n = len(self.plan.loads)

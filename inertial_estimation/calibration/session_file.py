@@ -27,22 +27,7 @@ STATED = ('rotation', 'direction', 'loads')
 
 
 def save_session(path: Path, session: Session) -> None:
-    """
-    Write a session as a whole, or leave what was there.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    session : Session
-        Of which readings of a moment that is not complete are lost.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be written.
-
-    """
+    """Write a session as a whole, or leave what was there."""
     sets = [_set(one) for one in session.collections]
     content = {'version': VERSION, 'plan': _plan(session.plan), 'closed': session.is_closed,
                'data_sets': sets}  # fmt: skip
@@ -50,30 +35,7 @@ def save_session(path: Path, session: Session) -> None:
 
 
 def load_session(path: Path, plan: Plan, *, restated: bool = False) -> Session:
-    """
-    Read a session to go on with it.
-
-    Parameters
-    ----------
-    path : Path
-        As `save_session` leaves it.
-    plan : Plan
-        What is to be calibrated now.
-    restated : bool, optional
-        Whether loads, rotation and direction are as the plan says, as they were stated wrong
-        before: readings are kept without them. Default: they must be as they were.
-
-    Returns
-    -------
-    Session
-        With an empty data set if all of the file are closed and the plan has further loads.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read, is something else, or was about something else than the plan.
-
-    """
+    """Read a session to go on with it."""
     content = _content(path)
     then = content.get('plan')
     if not isinstance(then, Mapping):

@@ -35,17 +35,7 @@ def silent(raw: Array, accelerations: Array) -> Mask:
     """
     Tell which channels do not follow gravity.
 
-    Parameters
-    ----------
-    raw : ndarray, shape (n, 6)
-        Readings at rest that nothing touches, seven or more.
-    accelerations : ndarray, shape (n, 3)
-        That excite three directions [m/s^2].
-
-    Returns
-    -------
-    ndarray of bool, shape (6,)
-
+    raw (n, 6); accelerations (n, 3) [m/s^2]; returns (6,).
     """
     found = fit_slopes(raw, accelerations)
     left = raw - found.offset - accelerations @ found.slopes.T
@@ -58,16 +48,7 @@ def copies(raw: Array) -> set[tuple[int, int]]:
     """
     Return pairs of channels that say the same, but for gain and offset.
 
-    Parameters
-    ----------
-    raw : ndarray, shape (n, 6)
-        Readings.
-
-    Returns
-    -------
-    set of tuple of int
-        Each pair once, the smaller first.
-
+    raw (n, 6).
     """
     centred = raw - raw.mean(axis=0)
     sizes = np.linalg.norm(centred, axis=0)
@@ -81,20 +62,7 @@ def blamed(channels: Mask, pairs: set[tuple[int, int]], where: str = '') -> str:
     """
     Say which channels to look at first.
 
-    Parameters
-    ----------
-    channels : ndarray of bool, shape (6,)
-        That are silent.
-    pairs : set of tuple of int
-        That are copies.
-    where : str, optional
-        In which data that is.
-
-    Returns
-    -------
-    str
-        Empty if there are none, or all are silent. Names 'readings'.
-
+    channels (6,).
     """
     said, beside = [], ''
     if channels.any() and not channels.all():

@@ -46,22 +46,7 @@ def why_silent(
     """
     Say why sensors tell no offset.
 
-    Parameters
-    ----------
-    samples : SampleBatch
-        With readings, temperatures, and states if they are known.
-    calibration : FtCalibration
-        Which sensors need a temperature.
-    predicted : ndarray, shape (n, n_fts, 6)
-        What they should read, NaN where that is not known [N, Nm].
-    noisy : ndarray of bool, shape (n_fts,)
-        Sensors all of whose channels change, as those of real ones do.
-
-    Returns
-    -------
-    tuple of str
-        One a sensor; empty: nothing speaks against it.
-
+    predicted (n, n_fts, 6) [N, Nm]; noisy (n_fts,).
     """
     return tuple(
         _why(samples, k, bool(calibration.needs_temperature[k]), predicted[:, k], bool(noisy[k]))
@@ -79,22 +64,7 @@ def not_found(
     """
     Say why offsets were not found of sensors that were all asked for.
 
-    Parameters
-    ----------
-    names, why : sequence of str
-        Of the sensors, and from `why_silent`.
-    found : ndarray of bool, shape (n_fts,)
-        Those that were.
-    counts : ndarray of int, shape (n_fts,)
-        Instants that can be used of each.
-    least : int
-        How many are needed.
-
-    Returns
-    -------
-    dict of str to str
-        By name.
-
+    found (n_fts,); counts (n_fts,).
     """
     return {
         name: why[k] or f'{counts[k]} instants can be used, {least} are needed'

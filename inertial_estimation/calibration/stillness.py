@@ -34,15 +34,7 @@ LEAST_FORCE, LEAST_MOMENT = 1.0, 0.1
 
 @dataclass(frozen=True)
 class Stillness:
-    """
-    How much may move; infinity takes no account of it.
-
-    Raises
-    ------
-    ConfigError
-        If one of them is no positive number.
-
-    """
+    """How much may move; infinity takes no account of it."""
 
     joint_velocity: float = 0.1
     """Of each joint [rad/s or m/s]. A limb of 1 m then pulls by 0.1 % of its weight."""
@@ -72,14 +64,7 @@ class Stillness:
 
     @classmethod
     def none(cls) -> Stillness:
-        """
-        Return limits with which any motion will do that the momentum does not contradict.
-
-        Returns
-        -------
-        Stillness
-
-        """
+        """Return limits with which any motion will do that the momentum does not contradict."""
         return cls(inf, inf, inf, inf, inf)
 
     @property
@@ -129,23 +114,7 @@ def find_motion(robot: Robot, samples: SampleBatch, wrenches: Array, limits: Sti
     """
     Tell when a robot moves.
 
-    What is missing tells nothing: an instant without a gyroscope is judged by the rest.
-
-    Parameters
-    ----------
-    robot : Robot
-        Names and gravity.
-    samples : SampleBatch
-        In the order of their stamps.
-    wrenches : ndarray, shape (n, n_fts, 6)
-        Of its FT sensors; offsets do not matter [N, Nm].
-    limits : Stillness
-        How much may move.
-
-    Returns
-    -------
-    Moving
-
+    wrenches (n, n_fts, 6) [N, Nm].
     """
     found = np.zeros(len(samples), dtype=bool)
     causes = []

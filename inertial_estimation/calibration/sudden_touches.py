@@ -34,21 +34,7 @@ def find_touches(
     """
     Tell when something touches a robot that is still.
 
-    Parameters
-    ----------
-    differences : ndarray, shape (n, n_fts, 6)
-        Readings minus prediction, free of what supports may share; NaN: not known [N, Nm].
-    labels : ndarray of int, shape (n,)
-        Pose of each instant, -1: none.
-    stamp_ns : ndarray of int, shape (n,)
-        In order [ns].
-    weight : float
-        Of the robot [N].
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-
+    differences (n, n_fts, 6) [N, Nm]; labels (n,); stamp_ns (n,) [ns]; weight [N]; returns (n,).
     """
     force = max(FORCE * weight, LEAST_FORCE)
     moment = max(MOMENT * weight, LEAST_MOMENT)

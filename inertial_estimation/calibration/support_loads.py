@@ -60,27 +60,7 @@ class SupportLoads:
 
 
 def free_estimate(estimator: WrenchEstimator, samples: SampleBatch) -> WrenchEstimate:
-    """
-    Estimate as if no FT sensor read anything and nothing touched the robot.
-
-    Parameters
-    ----------
-    estimator : WrenchEstimator
-        Robot and inertial parameters; its contacts and its calibration do not matter.
-    samples : SampleBatch
-        Joints and IMUs; the FT readings do not matter.
-
-    Returns
-    -------
-    WrenchEstimate
-        The residuals are the net wrenches of the submodels.
-
-    Raises
-    ------
-    ShapeError, ModelError
-        As `WrenchEstimator.batch`.
-
-    """
+    """Estimate as if no FT sensor read anything and nothing touched the robot."""
     bare = WrenchEstimator(estimator.robot, acceleration_arrays=estimator.motion.arrays)
     return bare.batch(replace(samples, ft_readings=np.zeros_like(samples.ft_readings)))
 
@@ -95,28 +75,7 @@ def support_loads(
     """
     Predict what FT sensors read.
 
-    Parameters
-    ----------
-    robot : Robot
-        Links, sensors and frames.
-    samples : SampleBatch
-        Joints and IMUs.
-    free : WrenchEstimate
-        From `free_estimate` of them.
-    supports : sequence of str
-        Frames at which the environment acts, with any wrench.
-    length_scale : float
-        A moment of this size counts as a force of one where the shortest wrenches are sought [m].
-
-    Returns
-    -------
-    SupportLoads
-
-    Raises
-    ------
-    FrameNotFound
-        If there is no such frame.
-
+    length_scale [m].
     """
     places = [robot.frame(support, f"'supports' names '{support}'") for support in supports]
     poses = FramePoses(robot, samples)

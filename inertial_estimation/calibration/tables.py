@@ -16,19 +16,7 @@ AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 
 
 def sensor_tables(sensors: Mapping[str, SensorCalibration]) -> tuple[Table, ...]:
-    """
-    Return what sensors are calibrated with, and where that came from.
-
-    Parameters
-    ----------
-    sensors : mapping of str to SensorCalibration
-        By name of the sensor.
-
-    Returns
-    -------
-    tuple of Table
-
-    """
+    """Return what sensors are calibrated with, and where that came from."""
     numbers = tuple(row for name, sensor in sensors.items() for row in _number_rows(name, sensor))
     steps = tuple(
         _step_row(name, step) for name, sensor in sensors.items() for step in sensor.provenance
@@ -45,19 +33,7 @@ def sensor_tables(sensors: Mapping[str, SensorCalibration]) -> tuple[Table, ...]
 
 
 def sensor_warnings(sensors: Mapping[str, SensorCalibration]) -> tuple[str, ...]:
-    """
-    Return which sensors are calibrated with what cannot be.
-
-    Parameters
-    ----------
-    sensors : mapping of str to SensorCalibration
-        By name of the sensor.
-
-    Returns
-    -------
-    tuple of str
-
-    """
+    """Return which sensors are calibrated with what cannot be."""
     said = []
     for name, sensor in sensors.items():
         if sensor.axes != SENSOR:

@@ -21,26 +21,7 @@ def tared(
     date: str,
     doubts: Iterable[str] = (),
 ) -> dict[str, SensorCalibration]:
-    """
-    Return the calibrations of the sensors whose offsets were found.
-
-    Parameters
-    ----------
-    found : SupportedOffsets
-        With the robot's sensors.
-    before : mapping of str to SensorCalibration
-        Of all sensors, in their order; all but the offset stays.
-    date : str
-        When the data were taken, ISO 8601.
-    doubts : iterable of str, optional
-        What speaks against the supports being all that touched the robot.
-
-    Returns
-    -------
-    dict of str to SensorCalibration
-        By name of the sensor. A tare takes the place of the one before it.
-
-    """
+    """Return the calibrations of the sensors whose offsets were found."""
     said = tuple(f'doubtful: {doubt}' for doubt in doubts)
     changed = {}
     for k, (name, sensor) in enumerate(before.items()):
@@ -60,38 +41,12 @@ def tared(
 
 
 def is_tared(sensor: SensorCalibration) -> bool:
-    """
-    Tell whether a tare was the last step that led to a calibration.
-
-    Parameters
-    ----------
-    sensor : SensorCalibration
-        Of any origin.
-
-    Returns
-    -------
-    bool
-
-    """
+    """Tell whether a tare was the last step that led to a calibration."""
     return bool(sensor.provenance) and sensor.provenance[-1].method.startswith(METHOD)
 
 
 def notes(found: SupportedOffsets, k: int, name: str) -> tuple[str, ...]:
-    """
-    Return what whoever uses an offset must know.
-
-    Parameters
-    ----------
-    found : SupportedOffsets
-        With the robot's sensors.
-    k, name : int and str
-        Row and name of one of them.
-
-    Returns
-    -------
-    tuple of str
-
-    """
+    """Return what whoever uses an offset must know."""
     said = []
     if not found.unique[k]:
         said.append(
@@ -106,23 +61,7 @@ def notes(found: SupportedOffsets, k: int, name: str) -> tuple[str, ...]:
 
 
 def in_words(found: SupportedOffsets, names: Sequence[str], doubts: Iterable[str] = ()) -> str:
-    """
-    Return what was found, how well it is known, and what was left out.
-
-    Parameters
-    ----------
-    found : SupportedOffsets
-        With the robot's sensors.
-    names : sequence of str
-        Of all of them.
-    doubts : iterable of str, optional
-        What speaks against it.
-
-    Returns
-    -------
-    str
-
-    """
+    """Return what was found, how well it is known, and what was left out."""
     said = [
         f'{name}: offset {_sizes(found.offsets[k])}, spread {_sizes(found.spread[k])}, known to '
         f'{_sizes(found.deviations[k])} as far as the model is right, {found.n_samples[k]} '

@@ -94,16 +94,7 @@ def implausible(temperatures: Array) -> str:
     """
     Say what is wrong with temperatures that no FT sensor has.
 
-    Parameters
-    ----------
-    temperatures : ndarray, shape (n,)
-        Finite, one at least [degrees Celsius].
-
-    Returns
-    -------
-    str
-        Empty: most of them can be.
-
+    temperatures (n,) [degrees Celsius].
     """
     usual = float(np.median(temperatures))
     if COLDEST <= usual <= HOTTEST:

@@ -25,19 +25,7 @@ def told_sums(names: Sequence[str], beyond: Mask) -> tuple[str, ...]:
     """
     Say which sums and differences of shared sensors are told.
 
-    Parameters
-    ----------
-    names : sequence of str
-        The sensors.
-    beyond : ndarray of bool, shape (n, m)
-        Which of m supports each of them has on one side; some, but not all.
-
-    Returns
-    -------
-    tuple of str
-        Such as ``l_leg - l_foot``, ``trunk - l_arm - r_arm`` or ``l_leg + r_leg``; what follows
-        from these is not said.
-
+    beyond (n, m).
     """
     groups: dict[Key, list[str]] = {}
     for name, row in zip(names, beyond, strict=True):

@@ -186,27 +186,7 @@ def fit_tool_poses(
     """
     Identify what hangs on an FT sensor from poses in which it rests.
 
-    Parameters
-    ----------
-    readings : ndarray, shape (n, 6)
-        matrix raw, [force; moment] in and about the sensor frame [N, Nm].
-    accelerations : ndarray, shape (n, 3)
-        Proper acceleration in the sensor frame, minus gravity [m/s^2].
-    settings : ToolSettings, optional
-        How; there is no delay, no smoothing and no inertia.
-    name : str, optional
-        What the sensor is called, for messages.
-
-    Returns
-    -------
-    ToolFit
-        With the number of the pose for the time.
-
-    Raises
-    ------
-    ShapeError, LogError
-        As for `fit_tool`.
-
+    readings (n, 6) [force; moment]; accelerations (n, 3) [m/s^2].
     """
     n = len(readings)
     for what, array, shape in (

@@ -37,21 +37,7 @@ class ToolRows(NamedTuple):
         """
         Make them from what an IMU says.
 
-        Parameters
-        ----------
-        imu : Stream
-            Proper accelerations and, where they are measured, angular velocities, in its axes.
-        motion : ToolMotion
-            Where the IMU is.
-        settings : ToolSettings
-            Direction of the reading, and whether the inertia is unknown.
-        width : float
-            Standard deviation of the smoothing [s].
-
-        Returns
-        -------
-        ToolRows
-
+        width [s].
         """
         R, place = _pose(motion)
         acceleration = imu.values[:, :3] @ R.T
@@ -72,17 +58,7 @@ class ToolRows(NamedTuple):
         """
         Make them of poses at rest, known at the numbers of the poses.
 
-        Parameters
-        ----------
-        accelerations : ndarray, shape (n, 3)
-            Proper, in the sensor frame [m/s^2].
-        direction : int
-            Of the reading.
-
-        Returns
-        -------
-        ToolRows
-
+        accelerations (n, 3) [m/s^2].
         """
         still = np.zeros_like(accelerations)
         values = _columns(accelerations, still, still, N_POINT, direction)
@@ -98,18 +74,7 @@ class ToolRows(NamedTuple):
         """
         Return the rows at some instants.
 
-        Parameters
-        ----------
-        times : ndarray, shape (n,)
-            On the clock of the FT sensor [s].
-        delay : float
-            By which the stamps of the IMU are later [s].
-
-        Returns
-        -------
-        ndarray, shape (n, 6, n_inertial + 6)
-            Of the reading [N, Nm].
-
+        times (n,) [s]; delay [s]; returns (n, 6, n_inertial + 6) [N, Nm].
         """
         inertial = self.imu.spline(times + delay)[:, :-3].reshape(len(times), 6, -1)
         offset = np.broadcast_to(np.eye(6), (len(times), 6, 6))
@@ -119,18 +84,7 @@ class ToolRows(NamedTuple):
         """
         Return proper accelerations of the sensor's origin.
 
-        Parameters
-        ----------
-        times : ndarray, shape (n,)
-            On the clock of the FT sensor [s].
-        delay : float, optional
-            As above.
-
-        Returns
-        -------
-        ndarray, shape (n, 3)
-            In the sensor frame [m/s^2].
-
+        times (n,) [s]; returns (n, 3) [m/s^2].
         """
         found: Array = self.imu.spline(times + delay)[:, -3:]
         return found
@@ -158,11 +112,7 @@ def _pose(motion: ToolMotion) -> tuple[Array, Array]:
 
 
 def _derivative(times: Array, values: Array) -> Array:
-    """
-    Return the rate of change at the samples.
-
-    Of the samples as they are: what they enter is smoothed once, as the readings are.
-    """
+    """Return the rate of change at the samples."""
     from scipy.interpolate import CubicSpline
 
     found: Array = CubicSpline(times, values)(times, 1)

@@ -66,30 +66,7 @@ def solve(
     """
     Fit tool, offset and delay.
 
-    Parameters
-    ----------
-    rows : ToolRows
-        Of the unknowns.
-    times : ndarray, shape (n,)
-        On the clock of the FT sensor [s].
-    measured : ndarray, shape (n, 6)
-        Readings [N, Nm].
-    blocks : ndarray of int, shape (n,)
-        Number of the draw that each instant belongs to, from 0, in order.
-    settings : ToolSettings
-        How.
-    name : str
-        What the sensor is called.
-
-    Returns
-    -------
-    Solution
-
-    Raises
-    ------
-    LogError
-        If the delay is at the edge of the search, or something is not told.
-
+    times (n,) [s]; measured (n, 6) [N, Nm]; blocks (n,).
     """
     told = settings.most_delay > 0.0 and _tells_delay(rows, times, measured, blocks, settings)
     most = settings.most_delay if told else 0.0
@@ -135,9 +112,6 @@ def _start_sizes(measured: Array) -> Array:
 def _sizes(left: Array) -> Array:
     """
     Return the size of what is left of each component, (6,); of few instants one for each three.
-
-    A fit to a few poses hits one component by chance, which would then count for more and be hit
-    the better the next time.
     """
     if len(left) >= ENOUGH:
         return scales(left)
@@ -248,12 +222,7 @@ def _tells_delay(
 def _misalignment(
     rows: ToolRows, times: Array, measured: Array, found: Array, delay: float
 ) -> float:
-    """
-    Return the angle between the axes of the IMU as given and as forces fit them best [rad].
-
-    The rotation of least squares between what the mass explains of the forces, and what is left
-    for it to explain, each without its mean [Kabsch].
-    """
+    """Return the angle between the axes of the IMU as given and as forces fit them best [rad]."""
     Y = rows.at(times, delay)[:, :3]
     explained = Y[..., 0] * found[0]
     wanted = measured[:, :3] - Y[..., 1:] @ found[1:]

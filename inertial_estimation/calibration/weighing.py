@@ -36,19 +36,7 @@ class Weighed(NamedTuple):
         return self.first_moment / self.mass if self.mass else np.full(3, np.nan)
 
     def less(self, other: Weighed) -> Weighed:
-        """
-        Return what a body has more than another one.
-
-        Parameters
-        ----------
-        other : Weighed
-            What it holds as well.
-
-        Returns
-        -------
-        Weighed
-
-        """
+        """Return what a body has more than another one."""
         return Weighed(self.mass - other.mass, self.first_moment - other.first_moment)
 
 
@@ -56,17 +44,7 @@ def weight_matrix(mass: float, first_moment: Array) -> Array:
     """
     Return M, which takes gravity to the weight of a body [T 5.2b].
 
-    Parameters
-    ----------
-    mass : float
-        [kg]
-    first_moment : ndarray, shape (3,)
-        Mass times centre of mass about the origin of the frame [kg m].
-
-    Returns
-    -------
-    ndarray, shape (6, 3)
-
+    mass [kg]; first_moment (3,) [kg m]; returns (6, 3).
     """
     return np.vstack([mass * np.eye(3), hat(np.asarray(first_moment, dtype=np.float64))])
 
@@ -75,20 +53,7 @@ def weigh(wrench_slopes: Array, gram: Array) -> Weighed:
     """
     Return the body whose weight comes closest to what a sensor reads.
 
-    Forces tell the mass, moments the first moment.
-
-    Parameters
-    ----------
-    wrench_slopes : ndarray, shape (6, 3)
-        Of the wrench of the body on the sensor by gravity, in axes of one frame [N, Nm per m/s^2].
-    gram : ndarray, shape (3, 3)
-        Sum of squares of gravity about its mean in these axes: orientations that were not there
-        do not count.
-
-    Returns
-    -------
-    Weighed
-
+    wrench_slopes (6, 3) [N, Nm per m/s^2]; gram (3, 3).
     """
     forces, moments = wrench_slopes[:3], wrench_slopes[3:]
     mass = float(np.trace(forces @ gram) / np.trace(gram))
@@ -102,17 +67,6 @@ def semiaxes(wrench_slopes: Array, gravity: float) -> Array:
     """
     Return the semi-axes of the ellipsoid of forces, which is a sphere if the matrix is right.
 
-    Parameters
-    ----------
-    wrench_slopes : ndarray, shape (6, 3)
-        Of the wrench by gravity.
-    gravity : float
-        Its size [m/s^2].
-
-    Returns
-    -------
-    ndarray, shape (3,)
-        Falling [N].
-
+    wrench_slopes (6, 3); gravity [m/s^2]; returns (3,) [N].
     """
     return np.asarray(gravity * np.linalg.svd(wrench_slopes[:3], compute_uv=False))

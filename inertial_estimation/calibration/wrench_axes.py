@@ -20,41 +20,13 @@ KNOWN = (SENSOR, ACCELEROMETER)
 
 
 def require_known(axes: str) -> None:
-    """
-    Raise unless axes are of the sensor or of an accelerometer.
-
-    Parameters
-    ----------
-    axes : str
-        As a file says.
-
-    Raises
-    ------
-    ModelError
-        With what is known.
-
-    """
+    """Raise unless axes are of the sensor or of an accelerometer."""
     if axes not in KNOWN:
         raise ModelError(f"'axes' is {axes!r}, expected {' or '.join(KNOWN)}")
 
 
 def require_sensor_axes(name: str, axes: str) -> None:
-    """
-    Raise unless wrenches are in the axes that a robot description places.
-
-    Parameters
-    ----------
-    name : str
-        Of the sensor.
-    axes : str
-        Of its wrenches.
-
-    Raises
-    ------
-    ConfigError
-        With what helps.
-
-    """
+    """Raise unless wrenches are in the axes that a robot description places."""
     if axes != SENSOR:
         raise ConfigError(
             f"wrenches of '{name}' are in the axes of an {axes}, and would be taken for those of "
@@ -64,22 +36,7 @@ def require_sensor_axes(name: str, axes: str) -> None:
 
 
 def require_unmixed(path: Path, held: Mapping[str, str], added: Mapping[str, str]) -> None:
-    """
-    Raise if a file that robots can use would become one that they refuse, or the opposite.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    held, added : mapping of str to str
-        Axes by sensor: those in the file, and those that are to be written.
-
-    Raises
-    ------
-    ConfigError
-        With the sensors, and what helps.
-
-    """
+    """Raise if a file that robots can use would become one that they refuse, or the opposite."""
     turned = [name for name, axes in added.items() if axes != SENSOR]
     usable = [name for name, axes in held.items() if axes == SENSOR]
     if turned and usable:

@@ -73,14 +73,7 @@ class BaseParameterReport:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """
-        Return all of it for a machine.
-
-        Returns
-        -------
-        dict
-
-        """
+        """Return all of it for a machine."""
         return {
             kind.value: {
                 'verdict': check.verdict.value,
@@ -177,26 +170,7 @@ def _others(told: NDArray[np.bool_], how: str) -> str:
 
 
 def check_base_parameters(text: str, robot: Robot) -> BaseParameterReport:
-    """
-    Hold base parameters against both cones.
-
-    Parameters
-    ----------
-    text : str
-        As `stated_base_parameters` reads it.
-    robot : Robot
-        Whose links and joints they name.
-
-    Returns
-    -------
-    BaseParameterReport
-
-    Raises
-    ------
-    ModelError, NameNotFound
-        If they are no base parameters of this robot.
-
-    """
+    """Hold base parameters against both cones."""
     stated = read_base_parameters(text, robot)
     checks = {kind: check_stated(robot, stated, consistency=kind) for kind in CONES}
     by_drives = ruled_out_by_drives(robot, stated, checks[Consistency.FULL])

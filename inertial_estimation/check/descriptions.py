@@ -13,19 +13,7 @@ from inertial_estimation.model.robot import Robot
 
 
 def usable_joints(types: dict[str, str]) -> tuple[list[str], list[str]]:
-    """
-    Return the joints that can be estimated, and why the robot is refused with others.
-
-    Parameters
-    ----------
-    types : dict
-        As from `urdf.joint_types`.
-
-    Returns
-    -------
-    joints, refusals : list of str
-
-    """
+    """Return the joints that can be estimated, and why the robot is refused with others."""
     joints, refusals = [], []
     for name, kind in types.items():
         if kind in urdf_text.ONE_DOF:
@@ -41,23 +29,7 @@ def usable_joints(types: dict[str, str]) -> tuple[list[str], list[str]]:
 def usable_sensors(
     root: Element, joints: list[str], urdf: str | Path
 ) -> tuple[list[str], list[str]]:
-    """
-    Return the FT sensors that can be used, and why the robot is refused with others.
-
-    Parameters
-    ----------
-    root : Element
-        The ``<robot>`` element.
-    joints : list of str
-        As from `usable_joints`.
-    urdf : str or Path
-        The same description, text or path.
-
-    Returns
-    -------
-    sensors, refusals : list of str
-
-    """
+    """Return the FT sensors that can be used, and why the robot is refused with others."""
     sensors: list[str] = []
     refusals: list[str] = []
     for name in urdf_text.ft_specs(root):
@@ -74,20 +46,7 @@ def usable_sensors(
 
 
 def hidden_sensors(root: Element) -> list[str]:
-    """
-    Warn of FT sensors that only simulators know.
-
-    Parameters
-    ----------
-    root : Element
-        The ``<robot>`` element.
-
-    Returns
-    -------
-    list of str
-        Those on joints without a tag that counts.
-
-    """
+    """Warn of FT sensors that only simulators know."""
     tag = "sensor[@type='force_torque']"
     with_tag = {parent.get('joint') for parent in root.findall(f'{tag}/parent')}
     names = {

@@ -93,19 +93,7 @@ class IdentifiableReport:
         return f"robot '{robot.name}', {stands}; FT sensors: {used}; efforts of {of}"
 
     def tables(self, *, whole: bool = False) -> Iterator[Table]:
-        """
-        Yield what is printed.
-
-        Parameters
-        ----------
-        whole : bool, optional
-            Print long combinations to their end.
-
-        Yields
-        ------
-        Table
-
-        """
+        """Yield what is printed."""
         yield self._submodels()
         for told in self.told:
             if len(told.alone) < told.base.rank:
@@ -122,19 +110,7 @@ class IdentifiableReport:
         yield Table(title, table.columns, rows)
 
     def notes(self, *, whole: bool = False) -> list[str]:
-        """
-        Return what to know of the tables.
-
-        Parameters
-        ----------
-        whole : bool, optional
-            As in `tables`.
-
-        Returns
-        -------
-        list of str
-
-        """
+        """Return what to know of the tables."""
         found = list(self.source.notes)
         if not whole and any(_is_cut(terms) for told in self.told for terms in told.terms):
             found.append(
@@ -144,14 +120,7 @@ class IdentifiableReport:
         return found
 
     def as_dict(self) -> dict[str, Any]:
-        """
-        Return all of it for a machine.
-
-        Returns
-        -------
-        dict
-
-        """
+        """Return all of it for a machine."""
         source, said = self.source, self.predictions
         return {
             'summary': self.summary,
@@ -189,24 +158,7 @@ class IdentifiableReport:
 
 
 def check_identifiable(source: RowSource) -> IdentifiableReport:
-    """
-    Return what rows can tell at all, however the robot moves.
-
-    Parameters
-    ----------
-    source : RowSource
-        Robot and rows.
-
-    Returns
-    -------
-    IdentifiableReport
-
-    Raises
-    ------
-    InertialEstimationError
-        If joints, sensors or frames do not exist, or there is no row.
-
-    """
+    """Return what rows can tell at all, however the robot moves."""
     robot, choice = source.robot, source.choice
     builder = RowBuilder(excitable(robot), choice)
     silent = {submodel_of(robot, frame) for frame in source.contacts}

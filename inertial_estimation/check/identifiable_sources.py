@@ -44,30 +44,7 @@ def source_of_urdf(
     efforts: Sequence[str] = (),
     fixed_link: str = '',
 ) -> RowSource:
-    """
-    Return the rows of some sensors.
-
-    Parameters
-    ----------
-    urdf : str
-        Robot description.
-    ft_sensors : sequence of str
-        In use; ``all`` or ``none`` alone.
-    efforts : sequence of str
-        Joints that report their effort, likewise.
-    fixed_link : str
-        Frame at rest; empty: the robot floats.
-
-    Returns
-    -------
-    RowSource
-
-    Raises
-    ------
-    InertialEstimationError
-        If the description cannot be used, or a name does not exist.
-
-    """
+    """Return the rows of some sensors."""
     root = urdf_text.parse(urdf)
     joints, _ = usable_joints(urdf_text.joint_types(root))
     used = _chosen('FT sensor', ft_sensors, list(urdf_text.ft_specs(root)))
@@ -78,19 +55,7 @@ def source_of_urdf(
 
 
 def locked_notes(urdf: str) -> tuple[str, ...]:
-    """
-    Say which joints do not move here, since the package cannot treat them.
-
-    Parameters
-    ----------
-    urdf : str
-        Robot description.
-
-    Returns
-    -------
-    tuple of str
-
-    """
+    """Say which joints do not move here, since the package cannot treat them."""
     types = urdf_text.joint_types(urdf_text.parse(urdf))
     joints, _ = usable_joints(types)
     return tuple(
@@ -101,28 +66,7 @@ def locked_notes(urdf: str) -> tuple[str, ...]:
 
 
 def source_of_file(path: str | Path, urdf: str, efforts: Sequence[str] = ()) -> RowSource:
-    """
-    Return the rows that a file describes.
-
-    Parameters
-    ----------
-    path : str or Path
-        The node's parameter file, or a file of ``identify``.
-    urdf : str
-        Robot description.
-    efforts : sequence of str
-        As in `source_of_urdf`; for the node's file, which does not say it.
-
-    Returns
-    -------
-    RowSource
-
-    Raises
-    ------
-    InertialEstimationError
-        If file and description do not fit together.
-
-    """
+    """Return the rows that a file describes."""
     if not set(OF_IDENTIFY).intersection(load_mapping(Path(path))):
         robot = build_robot(EstimatorSettings.from_yaml(path), urdf)
         choice = RowChoice(efforts=_chosen('joint', efforts, robot.joint_names))

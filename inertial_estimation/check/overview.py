@@ -18,21 +18,7 @@ from inertial_estimation.model.robot import Robot
 def find_main(
     robot: Robot, plan: MotionPlan | None, source: str, whole: Sequence[Findings]
 ) -> tuple[Findings, ...]:
-    """
-    Return what a robot mainly consists of.
-
-    Parameters
-    ----------
-    robot, plan, source
-        As for `tables.find_all`.
-    whole : sequence of Findings
-        What that returned.
-
-    Returns
-    -------
-    tuple of Findings
-
-    """
+    """Return what a robot mainly consists of."""
     by_title = {key(findings.title): findings for findings in whole}
     submodels = by_title['submodels']
     rows = tuple((*row[:-1], Names.of(row[-1], robot.link_names)) for row in submodels.rows)

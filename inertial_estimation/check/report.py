@@ -57,35 +57,14 @@ class Check:
         return tuple(findings.table for findings in self.main)
 
     def dependence_tables(self, *, whole: bool = False) -> tuple[Table, ...]:
-        """
-        Return what torques and external wrenches rest on, for a person.
-
-        Parameters
-        ----------
-        whole : bool, optional
-            Write every name, also of those that follow each other.
-
-        Returns
-        -------
-        tuple of Table
-
-        """
+        """Return what torques and external wrenches rest on, for a person."""
         robot = self.robot
         fts, imus = ([s.name for s in sensors] for sensors in (robot.ft_sensors, robot.imus))
         orders = ((),) * 4 if whole else (fts, imus, robot.joint_names, robot.link_names)
         return tuple(_dependence_table(dependence, orders) for dependence in self.dependence)
 
     def as_dict(self) -> dict[str, Any]:
-        """
-        Return the findings for a machine.
-
-        Returns
-        -------
-        dict
-            ``summary``, ``warnings``, ``refusals``, ``robot``, and under each table's title in
-            snake case a list of rows by column. Units are in the keys, lists hold all names.
-
-        """
+        """Return the findings for a machine."""
         tables: dict[str, Any] = {key(f.title): f.records() for f in self.findings}
         for title, columns, rows in self.dependence:
             keys = [key(column) for column in columns]

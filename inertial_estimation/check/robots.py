@@ -50,33 +50,7 @@ def check_urdf(
     fixed_link: str = '',
     contacts: Sequence[Contact] = (),
 ) -> Check:
-    """
-    Read a robot description and tell what cannot be used instead of failing on it.
-
-    Parameters
-    ----------
-    urdf : str or Path
-        Text or path.
-    imus : iterable of str, optional
-        IMUs in use; default: all that the tags show.
-    fixed_link : str, optional
-        Frame at rest, instead of IMUs.
-    contacts : sequence of Contact, optional
-        Where the environment is taken to touch the robot: tells what every result rests on.
-
-    Returns
-    -------
-    Check
-        Its refusals say what node and library would fail on.
-
-    Raises
-    ------
-    ModelError
-        If the description cannot be read at all.
-    NameNotFound
-        If an IMU, the fixed link or the frame of a contact does not exist.
-
-    """
+    """Read a robot description and tell what cannot be used instead of failing on it."""
     root = urdf_text.parse(urdf_text.load_text(urdf))
     joints, joint_refusals = usable_joints(urdf_text.joint_types(root))
     sensors, sensor_refusals = usable_sensors(root, joints, urdf)
@@ -90,29 +64,7 @@ def check_urdf(
 def check_settings(
     settings: EstimatorSettings, urdf: str, contacts: Sequence[Contact] = ()
 ) -> Check:
-    """
-    Check a robot as the node would build it.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Of the node.
-    urdf : str
-        Robot description.
-    contacts : sequence of Contact, optional
-        Default: those of the settings.
-
-    Returns
-    -------
-    Check
-        Its refusals say what the node would fail on.
-
-    Raises
-    ------
-    InertialEstimationError
-        If the node could not even read the robot.
-
-    """
+    """Check a robot as the node would build it."""
     remedy = 'EstimatorSettings.from_yaml(...) reads them'
     check_kind('settings', settings, EstimatorSettings, remedy)
     robot = build_robot(settings, urdf)
@@ -136,32 +88,7 @@ def check_robot(
     angular_acceleration_source: str = 'filter',
     refusals: Iterable[str] = (),
 ) -> Check:
-    """
-    Describe a robot.
-
-    Parameters
-    ----------
-    robot : Robot
-        The robot.
-    warnings : iterable of str, optional
-        What is known to be wrong already.
-    contacts : sequence of Contact, optional
-        As in `check_urdf`.
-    angular_acceleration_source : str, optional
-        As in the settings.
-    refusals : iterable of str, optional
-        What is known already that node or library would fail on.
-
-    Returns
-    -------
-    Check
-
-    Raises
-    ------
-    FrameNotFound
-        If a contact names a frame that the robot does not have.
-
-    """
+    """Describe a robot."""
     check_kind('robot', robot, Robot, 'Robot.from_urdf(...) makes one')
     contacts = check_contacts(contacts)
     for contact in contacts:

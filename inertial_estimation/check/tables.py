@@ -15,23 +15,7 @@ from inertial_estimation.model.sensors import Imu, LinkSensor
 
 
 def find_all(robot: Robot, plan: MotionPlan | None, source: str) -> tuple[Findings, ...]:
-    """
-    Return what a robot consists of.
-
-    Parameters
-    ----------
-    robot : Robot
-        The robot.
-    plan : MotionPlan, optional
-        How the motions of links come about; None: they do not.
-    source : str
-        Where angular accelerations come from, as in the settings.
-
-    Returns
-    -------
-    tuple of Findings
-
-    """
+    """Return what a robot consists of."""
     findings = [_ft_sensors(robot), _inertial_sensors(robot), _submodels(robot)]
     if plan is not None:
         findings += [_clusters(robot, plan), *_bodies(robot, plan, source)]

@@ -37,22 +37,7 @@ NAME_LISTS = (
 
 
 def check(settings: EstimatorSettings) -> None:
-    """
-    Check that the settings fit together.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Each value is of the right type and in its range.
-
-    Raises
-    ------
-    ConfigError
-        With the settings, their values and the remedy.
-    NameNotFound
-        If a group belongs to nothing that is listed.
-
-    """
+    """Check that the settings fit together."""
     for name in NAME_LISTS:
         _check_names(name, getattr(settings, name))
     _check_joints(settings)
@@ -110,24 +95,7 @@ def _check_groups(settings: EstimatorSettings) -> None:
 
 
 def check_listed(kind: str, groups: Iterable[str], listed: tuple[str, ...]) -> None:
-    """
-    Refuse groups that belong to nothing.
-
-    Parameters
-    ----------
-    kind : str
-        One of `LISTS`.
-    groups : iterable of str
-        Names of the groups.
-    listed : tuple of str
-        The list that names them.
-
-    Raises
-    ------
-    NameNotFound
-        With the first group that is not listed.
-
-    """
+    """Refuse groups that belong to nothing."""
     # The FT sensors of the URDF are known when the robot is.
     if are_all(kind, listed):
         return
@@ -137,21 +105,7 @@ def check_listed(kind: str, groups: Iterable[str], listed: tuple[str, ...]) -> N
 
 
 def are_all(kind: str, listed: Iterable[str]) -> bool:
-    """
-    Return whether a list stands for all sensors of the URDF.
-
-    Parameters
-    ----------
-    kind : str
-        One of `LISTS`.
-    listed : iterable of str
-        The list that names them.
-
-    Returns
-    -------
-    bool
-
-    """
+    """Return whether a list stands for all sensors of the URDF."""
     return kind == 'ft' and tuple(listed) == ALL
 
 

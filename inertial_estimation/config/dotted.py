@@ -15,29 +15,7 @@ from inertial_estimation.errors import ConfigError, NameNotFound
 
 
 def read_parameters(top_class: type, data: Mapping[str, Any]) -> dict[str, Any]:
-    """
-    Return the fields of settings that nested mappings or dotted names describe.
-
-    Parameters
-    ----------
-    top_class : type
-        Class of the settings that are in no group.
-    data : mapping
-        Nested, dotted, or both.
-
-    Returns
-    -------
-    dict
-        For the constructor of that class: values, and the groups that were given.
-
-    Raises
-    ------
-    NameNotFound
-        If a parameter is not known, or a group belongs to nothing that is listed.
-    ConfigError
-        If a value does not fit.
-
-    """
+    """Return the fields of settings that nested mappings or dotted names describe."""
     top = {s.name: s for s in settings_of(top_class)}
     values: dict[str, Any] = {}
     groups: dict[str, dict[str, dict[str, Any]]] = {kind: {} for kind in GROUPS}
@@ -68,20 +46,7 @@ def _whose(name: str) -> str:
 
 
 def write_parameters(settings: Any) -> Iterator[tuple[str, Value]]:
-    """
-    Yield every setting under its dotted name, tuples as lists.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        With complete groups.
-
-    Yields
-    ------
-    tuple of str and value
-        Name and value.
-
-    """
+    """Yield every setting under its dotted name, tuples as lists."""
     for item in settings_of(type(settings)):
         yield item.name, _as_list(getattr(settings, item.name))
     for kind, group_class in GROUPS.items():
@@ -91,28 +56,7 @@ def write_parameters(settings: Any) -> Iterator[tuple[str, Value]]:
 
 
 def complete_groups(kind: str, given: object, listed: tuple[str, ...]) -> dict[str, Any]:
-    """
-    Return one group for each listed name, and whatever else was given and says something.
-
-    Parameters
-    ----------
-    kind : str
-        One of `GROUPS`.
-    given : object
-        What should be groups by name.
-    listed : tuple of str
-        The names in use.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    ConfigError
-        If it is something else.
-
-    """
+    """Return one group for each listed name, and whatever else was given and says something."""
     group_class = GROUPS[kind]
     if not isinstance(given, Mapping):
         raise ConfigError(f"'{kind}' is {given!r}, expected a dict of {group_class.__name__}")

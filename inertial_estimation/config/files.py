@@ -25,27 +25,7 @@ class RepeatedKey(ConfigError):
 
 
 def flatten(data: Mapping[str, Any], prefix: str = '') -> Iterator[tuple[str, Any]]:
-    """
-    Yield the leaves of nested mappings with dotted names.
-
-    Parameters
-    ----------
-    data : mapping
-        Nested, dotted, or both.
-    prefix : str, optional
-        What stands before each name.
-
-    Yields
-    ------
-    tuple of str and object
-        Name and value.
-
-    Raises
-    ------
-    ConfigError
-        If it is no mapping.
-
-    """
+    """Yield the leaves of nested mappings with dotted names."""
     if not isinstance(data, Mapping):
         kind = type(data).__name__
         raise ConfigError(f'the settings are a {kind}, expected a dict of values by name')
@@ -57,26 +37,7 @@ def flatten(data: Mapping[str, Any], prefix: str = '') -> Iterator[tuple[str, An
 
 
 def leaves(data: Mapping[str, Any]) -> dict[str, Any]:
-    """
-    Return the leaves of nested mappings by dotted names.
-
-    Parameters
-    ----------
-    data : mapping
-        Nested, dotted, or both.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    RepeatedKey
-        If a name is there twice, nested and dotted.
-    ConfigError
-        If it is no mapping.
-
-    """
+    """Return the leaves of nested mappings by dotted names."""
     found: dict[str, Any] = {}
     for name, value in flatten(data):
         if name in found:
@@ -88,26 +49,7 @@ def leaves(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load_mapping(path: Path) -> Mapping[str, Any]:
-    """
-    Read names and values from YAML, the way the parser of ROS does.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    mapping
-
-    Raises
-    ------
-    RepeatedKey
-        If a name stands twice in one mapping: YAML forbids it, its parsers keep the last.
-    ConfigError
-        If the file cannot be read, or holds something else.
-
-    """
+    """Read names and values from YAML, the way the parser of ROS does."""
     try:
         text = path.read_text(encoding='utf-8')
     except OSError as error:
@@ -118,26 +60,7 @@ def load_mapping(path: Path) -> Mapping[str, Any]:
 
 
 def parse_mapping(text: str, path: Path) -> Mapping[str, Any]:
-    """
-    Read names and values from a text; see `load_mapping`.
-
-    Parameters
-    ----------
-    text : str
-        YAML.
-    path : Path
-        Where it is from, for messages.
-
-    Returns
-    -------
-    mapping
-
-    Raises
-    ------
-    RepeatedKey, ConfigError
-        As `load_mapping`.
-
-    """
+    """Read names and values from a text; see `load_mapping`."""
     import yaml
 
     try:
@@ -189,44 +112,12 @@ def _loader(path: Path) -> Any:
 
 
 def is_parameter_file(data: Mapping[str, Any]) -> bool:
-    """
-    Tell whether something is written as parameters of ROS nodes.
-
-    Parameters
-    ----------
-    data : mapping
-        From `load_mapping`.
-
-    Returns
-    -------
-    bool
-
-    """
+    """Tell whether something is written as parameters of ROS nodes."""
     return any(True for _ in _sections(data, ''))
 
 
 def load_parameters(path: str | Path, node: str) -> dict[str, Any]:
-    """
-    Return the parameters that a file gives to a node, later sections over earlier ones.
-
-    Parameters
-    ----------
-    path : str or Path
-        ROS parameter file.
-    node : str
-        Name of the node; sections of other nodes are passed over, namespaces are ignored.
-
-    Returns
-    -------
-    dict
-        Dotted names and values, without the parameters that every ROS node has.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read, is no parameter file, or has no section for the node.
-
-    """
+    """Return the parameters that a file gives to a node, later sections over earlier ones."""
     if not isinstance(path, (str, Path)):
         raise ConfigError(f'the parameter file is {path!r}, expected its path')
     sections = list(_sections(load_mapping(Path(path)), ''))

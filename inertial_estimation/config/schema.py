@@ -27,27 +27,7 @@ def setting(
     choices: tuple[str, ...] = (),
     sizes: tuple[int, ...] = (),
 ) -> Any:
-    """
-    Return a dataclass field that carries what a parameter descriptor needs.
-
-    Parameters
-    ----------
-    default : bool, int, float, str or tuple
-        Default value; a tuple stands for a list.
-    description : str
-        One sentence with the unit in square brackets.
-    range : tuple of float, optional
-        Smallest and largest allowed number.
-    choices : tuple of str, optional
-        The only allowed strings.
-    sizes : tuple of int, optional
-        The only allowed lengths of a list.
-
-    Returns
-    -------
-    dataclasses.Field
-
-    """
+    """Return a dataclass field that carries what a parameter descriptor needs."""
     metadata = {'description': description, 'range': range, 'choices': choices, 'sizes': sizes}
     return field(default=default, metadata=metadata)
 
@@ -76,27 +56,7 @@ class Setting:
         return ''
 
     def read(self, value: object, name: str = '') -> Any:
-        """
-        Return a value as it is stored, or say what is wrong with it.
-
-        Parameters
-        ----------
-        value : object
-            What a file, a parameter or a caller gave.
-        name : str, optional
-            Full name for messages; default: the name of the field.
-
-        Returns
-        -------
-        bool, int, float, str or tuple
-            The same value; a list becomes a tuple.
-
-        Raises
-        ------
-        ConfigError
-            If type, size, range or choice do not fit; the message says the remedy.
-
-        """
+        """Return a value as it is stored, or say what is wrong with it."""
         name = name or self.name
         if value is None:
             raise ConfigError(f"'{name}' has no value: give it one, or leave the line out")
@@ -137,39 +97,13 @@ class Setting:
 
 
 def read_fields(group: Any) -> None:
-    """
-    Check every setting of a group, however it was made; its lists become tuples.
-
-    Parameters
-    ----------
-    group : object
-        A frozen dataclass whose fields come from `setting`.
-
-    Raises
-    ------
-    ConfigError
-        If a value does not fit.
-
-    """
+    """Check every setting of a group, however it was made; its lists become tuples."""
     for item in settings_of(type(group)):
         object.__setattr__(group, item.name, item.read(getattr(group, item.name)))
 
 
 def settings_of(group: type) -> tuple[Setting, ...]:
-    """
-    Return the settings of a dataclass, without the fields that hold groups.
-
-    Parameters
-    ----------
-    group : type
-        A dataclass whose fields come from `setting`.
-
-    Returns
-    -------
-    tuple of Setting
-        In the order of the fields.
-
-    """
+    """Return the settings of a dataclass, without the fields that hold groups."""
     known: Any = group
     return _settings_of(known)
 

@@ -22,47 +22,13 @@ PLACES = ('frame', 'joint')
 
 
 def split_unused(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """
-    Tell parameters in use from those of groups that no list names.
-
-    Parameters
-    ----------
-    values : mapping
-        Dotted names and values.
-
-    Returns
-    -------
-    used, unused : dict
-        The same, in two parts.
-
-    """
+    """Tell parameters in use from those of groups that no list names."""
     unused = {name: value for name, value in values.items() if _is_left_over(name, values)}
     return {n: v for n, v in values.items() if n not in unused}, unused
 
 
 def name_unused(unused: Mapping[str, Any], known: Set[str]) -> list[str]:
-    """
-    Return the groups that are not used, or find that one belongs to nothing at all.
-
-    Parameters
-    ----------
-    unused : mapping
-        As from `split_unused`.
-    known : set of str
-        Frames and sensors of the robot.
-
-    Returns
-    -------
-    list of str
-        Such as ``imu.chest``.
-
-    Raises
-    ------
-    NameNotFound
-        If nothing on the robot is called like a group, and it names no place on the robot: then
-        its name is a typing error.
-
-    """
+    """Return the groups that are not used, or find that one belongs to nothing at all."""
     groups: dict[str, list[Any]] = {}
     for name, value in unused.items():
         group, _, key = name.rpartition('.')

@@ -39,27 +39,7 @@ def carry(scenario: Scenario, config: Path, duration: float, display: Display) -
     """
     Run the scene.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        What happens, with one load.
-    config : Path
-        Parameter file of all nodes.
-    duration : float
-        From the start of the processes to the moment they are asked to end; longer where figures
-        are not complete then [s].
-    display : Display
-        Shows what goes on.
-
-    Returns
-    -------
-    Carried
-
-    Raises
-    ------
-    DemoError
-        If a process ended too early, or an estimator did not begin in time.
-
+    duration [s].
     """
     display.say(
         f"scene '{scenario.name}', seed {scenario.seed}: robot, identifier and 2 estimators start"

@@ -40,15 +40,7 @@ _LEGEND = (
 
 
 class Display:
-    """
-    Where tables go; a context manager.
-
-    Parameters
-    ----------
-    estimators : sequence of Estimator
-        Those whose estimates are shown.
-
-    """
+    """Where tables go; a context manager."""
 
     def __init__(self, estimators: Sequence[Estimator]) -> None:
         from rich.console import Console
@@ -82,34 +74,14 @@ class Display:
         self._console.print(text, markup=False, soft_wrap=True)
 
     def show(self, title: str, report: dict[str, Any]) -> None:
-        """
-        Show the state of a scene.
-
-        Parameters
-        ----------
-        title : str
-            Scene and time.
-        report : dict
-            What the watcher wrote.
-
-        """
+        """Show the state of a scene."""
         if not report['wrenches']:
             return
         short = self._console.is_terminal and self._console.height < FULL_HEIGHT
         self._refresh(_live_tables(title, report, self._estimators, short))
 
     def show_load(self, title: str, report: dict[str, Any]) -> None:
-        """
-        Show the state of the scene in which something is picked up.
-
-        Parameters
-        ----------
-        title : str
-            Scene and time.
-        report : dict
-            What its watcher wrote.
-
-        """
+        """Show the state of the scene in which something is picked up."""
         self._refresh(_load(title, report))
 
     def _refresh(self, tables: Any) -> None:
@@ -121,17 +93,7 @@ class Display:
             self._console.print(tables)
 
     def summarize(self, results: Sequence[Result], carried: Carried | None = None) -> None:
-        """
-        Print the results and what they mean.
-
-        Parameters
-        ----------
-        results : sequence of Result
-            Of the scenes with pushes.
-        carried : Carried, optional
-            Of the one with a load. Default: it was left out.
-
-        """
+        """Print the results and what they mean."""
         self._live.stop()
         self._console.print(_summary(results))
         if carried is not None:

@@ -12,17 +12,7 @@ SILENT = 3.0
 
 
 class IdentifierSays:
-    """
-    What its diagnostics said last.
-
-    Parameters
-    ----------
-    name : str
-        Of the node.
-    submodel : str
-        The one that carries.
-
-    """
+    """What its diagnostics said last."""
 
     def __init__(self, name: str, submodel: str) -> None:
         self._names = {
@@ -37,13 +27,7 @@ class IdentifierSays:
         """
         Take diagnostics.
 
-        Parameters
-        ----------
-        said : mapping of str to str
-            Message of each task; those of other nodes are passed over.
-        now : float
-            Steady time [s].
-
+        now [s].
         """
         for key, name in self._names.items():
             if name in said:
@@ -53,17 +37,7 @@ class IdentifierSays:
         """
         Return what was said.
 
-        Parameters
-        ----------
-        now : float
-            Steady time [s].
-
-        Returns
-        -------
-        dict
-            For JSON: ``submodel_name``, ``recursion`` and ``submodel`` (messages, empty before
-            the first), ``silent_for_s``, NaN before the first.
-
+        now [s].
         """
         return {
             'submodel_name': self._submodel,
@@ -73,19 +47,7 @@ class IdentifierSays:
 
 
 def in_words(said: Mapping[str, Any]) -> str:
-    """
-    Return a sentence.
-
-    Parameters
-    ----------
-    said : mapping
-        Of `IdentifierSays.report`.
-
-    Returns
-    -------
-    str
-
-    """
+    """Return a sentence."""
     if not said['recursion']:
         return 'the identifier has said nothing at all'
     text = (

@@ -52,15 +52,7 @@ class FoundLoad(NamedTuple):
 
 
 class LoadScores:
-    """
-    What came, by the robot's stamps.
-
-    Parameters
-    ----------
-    estimators : sequence of str
-        Names.
-
-    """
+    """What came, by the robot's stamps."""
 
     def __init__(self, estimators: Sequence[str]) -> None:
         self._stamps: list[int] = []
@@ -80,13 +72,7 @@ class LoadScores:
         """
         Add what estimators say of instants at which both speak.
 
-        Parameters
-        ----------
-        stamps : iterable of int
-            In order [ns].
-        forces : dict of str to ndarray, shape (n, 3)
-            Beyond the truth at the frame that carries, by estimator [N].
-
+        forces (n, 3) [N].
         """
         self._stamps += stamps
         for name, values in forces.items():
@@ -96,15 +82,7 @@ class LoadScores:
         """
         Add what is published of all links.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Of the robot when it came [ns].
-        parameters : ndarray, shape (n_links, 10)
-            As in `model.inertia`.
-        links : sequence of int
-            Those of the submodel that carries.
-
+        parameters (n_links, 10).
         """
         self.updates += 1
         margin = float(consistency_margin(parameters).min())
@@ -119,17 +97,7 @@ class LoadScores:
         self.refusal = reason
 
     def add_found(self, stamp_ns: int, found: FoundLoad | None) -> None:
-        """
-        Add what the identifier says of a load.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Of the robot when it came [ns].
-        found : FoundLoad or None
-            None: it knows of none.
-
-        """
+        """Add what the identifier says of a load."""
         self._found.append((stamp_ns, found))
 
     def is_complete(self, load: TrueLoad | None) -> bool:
@@ -140,19 +108,7 @@ class LoadScores:
         """
         Return what was reached within `WITHIN`; NaN for what is not known.
 
-        Parameters
-        ----------
-        load : TrueLoad
-            What was picked up.
-        described : float
-            Mass of the submodel that carries, without it, by the robot description [kg].
-
-        Returns
-        -------
-        dict of str to float or list of float
-            Masses in kg, centres in m, forces in N; ``followed_after_s`` is the time until the
-            submodel's mass was right by `FOLLOWED` for the first time.
-
+        described [kg].
         """
         end_ns, up_ns = _end_ns(load), load.stamp_ns
         before = _newest(self._masses, up_ns, described)
@@ -176,23 +132,7 @@ class LoadScores:
         }
 
     def false_forces(self, load: TrueLoad, name: str) -> dict[str, float]:
-        """
-        Return what an estimator takes the load for.
-
-        Parameters
-        ----------
-        load : TrueLoad
-            What was picked up.
-        name : str
-            The estimator.
-
-        Returns
-        -------
-        dict of str to float
-            ``before`` it was picked up, ``at_first`` and at the end of `WITHIN` (``at_last``),
-            over a `SPAN` each; ``now``: the newest one. NaN where there is none yet [N].
-
-        """
+        """Return what an estimator takes the load for."""
         up_ns, end_ns, span = load.stamp_ns, _end_ns(load), round(SPAN * NANOSECONDS)
         stamps, forces = np.array(self._stamps), np.array(self._forces[name])
         spans = {

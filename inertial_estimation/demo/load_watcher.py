@@ -35,20 +35,7 @@ from inertial_estimation.simulation.description import icub_urdf
 
 
 class LoadWatcher(Reporter):
-    """
-    Compares, and writes a line now and then.
-
-    Parameters
-    ----------
-    asked : mapping
-        ``robot``, ``identifier``, ``estimators``: names of nodes; ``link``: the one that is to
-        carry something.
-    settings : EstimatorSettings
-        Of the nodes, which agree on what the robot is.
-    write : callable
-        Takes each line.
-
-    """
+    """Compares, and writes a line now and then."""
 
     def __init__(
         self,
@@ -151,15 +138,7 @@ class LoadWatcher(Reporter):
 
 
 def main() -> int:
-    """
-    Run the process until it is interrupted.
-
-    Returns
-    -------
-    int
-        Exit code.
-
-    """
+    """Run the process until it is interrupted."""
     asked = json.loads(sys.argv[1])
     settings = EstimatorSettings.from_yaml(Path(asked['config']), asked['estimators'][0])
     return run(lambda: LoadWatcher(asked, settings, write_line))

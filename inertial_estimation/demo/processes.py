@@ -36,23 +36,7 @@ class DemoError(InertialEstimationError, RuntimeError):
 
 
 class Process:
-    """
-    A Python process of this package.
-
-    Parameters
-    ----------
-    name : str
-        Name for messages.
-    module : str
-        Module whose function ``main`` it runs.
-    arguments : sequence of str
-        Its command line.
-    environment : mapping of str to str
-        Its environment.
-    reports : bool, optional
-        Whether it writes lines of JSON on standard output, for `report`.
-
-    """
+    """A Python process of this package."""
 
     def __init__(
         self,
@@ -95,16 +79,7 @@ class Process:
         """
         Return the newest report.
 
-        Parameters
-        ----------
-        timeout : float
-            How long to wait for one [s].
-
-        Returns
-        -------
-        object or None
-            None if there is no new one.
-
+        timeout [s].
         """
         pipe = self._popen.stdout
         if pipe is None:
@@ -118,19 +93,7 @@ class Process:
         return json.loads(lines[-1]) if lines else None
 
     def last_report(self) -> Any:
-        """
-        Ask the process to end and return its last report.
-
-        Returns
-        -------
-        object
-
-        Raises
-        ------
-        DemoError
-            If it did not end in time, or not well, or without a report.
-
-        """
+        """Ask the process to end and return its last report."""
         self.interrupt()
         try:
             text = self._text + self._popen.communicate(timeout=PATIENCE)[0]
@@ -160,14 +123,7 @@ class Process:
         self._said.close()
 
     def obituary(self) -> str:
-        """
-        Say how the process ended, and what it said last.
-
-        Returns
-        -------
-        str
-
-        """
+        """Say how the process ended, and what it said last."""
         code = self._popen.returncode
         how = f'exit code {code}' if code >= 0 else f'signal {signal.Signals(-code).name}'
         return f'{self.name} ended with {how}\n{self.last_words()}'
@@ -183,15 +139,7 @@ class Process:
 
 
 class Processes:
-    """
-    Processes that end together; a context manager.
-
-    Parameters
-    ----------
-    environment : mapping of str to str
-        Environment of all of them.
-
-    """
+    """Processes that end together; a context manager."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -218,34 +166,14 @@ class Processes:
     def start(
         self, name: str, module: str, arguments: Sequence[str], *, reports: bool = False
     ) -> Process:
-        """
-        Start a process.
-
-        Parameters
-        ----------
-        name, module, arguments, reports
-            As for `Process`.
-
-        Returns
-        -------
-        Process
-
-        """
+        """Start a process."""
         with _postponed_signals():
             process = Process(name, module, arguments, self._environment, reports=reports)
             self._all.append(process)
         return process
 
     def check(self) -> None:
-        """
-        Make sure that every process is alive.
-
-        Raises
-        ------
-        DemoError
-            With the last lines of the one that is not.
-
-        """
+        """Make sure that every process is alive."""
         for process in self._all:
             if process.ended:
                 raise DemoError(process.obituary())

@@ -21,22 +21,7 @@ PERIOD = 0.5
 
 
 class Reporter(Node):
-    """
-    Writes a line now and then.
-
-    Parameters
-    ----------
-    name : str
-        Of the node.
-    write : callable
-        Takes each line.
-
-    Attributes
-    ----------
-    done : Future
-        Done when the last line is written; its result says what was wrong, if anything.
-
-    """
+    """Writes a line now and then."""
 
     def __init__(self, name: str, write: Callable[[str], object]) -> None:
         super().__init__(name)
@@ -76,20 +61,7 @@ class Reporter(Node):
 
 
 def run(make: Callable[[], Reporter]) -> int:
-    """
-    Run a process with one node until it is interrupted.
-
-    Parameters
-    ----------
-    make : callable
-        Returns the node.
-
-    Returns
-    -------
-    int
-        Exit code: 1 if something was wrong, which is said.
-
-    """
+    """Run a process with one node until it is interrupted."""
     # The handlers of rclpy would interrupt callbacks anywhere; the timer looks after ours.
     signals = note_signals()
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)

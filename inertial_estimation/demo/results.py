@@ -69,24 +69,7 @@ class Result:
 
 
 def as_dict(results: Sequence[Result], carried: Carried | None = None) -> dict[str, Any]:
-    """
-    Return everything for a machine.
-
-    Parameters
-    ----------
-    results : sequence of Result
-        Of the scenes with pushes.
-    carried : Carried, optional
-        Of the one with a load. Default: it was left out.
-
-    Returns
-    -------
-    dict
-        Cycle times and ages are those of the worst estimator and scene with pushes, missed cycles
-        are all of these.
-        None stands for what was not measured: JSON knows no NaN, and no infinity.
-
-    """
+    """Return everything for a machine."""
     found = {
         'scenes': [result.as_dict() for result in results],
         'cycle_time_us': _worst(results, 'cycle_time_us'),
@@ -100,19 +83,7 @@ def as_dict(results: Sequence[Result], carried: Carried | None = None) -> dict[s
 
 
 def goals(results: Sequence[Result], carried: Carried | None = None) -> list[tuple[str, bool]]:
-    """
-    Say of each goal what was reached, and whether that is enough.
-
-    Parameters
-    ----------
-    results, carried
-        As for `as_dict`.
-
-    Returns
-    -------
-    list of tuple of str and bool
-
-    """
+    """Say of each goal what was reached, and whether that is enough."""
     force, of = max((result.figures['force_rms_n'], _label(result)) for result in results)
     slowest, scene = min((result.joint_acceleration_rms, result.scene) for result in results)
     return [
@@ -131,20 +102,7 @@ def goals(results: Sequence[Result], carried: Carried | None = None) -> list[tup
 
 
 def lateness(results: Sequence[Result], carried: Carried | None = None) -> str:
-    """
-    Say that the machine was too slow or busy, if it was.
-
-    Parameters
-    ----------
-    results, carried
-        As for `as_dict`.
-
-    Returns
-    -------
-    str
-        Empty where estimates are as old as the nodes make them.
-
-    """
+    """Say that the machine was too slow or busy, if it was."""
     age, missed = (
         _worst(results, 'age_ms')['p50'],
         sum(result.figures['missed_cycles'] for result in results),

@@ -42,31 +42,7 @@ def run(duration: float = 60.0, json_path: Path | None = None, *, seed: int = 0)
     """
     Run the demo.
 
-    Parameters
-    ----------
-    duration : float
-        Length of the whole run, start of the processes included, see `shares` [s]. On a machine
-        so busy that the start takes up a share, it takes longer.
-    json_path : Path, optional
-        File that gets the results for a machine.
-    seed : int
-        Seed of motion, pushes and noise: another one is another run of the same kind.
-
-    Returns
-    -------
-    int
-        Exit code: 0 when it came to its end.
-
-    Raises
-    ------
-    ConfigError
-        If the duration or the seed is out of range, ROS is missing, or the file cannot be
-        written.
-    DemoError
-        If one of the processes ended too early; everything else has been ended then.
-    KeyboardInterrupt
-        On ctrl-c, SIGTERM and SIGHUP; everything has been ended then.
-
+    duration [s].
     """
     _check(duration, seed, json_path)
     config = find_config()
@@ -99,36 +75,14 @@ def shares(duration: float) -> tuple[float, float]:
     """
     Return how long scenes take.
 
-    Parameters
-    ----------
-    duration : float
-        Of the whole run [s].
-
-    Returns
-    -------
-    pushes, load : float
-        Each scene with pushes, and the one with a load: what it needs; 0 where that leaves too
-        little for the others, which have it all then [s].
-
+    duration [s]; returns pushes, load [s].
     """
     load = NEEDED if duration >= NEEDED + LEAST_DURATION else 0.0
     return (duration - load) / len(SCENES), load
 
 
 def find_config() -> Path:
-    """
-    Return the parameter file of the estimators.
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    ConfigError
-        If it is neither beside the package nor where an installation puts it.
-
-    """
+    """Return the parameter file of the estimators."""
     installed = Path('share', 'inertial_estimation', 'config')
     prefixes = [sys.prefix, *os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)]
     folders = [

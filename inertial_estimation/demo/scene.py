@@ -36,30 +36,7 @@ def play(
     """
     Run one scene.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        What happens.
-    estimators : sequence of Estimator
-        They and their twins run side by side.
-    config : Path
-        Their parameter file.
-    duration : float
-        From the start of the processes to the moment they are asked to end, if they started in
-        time [s].
-    display : Display
-        Shows what goes on.
-
-    Returns
-    -------
-    list of Result
-        One for each estimator.
-
-    Raises
-    ------
-    DemoError
-        If a process ended too early, or an estimator did not begin in time.
-
+    duration [s].
     """
     nodes = [name for e in estimators for name in (e.name, e.twin)]
     display.say(

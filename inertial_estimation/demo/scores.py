@@ -25,17 +25,7 @@ PERCENTILES = (50, 99, 100)
 
 
 class NamedRows:
-    """
-    The messages of one topic: a row of numbers for each name, by stamp.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names, in the order of the messages.
-    width : int
-        Numbers per name.
-
-    """
+    """The messages of one topic: a row of numbers for each name, by stamp."""
 
     def __init__(self, names: Sequence[str], width: int) -> None:
         self.names = tuple(names)
@@ -49,21 +39,7 @@ class NamedRows:
         return set(self._rows)
 
     def add(self, message: bytes) -> int:
-        """
-        Keep a message.
-
-        Parameters
-        ----------
-        message : bytes
-            Plain little-endian CDR that begins with a header and ends with the rows, as the
-            encoders of this package make it.
-
-        Returns
-        -------
-        int
-            Its stamp [ns].
-
-        """
+        """Keep a message."""
         second, nanosecond = STAMP.unpack_from(message, STAMP_AT)
         stamp_ns = int(second) * NANOSECONDS + int(nanosecond)
         self._rows[stamp_ns] = message[-self._size :]
@@ -73,22 +49,7 @@ class NamedRows:
         """
         Return the rows of some messages.
 
-        Parameters
-        ----------
-        stamps : iterable of int
-            Stamps that are kept [ns].
-        names : sequence of str
-            Names, in the order of the result.
-
-        Returns
-        -------
-        ndarray, shape (n_stamps, n_names, width)
-
-        Raises
-        ------
-        NameNotFound
-            If the topic has no such name.
-
+        Returns (n_stamps, n_names, width).
         """
         for name in names:
             if name not in self.names:
@@ -124,22 +85,7 @@ class State(NamedTuple):
 
 
 class Comparison:
-    """
-    The errors of one estimator, added up.
-
-    Parameters
-    ----------
-    truth, estimate : State
-        Their messages; whoever fills them forgets those of the truth.
-
-    Attributes
-    ----------
-    start_ns : int or None
-        First stamp that counts; None: not yet decided [ns].
-    compared, not_estimated, without_truth : int
-        Messages of the estimator: with numbers, with NaN, with a stamp the truth does not have.
-
-    """
+    """The errors of one estimator, added up."""
 
     def __init__(self, truth: State, estimate: State) -> None:
         self._truth, self._estimate = truth, estimate
@@ -150,15 +96,7 @@ class Comparison:
         self._torque_squares = np.zeros(len(truth.torques.names))
 
     def first_estimated(self) -> int | None:
-        """
-        Return the first stamp with an estimate, None if there is none yet.
-
-        Returns
-        -------
-        int or None
-            Stamp of a message without NaN [ns].
-
-        """
+        """Return the first stamp with an estimate, None if there is none yet."""
         stamps = sorted(self._estimate.stamps)
         wrenches, torques = self._numbers(self._estimate, stamps)
         good = _finite(wrenches) & _finite(torques)
@@ -179,37 +117,14 @@ class Comparison:
         self._estimate.forget(both[-1])
 
     def missed(self, period_ns: int) -> int:
-        """
-        Return how many stamps have no estimate.
-
-        Parameters
-        ----------
-        period_ns : int
-            Interval between two stamps of the robot [ns].
-
-        Returns
-        -------
-        int
-            Between the first and the last message of the estimator.
-
-        """
+        """Return how many stamps have no estimate."""
         if not self._first_ns:
             return 0
         expected = round((self._last_ns - self._first_ns) / period_ns) + 1
         return expected - self.compared - self.not_estimated - self.without_truth
 
     def figures(self) -> dict[str, float]:
-        """
-        Return the errors so far, NaN before anything was compared.
-
-        Returns
-        -------
-        dict of str to float
-            ``force_rms_n`` and ``torque_rms_nm`` as in the module's docstring;
-            ``force_rms_all_contacts_n``, the rms over instants of the error of all contacts'
-            forces as one vector; ``moment_rms_nm``, as the forces.
-
-        """
+        """Return the errors so far, NaN before anything was compared."""
         if not self.compared:
             names = ('force_rms_n', 'force_rms_all_contacts_n', 'moment_rms_nm', 'torque_rms_nm')
             return dict.fromkeys(names, float('nan'))
@@ -241,20 +156,7 @@ class Comparison:
 
 
 def percentiles(values: Sequence[float]) -> dict[str, float]:
-    """
-    Return the median, the 99th percentile and the maximum.
-
-    Parameters
-    ----------
-    values : sequence of float
-        May be empty: NaN then.
-
-    Returns
-    -------
-    dict of str to float
-        ``p50``, ``p99``, ``max``.
-
-    """
+    """Return the median, the 99th percentile and the maximum."""
     numbers = np.percentile(values, PERCENTILES) if len(values) else [np.nan] * 3
     return dict(zip(('p50', 'p99', 'max'), map(float, numbers)))
 

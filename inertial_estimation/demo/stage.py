@@ -50,23 +50,7 @@ def environment() -> dict[str, str]:
 def start_node(
     processes: Processes, name: str, module: str, config: Path, *parameters: str
 ) -> None:
-    """
-    Start a node, which waits for the robot.
-
-    Parameters
-    ----------
-    processes : Processes
-        Own it.
-    name : str
-        Of the node, whose section of the file it reads.
-    module : str
-        Of the package.
-    config : Path
-        Its parameter file.
-    *parameters : str
-        ``name:=value`` each.
-
-    """
+    """Start a node, which waits for the robot."""
     given = [text for parameter in parameters for text in ('-p', parameter)]
     arguments = ['--ros-args', '-r', f'__node:={name}', '--params-file', str(config), *given]
     processes.start(name, f'inertial_estimation.{module}', arguments)
@@ -75,23 +59,7 @@ def start_node(
 def start_robot(
     processes: Processes, scenario: Scenario, imus: Iterable[str], duration: float, audience: int
 ) -> None:
-    """
-    Start the robot.
-
-    Parameters
-    ----------
-    processes : Processes
-        Own it.
-    scenario : Scenario
-        What happens.
-    imus : iterable of str
-        Those that anybody uses; one that is named twice is there once.
-    duration : float
-        Of the scene [s].
-    audience : int
-        Processes that listen to its joints: it waits until all are there.
-
-    """
+    """Duration [s]."""
     given = {
         'scene': scenario.name,
         'rate': RATE_HZ,
@@ -110,30 +78,7 @@ def watch(
     is_over: Callable[[float, Report], bool],
     show: Callable[[Report], object],
 ) -> Seen:
-    """
-    Follow a scene to its end.
-
-    Parameters
-    ----------
-    processes : Processes
-        All of it.
-    watcher : Process
-        Reports; ``estimators`` is empty until all have estimated something.
-    is_over : callable
-        Takes the time since then [s] and the newest report.
-    show : callable
-        Takes each report.
-
-    Returns
-    -------
-    Seen
-
-    Raises
-    ------
-    DemoError
-        If a process ended too early, or an estimator did not begin in time.
-
-    """
+    """Follow a scene to its end."""
     limit = monotonic() + START_LIMIT
     while (report := _next_report(processes, watcher)) is None:
         if monotonic() > limit:

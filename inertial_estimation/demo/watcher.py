@@ -36,20 +36,7 @@ class Watched:
     """
     The two topics of a robot or an estimator.
 
-    Parameters
-    ----------
-    node : Node
-        Subscribes.
-    name : str
-        Name of the other node.
-
-    Attributes
-    ----------
-    ages : list of float
-        Clock at reception minus stamp, of every wrench message [ms].
-    newest_ns : int
-        Stamp of the last wrench message [ns].
-
+    ages [ms].
     """
 
     def __init__(self, node: Node, name: str) -> None:
@@ -88,17 +75,7 @@ class Watched:
 
 
 class Motion:
-    """
-    How fast the joints move, and at which rate they are reported.
-
-    Parameters
-    ----------
-    node : Node
-        Subscribes.
-    moving : sequence of str
-        Joints to look at.
-
-    """
+    """How fast the joints move, and at which rate they are reported."""
 
     def __init__(self, node: Node, moving: Sequence[str]) -> None:
         self._decode = JointStateDecoder().decode
@@ -130,21 +107,7 @@ class Motion:
 
 
 class Watcher(Reporter):
-    """
-    Compares, and writes a line now and then.
-
-    Parameters
-    ----------
-    robot : str
-        Name of the embedded robot's node.
-    estimators : sequence of str
-        Names of the estimators' nodes.
-    moving : sequence of str
-        Joints that move.
-    write : callable
-        Takes each line.
-
-    """
+    """Compares, and writes a line now and then."""
 
     def __init__(
         self,
@@ -250,14 +213,6 @@ class Watcher(Reporter):
 
 
 def main() -> int:
-    """
-    Run the process until it is interrupted.
-
-    Returns
-    -------
-    int
-        Exit code.
-
-    """
+    """Run the process until it is interrupted."""
     asked = json.loads(sys.argv[1])
     return run(lambda: Watcher(asked['robot'], asked['estimators'], asked['moving'], write_line))

@@ -24,15 +24,7 @@ NUMBERS = (
 
 
 class SampleShapes:
-    """
-    The shapes that the arrays of a robot's samples have.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its joints and sensors.
-
-    """
+    """The shapes that the arrays of a robot's samples have."""
 
     def __init__(self, robot: Robot) -> None:
         joints, imus, fts = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
@@ -56,24 +48,7 @@ class SampleShapes:
         )
 
     def check(self, sample: Sample | SampleBatch, lead: tuple[int, ...]) -> None:
-        """
-        Raise if an array has the wrong shape.
-
-        Parameters
-        ----------
-        sample : Sample or SampleBatch
-            What was given.
-        lead : tuple of int
-            Leading axes: none, or the number of instants.
-
-        Raises
-        ------
-        ShapeError
-            With the robot's numbers of joints and sensors.
-        ModelError
-            If it is no array, or the sample is something else.
-
-        """
+        """Raise if an array has the wrong shape."""
         try:
             for name, shape in self._needed:
                 array = getattr(sample, name)
@@ -99,22 +74,7 @@ class SampleShapes:
 
 
 def check_sample(given: object, lead: tuple[int, ...] = ()) -> None:
-    """
-    Refuse what is no sample, or many where one is wanted.
-
-    Parameters
-    ----------
-    given : object
-        What a caller gave.
-    lead : tuple of int, optional
-        Leading axes: none, or the number of instants.
-
-    Raises
-    ------
-    ModelError
-        With what it is instead.
-
-    """
+    """Refuse what is no sample, or many where one is wanted."""
     if lead:
         remedy = 'SampleBatch.stack([...]) makes one of samples'
         samples: SampleBatch = check_kind('samples', given, SampleBatch, remedy)
@@ -125,20 +85,7 @@ def check_sample(given: object, lead: tuple[int, ...] = ()) -> None:
 
 
 def check_numbers(sample: Sample | SampleBatch) -> None:
-    """
-    Refuse arrays of anything but numbers.
-
-    Parameters
-    ----------
-    sample : Sample or SampleBatch
-        Of the right shapes.
-
-    Raises
-    ------
-    ModelError
-        With the first such array.
-
-    """
+    """Refuse arrays of anything but numbers."""
     for name in NUMBERS:
         array = getattr(sample, name)
         if array.dtype.kind not in 'biuf':
@@ -146,20 +93,7 @@ def check_numbers(sample: Sample | SampleBatch) -> None:
 
 
 def check_parameters(robot: Robot) -> None:
-    """
-    Refuse inertial parameters that would make every estimate NaN, or would be cut short.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its links.
-
-    Raises
-    ------
-    ModelError
-        With the first such link.
-
-    """
+    """Refuse inertial parameters that would make every estimate NaN, or would be cut short."""
     finite = np.isfinite(robot.parameters).all(axis=1)
     if not finite.all():
         name = robot.link_names[int(np.argmin(finite))]

@@ -65,34 +65,7 @@ def orientation_residuals(
     """
     Predict the orientation of each IMU from the fixed link, or else from the nearest other IMU.
 
-    The rotation between the two reference frames is what most instants agree on; some may be
-    grossly wrong (see `robust_means`). Of two IMUs that contradict each other both have the
-    residual: it does not tell which one is wrong.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links and joints.
-    positions : ndarray, shape (n, n_joints)
-        Of the joints [rad or m].
-    orientations : ndarray, shape (n, n_imus, 3, 3)
-        ref_R_S: axes of each IMU in its own reference frame [T 4.6]; NaN where it has none.
-    imus : iterable of LinkSensor, Imu or str, optional
-        Of which the orientations are, also by name. Default: all IMUs of the robot.
-
-    Returns
-    -------
-    OrientationResiduals
-
-    Raises
-    ------
-    ModelError
-        If a finite matrix is no rotation, or an argument is something else.
-    NameNotFound
-        If the robot has no IMU of a name.
-    ShapeError
-        If an array has the wrong shape.
-
+    positions (n, n_joints) [rad or m]; orientations (n, n_imus, 3, 3).
     """
     relative = RelativeRotations(robot, imus)
     source_R_S = relative.of(positions)
@@ -116,36 +89,8 @@ def field_residuals(
     """
     Predict each magnetometer from the nearest other one, through the joints between [T 4.5].
 
-    With a fixed link it is predicted from the field in the axes of that link, which is what most
-    instants agree on. The field is taken to be the same everywhere: motors and iron nearby show
-    as residuals.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links and joints.
-    positions : ndarray, shape (n, n_joints)
-        Of the joints [rad or m].
-    fields : ndarray, shape (n, n_magnetometers, 3)
-        Readings, each in the axes of its magnetometer [T]; NaN where there is none.
-    magnetometers : iterable of LinkSensor, Imu or str, optional
-        Where they sit. Default: at each IMU of the robot.
-
-    Returns
-    -------
-    ndarray, shape (n, n_magnetometers, 3)
-        Prediction minus reading in the axes of each magnetometer [T]; NaN where it or its source
-        says nothing, or a joint between them is missing.
-
-    Raises
-    ------
-    ModelError
-        If an argument is something else.
-    NameNotFound
-        If the robot has no sensor of a name.
-    ShapeError
-        If an array has the wrong shape.
-
+    positions (n, n_joints) [rad or m]; fields (n, n_magnetometers, 3); returns (n,
+    n_magnetometers, 3).
     """
     relative = RelativeRotations(robot, magnetometers)
     source_R_S = relative.of(positions)
@@ -166,28 +111,7 @@ def reference_field_residuals(
     """
     Predict each magnetometer from the orientation of its own IMU [T 4.5, 4.6].
 
-    The field in the reference frame of the IMU is constant; it is what most instants agree on.
-
-    Parameters
-    ----------
-    orientations : ndarray, shape (n, n_imus, 3, 3)
-        ref_R_S: axes of each IMU in its own reference frame; NaN where it has none.
-    fields : ndarray, shape (n, n_imus, 3)
-        What its magnetometer reads, in the axes of the IMU [T]; NaN where there is none.
-    names : sequence of str, optional
-        Of the IMUs, for errors. Default: their numbers.
-
-    Returns
-    -------
-    ReferenceFields
-
-    Raises
-    ------
-    ModelError
-        If a finite matrix is no rotation, or an argument is something else.
-    ShapeError
-        If the arrays do not fit together.
-
+    orientations (n, n_imus, 3, 3); fields (n, n_imus, 3).
     """
     shape = np.shape(fields)
     if len(shape) != 3:

@@ -64,27 +64,7 @@ def build_balance(
     used_sensors: Iterable[int],
     contact_links: Sequence[int],
 ) -> Balance:
-    """
-    Find the sums.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and FT sensors.
-    forest : Forest
-        Trees of links.
-    submodels : tuple of Submodel
-        The tree cut at the sensors in use.
-    used_sensors : iterable of int
-        Indices of these sensors.
-    contact_links : sequence of int
-        Link of each contact.
-
-    Returns
-    -------
-    Balance
-
-    """
+    """Find the sums."""
     used = sorted(used_sensors)
     n_links, n_contacts = len(robot.links), len(contact_links)
     submodel_of = {k: s for s, submodel in enumerate(submodels) for k in submodel.links}
@@ -129,9 +109,6 @@ def _external_factors(
 ) -> list[int]:
     """
     Return the factors of the contacts in J' f [T 3.64] for the joint that a subtree hangs from.
-
-    A contact counts if the joint lies between it and the base; where the subtree holds the base,
-    it is the rest of the robot that moves, the other way.
     """
     turned = base in subtree
     sign = -1 if turned else 1
@@ -139,19 +116,7 @@ def _external_factors(
 
 
 def subtrees(robot: Robot) -> list[list[int]]:
-    """
-    Return each link together with all links beyond it, seen from the root of the robot.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its links come parents first.
-
-    Returns
-    -------
-    list of list of int
-
-    """
+    """Return each link together with all links beyond it, seen from the root of the robot."""
     found = [[k] for k in range(len(robot.links))]
     for k in reversed(range(len(robot.links))):
         if robot.links[k].parent >= 0:
@@ -167,24 +132,14 @@ def _counts(links: Iterable[int], n_links: int) -> Integers:
 
 
 def _tau_counts(forest: Forest, joint: int, child: int, n_links: int) -> Integers:
-    """
-    Return minus what a joint's ``tau`` of the forest holds already.
-
-    That is the links beyond the joint, seen from the root of its tree. Where these are on the
-    side of the robot's root the axis is negated, and so is what ``tau`` holds.
-    """
+    """Return minus what a joint's ``tau`` of the forest holds already."""
     held = forest.below[joint]
     counts = _counts(held, n_links)
     return -counts if child in held else counts
 
 
 def _net_factors(forest: Forest, counts: Integers) -> list[int]:
-    """
-    Return the factor of each top in a sum of net wrenches.
-
-    The links between two tops count equally often, so the first one below a top speaks for them;
-    the factor is the difference to the piece that the top hangs from.
-    """
+    """Return the factor of each top in a sum of net wrenches."""
     return [
         int(counts[top.below[0]] - (counts[top.above] if top.above >= 0 else 0))
         if top.below
@@ -194,11 +149,7 @@ def _net_factors(forest: Forest, counts: Integers) -> list[int]:
 
 
 def _sensor_factors(robot: Robot, used: Sequence[int], counts: Integers) -> list[int]:
-    """
-    Return the factor of each FT measurement in: net wrenches - wrenches through sensors.
-
-    A measurement (child on parent) acts on the parent as it is, on the child negated.
-    """
+    """Return the factor of each FT measurement in: net wrenches - wrenches through sensors."""
     factors = [0] * len(robot.ft_sensors)
     for k in used:
         sensor = robot.ft_sensors[k]

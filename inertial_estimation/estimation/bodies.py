@@ -107,43 +107,12 @@ class Layout:
 
 
 def nominal_bits(robot: Robot) -> Bits:
-    """
-    Return what each IMU delivers when all is well.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its IMUs.
-
-    Returns
-    -------
-    tuple of int
-
-    """
+    """Return what each IMU delivers when all is well."""
     return tuple(DELIVERS[imu.measures] for imu in robot.imus)
 
 
 def lay_out(robot: Robot, bits: Bits, *, arrays: bool) -> Layout:
-    """
-    Find where the motions of all bodies come from.
-
-    Parameters
-    ----------
-    robot : Robot
-        Floating, with IMUs.
-    bits : tuple of int
-        What each IMU delivers.
-    arrays : bool
-        Take angular accelerations from arrays of accelerometers; else from where angular
-        velocities come from.
-
-    Returns
-    -------
-    Layout
-        Without a body if angular velocity, angular acceleration or acceleration is measured
-        nowhere.
-
-    """
+    """Find where the motions of all bodies come from."""
     bodies = _bodies(robot, bits)
     turning = [b for b, body in enumerate(bodies) if body.gyroscopes]
     shaken = [b for b, body in enumerate(bodies) if body.accelerometers]
@@ -164,22 +133,7 @@ def lay_out(robot: Robot, bits: Bits, *, arrays: bool) -> Layout:
 
 
 def with_ways(forest: Forest, ways: Mapping[int, Iterable[int]]) -> Forest:
-    """
-    Return trees whose links rest on more joints than those of the tree.
-
-    Parameters
-    ----------
-    forest : Forest
-        Trees of links.
-    ways : mapping of int to iterable of int
-        Joints that the motion of a source rests on, by its link.
-
-    Returns
-    -------
-    Forest
-        The same model; `Forest.path` holds the joints on the way to the sources as well.
-
-    """
+    """Return trees whose links rest on more joints than those of the tree."""
     if not any(ways.values()):
         return forest
     more = [frozenset(ways.get(forest.tops[s].link, ())) for s in forest.owner]
@@ -191,22 +145,7 @@ def positions_in(body: Body, imus: Sequence[Imu], rows: Sequence[int]) -> tuple[
     """
     Return where sensors of a body are in its frame.
 
-    Parameters
-    ----------
-    body : Body
-        The body.
-    imus : sequence of Imu
-        IMUs of the robot.
-    rows : sequence of int
-        Some of the body's.
-
-    Returns
-    -------
-    rotations : ndarray, shape (n, 3, 3)
-        Axes of the sensors.
-    positions : ndarray, shape (n, 3)
-        Origins [m].
-
+    Returns rotations (n, 3, 3); positions (n, 3) [m].
     """
     B_H_L = np.linalg.inv(body.L_H_B)
     # The frame is that of one of them: no round-off there.
@@ -220,16 +159,7 @@ def weights(noise: Sequence[float]) -> Array:
     """
     Return by how much each of several sensors counts in their mean.
 
-    Parameters
-    ----------
-    noise : sequence of float
-        Standard deviations; sensors without noise stand above all others.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Their sum is 1; the mean has the least variance.
-
+    Returns (n,).
     """
     deviations = np.array(noise)
     exact = deviations == 0.0
@@ -242,17 +172,7 @@ def array_weights(noise: Sequence[float]) -> Array:
     """
     Return by how much each accelerometer of an array counts; none counts nothing.
 
-    Parameters
-    ----------
-    noise : sequence of float
-        Standard deviations. Below a thousandth of the largest they count as this: an array needs
-        all of its sensors, and a few that are exact do not make one.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Their sum is 1.
-
+    Returns (n,).
     """
     deviations = np.array(noise)
     return weights(np.maximum(deviations, LEAST_NOISE * deviations.max()).tolist())
@@ -262,16 +182,7 @@ def spread(positions: Array) -> float:
     """
     Return how far points lie off the line that fits them best.
 
-    Parameters
-    ----------
-    positions : ndarray, shape (n, 3)
-        Points [m].
-
-    Returns
-    -------
-    float
-        Root mean square [m].
-
+    positions (n, 3) [m].
     """
     apart = positions - positions.mean(axis=0)
     squares = np.linalg.svd(apart, compute_uv=False)[1:] ** 2 / len(positions)

@@ -20,13 +20,7 @@ class SensorSum:
     """
     For each of some bodies a sum over its sensors, each with a matrix of its own.
 
-    Parameters
-    ----------
-    rows : sequence of sequence of int
-        For each body its IMUs.
-    blocks : sequence of ndarray, shape (n, 3, 3)
-        For each body the matrices.
-
+    blocks (n, 3, 3).
     """
 
     def __init__(self, rows: Sequence[Sequence[int]], blocks: Sequence[Array]) -> None:
@@ -43,15 +37,7 @@ class SensorSum:
         """
         Return the sums.
 
-        Parameters
-        ----------
-        readings : ndarray, shape (..., n_imus, 3)
-            Of all IMUs of the robot.
-
-        Returns
-        -------
-        ndarray, shape (..., n_bodies, 3)
-
+        readings (..., n_imus, 3); returns (..., n_bodies, 3).
         """
         chosen = readings.take(self._rows, axis=-2)
         lead = readings.shape[:-2]
@@ -63,22 +49,7 @@ def mean_of(body: Body, robot: Robot, kind: str) -> tuple[Array, Array]:
     """
     Return how sensors of a body are averaged in its frame, by the inverse of their variances.
 
-    Parameters
-    ----------
-    body : Body
-        Some of its sensors deliver.
-    robot : Robot
-        Its IMUs.
-    kind : str
-        ``accelerometer`` or ``gyroscope``.
-
-    Returns
-    -------
-    blocks : ndarray, shape (n, 3, 3)
-        Matrices of the readings.
-    position : ndarray, shape (3,)
-        Mean of the sensors' origins in the frame [m].
-
+    Returns blocks (n, 3, 3); position (3,) [m].
     """
     rows = body.accelerometers if kind == 'accelerometer' else body.gyroscopes
     rotations, positions = positions_in(body, robot.imus, rows)
@@ -90,22 +61,7 @@ def array_of(body: Body, robot: Robot) -> tuple[Array, Array]:
     """
     Return how an array of accelerometers tells the angular acceleration of its body.
 
-    It solves ``a_i = a + dw x r_i + w x (w x r_i)`` for a and dw, by weighted least squares.
-
-    Parameters
-    ----------
-    body : Body
-        With an array.
-    robot : Robot
-        Its IMUs.
-
-    Returns
-    -------
-    blocks : ndarray, shape (n, 3, 3)
-        Matrices of the readings.
-    lever : ndarray, shape (3, 9)
-        Of ``w x w x``, row by row, to be subtracted.
-
+    Returns blocks (n, 3, 3); lever (3, 9).
     """
     rows = body.accelerometers
     rotations, positions = positions_in(body, robot.imus, rows)
@@ -117,22 +73,7 @@ def array_of(body: Body, robot: Robot) -> tuple[Array, Array]:
 
 
 def array_deviation(body: Body, robot: Robot) -> float:
-    """
-    Return the largest standard deviation of the angular acceleration that an array tells.
-
-    Parameters
-    ----------
-    body : Body
-        With an array.
-    robot : Robot
-        Its IMUs, whose stated noise counts.
-
-    Returns
-    -------
-    float
-        About the worst axis [rad/s^2].
-
-    """
+    """Return the largest standard deviation of the angular acceleration that an array tells."""
     blocks, _ = array_of(body, robot)
     noise = np.array([robot.imus[k].accelerometer_noise for k in body.accelerometers])
     covariance = np.einsum('i,iab,icb->ac', noise**2, blocks, blocks)

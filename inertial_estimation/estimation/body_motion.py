@@ -40,22 +40,7 @@ PLANS_KEPT = 16
 
 
 class BodyMotion:
-    """
-    The bodies of a robot, for whatever sensors deliver.
-
-    Parameters
-    ----------
-    robot : Robot
-        Floating, with IMUs; of a robot with a fixed link no IMU is used.
-    arrays : bool
-        Take angular accelerations from arrays of accelerometers, not from the samples.
-
-    Raises
-    ------
-    ModelError
-        If the IMUs do not tell how any body moves even when all deliver.
-
-    """
+    """The bodies of a robot, for whatever sensors deliver."""
 
     def __init__(self, robot: Robot, *, arrays: bool = False) -> None:
         self._robot = robot
@@ -74,19 +59,7 @@ class BodyMotion:
         return bool(self.bits) and not self._robot.fixed_frame
 
     def plan(self, bits: Bits) -> MotionPlan:
-        """
-        Return the plan for what the IMUs deliver, new or kept.
-
-        Parameters
-        ----------
-        bits : tuple of int
-            See `bodies.Bits`.
-
-        Returns
-        -------
-        MotionPlan
-
-        """
+        """Return the plan for what the IMUs deliver, new or kept."""
         if bits == self.bits:
             return self.nominal
         found = self._plans.get(bits)
@@ -98,19 +71,7 @@ class BodyMotion:
 
 
 class MotionPlan:
-    """
-    How the motions of all bodies come from the readings of one set of sensors.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and IMUs.
-    bits : tuple of int
-        What each IMU delivers.
-    arrays : bool
-        As in `BodyMotion`.
-
-    """
+    """How the motions of all bodies come from the readings of one set of sensors."""
 
     def __init__(self, robot: Robot, bits: Bits, arrays: bool) -> None:
         if robot.fixed_frame:
@@ -136,20 +97,7 @@ class MotionPlan:
         return self.layout.is_plain or not self.layout.bodies
 
     def complete(self, sample: S) -> S:
-        """
-        Write the motion of each body into the row of its first IMU.
-
-        Parameters
-        ----------
-        sample : Sample or SampleBatch
-            All that the plan uses must be finite.
-
-        Returns
-        -------
-        Sample or SampleBatch
-            The other rows are zero, and not used.
-
-        """
+        """Write the motion of each body into the row of its first IMU."""
         if self.is_plain:
             return sample
         motion = self._nothing(sample)

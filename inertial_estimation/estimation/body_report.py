@@ -42,42 +42,12 @@ class BodyReport(NamedTuple):
 def report_bodies(
     robot: Robot, plan: MotionPlan, source: str = 'filter'
 ) -> tuple[BodyReport, ...]:
-    """
-    Say where the motions of links come from.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and IMUs.
-    plan : MotionPlan
-        How they come about.
-    source : str, optional
-        Where the angular accelerations of samples come from, as ``angular_acceleration_source``.
-
-    Returns
-    -------
-    tuple of BodyReport
-        One for each link with an IMU that delivers; empty with a fixed link.
-
-    """
+    """Say where the motions of links come from."""
     return tuple(_report(robot, plan, source, b) for b in range(len(plan.layout.bodies)))
 
 
 def joint_motion_text(velocity_source: str, acceleration_source: str) -> str:
-    """
-    Say where the motion of the joints that are reported comes from.
-
-    Parameters
-    ----------
-    velocity_source, acceleration_source : str
-        As in the settings.
-
-    Returns
-    -------
-    str
-        In one line, as `BodyReport.text`.
-
-    """
+    """Say where the motion of the joints that are reported comes from."""
     filtered = velocity_source == 'filter'
     velocity = 'derivative of the positions' if filtered else 'as the messages say'
     neglected = acceleration_source == 'zero'

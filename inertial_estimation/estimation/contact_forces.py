@@ -50,15 +50,7 @@ def noise_scale(length_scale: float) -> Array:
     """
     Return the standard deviations of an FT reading, up to a factor.
 
-    Parameters
-    ----------
-    length_scale : float
-        Moment noise over force noise [m].
-
-    Returns
-    -------
-    ndarray, shape (6,)
-
+    length_scale [m]; returns (6,).
     """
     return np.array([1.0, 1.0, 1.0, length_scale, length_scale, length_scale])
 
@@ -67,18 +59,7 @@ def scaled_basis(basis: Array, length_scale: float) -> Array:
     """
     Return the wrenches of unknowns that all count in newtons.
 
-    Parameters
-    ----------
-    basis : ndarray, shape (6, n)
-        Columns that the unknowns stand for, pure moments among them.
-    length_scale : float
-        A moment of this size counts as a force of one [m].
-
-    Returns
-    -------
-    ndarray, shape (n, 6)
-        One row for each unknown.
-
+    basis (6, n); length_scale [m]; returns (n, 6).
     """
     is_force = np.abs(basis[:3]).max(axis=0) > 0
     return np.where(is_force, 1.0, length_scale)[:, None] * basis.T
@@ -88,22 +69,7 @@ def split_wrench(total: Array, columns: Array, noise: Array, rank_tolerance: flo
     """
     Find the shortest unknowns that explain a wrench best.
 
-    Parameters
-    ----------
-    total : ndarray, shape (..., 6)
-        Sum of the unknown external wrenches, in and about some reference frame [N, Nm].
-    columns : ndarray, shape (..., n, 6)
-        What a unit of each unknown adds to it.
-    noise : ndarray, shape (..., m, 6)
-        Independent disturbances of the sum, one row each; they must span all six directions. A
-        single `noise_scale` of shape (6,) stands for a sensor at the reference frame.
-    rank_tolerance : float
-        Singular values below it count as zero.
-
-    Returns
-    -------
-    Solution
-
+    total (..., 6) [N, Nm]; columns (..., n, 6); noise (..., m, 6).
     """
     if noise.ndim == 1:
         white_columns, white_total = columns / noise, total / noise

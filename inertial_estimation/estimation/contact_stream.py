@@ -96,22 +96,7 @@ class _Track:
 
 
 class ContactStream:
-    """
-    The points that are felt, as contacts of an instant.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its frames.
-    settings : EstimatorSettings
-        Timeout, spacing, and what is unknown at a touch of which frame or link.
-
-    Attributes
-    ----------
-    problems : Counter
-        Messages that were refused, by reason.
-
-    """
+    """The points that are felt, as contacts of an instant."""
 
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
         self._robot, self._settings = robot, settings
@@ -128,15 +113,7 @@ class ContactStream:
         """
         Take a point.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the message [ns].
-        frame_id : str
-            Frame of the robot that is touched.
-        point : ndarray, shape (3,)
-            Where, in that frame [m].
-
+        point (3,) [m].
         """
         self._received += 1
         problem = self._problem(stamp_ns, frame_id, point)
@@ -152,20 +129,7 @@ class ContactStream:
         track.add(stamp_ns, self._touches[frame_id].moved(tuple(point.tolist())))
 
     def at(self, stamp_ns: int) -> tuple[Contact, ...]:
-        """
-        Return the contacts that live at an instant.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the joint state [ns].
-
-        Returns
-        -------
-        tuple of Contact
-            In the order in which they began; the same object as long as nothing changes.
-
-        """
+        """Return the contacts that live at an instant."""
         self._asked_ns = stamp_ns
         if not self._tracks:
             self._last = ()
@@ -189,14 +153,7 @@ class ContactStream:
         self._asked_ns = 0
 
     def statistics(self) -> ContactStatistics:
-        """
-        Return what came in so far.
-
-        Returns
-        -------
-        ContactStatistics
-
-        """
+        """Return what came in so far."""
         return ContactStatistics(self._received, len(self._last), self._dropped, dict(self._twins))
 
     def _problem(self, stamp_ns: int, frame_id: str, point: Array) -> str:

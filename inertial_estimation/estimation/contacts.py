@@ -149,24 +149,7 @@ class Contact:
 
 
 def check_contacts(given: object) -> tuple[Contact, ...]:
-    """
-    Return contacts as a tuple.
-
-    Parameters
-    ----------
-    given : object
-        What a caller gave: contacts.
-
-    Returns
-    -------
-    tuple of Contact
-
-    Raises
-    ------
-    ModelError
-        If it is something else.
-
-    """
+    """Return contacts as a tuple."""
     if not isinstance(given, Iterable) or isinstance(given, str):
         raise ModelError(
             f"'contacts' is {given!r}, expected a list of Contact: write [Contact(...)]"
@@ -285,21 +268,7 @@ class ContactSet:
 
 
 def row_names(contacts: Iterable[Contact]) -> list[str]:
-    """
-    Return the names under which wrenches go out: frames, for as long as they are not taken.
-
-    Parameters
-    ----------
-    contacts : iterable of Contact
-        In the order of the rows.
-
-    Returns
-    -------
-    list of str
-        The frame of each contact; of several contacts of a frame all but the first have their
-        own names.
-
-    """
+    """Return the names under which wrenches go out: frames, for as long as they are not taken."""
     names: list[str] = []
     for contact in contacts:
         names.append(contact.frame if contact.frame not in names else contact.name)

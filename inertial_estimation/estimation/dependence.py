@@ -72,28 +72,7 @@ class _Basis(NamedTuple):
 def find_dependence(
     robot: Robot, forest: Forest, balance: Balance, unknowns: Sequence[int]
 ) -> Dependence:
-    """
-    Find what everything rests on.
-
-    The motion of a link rests on the IMU that serves it and on the joints in between; a sum of
-    wrenches rests besides on the joints among the links that are summed.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and FT sensors.
-    forest : Forest
-        Trees of links.
-    balance : Balance
-        Submodels and contacts.
-    unknowns : sequence of int
-        Number of unknowns of each contact of the balance.
-
-    Returns
-    -------
-    Dependence
-
-    """
+    """Find what everything rests on."""
     sums = [
         _Basis(frozenset(submodel.links), frozenset(border_sensors(submodel)))
         for submodel in balance.submodels
@@ -111,19 +90,7 @@ def find_dependence(
 def joint_dependence(
     robot: Robot, forest: Forest, balance: Balance, unknowns: Sequence[int]
 ) -> JointDependence:
-    """
-    Find what rests on each joint.
-
-    Parameters
-    ----------
-    robot, forest, balance, unknowns
-        As in `find_dependence`.
-
-    Returns
-    -------
-    JointDependence
-
-    """
+    """Find what rests on each joint."""
     depends = find_dependence(robot, forest, balance, unknowns)
     return JointDependence(
         depends.submodels.joints, depends.torques.joints, depends.external.joints
@@ -131,41 +98,12 @@ def joint_dependence(
 
 
 def side_joints(robot: Robot, forest: Forest, side: Side) -> list[int]:
-    """
-    Return the joints that the wrench through a joint rests on.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links and joints.
-    forest : Forest
-        Trees of links.
-    side : Side
-        Which links are summed for it.
-
-    Returns
-    -------
-    list of int
-
-    """
+    """Return the joints that the wrench through a joint rests on."""
     return _sum_joints(robot, forest, side.rests_on)
 
 
 def child_links(robot: Robot) -> list[int]:
-    """
-    Return the child link of each joint.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links and joints.
-
-    Returns
-    -------
-    list of int
-        In the order of the joints.
-
-    """
+    """Return the child link of each joint."""
     child = {link.joint: k for k, link in enumerate(robot.links) if link.joint >= 0}
     return [child[j] for j in range(len(child))]
 

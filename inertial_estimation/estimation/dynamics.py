@@ -19,17 +19,7 @@ Array = NDArray[np.float64]
 
 
 class Dynamics:
-    """
-    Forest and geometry of a robot for a set of sources of motion, with their workspace.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and inertial parameters.
-    imus : sequence of int
-        IMUs that work, ignored for a robot with a fixed link.
-
-    """
+    """Forest and geometry of a robot for a set of sources of motion, with their workspace."""
 
     def __init__(self, robot: Robot, imus: Sequence[int]) -> None:
         self.imus, sources = serving_sources(robot, imus)
@@ -65,27 +55,14 @@ class Dynamics:
         """
         Go on with these inertial parameters.
 
-        Parameters
-        ----------
-        parameters : ndarray, shape (n_links, 10)
-            As in `model.inertia`; the same array as before, which must not have been written to,
-            costs nothing.
-
+        parameters (n_links, 10).
         """
         if parameters is not self.parameters:
             self.forest.set_inertias(parameters)
             self.parameters = parameters
 
     def run(self, sample: Sample) -> None:
-        """
-        Compute `tau`, `poses` and `jacobian`.
-
-        Parameters
-        ----------
-        sample : Sample
-            All joints, and all IMUs that serve, must be finite.
-
-        """
+        """Compute `tau`, `poses` and `jacobian`."""
         self._write(sample, self.q, self.v, self.a)
         self._compute(self.q, self.v, self.a, sample.positions)
 
@@ -93,17 +70,7 @@ class Dynamics:
         """
         Compute the same for many instants.
 
-        Parameters
-        ----------
-        samples : SampleBatch
-            As in `run`.
-
-        Returns
-        -------
-        tau : ndarray, shape (n, nv)
-        poses : ndarray, shape (n, n_supports, 4, 3)
-        jacobian : ndarray, shape (n, 6, n_joints)
-
+        Returns tau (n, nv); poses (n, n_supports, 4, 3); jacobian (n, 6, n_joints).
         """
         n = len(samples)
         q, v, a = (np.tile(x, (n, 1)) for x in (self.q, self.v, self.a))

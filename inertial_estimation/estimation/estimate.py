@@ -90,22 +90,7 @@ class WrenchEstimate(NamedTuple):
 
 
 def result_names(robot: Robot, contacts: Iterable[Contact]) -> list[str]:
-    """
-    Return what each entry of `WrenchEstimate.quality` is about.
-
-    Parameters
-    ----------
-    robot : Robot
-        Joints and submodels.
-    contacts : iterable of Contact
-        Those of the estimate.
-
-    Returns
-    -------
-    list of str
-        Such as ``external_wrench/l_sole`` or ``joint_torque/l_knee``.
-
-    """
+    """Return what each entry of `WrenchEstimate.quality` is about."""
     kinds = {
         'external_wrench': [contact.name for contact in check_contacts(contacts)],
         'joint_torque': robot.joint_names,

@@ -49,21 +49,7 @@ class Used(NamedTuple):
 
     @classmethod
     def by(cls, motion: BodyMotion, dynamics: Dynamics) -> Used:
-        """
-        Return what is used.
-
-        Parameters
-        ----------
-        motion : BodyMotion
-            What each IMU measures.
-        dynamics : Dynamics
-            That of samples without fault.
-
-        Returns
-        -------
-        Used
-
-        """
+        """Return what is used."""
         nominal = motion.nominal
         between = dynamics.forest.joints_between_trees
         if nominal.is_plain:
@@ -76,22 +62,7 @@ def find_faults(sample: Sample | SampleBatch, used: Used) -> Mask:
     """
     Tell what is missing.
 
-    An IMU that leaves out one of its two quantities, all NaN, may still serve with the other; one
-    that sends broken numbers does not.
-
-    Parameters
-    ----------
-    sample : Sample or SampleBatch
-        NaN, infinity or a number beyond `ABSURD` stands for what is missing.
-    used : Used
-        What would be used of it.
-
-    Returns
-    -------
-    ndarray of bool, shape (..., 2 n_joints + 3 n_imus + n_fts)
-        Missing joints, IMUs that lack something, missing FT sensors; which joints are assumed;
-        of which IMUs no acceleration, and no angular velocity, can be used.
-
+    Returns (..., 2 n_joints + 3 n_imus + n_fts).
     """
     imus, lack_linear, lack_angular = _find_imu_faults(sample, used.motion)
     rates = np.asarray(_is_sound(sample.velocities) & _is_sound(sample.accelerations))
@@ -107,23 +78,7 @@ def find_faults(sample: Sample | SampleBatch, used: Used) -> Mask:
 
 
 def with_known_temperatures(sample: S, calibration: FtCalibration) -> S:
-    """
-    Return a sample in which no reading lacks the temperature that makes a wrench of it.
-
-    Parameters
-    ----------
-    sample : Sample or SampleBatch
-        Readings and temperatures.
-    calibration : FtCalibration
-        Which sensors need one.
-
-    Returns
-    -------
-    Sample or SampleBatch
-        The same where no sensor does. Else readings without it are NaN, and a temperature stands
-        in, so that a sensor that is left out has a number.
-
-    """
+    """Return a sample in which no reading lacks the temperature that makes a wrench of it."""
     if not calibration.is_thermal:
         return sample
     stand_in = calibration.reference_temperatures
@@ -142,37 +97,14 @@ def delivered(sample: Sample | SampleBatch, motion: BodyMotion) -> NDArray[np.in
     """
     Tell what each IMU delivers.
 
-    Parameters
-    ----------
-    sample : Sample or SampleBatch
-        Readings.
-    motion : BodyMotion
-        What the IMUs are for.
-
-    Returns
-    -------
-    ndarray of int, shape (..., n_imus)
-        See `bodies.Bits`.
-
+    Returns (..., n_imus).
     """
     _, lack_linear, lack_angular = _find_imu_faults(sample, motion)
     return ACCELEROMETER * ~lack_linear + GYROSCOPE * ~lack_angular
 
 
 def with_gaps(samples: SampleBatch) -> SampleBatch:
-    """
-    Return samples in which whatever cannot be meant is NaN.
-
-    Parameters
-    ----------
-    samples : SampleBatch
-        Readings; infinity and numbers beyond `ABSURD` are faults, as NaN is.
-
-    Returns
-    -------
-    SampleBatch
-
-    """
+    """Return samples in which whatever cannot be meant is NaN."""
     return replace(
         samples,
         **{name: np.where(_is_sound(x := getattr(samples, name)), x, np.nan) for name in NUMBERS},
@@ -208,18 +140,7 @@ def alike(faults: Mask) -> Iterator[tuple[Mask, Indices]]:
     """
     Group equal rows.
 
-    Parameters
-    ----------
-    faults : ndarray of bool, shape (n, n_flags)
-        From `find_faults`.
-
-    Yields
-    ------
-    row : ndarray of bool, shape (n_flags,)
-        The same for the whole group.
-    members : ndarray of int
-        Which rows belong to it. No rows at all count as one empty group without faults.
-
+    faults (n, n_flags); returns row (n_flags,).
     """
     groups: dict[bytes, list[int]] = {}
     for k, row in enumerate(np.packbits(faults, axis=1)):
@@ -234,19 +155,7 @@ def working_of(faults: Mask, sizes: Sizes, motion: BodyMotion) -> Working:
     """
     Sort one row of faults by kind.
 
-    Parameters
-    ----------
-    faults : ndarray of bool, shape (n_flags,)
-        From `find_faults`.
-    sizes : Sizes
-        Of the robot.
-    motion : BodyMotion
-        What the IMUs are for.
-
-    Returns
-    -------
-    Working
-
+    faults (n_flags,).
     """
     joints, _, fts, assumed, lack_linear, lack_angular = (
         flags.tolist() for flags in np.split(faults, np.cumsum([*sizes, sizes.joints, sizes.imus]))
@@ -265,23 +174,7 @@ def working_with(
     missing_joints: Sequence[bool],
     assumed_joints: Sequence[bool],
 ) -> Working:
-    """
-    Return what works, for what the IMUs deliver.
-
-    Parameters
-    ----------
-    motion : BodyMotion
-        What the IMUs are for.
-    bits : tuple of int
-        What each IMU delivers.
-    fts, missing_joints, assumed_joints : sequence of bool
-        As in `Working`.
-
-    Returns
-    -------
-    Working
-
-    """
+    """Return what works, for what the IMUs deliver."""
     others = tuple(fts), tuple(missing_joints), tuple(assumed_joints)
     if not motion.is_used:
         return Working(tuple(b == 3 for b in bits), *others)
@@ -293,21 +186,7 @@ def without_faults(sample: S, faults: Mask, sizes: Sizes, motion: MotionPlan | N
     """
     Put zeros where something is missing; a plan for these faults keeps them out of all results.
 
-    Parameters
-    ----------
-    sample : Sample or SampleBatch
-        If many, all with the same faults.
-    faults : ndarray of bool, shape (n_flags,)
-        From `find_faults`.
-    sizes : Sizes
-        Of the robot.
-    motion : MotionPlan, optional
-        That of `working_of`: writes the motions of bodies into the rows of their first IMUs.
-
-    Returns
-    -------
-    Sample or SampleBatch
-
+    faults (n_flags,).
     """
     sample = _without_missing(sample, faults, sizes, whole_imus=motion is None)
     return sample if motion is None else motion.complete(sample)

@@ -75,11 +75,7 @@ class Forest:
         """
         Give the links inertial parameters.
 
-        Parameters
-        ----------
-        parameters : ndarray, shape (n_links, 10)
-            As in `model.inertia`.
-
+        parameters (n_links, 10).
         """
         inertias = self.model.inertias
         # Not added: Pinocchio's sums divide by max(mass, epsilon), which ruins negative masses.
@@ -90,23 +86,7 @@ class Forest:
 def build_forest(
     robot: Robot, sources: Sequence[Source], *, rigid_sensors: bool = False
 ) -> Forest:
-    """
-    Build one tree of links for each source.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints, FT sensors and inertial parameters.
-    sources : sequence of Source
-        At least one. A source that serves no link still has its (empty) tree.
-    rigid_sensors : bool, optional
-        Choose the source of each link by the joints in between, as in `assign_owners`.
-
-    Returns
-    -------
-    Forest
-
-    """
+    """Build one tree of links for each source."""
     owner = assign_owners(robot.links, sources, rigid_sensors=rigid_sensors)
     return _ForestBuilder(robot, sources, owner).build()
 
@@ -221,19 +201,7 @@ class Geometry:
 
 
 def build_geometry(robot: Robot) -> Geometry:
-    """
-    Build the model that is rooted at the URDF root; its columns are the robot's joints.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links and joints.
-
-    Returns
-    -------
-    Geometry
-
-    """
+    """Build the model that is rooted at the URDF root; its columns are the robot's joints."""
     model = pin.Model()
     support = [0] * len(robot.links)
     poses = [np.eye(4)] * len(robot.links)
@@ -254,23 +222,7 @@ def pose_view(data: pin.Data) -> Array:
     """
     Return all joint poses of Pinocchio's data as one array that shares its memory.
 
-    Reading them one by one would cost more than computing them. The layout is checked here.
-
-    Parameters
-    ----------
-    data : pinocchio.Data
-        Must outlive the view.
-
-    Returns
-    -------
-    ndarray, shape (n_joints + 1, 4, 3)
-        ``view[i, :3]`` is the transposed rotation, ``view[i, 3]`` the origin [m].
-
-    Raises
-    ------
-    RuntimeError
-        If this version of Pinocchio keeps its poses in another way.
-
+    Returns (n_joints + 1, 4, 3).
     """
     poses = data.oMi
     first = poses[0].rotation.T

@@ -156,30 +156,7 @@ class Informed(NamedTuple):
 
 
 def find_informed(robot: Robot, contacts: Sequence[Contact], fts: Iterable[str | int]) -> Informed:
-    """
-    Find the FT sensors that inform torques, and nothing else: quick enough beside a loop.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and sensors.
-    contacts : sequence of Contact
-        Those that take part.
-    fts : iterable of str or int
-        Sensors in use, by name or row.
-
-    Returns
-    -------
-    Informed
-
-    Raises
-    ------
-    NameNotFound
-        If a contact names a frame, or the list a sensor, that the robot does not have.
-    ModelError
-        If what is given is something else.
-
-    """
+    """Find the FT sensors that inform torques, and nothing else: quick enough beside a loop."""
     contacts = check_contacts(contacts)
     submodels = decompose(robot.links, robot.ft_sensors, _fts(robot, fts))
     links = [robot.frame(contact.frame)[0] for contact in contacts]

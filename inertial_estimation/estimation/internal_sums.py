@@ -38,27 +38,8 @@ class InternalSums:
     """
     The wrenches of some instants that agree in what works, ready to be summed.
 
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and FT sensors.
-    net : NetWrenches
-        For the IMUs in use.
-    samples : SampleBatch
-        Zeros in place of what is missing.
-    contacts : sequence of Contact
-        Those that took part in the estimate.
-    wrenches : ndarray, shape (n, n_contacts, 6)
-        Their wrenches, in and about their frames [N, Nm].
-    readings : ndarray, shape (n, n_fts, 6)
-        Measured wrenches in the sensor frames, as each sensor counts them [N, Nm].
-    used_fts : ndarray of bool, shape (n_fts,)
-        Sensors in use.
-    missing : ndarray of bool, shape (n_joints,)
-        Joints that are not known.
-    ways : mapping of int to iterable of int
-        Joints that the motions of links with sensors rest on, as in `bodies.with_ways`.
-
+    wrenches (n, n_contacts, 6) [N, Nm]; readings (n, n_fts, 6) [N, Nm]; used_fts (n_fts,); missing
+    (n_joints,).
     """
 
     def __init__(
@@ -100,11 +81,7 @@ class InternalSums:
         """
         Return the net wrenches of all links in and about their frames.
 
-        Returns
-        -------
-        ndarray, shape (n, n_links, 6)
-            NaN for links whose motion is not known [N, Nm].
-
+        Returns (n, n_links, 6) [N, Nm].
         """
         lost = [bool(self._forest.path[k] & self._missing) for k in range(len(self._frames[0]))]
         return np.where(np.array(lost)[:, None], np.nan, self._in_links)
@@ -113,16 +90,7 @@ class InternalSums:
         """
         Return what the parent of a link does to it, in the local form.
 
-        Parameters
-        ----------
-        k : int
-            Link with a joint or an FT sensor towards the root of the robot.
-
-        Returns
-        -------
-        ndarray, shape (n, 6)
-            In and about the link's frame [N, Nm].
-
+        Returns (n, 6) [N, Nm].
         """
         if k in self._sensor_above:
             return self._at(k, -self._child_on_parent[:, self._sensor_above[k]])
@@ -145,18 +113,7 @@ class InternalSums:
         """
         Return the same by sums over the whole robot, which need no FT sensor [T 4.23b, 4.23c].
 
-        Parameters
-        ----------
-        k : int
-            As in `local`.
-
-        Returns
-        -------
-        away : ndarray, shape (n, 6)
-            From the links away from the root of the robot [N, Nm].
-        root : ndarray, shape (n, 6)
-            From the other links.
-
+        Returns away (n, 6) [N, Nm]; root (n, 6).
         """
         if self._missing:
             nothing = np.full((len(self._net), 6), np.nan)

@@ -52,8 +52,8 @@ class BothSums(NamedTuple):
 
     Both are what the parent link does to the child link, in and about the joint's frame, which is
     the child link's. They are equal if the external wrenches explain all that the sensors say.
-    Otherwise they differ by the sum of all residuals, and the side away from the root differs
-    from the local form by the residuals of the submodels beyond the next FT sensors.
+    Otherwise they differ by the sum of all residuals, and the side away from the root differs from
+    the local form by the residuals of the submodels beyond the next FT sensors.
     """
 
     away: Array

@@ -42,13 +42,7 @@ class Blend:
     """
     The way from one set of numbers to another.
 
-    Parameters
-    ----------
-    start, goal : ndarray
-        Of one shape.
-    seconds : float
-        How long it takes, by the stamps of the cycles [s]; 0: at the first one.
-
+    seconds [s].
     """
 
     def __init__(self, start: Array, goal: Array, seconds: float) -> None:
@@ -60,20 +54,7 @@ class Blend:
         """Part of the way that is done."""
 
     def step(self, stamp_ns: int) -> Array | None:
-        """
-        Return the numbers of a cycle, where it makes a step.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Its stamp [ns]. If time was set back nothing is undone.
-
-        Returns
-        -------
-        ndarray or None
-            None: those of the cycle before hold.
-
-        """
+        """Return the numbers of a cycle, where it makes a step."""
         if self._last_ns is not None:
             self._gone_ns += max(0, stamp_ns - self._last_ns)
         self._last_ns = stamp_ns
@@ -104,22 +85,7 @@ class ModelInUse:
     """
     Gives an estimator its inertial parameters, and remembers where they came from.
 
-    Parameters
-    ----------
-    estimator : WrenchEstimator
-        Has those of the URDF.
-    seconds : float
-        How long a change takes [s].
-    followers : iterable of callable, optional
-        Called with the parameters whenever the estimator has got others.
-    subtracted : callable, optional
-        Called when a change is done with which other offsets are subtracted.
-
-    Attributes
-    ----------
-    held : bool
-        Whether updates are kept aside instead of taken over.
-
+    seconds [s].
     """
 
     def __init__(
@@ -153,11 +119,7 @@ class ModelInUse:
 
     @property
     def roots(self) -> Array | None:
-        """
-        How sure it is, shape (n_links, 10, r).
-
-        None: nothing is said of it, as of the URDF and of a file.
-        """
+        """How sure it is, shape (n_links, 10, r)."""
         return self._used.roots
 
     @property
@@ -179,13 +141,7 @@ class ModelInUse:
         """
         Hear how sure an update is, which may come before it or after it.
 
-        Parameters
-        ----------
-        of : str
-            `fingerprint` of its parameters.
-        roots : ndarray, shape (n_links, 10, r)
-            As `Uncertainty.set_parameter_roots` takes them.
-
+        roots (n_links, 10, r).
         """
         self._roots.append((of, roots))
         for one in self._sets(of):
@@ -195,16 +151,7 @@ class ModelInUse:
         """
         Hear which offsets go with an update, which may come before it or after it.
 
-        Parameters
-        ----------
-        of : str
-            `fingerprint` of its parameters.
-        on : str
-            `calibration_fingerprint` of the calibration that they come on top of. That of
-            another one than is in use goes with nothing.
-        offsets : ndarray, shape (n_fts, 6)
-            [N, Nm].
-
+        offsets (n_fts, 6) [N, Nm].
         """
         self._offsets.append((of, on, offsets))
         if on != calibration_fingerprint(self._on_top.calibration):
@@ -218,21 +165,7 @@ class ModelInUse:
         """
         Take an update over, or keep it aside while updates are held.
 
-        Parameters
-        ----------
-        parameters : ndarray, shape (n_links, 10)
-            Usable, as `model.usable_parameters` says.
-
-        Returns
-        -------
-        bool
-            Whether it is taken over.
-
-        Raises
-        ------
-        ModelError
-            If it was found with another calibration of the FT sensors.
-
+        parameters (n_links, 10).
         """
         update = self._without_offsets(parameters, UPDATE)
         update.of = of = fingerprint(parameters)
@@ -252,18 +185,7 @@ class ModelInUse:
         return True
 
     def set_calibration(self, calibration: FtCalibration) -> None:
-        """
-        Go on with another calibration at once.
-
-        Offsets that went with the parameters are no longer subtracted from sensors that it
-        changes: a tare, say, has found all that is to be subtracted beside these parameters.
-
-        Parameters
-        ----------
-        calibration : FtCalibration
-            As `WrenchEstimator.set_calibration` takes it.
-
-        """
+        """Go on with another calibration at once."""
         changed = self._on_top.set_calibration(calibration)
         for one in (self._used, self._aside):
             if one is not None:
@@ -276,15 +198,7 @@ class ModelInUse:
         self.held = True
 
     def release(self) -> bool:
-        """
-        Take updates over again.
-
-        Returns
-        -------
-        bool
-            Whether one was waiting, which is taken over now.
-
-        """
+        """Take updates over again."""
         update, self._aside, self.held = self._aside, None, False
         if update is not None:
             self._begin(update)
@@ -298,29 +212,12 @@ class ModelInUse:
         """
         Go on with a saved set; hold updates, so that the next one does not undo that.
 
-        Parameters
-        ----------
-        parameters : ndarray, shape (n_links, 10)
-            As for `offer`.
-
+        parameters (n_links, 10).
         """
         self._pin(parameters, FILE)
 
     def step(self, stamp_ns: int) -> None:
-        """
-        Give the estimator the parameters of a cycle, if a change is going on.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the cycle [ns].
-
-        Raises
-        ------
-        ModelError
-            If the estimator cannot use them; those of the cycle before stay.
-
-        """
+        """Give the estimator the parameters of a cycle, if a change is going on."""
         if self._blend is None:
             return
         numbers = self._blend.step(stamp_ns)

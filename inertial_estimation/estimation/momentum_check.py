@@ -69,15 +69,7 @@ class MomentumReport(NamedTuple):
 
 
 class MomentumCheck:
-    """
-    Compares the change of momentum with the impulse of the wrenches, window by window.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints, IMUs and inertial parameters.
-
-    """
+    """Compares the change of momentum with the impulse of the wrenches, window by window."""
 
     def __init__(self, robot: Robot) -> None:
         check_kind('robot', robot, Robot, 'Robot.from_urdf(...) makes one')
@@ -102,41 +94,12 @@ class MomentumCheck:
         """
         Go on with other inertial parameters: those of the estimates that are added from now on.
 
-        A window goes on: what the change itself does to the momentum is counted as an impulse.
-
-        Parameters
-        ----------
-        parameters : ndarray, shape (n_links, 10)
-            As in `model.inertia`.
-
-        Raises
-        ------
-        ModelError
-            If they are no numbers.
-        ShapeError
-            If the shape is another.
-
+        parameters (n_links, 10).
         """
         self._next = self._robot.with_parameters(parameters)
 
     def add(self, sample: Sample, estimate: WrenchEstimate) -> None:
-        """
-        Take an instant; most are passed over.
-
-        Parameters
-        ----------
-        sample : Sample
-            What was estimated from.
-        estimate : WrenchEstimate
-            What came of it. Where something is missing in it the window begins anew.
-
-        Raises
-        ------
-        ModelError
-            If one of them is something else; if links that move as one have no mass, or hardly
-            any, but a first moment.
-
-        """
+        """Take an instant; most are passed over."""
         if not (isinstance(sample, Sample) and isinstance(estimate, WrenchEstimate)):
             check_sample(sample)
             check_kind('estimate', estimate, WrenchEstimate, 'give what the estimator made of it')
@@ -181,15 +144,7 @@ class MomentumCheck:
         return norms
 
     def report(self) -> MomentumReport:
-        """
-        Return what the last windows say.
-
-        Returns
-        -------
-        MomentumReport
-            NaN if there is none.
-
-        """
+        """Return what the last windows say."""
         if not self._results:
             return MomentumReport(0, np.full(2, np.nan), np.full(2, np.nan))
         # Shape (windows, unexplained or change, force or moment, 3).
@@ -201,25 +156,7 @@ class MomentumCheck:
         """
         Return about how much noise leaves unexplained, in the last position of the robot.
 
-        Parameters
-        ----------
-        angular_velocity : float
-            Standard deviation of the gyroscope of `imu` along each axis [rad/s].
-        velocities : ndarray, shape (n_joints,)
-            Standard deviation of the joint velocities [rad/s or m/s].
-
-        Returns
-        -------
-        ndarray, shape (2,)
-            Force [N] and moment [Nm], as in the report; NaN before the first instant.
-
-        Raises
-        ------
-        ModelError
-            If one of them is no number.
-        ShapeError
-            If there are more or fewer velocities than joints.
-
+        angular_velocity [rad/s]; velocities (n_joints,) [rad/s or m/s]; returns (2,) [N].
         """
         numbers('angular_velocity', angular_velocity, (), finite=False)
         joints = (len(self._robot.joint_names),)

@@ -25,17 +25,7 @@ def is_doubtful(report: MomentumReport, deviation: Array) -> bool:
     """
     Tell whether more is unexplained than noise, and a right filter, leave.
 
-    Parameters
-    ----------
-    report : MomentumReport
-        What the last windows say.
-    deviation : ndarray, shape (2,)
-        What noise leaves unexplained [N, Nm]; NaN: not known, and no doubt can be told.
-
-    Returns
-    -------
-    bool
-
+    deviation (2,) [N, Nm].
     """
     far = report.unexplained > NOISE_FACTOR * deviation
     far &= report.unexplained > PART * report.change
@@ -43,19 +33,7 @@ def is_doubtful(report: MomentumReport, deviation: Array) -> bool:
 
 
 def momentum_advice(settings: EstimatorSettings) -> str:
-    """
-    Say what to look at where the momentum does not change as the wrenches say.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        What they neglect comes first, then what their filters may do better.
-
-    Returns
-    -------
-    str
-
-    """
+    """Say what to look at where the momentum does not change as the wrenches say."""
     neglected = [
         name
         for name, source in (

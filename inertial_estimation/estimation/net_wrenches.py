@@ -18,17 +18,7 @@ Array = NDArray[np.float64]
 
 
 class NetWrenches:
-    """
-    Reads the net wrenches of single links out of the dynamics, which sum them only.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links and joints.
-    dynamics : Dynamics
-        Models for the IMUs that work, with the inertial parameters; every call runs them.
-
-    """
+    """Reads the net wrenches of single links out of the dynamics, which sum them only."""
 
     def __init__(self, robot: Robot, dynamics: Dynamics) -> None:
         self.dynamics = dynamics
@@ -38,18 +28,7 @@ class NetWrenches:
         """
         Compute net wrenches, and where the links are.
 
-        Parameters
-        ----------
-        samples : SampleBatch
-            All joints, and all IMUs that serve, must be finite.
-
-        Returns
-        -------
-        net : ndarray, shape (n, n_links, 6)
-            Of each link, in and about its frame [N, Nm].
-        supports : ndarray, shape (n, n_supports, 4, 3)
-            Row poses of the geometry.
-
+        Returns net (n, n_links, 6) [N, Nm]; supports (n, n_supports, 4, 3).
         """
         dynamics, n, n_links = self.dynamics, len(samples), len(self._joints)
         motions = np.empty((2, n, n_links, 6))
@@ -73,23 +52,7 @@ def carriers(robot: Robot, forest: Forest) -> tuple[list[int], Array]:
     """
     Return the joint of the forest that carries each link, and what moves motions to the link.
 
-    A joint's frame is that of the sensor at the root of a tree, elsewhere that of the child link,
-    whichever of the two links the joint carries.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links and joints.
-    forest : Forest
-        Trees of links.
-
-    Returns
-    -------
-    joints : list of int
-        Pinocchio's index for each link.
-    L_X_J : ndarray, shape (n_links, 6, 6)
-        Takes motions from the joint's frame to the link's.
-
+    Returns L_X_J (n_links, 6, 6).
     """
     joint_at = {forest.model.joints[i].idx_v: i for i in range(1, forest.model.njoints)}
     joints = [0] * len(robot.links)

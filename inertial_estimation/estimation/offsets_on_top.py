@@ -22,21 +22,7 @@ Array = NDArray[np.float64]
 
 
 def fingerprint(*numbers: Array) -> str:
-    """
-    Return what tells numbers from all others, to the bit.
-
-    Parameters
-    ----------
-    *numbers : ndarray
-        Such as the inertial parameters of all links, shape (n_links, 10).
-
-    Returns
-    -------
-    str
-        The first sixteen hexadecimal digits of the SHA-256 of their bytes: little-endian numbers
-        of eight bytes, row by row, one array after the other.
-
-    """
+    """Return what tells numbers from all others, to the bit."""
     digest = sha256()
     for array in numbers:
         digest.update(np.ascontiguousarray(array, dtype='<f8').tobytes())
@@ -44,20 +30,7 @@ def fingerprint(*numbers: Array) -> str:
 
 
 def calibration_fingerprint(calibration: FtCalibration) -> str:
-    """
-    Return what tells a calibration from all others.
-
-    Parameters
-    ----------
-    calibration : FtCalibration
-        Of all FT sensors of a robot.
-
-    Returns
-    -------
-    str
-        `fingerprint` of matrices, offsets, temperature coefficients and reference temperatures.
-
-    """
+    """Return what tells a calibration from all others."""
     return fingerprint(
         calibration.matrices,
         calibration.offsets,
@@ -70,18 +43,7 @@ class OffsetsOnTop:
     """
     What an estimator subtracts beyond its calibration.
 
-    Parameters
-    ----------
-    estimator : WrenchEstimator
-        Has the calibration.
-
-    Attributes
-    ----------
-    calibration : FtCalibration
-        Without them.
-    values : ndarray, shape (n_fts, 6)
-        Subtracted on top of its offsets [N, Nm].
-
+    values (n_fts, 6) [N, Nm].
     """
 
     def __init__(self, estimator: WrenchEstimator) -> None:
@@ -93,11 +55,7 @@ class OffsetsOnTop:
         """
         Go on with other ones.
 
-        Parameters
-        ----------
-        values : ndarray, shape (n_fts, 6)
-            [N, Nm].
-
+        values (n_fts, 6) [N, Nm].
         """
         if np.array_equal(values, self.values):
             return
@@ -108,16 +66,7 @@ class OffsetsOnTop:
         """
         Go on with another calibration, and nothing on top of sensors that it changes.
 
-        Parameters
-        ----------
-        calibration : FtCalibration
-            As `WrenchEstimator.set_calibration` takes it.
-
-        Returns
-        -------
-        ndarray of bool, shape (n_fts,)
-            Those sensors.
-
+        Returns (n_fts,).
         """
         before, n = self.calibration, len(self.values)
         changed = np.zeros(n, dtype=bool)

@@ -80,29 +80,7 @@ def build_plan(
     """
     Lay out one step.
 
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and sensors.
-    dynamics : Dynamics
-        Forest and geometry for the working IMUs.
-    balance : Balance
-        The sums, for the active contacts.
-    quality : Qualities
-        How far missing sensors and joints reach.
-    contacts : tuple of Contact
-        All contacts that were asked for.
-    active : sequence of int
-        Those that take part.
-    working : Working
-        Sensors and joints that deliver.
-    length_scale : float
-        Moment noise over force noise [m].
-
-    Returns
-    -------
-    Plan
-
+    length_scale [m].
     """
     used = [contacts[c] for c in active]
     n_submodels = len(balance.submodels)

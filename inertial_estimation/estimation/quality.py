@@ -57,29 +57,7 @@ def find_qualities(
     active: Sequence[int],
     working: Working,
 ) -> Qualities:
-    """
-    Mark all results that something missing or assumed reaches.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and sensors.
-    forest : Forest
-        Trees of links.
-    balance : Balance
-        Submodels and sums for the active contacts.
-    contacts : sequence of Contact
-        All contacts that were asked for; a known wrench rests on nothing and spoils nothing.
-    active : sequence of int
-        Those that take part.
-    working : Working
-        Sensors and joints that deliver.
-
-    Returns
-    -------
-    Qualities
-
-    """
+    """Mark all results that something missing or assumed reaches."""
     n = len(robot.joint_names)
     unknowns = [contacts[c].unknowns for c in active]
     sums = np.zeros(len(balance.submodels), dtype=np.uint8)
@@ -115,21 +93,7 @@ def find_qualities(
 
 
 def own_rows(robot: Robot, balance: Balance) -> list[int]:
-    """
-    Return the row of each submodel of a balance among the robot's own.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its own submodels.
-    balance : Balance
-        Those that are left when some sensors do not cut.
-
-    Returns
-    -------
-    list of int
-
-    """
+    """Return the row of each submodel of a balance among the robot's own."""
     rows = {submodel.root: row for row, submodel in enumerate(robot.submodels)}
     return [rows[submodel.root] for submodel in balance.submodels]
 
@@ -142,13 +106,7 @@ def _mark_merged(
     torques: Flags,
     external: Flags,
 ) -> None:
-    """
-    Mark what a missing FT sensor spoils.
-
-    In a merged submodel that is every wrench, every torque whose far side holds the missing
-    sensor or a contact, and every external torque between a contact and the base; contacts count
-    whether they take part or gave way.
-    """
+    """Mark what a missing FT sensor spoils."""
     roots = {submodel.root for submodel in balance.submodels}
     subtree = {robot.links[k].joint: set(links) for k, links in enumerate(subtrees(robot))}
     base = robot.base

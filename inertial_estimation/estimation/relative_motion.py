@@ -25,16 +25,7 @@ class ImuPrediction:
 
     That is the fixed link, or else the nearest other IMU that measures both quantities.
 
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and IMUs.
-
-    Attributes
-    ----------
-    sources : ndarray of int, shape (n_imus,)
-        The IMU that each one is predicted from, the number of IMUs for the fixed link; -1: none.
-
+    sources (n_imus,).
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -56,17 +47,7 @@ class ImuPrediction:
         """
         Predict the readings.
 
-        Parameters
-        ----------
-        samples : SampleBatch
-            Joints and IMUs.
-
-        Returns
-        -------
-        angular_velocities, proper_accelerations : ndarray, shape (n, n_imus, 3)
-            In the axes of each IMU [rad/s, m/s^2]; NaN where there is no other source, or it or a
-            joint on the way is missing.
-
+        Returns angular_velocities, proper_accelerations (n, n_imus, 3) [rad/s, m/s^2].
         """
         n_imus = len(self._robot.imus)
         poses, velocities, accelerations = self._relative(samples)

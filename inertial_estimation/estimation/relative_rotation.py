@@ -36,27 +36,7 @@ class RelativeRotations:
     """
     Carries directions from one sensor to the next.
 
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and sensors.
-    sensors : iterable of LinkSensor, Imu or str, optional
-        Which sensors, also by name. Default: the IMUs of the robot.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Of the sensors.
-    sources : ndarray of int, shape (n_sensors,)
-        For each sensor the row of the one it is seen from, `FIXED` or `NOBODY`.
-
-    Raises
-    ------
-    NameNotFound
-        If the robot has no sensor of a name.
-    ModelError
-        If an argument is something else, or two sensors have one name.
-
+    sources (n_sensors,).
     """
 
     def __init__(
@@ -77,23 +57,7 @@ class RelativeRotations:
         """
         Return the axes of each sensor in those of its source.
 
-        Parameters
-        ----------
-        positions : ndarray, shape (n, n_joints)
-            Of the joints [rad or m].
-
-        Returns
-        -------
-        ndarray, shape (n, n_sensors, 3, 3)
-            source_R_S; NaN where there is no source, or a position on the way is not finite.
-
-        Raises
-        ------
-        ModelError
-            If the positions are no numbers.
-        ShapeError
-            If their shape is another.
-
+        positions (n, n_joints) [rad or m]; returns (n, n_sensors, 3, 3).
         """
         q = numbers('positions', positions, finite=False)
         n_joints = len(self._robot.joint_names)

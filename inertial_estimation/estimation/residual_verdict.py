@@ -48,30 +48,7 @@ def judge_residual(
     """
     Judge the residual of a sensor.
 
-    Either more is left than four times the noise and a quarter of the change of the reading, as
-    filters that lag leave some of it; or what is left is mostly constant and more than twice the
-    noise: errors of filters change their sign with the motion, a bias does not.
-
-    Parameters
-    ----------
-    residuals : ndarray, shape (n, 3)
-        Prediction minus reading.
-    readings : ndarray, shape (n, 3)
-        What was read, in the same unit.
-    noise : float
-        Root mean square that noise leaves, as far as it is stated.
-    whole : bool, optional
-        Whether the noise of all readings and derivatives is stated. Else what is constant has to
-        stand out of the scatter of the residual itself, too: its median absolute deviation.
-    change : float, optional
-        How much that changes which the sensor is predicted from: it counts where it is more than
-        the change of the reading. Infinity: what is left may vary as it likes.
-
-    Returns
-    -------
-    ResidualVerdict
-        NaN, and no doubt, without instants.
-
+    residuals (n, 3); readings (n, 3).
     """
     n = len(residuals)
     if not n:
@@ -89,16 +66,7 @@ def rms_change(readings: Array) -> float:
     """
     Return how much readings change.
 
-    Parameters
-    ----------
-    readings : ndarray, shape (n, 3)
-        At least one.
-
-    Returns
-    -------
-    float
-        Root mean square of the distance to their mean.
-
+    readings (n, 3).
     """
     return _rms(readings - readings.mean(axis=0))
 

@@ -32,16 +32,7 @@ def robust_vector(vectors: Array) -> Array:
     """
     Return the vector that most readings agree on.
 
-    Parameters
-    ----------
-    vectors : ndarray, shape (n, m)
-        Of any unit; rows that are not finite do not count.
-
-    Returns
-    -------
-    ndarray, shape (m,)
-        NaN if no row counts.
-
+    vectors (n, m); returns (m,).
     """
     return _robust(vectors, lambda mean: mean)
 
@@ -50,18 +41,7 @@ def robust_rotation(rotations: Array) -> Array:
     """
     Return the rotation that most readings agree on.
 
-    The mean of those that count is the rotation nearest to the mean of their matrices.
-
-    Parameters
-    ----------
-    rotations : ndarray, shape (n, 3, 3)
-        Rotation matrices; those that are not finite do not count.
-
-    Returns
-    -------
-    ndarray, shape (3, 3)
-        NaN if none counts.
-
+    rotations (n, 3, 3); returns (3, 3).
     """
     return _robust(rotations.reshape(-1, 9), _nearest_rotation).reshape(3, 3)
 

@@ -53,34 +53,7 @@ class SensorResiduals(NamedTuple):
 def sensor_residuals(
     estimator: WrenchEstimator, samples: SampleBatch, contacts: Iterable[Contact] | None = None
 ) -> SensorResiduals:
-    """
-    Predict each sensor from the others.
-
-    An IMU is predicted from the fixed link, or else from the nearest other IMU that measures both
-    quantities, through the joints between them. An FT sensor is predicted by leaving it out: its
-    two submodels become one, and the wrench through its joint [T 4.23] is known if one side has
-    no contact with an unknown, or all contacts of the two are determined. A default contact
-    counts as one that is there: none gives way.
-
-    Parameters
-    ----------
-    estimator : WrenchEstimator
-        Robot and calibration; it is run once for each FT sensor.
-    samples : SampleBatch
-        Readings.
-    contacts : iterable of Contact, optional
-        Where the robot is touched. Default: all default contacts of the estimator.
-
-    Returns
-    -------
-    SensorResiduals
-
-    Raises
-    ------
-    ShapeError, ModelError, FrameNotFound
-        As `WrenchEstimator.batch`.
-
-    """
+    """Predict each sensor from the others."""
     check_kind('estimator', estimator, WrenchEstimator, 'WrenchEstimator(robot) makes one')
     check_sample(samples, (0,))
     SampleShapes(estimator.robot).check(samples, (len(samples),))

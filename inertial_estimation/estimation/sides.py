@@ -42,26 +42,7 @@ def find_sides(
     contact_links: Sequence[int],
     unknowns: Sequence[int],
 ) -> dict[int, Side]:
-    """
-    Find the side of every joint that is summed.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and FT sensors.
-    submodels : sequence of Submodel
-        The tree cut at the sensors in use.
-    contact_links : sequence of int
-        Link of each contact.
-    unknowns : sequence of int
-        Number of unknowns of each contact.
-
-    Returns
-    -------
-    dict of int to Side
-        By the child link of each joint, and of each FT sensor that is not in use.
-
-    """
+    """Find the side of every joint that is summed."""
     subtree = subtrees(robot)
     carriers = [(k, n) for k, n in zip(contact_links, unknowns, strict=True) if n]
     sides = {}
@@ -81,19 +62,7 @@ def find_sides(
 
 
 def border_sensors(submodel: Submodel) -> tuple[int, ...]:
-    """
-    Return the FT sensors in use around a submodel.
-
-    Parameters
-    ----------
-    submodel : Submodel
-        One of the tree cut at the sensors in use.
-
-    Returns
-    -------
-    tuple of int
-
-    """
+    """Return the FT sensors in use around a submodel."""
     root = (submodel.root_sensor,) if submodel.root_sensor >= 0 else ()
     return (*root, *submodel.child_sensors)
 

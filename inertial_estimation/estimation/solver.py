@@ -33,19 +33,7 @@ UNDETERMINED = np.uint8(Quality.UNDETERMINED)
 
 
 class Solver:
-    """
-    Follows a plan, again and again, in the same workspace.
-
-    Parameters
-    ----------
-    plan : Plan
-        The indices to follow.
-    rank_tolerance : float
-        As in `contact_forces.split_wrench`.
-    lead : tuple of int, optional
-        Leading axes: none for one step, (n,) for n of them.
-
-    """
+    """Follows a plan, again and again, in the same workspace."""
 
     def __init__(self, plan: Plan, rank_tolerance: float, lead: tuple[int, ...] = ()) -> None:
         self.plan = plan
@@ -83,15 +71,7 @@ class Solver:
         self._flags: tuple[Any, ...] = tuple(np.broadcast_to(a, (*lead, len(a))) for a in flags)
 
     def place(self, contacts: tuple[Contact, ...]) -> None:
-        """
-        Move the contacts of the plan to other points of their frames.
-
-        Parameters
-        ----------
-        contacts : tuple of Contact
-            The same as those of the plan, but for their points.
-
-        """
+        """Move the contacts of the plan to other points of their frames."""
         if contacts is self.contacts:
             return
         self.contacts = contacts
@@ -113,24 +93,8 @@ class Solver:
         """
         Turn the results of `Dynamics.run` and the measured wrenches into an estimate.
 
-        Parameters
-        ----------
-        stamp_ns : int or ndarray, shape (...)
-            Stamps [ns].
-        tau : ndarray, shape (..., nv)
-            Generalised forces of the forest.
-        poses : ndarray, shape (..., n_supports, 4, 3)
-            Row poses of the geometry.
-        jacobian : ndarray, shape (..., 6, n_joints)
-            Joint axes about the root link's origin.
-        ft_wrenches : ndarray, shape (..., n_fts, 6)
-            Measured wrenches in the sensor frames, as each sensor counts them [N, Nm].
-
-        Returns
-        -------
-        WrenchEstimate
-            Nothing in it is written to by later steps.
-
+        stamp_ns (...) [ns]; tau (..., nv); poses (..., n_supports, 4, 3); jacobian (..., 6,
+        n_joints); ft_wrenches (..., n_fts, 6) [N, Nm].
         """
         plan, flags = self.plan, self._flags
         self._place_frames(poses)
@@ -240,12 +204,7 @@ class Solver:
 def _mark(
     split: Split, solution: Solution, contact: Flags, torque: Flags, external: Flags
 ) -> None:
-    """
-    Mark contacts with an undetermined unknown, and what holds some of these but not all.
-
-    What holds all of them holds what they add up to, which is known unless part of it was left
-    out.
-    """
+    """Mark contacts with an undetermined unknown, and what holds some of these but not all."""
     undetermined = ~solution.determined
     for k in range(len(split.rows)):
         lost = np.logical_or.reduceat(undetermined[..., k, :], split.starts[k], axis=-1)

@@ -41,19 +41,7 @@ class _Skeleton:
 
 
 class Solvers:
-    """
-    The solvers of one robot.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and sensors.
-    length_scale, rank_tolerance : float
-        Numbers of the least squares, as in `contact_forces`.
-    motion : BodyMotion, optional
-        What its IMUs are for. Default: as without arrays.
-
-    """
+    """The solvers of one robot."""
 
     def __init__(
         self,
@@ -72,33 +60,11 @@ class Solvers:
         self._faultless: dict[Hashable, Solver] = {}
 
     def set_robot(self, robot: Robot) -> None:
-        """
-        Go on with other inertial parameters; models get them when they are asked for again.
-
-        Parameters
-        ----------
-        robot : Robot
-            The same but for these.
-
-        """
+        """Go on with other inertial parameters; models get them when they are asked for again."""
         self._robot = robot
 
     def faultless(self, assumed: bytes, contacts: ContactSet) -> Solver:
-        """
-        Return the solver for samples in which every sensor works.
-
-        Parameters
-        ----------
-        assumed : bytes
-            For each joint 1 if its position is assumed, else 0.
-        contacts : ContactSet
-            Contacts of this instant.
-
-        Returns
-        -------
-        Solver
-
-        """
+        """Return the solver for samples in which every sensor works."""
         key = (assumed, contacts.at_origin)
         solver = self._faultless.get(key)
         if solver is None:
@@ -116,26 +82,7 @@ class Solvers:
         return solver
 
     def get(self, working: Working, contacts: ContactSet) -> Solver:
-        """
-        Return the solver for the sensors that work.
-
-        Parameters
-        ----------
-        working : Working
-            Sensors that deliver, joints that do not.
-        contacts : ContactSet
-            Contacts of this instant.
-
-        Returns
-        -------
-        Solver
-
-        Raises
-        ------
-        FrameNotFound
-            If a contact names a frame that the robot does not have.
-
-        """
+        """Return the solver for the sensors that work."""
         key = (working, contacts.at_origin)
         solver = self._solvers.get(key)
         if solver is None:
@@ -181,12 +128,7 @@ class Solvers:
         return _Skeleton(dynamics, balance, tuple(active), quality)
 
     def _dynamics_for(self, imus: list[int]) -> Dynamics:
-        """
-        Return the models for the working IMUs, new or kept.
-
-        Without a single one of them the models of all are used, fed with zeros; the plan marks
-        every result as missing then.
-        """
+        """Return the models for the working IMUs, new or kept."""
         serving, _ = serving_sources(self._robot, imus or range(len(self._robot.imus)))
         key = tuple(int(k) for k in serving)
         dynamics = self._dynamics.get(key)
@@ -209,12 +151,7 @@ class Solvers:
 def _trusted(
     robot: Robot, submodels: Sequence[Submodel], contacts: ContactSet, links: Sequence[int]
 ) -> list[int]:
-    """
-    Return the contacts that stay: what is felt, and where nothing is felt the assumed ones.
-
-    Of assumed contacts that a merge brings together the first stays, and with it the others of
-    its own submodel. Known wrenches stay: they ask for nothing.
-    """
+    """Return the contacts that stay: what is felt, and where nothing is felt the assumed ones."""
     own = {k: s for s, submodel in enumerate(robot.submodels) for k in submodel.links}
     merged = {k: s for s, submodel in enumerate(submodels) for k in submodel.links}
     first: dict[int, int] = {}

@@ -78,25 +78,7 @@ def find_splits(
     """
     Group the submodels that have to be split by the size of their problem.
 
-    Parameters
-    ----------
-    balance : Balance
-        Submodels and sums.
-    frames : Frames
-        Where sensors, contacts and root links stand among the frames.
-    sharing : mapping of int to ndarray
-        For each of these submodels its contacts with unknowns, among the active ones.
-    used : sequence of Contact
-        The active contacts.
-    active : sequence of int
-        Their rows among all that were asked for.
-    length_scale : float
-        Moment noise over force noise [m].
-
-    Returns
-    -------
-    tuple of Split
-
+    length_scale [m].
     """
     groups: dict[tuple[int, int], list[int]] = {}
     for s, contacts in sharing.items():

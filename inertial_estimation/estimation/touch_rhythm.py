@@ -86,16 +86,7 @@ class TouchRhythm:
     """
     Notes the stamps of the touches of each frame, live or in a bag.
 
-    Parameters
-    ----------
-    timeout : float
-        After which a touch is over [s].
-
-    Attributes
-    ----------
-    timeout : float
-        As given.
-
+    timeout [s].
     """
 
     def __init__(self, timeout: float) -> None:
@@ -106,17 +97,7 @@ class TouchRhythm:
         self._slow: dict[str, _Frame] = {}
 
     def note(self, stamp_ns: int, name: str) -> None:
-        """
-        Take a point.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Its stamp [ns]; one of zero says nothing.
-        name : str
-            Frame that is felt.
-
-        """
+        """Take a point."""
         if stamp_ns <= 0:
             return
         frame = self._frames.pop(name, None) or self._slow.get(name) or _Frame()
@@ -129,20 +110,7 @@ class TouchRhythm:
             self._slow[name] = frame
 
     def slow_now(self, now_ns: int) -> tuple[SlowSender, ...]:
-        """
-        Return the frames whose touches lapse, although somebody goes on reporting them.
-
-        Parameters
-        ----------
-        now_ns : int
-            Stamp of the newest joint state [ns].
-
-        Returns
-        -------
-        tuple of SlowSender
-            In the order in which they were found.
-
-        """
+        """Return the frames whose touches lapse, although somebody goes on reporting them."""
         return tuple(
             SlowSender(name, frame.period_ns / NANOSECONDS, frame.n_gaps)
             for name, frame in self._slow.items()

@@ -29,15 +29,7 @@ def row_pose(homogeneous: Array) -> Array:
     """
     Return the row pose of a homogeneous matrix.
 
-    Parameters
-    ----------
-    homogeneous : ndarray, shape (..., 4, 4)
-        Pose of B in A.
-
-    Returns
-    -------
-    ndarray, shape (..., 4, 3)
-
+    homogeneous (..., 4, 4); returns (..., 4, 3).
     """
     return np.concatenate(
         [np.swapaxes(homogeneous[..., :3, :3], -1, -2), homogeneous[..., None, :3, 3]], axis=-2
@@ -48,17 +40,7 @@ def compose(A_pose_B: Array, B_pose_C: Array, out: Array | None = None) -> Array
     """
     Return the pose of C in A.
 
-    Parameters
-    ----------
-    A_pose_B, B_pose_C : ndarray, shape (..., 4, 3)
-        Row poses.
-    out : ndarray, shape (..., 4, 3), optional
-        Where to write it.
-
-    Returns
-    -------
-    ndarray, shape (..., 4, 3)
-
+    A_pose_B, B_pose_C (..., 4, 3); out (..., 4, 3); returns (..., 4, 3).
     """
     pose: Array = np.matmul(B_pose_C, A_pose_B[..., :3, :], out=out)
     pose[..., 3, :] += A_pose_B[..., 3, :]
@@ -69,17 +51,7 @@ def cross_matrix(p: Array, out: Array | None = None) -> Array:
     """
     Return the matrices K with ``f @ K = p x f``.
 
-    Parameters
-    ----------
-    p : ndarray, shape (..., 3)
-        Vectors.
-    out : ndarray, shape (..., 9), optional
-        Where to write them, row by row.
-
-    Returns
-    -------
-    ndarray, shape (..., 3, 3)
-
+    p (..., 3); out (..., 9); returns (..., 3, 3).
     """
     matrices: Array = np.matmul(p, _SKEW, out=out).reshape(*p.shape, 3)
     return matrices
@@ -89,21 +61,8 @@ def to_parent(A_pose_B: Array, B_f: Array, cross: Array, out: Array | None = Non
     """
     Express wrenches given in and about B in and about A.
 
-    Parameters
-    ----------
-    A_pose_B : ndarray, shape (..., 4, 3)
-        Row poses.
-    B_f : ndarray, shape (..., 2, 3)
-        Wrenches [N, Nm].
-    cross : ndarray, shape (..., 3, 3)
-        ``cross_matrix`` of the origins, which callers use for several wrenches.
-    out : ndarray, shape (..., 2, 3), optional
-        Where to write them.
-
-    Returns
-    -------
-    ndarray, shape (..., 2, 3)
-
+    A_pose_B (..., 4, 3); B_f (..., 2, 3) [N, Nm]; cross (..., 3, 3); out (..., 2, 3); returns
+    (..., 2, 3).
     """
     A_f: Array = np.matmul(B_f, A_pose_B[..., :3, :], out=out)
     A_f[..., 1:, :] += A_f[..., :1, :] @ cross
@@ -114,19 +73,7 @@ def to_child(A_pose_B: Array, A_f: Array, cross: Array) -> Array:
     """
     Express wrenches given in and about A in and about B.
 
-    Parameters
-    ----------
-    A_pose_B : ndarray, shape (..., 4, 3)
-        Row poses.
-    A_f : ndarray, shape (..., 2, 3)
-        Wrenches [N, Nm].
-    cross : ndarray, shape (..., 3, 3)
-        As in `to_parent`.
-
-    Returns
-    -------
-    ndarray, shape (..., 2, 3)
-
+    A_pose_B (..., 4, 3); A_f (..., 2, 3) [N, Nm]; cross (..., 3, 3); returns (..., 2, 3).
     """
     about_B = A_f.copy()
     about_B[..., 1:, :] -= A_f[..., :1, :] @ cross

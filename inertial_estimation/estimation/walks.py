@@ -37,13 +37,7 @@ class Levers:
     """
     Points of some bodies.
 
-    Parameters
-    ----------
-    bodies : ndarray of int, shape (n,)
-        The bodies.
-    positions : ndarray, shape (n, 3)
-        One point of each, from the origin, in the axes of its frame [m].
-
+    bodies (n,); positions (n, 3) [m].
     """
 
     def __init__(self, bodies: Indices, positions: Array) -> None:
@@ -54,18 +48,8 @@ class Levers:
         """
         Return by how much the acceleration of the points differs from that of the origins.
 
-        Parameters
-        ----------
-        spin : ndarray, shape (..., n_bodies, 3)
-            Angular acceleration of all bodies [rad/s^2].
-        centripetal : ndarray, shape (..., n_bodies, 3, 3)
-            Twice the cross product with their angular velocity, as a matrix [1/s^2].
-
-        Returns
-        -------
-        ndarray, shape (..., n, 3)
-            ``dw x r + w x (w x r)`` [m/s^2].
-
+        spin (..., n_bodies, 3) [rad/s^2]; centripetal (..., n_bodies, 3, 3) [1/s^2]; returns (...,
+        n, 3) [m/s^2].
         """
         term = centripetal[..., self._bodies, :, :] @ self._columns
         term -= self._hats @ spin[..., self._bodies, :, None]
@@ -74,21 +58,7 @@ class Levers:
 
 
 class Walk:
-    """
-    Carries motions from bodies to others through the joints.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links and joints.
-    bodies : sequence of Body
-        All bodies.
-    forest : Forest
-        Trees rooted in the frames of the bodies that are known.
-    known : ndarray of int
-        These bodies.
-
-    """
+    """Carries motions from bodies to others through the joints."""
 
     def __init__(
         self, robot: Robot, bodies: Sequence[Body], forest: Forest, known: Indices
@@ -132,22 +102,7 @@ class Walk:
         self._v, self._a = np.zeros((2, self._model.nv))
 
     def run(self, sample: Sample | SampleBatch, motion: Motions) -> Motions:
-        """
-        Return the motions of the bodies that are reached.
-
-        Parameters
-        ----------
-        sample : Sample or SampleBatch
-            Joints.
-        motion : Motions
-            Of all bodies; that of the known ones is read.
-
-        Returns
-        -------
-        Motions
-            Of the bodies that are reached; the acceleration is that of the origin of the link.
-
-        """
+        """Return the motions of the bodies that are reached."""
         lead, n = motion.turn.shape[:-2], len(self.to)
         count = len(sample) if isinstance(sample, SampleBatch) else 1
         given = [x[..., self._known, :].reshape(count, 3 * len(self._known)) for x in motion]
@@ -174,27 +129,7 @@ class Walk:
 def carry(
     model: pin.Model, wanted: Iterable[int]
 ) -> tuple[pin.Model, dict[int, tuple[int, pin.SE3]]]:
-    """
-    Return a model of the joints that carry some joints of a forest, and of no others.
-
-    Pinocchio's workspace grows with the third power of the number of joints.
-
-    Parameters
-    ----------
-    model : pinocchio.Model
-        Of a `Forest`, whose FT sensors are joints that do not move here.
-    wanted : iterable of int
-        Joints of it.
-
-    Returns
-    -------
-    model : pinocchio.Model
-        Without FT sensors.
-    at : dict of int to (int, pinocchio.SE3)
-        For each joint that was kept, or that is an FT sensor on the way, the joint that carries
-        it, and its pose there.
-
-    """
+    """Return a model of the joints that carry some joints of a forest, and of no others."""
     needed = set()
     for joint in wanted:
         while joint and joint not in needed:
@@ -217,23 +152,7 @@ def motion_view(motions: pin.StdVec_Motion) -> Array:
     """
     Return all velocities or accelerations of Pinocchio's data as one array that shares its memory.
 
-    Reading them one by one would cost more than computing them. The layout is checked here.
-
-    Parameters
-    ----------
-    motions : pinocchio.StdVec_Motion
-        Its data must outlive the view.
-
-    Returns
-    -------
-    ndarray, shape (n_joints + 1, 6)
-        [linear; angular] of each joint in its frame.
-
-    Raises
-    ------
-    RuntimeError
-        If this version of Pinocchio keeps them in another way.
-
+    Returns (n_joints + 1, 6) [linear; angular].
     """
     first = motions[0].linear
     start, size = first.__array_interface__['data'][0], 6 * first.itemsize

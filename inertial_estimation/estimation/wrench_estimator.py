@@ -347,12 +347,7 @@ class WrenchEstimator:
 
 
 def _is_faulty(plan: Plan, sample: Sample) -> bool:
-    """
-    Tell whether something that was used may be NaN, infinite or absurd.
-
-    Velocities, accelerations and IMU readings all end up in the generalised forces, where they
-    are used. A product each is the cheapest test.
-    """
+    """Tell whether something that was used may be NaN, infinite or absurd."""
     tau, q, y = plan.dynamics.tau, sample.positions, sample.ft_readings.ravel()
     with np.errstate(over='ignore', invalid='ignore'):
         size = tau.dot(tau) + q.dot(q) + y.dot(y)

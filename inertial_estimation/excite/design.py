@@ -223,28 +223,7 @@ def design(
 def read_robot(
     urdf: str | Path, settings: ExciteSettings, ft_sensors: Sequence[str] | None = ()
 ) -> Robot:
-    """
-    Read a robot on a fixed base.
-
-    Parameters
-    ----------
-    urdf : str or Path
-        Text or path.
-    settings : ExciteSettings
-        Which joints move, what is fixed.
-    ft_sensors : sequence of str, optional
-        That cut it; None: all. Default: none does.
-
-    Returns
-    -------
-    Robot
-
-    Raises
-    ------
-    ModelError, NameNotFound
-        If the description cannot be used.
-
-    """
+    """Read a robot on a fixed base."""
     robot = Robot.from_urdf(
         urdf,
         joints=settings.joints,

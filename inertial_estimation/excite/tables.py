@@ -20,19 +20,7 @@ NAMED = 4
 
 
 def design_tables(design: Design) -> Iterator[Table]:
-    """
-    Yield the tables that are shown.
-
-    Parameters
-    ----------
-    design : Design
-        What was designed.
-
-    Yields
-    ------
-    Table
-
-    """
+    """Yield the tables that are shown."""
     yield _attempts(design)
     if len(design.of_submodels) > 1:
         yield _submodels(design)
@@ -41,19 +29,7 @@ def design_tables(design: Design) -> Iterator[Table]:
 
 
 def design_dict(design: Design) -> dict[str, Any]:
-    """
-    Return all of it for a machine.
-
-    Parameters
-    ----------
-    design : Design
-        What was designed.
-
-    Returns
-    -------
-    dict
-
-    """
+    """Return all of it for a machine."""
     motion = design.motion
     start, end = design.conditions[0]
     return {

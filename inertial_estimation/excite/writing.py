@@ -23,23 +23,7 @@ MOST_ROWS = 200_000
 
 
 def check_rate(basis: FourierBasis, rate_hz: float) -> None:
-    """
-    Check that a table at some rate holds a motion, and can be held itself.
-
-    Parameters
-    ----------
-    basis : FourierBasis
-        What the motion will be made of.
-    rate_hz : float
-        Rows per second, positive.
-
-    Raises
-    ------
-    CallError
-        If the rate is so low that rows do not tell the highest harmonic, or so high that there
-        are more than `MOST_ROWS`.
-
-    """
+    """Check that a table at some rate holds a motion, and can be held itself."""
     rows, fewest = basis.period * rate_hz, 2 * basis.harmonics
     if rows <= fewest:
         raise CallError(
@@ -55,23 +39,7 @@ def check_rate(basis: FourierBasis, rate_hz: float) -> None:
 
 
 def csv_text(motion: FourierMotion, rate_hz: float) -> str:
-    """
-    Return a table of numbers.
-
-    Parameters
-    ----------
-    motion : FourierMotion
-        The motion.
-    rate_hz : float
-        Rows per second.
-
-    Returns
-    -------
-    str
-        Columns ``time`` [s], then ``q_``, ``v_`` and ``a_`` with the name of each joint
-        [rad or m, and their rates]; the last row is the start again if the rate divides it so.
-
-    """
+    """Return a table of numbers."""
     n = int(np.floor(motion.basis.period * rate_hz * (1 + np.finfo(float).eps)))
     t = np.arange(n + 1) / rate_hz
     names = [f'{kind}_{joint}' for kind in 'qva' for joint in motion.joint_names]
@@ -81,20 +49,7 @@ def csv_text(motion: FourierMotion, rate_hz: float) -> str:
 
 
 def trajectory_text(motion: FourierMotion) -> str:
-    """
-    Return YAML with the fields of trajectory_msgs/JointTrajectory.
-
-    Parameters
-    ----------
-    motion : FourierMotion
-        The motion.
-
-    Returns
-    -------
-    str
-        From rest to rest, `POINTS` points for each harmonic and the start again at the end.
-
-    """
+    """Return YAML with the fields of trajectory_msgs/JointTrajectory."""
     n = POINTS * motion.basis.harmonics
     t = motion.basis.period * np.arange(n + 1) / n
     lines = ['joint_names:', *(f'- {_quoted(name)}' for name in motion.joint_names), 'points:']

@@ -40,17 +40,7 @@ class AdaptiveWindowFilter:
 
     It is ready once the samples fill the longest window, as it is for the filter of fixed window.
 
-    Parameters
-    ----------
-    n_channels : int
-        Number of channels.
-    window : float
-        Longest window [s].
-    band : float
-        How far a sample may lie from the polynomial: the largest noise [unit].
-    highest : int, optional
-        1: the second derivative is left out, NaN, which saves most of the time.
-
+    window [s]; band [unit].
     """
 
     def __init__(self, n_channels: int, window: float, band: float, highest: int = 2) -> None:
@@ -79,13 +69,7 @@ class AdaptiveWindowFilter:
         """
         Take one sample; `evaluate` then answers for its stamp.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp, later than the one before [ns].
-        values : ndarray, shape (n_channels,)
-            A NaN costs its own channel, for one window.
-
+        values (n_channels,).
         """
         self._clock.push(stamp_ns)
         if self._clock.count > self._rings.capacity:
@@ -96,12 +80,7 @@ class AdaptiveWindowFilter:
         """
         Return the derivatives at the newest sample.
 
-        Returns
-        -------
-        ndarray, shape (2, n_channels)
-            First derivative [1/s] and second derivative [1/s^2] of each channel, a fresh array;
-            all NaN while not `ready`.
-
+        Returns (2, n_channels) [1/s].
         """
         if not self._clock.count:
             return np.full((2, self.n_channels), np.nan)
@@ -111,18 +90,7 @@ class AdaptiveWindowFilter:
         """
         Take one sample and return the derivatives at it: `append`, then `evaluate`.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp, later than the one before [ns].
-        values : ndarray, shape (n_channels,)
-            A NaN costs its own channel, for one window.
-
-        Returns
-        -------
-        ndarray, shape (2, n_channels)
-            First and second derivative of each channel.
-
+        values (n_channels,); returns (2, n_channels).
         """
         self.append(stamp_ns, values)
         return self.evaluate()
@@ -131,17 +99,7 @@ class AdaptiveWindowFilter:
         """
         Return the fits at an instant: the window grows to both sides of it, as far as it can.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            The instant; a later one than the newest sample stands for that sample [ns].
-
-        Returns
-        -------
-        ndarray, shape (3, n_channels)
-            Value of the line, its slope [1/s] and the second derivative of the parabola [1/s^2]
-            of each channel; all NaN while not `ready`, and for an instant before the window.
-
+        Returns (3, n_channels) [1/s].
         """
         return self.fit_at(stamp_ns)[0]
 
@@ -149,18 +107,7 @@ class AdaptiveWindowFilter:
         """
         Return what `evaluate_at` does, and the lengths of the windows it comes from.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            The instant [ns].
-
-        Returns
-        -------
-        fits : ndarray, shape (3, n_channels)
-            Value, first and second derivative.
-        lengths : ndarray, shape (2, n_channels)
-            Of the windows of line and parabola [s]; NaN where there is no fit.
-
+        Returns fits (3, n_channels); lengths (2, n_channels) [s].
         """
         clock = self._clock
         fits = np.full((3, self.n_channels), np.nan)

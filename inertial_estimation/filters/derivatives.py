@@ -59,99 +59,38 @@ class Differentiator(Protocol):
         """
         Take one sample.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp, later than the one before [ns].
-        values : ndarray, shape (n_channels,)
-            A NaN costs its own channel, for a while.
-
+        values (n_channels,).
         """
 
     def evaluate(self) -> Array:
         """
         Return the derivatives at the newest sample.
 
-        Returns
-        -------
-        ndarray, shape (2, n_channels)
-            First derivative [1/s] and second derivative [1/s^2] of each channel, a fresh array;
-            NaN where they are not known.
-
+        Returns (2, n_channels) [1/s].
         """
 
     def evaluate_at(self, stamp_ns: int) -> Array:
         """
         Return value and derivatives at an instant.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            The instant; a later one than the newest sample stands for that sample [ns].
-
-        Returns
-        -------
-        ndarray, shape (3, n_channels)
-            Smoothed value, first derivative [1/s] and second derivative [1/s^2] of each channel,
-            a fresh array; NaN where they are not known.
-
+        Returns (3, n_channels) [1/s].
         """
 
 
 def joint_differentiator(settings: EstimatorSettings, n_channels: int) -> Differentiator:
-    """
-    Return the filter of joint positions that the settings ask for.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Kind of filter and its parameters.
-    n_channels : int
-        Number of joints.
-
-    Returns
-    -------
-    Differentiator
-
-    """
+    """Return the filter of joint positions that the settings ask for."""
     noise, jerk = settings.derivative_joint_noise, settings.derivative_joint_jerk
     return _differentiator(settings, n_channels, noise, jerk, 2)
 
 
 def gyroscope_differentiator(settings: EstimatorSettings) -> Differentiator:
-    """
-    Return the filter of one gyroscope that the settings ask for.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Kind of filter and its parameters.
-
-    Returns
-    -------
-    Differentiator
-        Of three channels; only the first derivative is wanted.
-
-    """
+    """Return the filter of one gyroscope that the settings ask for."""
     noise, jerk = settings.derivative_gyroscope_noise, settings.derivative_gyroscope_jerk
     return _differentiator(settings, 3, noise, jerk, 1)
 
 
 def smoother(settings: EstimatorSettings) -> SavitzkyGolayFilter:
-    """
-    Return the filter through which the readings of an FT sensor or IMU go.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Window and order.
-
-    Returns
-    -------
-    SavitzkyGolayFilter
-        Of six channels.
-
-    """
+    """Return the filter through which the readings of an FT sensor or IMU go."""
     return SavitzkyGolayFilter(6, settings.derivative_window, settings.derivative_order)
 
 
@@ -161,29 +100,8 @@ def differentiate_with(
     """
     Differentiate a whole log with any filter: what it gives step by step.
 
-    Parameters
-    ----------
-    differentiator : Differentiator
-        The filter; what it held is forgotten.
-    stamps_ns : ndarray of int64, shape (n,)
-        Increasing stamps [ns].
-    values : ndarray, shape (n, n_channels)
-        Samples.
-    delay : float, optional
-        How much later than a sample its derivatives are asked for [s].
-
-    Returns
-    -------
-    first, second : ndarray, shape (n, n_channels)
-        Derivatives at each sample [1/s, 1/s^2], from the samples up to the first one that is
-        later by the delay. NaN where the filter does not know them, and for the last samples,
-        which none is so much later than.
-
-    Raises
-    ------
-    ShapeError
-        If there is not one row of values for each stamp.
-
+    stamps_ns (n,) [ns]; values (n, n_channels); delay [s]; returns first, second (n, n_channels)
+    [1/s, 1/s^2].
     """
     if values.ndim != 2 or len(values) != len(stamps_ns):
         raise ShapeError('values', (len(stamps_ns), 'n_channels'), values.shape)

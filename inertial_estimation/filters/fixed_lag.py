@@ -38,15 +38,7 @@ class FixedLagSmoother:
     """
     Keeps the last samples of a filter, and goes back from the newest one.
 
-    Parameters
-    ----------
-    n_channels : int
-        Number of channels.
-    density : float
-        Of the third derivative, over the variance of the values [1/s^5].
-    kept_ns : int
-        How far before the newest sample instants may lie [ns].
-
+    density [1/s^5].
     """
 
     def __init__(self, n_channels: int, density: float, kept_ns: int) -> None:
@@ -60,16 +52,7 @@ class FixedLagSmoother:
         """
         Take a sample.
 
-        Parameters
-        ----------
-        step : Step
-            What the filter made of it.
-        innovation : ndarray, shape (n_channels,)
-            Its values less the predicted ones.
-        steady : bool
-            Whether its gains are the steady ones, and the same as those of the sample before if
-            those were.
-
+        innovation (n_channels,).
         """
         steps = self._steps
         steps.append(step)
@@ -84,16 +67,7 @@ class FixedLagSmoother:
         """
         Return the states at an instant before the newest sample.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            The instant [ns].
-
-        Returns
-        -------
-        ndarray, shape (3, n_channels)
-            A fresh array; NaN for an instant before what is kept.
-
+        Returns (3, n_channels).
         """
         steps = self._steps
         behind = (k for k, step in enumerate(reversed(steps)) if step.stamp_ns < stamp_ns)

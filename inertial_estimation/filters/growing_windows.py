@@ -63,18 +63,8 @@ class Stack(NamedTuple):
         """
         Fit polynomials to samples.
 
-        Parameters
-        ----------
-        values : ndarray, shape (n_samples, n_channels)
-            All samples, those outside the windows as well.
-
-        Returns
-        -------
-        fits : ndarray, shape (n_windows, degree + 1, n_channels)
-            Derivatives at the instant, from the 0th.
-        errors : ndarray, shape (n_windows, n_channels)
-            The largest distance of a sample from the polynomial.
-
+        values (n_samples, n_channels); returns fits (n_windows, degree + 1, n_channels); errors
+        (n_windows, n_channels).
         """
         inside = values[self.samples]
         fits = self.rows @ inside
@@ -87,25 +77,7 @@ class Stack(NamedTuple):
 
 @lru_cache(maxsize=256)
 def regular_stacks(count: int, span_ns: int, lag_ns: int, degree: int) -> tuple[Stack, ...]:
-    """
-    Return the windows of samples with equal intervals, shortest first.
-
-    Parameters
-    ----------
-    count : int
-        Number of samples.
-    span_ns : int
-        Time from the oldest to the newest [ns].
-    lag_ns : int
-        Time from the instant to the newest [ns].
-    degree : int
-        `LINE` or `PARABOLA`.
-
-    Returns
-    -------
-    tuple of Stack
-
-    """
+    """Return the windows of samples with equal intervals, shortest first."""
     return tuple(stacks(np.linspace(lag_ns - span_ns, lag_ns, count), degree))
 
 
@@ -113,17 +85,7 @@ def stacks(times_ns: NDArray[Any], degree: int) -> Iterator[Stack]:
     """
     Yield windows of the samples nearest to the instant, ever longer.
 
-    Parameters
-    ----------
-    times_ns : ndarray, shape (n_samples,)
-        Times of the samples from the instant [ns].
-    degree : int
-        `LINE` or `PARABOLA`.
-
-    Yields
-    ------
-    Stack
-
+    times_ns (n_samples,) [ns].
     """
     times = np.asarray(1e-9 * times_ns, np.float64)
     several: list[slice] = []

@@ -56,20 +56,10 @@ class KalmanFilter:
     """
     Kalman differentiator of many channels that share their stamps.
 
-    It is ready once `LEAST_SAMPLES` samples span its settling time, and starts anew after a
-    longer gap.
+    It is ready once `LEAST_SAMPLES` samples span its settling time, and starts anew after a longer
+    gap.
 
-    Parameters
-    ----------
-    n_channels : int
-        Number of channels.
-    noise : float
-        Standard deviation of the values [unit].
-    jerk : float
-        Root of the density of their white third derivative [unit/s^3/sqrt(Hz)].
-    delay : float, optional
-        How far back the instants lie that are asked for [s].
-
+    noise [unit]; jerk [unit/s^3/sqrt(Hz)]; delay [s].
     """
 
     def __init__(self, n_channels: int, noise: float, jerk: float, delay: float = 0.0) -> None:
@@ -117,13 +107,7 @@ class KalmanFilter:
         """
         Take one sample; `evaluate` then answers for its stamp.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp, later than the one before [ns].
-        values : ndarray, shape (n_channels,)
-            A NaN costs its own channel, until it has settled again.
-
+        values (n_channels,).
         """
         interval = stamp_ns - self._newest_ns
         if 1e-9 * interval > self._settling:
@@ -143,12 +127,7 @@ class KalmanFilter:
         """
         Return the derivatives at the newest sample.
 
-        Returns
-        -------
-        ndarray, shape (2, n_channels)
-            First derivative [1/s] and second derivative [1/s^2] of each channel, a fresh array;
-            NaN until they have settled.
-
+        Returns (2, n_channels) [1/s].
         """
         return self._settled(self._state[1:].copy(), self._newest_ns)
 
@@ -156,17 +135,7 @@ class KalmanFilter:
         """
         Return the state at an instant, from the samples before and after it.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            The instant; a later one than the newest sample stands for that sample [ns].
-
-        Returns
-        -------
-        ndarray, shape (3, n_channels)
-            Value, first derivative [1/s] and second derivative [1/s^2] of each channel; NaN until
-            they have settled, and for an instant before what is kept.
-
+        Returns (3, n_channels) [1/s].
         """
         if stamp_ns >= self._newest_ns:
             return self._settled(self._state.copy(), self._newest_ns)
@@ -176,18 +145,7 @@ class KalmanFilter:
         """
         Take one sample and return the derivatives at it: `append`, then `evaluate`.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp, later than the one before [ns].
-        values : ndarray, shape (n_channels,)
-            A NaN costs its own channel, until it has settled again.
-
-        Returns
-        -------
-        ndarray, shape (2, n_channels)
-            First and second derivative of each channel.
-
+        values (n_channels,); returns (2, n_channels).
         """
         self.append(stamp_ns, values)
         return self.evaluate()

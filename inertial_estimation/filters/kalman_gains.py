@@ -38,20 +38,7 @@ def model(interval: float, density: float) -> tuple[Array, Array]:
     """
     Return how state and covariance change over an interval.
 
-    Parameters
-    ----------
-    interval : float
-        [s]
-    density : float
-        Of the third derivative, over the variance of the values [1/s^5].
-
-    Returns
-    -------
-    transition : ndarray, shape (3, 3)
-        Of value, first and second derivative.
-    added : ndarray, shape (3, 3)
-        Covariance that the noise adds.
-
+    interval [s]; density [1/s^5]; returns transition (3, 3); added (3, 3).
     """
     t = interval
     transition = np.array([[1.0, t, t * t / 2.0], [0.0, 1.0, t], [0.0, 0.0, 1.0]])
@@ -64,19 +51,7 @@ def gains_of_step(covariance: Array, interval: float, density: float) -> Gains:
     """
     Return the optimal gains for one interval.
 
-    Parameters
-    ----------
-    covariance : ndarray, shape (3, 3)
-        After the sample before.
-    interval : float
-        [s]
-    density : float
-        Of the third derivative, over the variance of the values [1/s^5].
-
-    Returns
-    -------
-    Gains
-
+    covariance (3, 3); interval [s]; density [1/s^5].
     """
     transition, added = model(interval, density)
     predicted = transition @ covariance @ transition.T + added
@@ -88,22 +63,7 @@ def steady_gains(interval: float, density: float) -> Gains:
     """
     Return the gains to which equal intervals lead: those of the algebraic Riccati equation.
 
-    Parameters
-    ----------
-    interval : float
-        [s]
-    density : float
-        Of the third derivative, over the variance of the values [1/s^5].
-
-    Returns
-    -------
-    Gains
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If jerk, noise and interval are too far apart for the equation to be solved.
-
+    interval [s]; density [1/s^5].
     """
     from scipy.linalg import solve_discrete_are
 
@@ -121,17 +81,7 @@ def smoother_gain(covariance: Array, gains: Gains) -> Array:
     """
     Return what the smoother multiplies the news about a sample with, for the sample before.
 
-    Parameters
-    ----------
-    covariance : ndarray, shape (3, 3)
-        After the sample before.
-    gains : Gains
-        From it to the sample.
-
-    Returns
-    -------
-    ndarray, shape (3, 3)
-
+    covariance (3, 3); returns (3, 3).
     """
     back = np.linalg.solve(gains.predicted_covariance, gains.transition @ covariance)
     return np.asarray(back.T, np.float64)
@@ -141,18 +91,7 @@ def lag_weights(gains: Gains, count: int) -> Array:
     """
     Return what the innovations of later samples do to a state, while the gains are steady.
 
-    Parameters
-    ----------
-    gains : Gains
-        From `steady_gains`.
-    count : int
-        Number of later samples.
-
-    Returns
-    -------
-    ndarray, shape (3, count)
-        A column for each of them, the next one first. They fade.
-
+    Returns (3, count).
     """
     weights = np.empty((count, 3))
     back, news = smoother_gain(gains.covariance, gains), gains.gain

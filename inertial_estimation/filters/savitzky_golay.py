@@ -28,15 +28,7 @@ class SavitzkyGolayFilter:
 
     It is ready once ``order + 1 + SPARE_SAMPLES`` samples span `LEAST_FILL` of the window.
 
-    Parameters
-    ----------
-    n_channels : int
-        Number of channels.
-    window : float
-        Length of the past that is fitted [s].
-    order : int
-        Degree of the polynomial, at least 2.
-
+    window [s].
     """
 
     def __init__(self, n_channels: int, window: float, order: int) -> None:
@@ -65,13 +57,7 @@ class SavitzkyGolayFilter:
         """
         Take one sample; `evaluate` then answers for its stamp.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp, later than the one before [ns].
-        values : ndarray, shape (n_channels,)
-            A NaN costs its own channel, for one window.
-
+        values (n_channels,).
         """
         self._clock.push(stamp_ns)
         if self._clock.count > self._rings.capacity:
@@ -82,12 +68,7 @@ class SavitzkyGolayFilter:
         """
         Return the derivatives at the newest sample.
 
-        Returns
-        -------
-        ndarray, shape (2, n_channels)
-            First derivative [1/s] and second derivative [1/s^2] of each channel, a fresh array;
-            all NaN while not `ready`.
-
+        Returns (2, n_channels) [1/s].
         """
         clock = self._clock
         if not clock.filled(self.order):
@@ -105,17 +86,7 @@ class SavitzkyGolayFilter:
         """
         Return the polynomial and its derivatives at an instant inside the window.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            The instant; a later one than the newest sample stands for that sample [ns].
-
-        Returns
-        -------
-        ndarray, shape (3, n_channels)
-            Value, first derivative [1/s] and second derivative [1/s^2] of each channel; all NaN
-            while not `ready`, and for an instant before the window.
-
+        Returns (3, n_channels) [1/s].
         """
         clock = self._clock
         lag = max(clock.newest - stamp_ns, 0) if clock.count else 0
@@ -134,18 +105,7 @@ class SavitzkyGolayFilter:
         """
         Take one sample and return the derivatives at it: `append`, then `evaluate`.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp, later than the one before [ns].
-        values : ndarray, shape (n_channels,)
-            A NaN costs its own channel, for one window.
-
-        Returns
-        -------
-        ndarray, shape (2, n_channels)
-            First and second derivative of each channel.
-
+        values (n_channels,); returns (2, n_channels).
         """
         self.append(stamp_ns, values)
         return self.evaluate()
@@ -160,27 +120,8 @@ def differentiate(
     """
     Differentiate a whole log, causally: what `SavitzkyGolayFilter` gives step by step.
 
-    Parameters
-    ----------
-    stamps_ns : ndarray of int64, shape (n,)
-        Increasing stamps [ns].
-    values : ndarray, shape (n, n_channels)
-        Samples.
-    window : float
-        Length of the past that is fitted [s].
-    order : int
-        Degree of the polynomial, at least 2.
-
-    Returns
-    -------
-    first, second : ndarray, shape (n, n_channels)
-        Derivatives at each sample [1/s, 1/s^2]; NaN where the window is not filled yet.
-
-    Raises
-    ------
-    ShapeError
-        If there is not one row of values for each stamp.
-
+    stamps_ns (n,) [ns]; values (n, n_channels); window [s]; returns first, second (n, n_channels)
+    [1/s, 1/s^2].
     """
     if values.ndim != 2 or len(values) != len(stamps_ns):
         raise ShapeError('values', (len(stamps_ns), 'n_channels'), values.shape)

@@ -36,32 +36,12 @@ FIRST_CAPACITY = 64
 
 
 def least_samples(order: int) -> int:
-    """
-    Return how many samples a window must hold.
-
-    Parameters
-    ----------
-    order : int
-        Degree of the polynomial.
-
-    Returns
-    -------
-    int
-
-    """
+    """Return how many samples a window must hold."""
     return order + 1 + SPARE_SAMPLES
 
 
 class WindowClock:
-    """
-    Which of the last samples are in the window, and whether their stamps are regular.
-
-    Parameters
-    ----------
-    window_ns : int
-        Length of the window, which ends at the newest sample [ns].
-
-    """
+    """Which of the last samples are in the window, and whether their stamps are regular."""
 
     __slots__ = ('_before_gap_ns', '_interval', '_run', '_stamps', '_window_ns')
 
@@ -73,15 +53,7 @@ class WindowClock:
         self._run = 0
 
     def push(self, stamp_ns: int) -> None:
-        """
-        Take the stamp of a sample.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Later than the one before [ns].
-
-        """
+        """Take the stamp of a sample."""
         stamps = self._stamps
         if stamps:
             interval = stamp_ns - stamps[-1]
@@ -127,37 +99,12 @@ class WindowClock:
         return self._before_gap_ns >= 0 and self._stamps[0] <= self._before_gap_ns
 
     def filled(self, order: int) -> bool:
-        """
-        Tell whether the samples fill the window well enough for a fit.
-
-        Parameters
-        ----------
-        order : int
-            Degree of the polynomial.
-
-        Returns
-        -------
-        bool
-
-        """
+        """Tell whether the samples fill the window well enough for a fit."""
         enough = len(self._stamps) >= least_samples(order)
         return enough and self.span >= LEAST_FILL * self._window_ns and not self._leaps
 
     def lack(self, order: int) -> str:
-        """
-        Return what is wanting for a fit.
-
-        Parameters
-        ----------
-        order : int
-            Degree of the polynomial.
-
-        Returns
-        -------
-        str
-            Empty while `filled`.
-
-        """
+        """Return what is wanting for a fit."""
         if self.filled(order):
             return ''
         least = least_samples(order)
@@ -175,17 +122,7 @@ class WindowClock:
 
 
 class Rings:
-    """
-    Last samples, each written twice, so that any last few of them are one slice.
-
-    Parameters
-    ----------
-    n_channels : int
-        Values of a sample.
-    capacity : int
-        Samples that are kept.
-
-    """
+    """Last samples, each written twice, so that any last few of them are one slice."""
 
     __slots__ = ('_next', '_stamps', '_values', 'capacity')
 
@@ -199,13 +136,7 @@ class Rings:
         """
         Keep a sample instead of the oldest.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp [ns].
-        values : ndarray, shape (n_channels,)
-            Copied.
-
+        values (n_channels,).
         """
         here, there = self._next, self._next + self.capacity
         self._stamps[here] = self._stamps[there] = stamp_ns
@@ -217,18 +148,7 @@ class Rings:
         """
         Return the last few samples, oldest first.
 
-        Parameters
-        ----------
-        count : int
-            How many, at most `capacity`.
-
-        Returns
-        -------
-        stamps : ndarray of int64, shape (count,)
-            View [ns].
-        values : ndarray, shape (count, n_channels)
-            View.
-
+        Returns stamps (count,) [ns]; values (count, n_channels).
         """
         stop = self._next + self.capacity
         return self._stamps[stop - count : stop], self._values[stop - count : stop]

@@ -16,26 +16,7 @@ Choice = TypeVar('Choice', bound=Enum)
 
 
 def require_array(name: str, value: object, shape: tuple[int, ...] | None = None) -> None:
-    """
-    Raise unless something is an array of real numbers.
-
-    Parameters
-    ----------
-    name : str
-        What it is called.
-    value : object
-        What was given.
-    shape : tuple of int, optional
-        Which it has to have. Default: any.
-
-    Raises
-    ------
-    ModelError
-        If it is no array, or not of real numbers.
-    ShapeError
-        If its shape is another one.
-
-    """
+    """Raise unless something is an array of real numbers."""
     if not isinstance(value, np.ndarray):
         raise ModelError(
             f"'{name}' must be a numpy array, not {type(value).__name__}: numpy.asarray makes one"
@@ -47,24 +28,7 @@ def require_array(name: str, value: object, shape: tuple[int, ...] | None = None
 
 
 def require_number(name: str, value: object, *, least: float = -np.inf) -> None:
-    """
-    Raise unless something is a number, and no less than another.
-
-    Parameters
-    ----------
-    name : str
-        What it is called.
-    value : object
-        What was given; may be infinite.
-    least : float
-        It has to be no less, and not NaN. Default: any number will do, NaN as well.
-
-    Raises
-    ------
-    ModelError
-        If it is not.
-
-    """
+    """Raise unless something is a number, and no less than another."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise ModelError(f"'{name}' must be a number, not {type(value).__name__}")
     number = float(value)
@@ -76,38 +40,14 @@ def require_budget(max_iterations: int = 1, time_limit: float = np.inf) -> None:
     """
     Raise unless a budget is one.
 
-    Parameters
-    ----------
-    max_iterations : int
-        Not negative.
-    time_limit : float
-        Not negative, maybe infinite [s].
-
-    Raises
-    ------
-    ModelError
-        If they are not.
-
+    time_limit [s].
     """
     require_number('max_iterations', max_iterations, least=0)
     require_number('time_limit', time_limit, least=0)
 
 
 def require_noise(noise: float | None) -> None:
-    """
-    Raise unless the noise of rows is not given, or finite and not negative.
-
-    Parameters
-    ----------
-    noise : float or None
-        Standard deviation of a row.
-
-    Raises
-    ------
-    ModelError
-        If it is not.
-
-    """
+    """Raise unless the noise of rows is not given, or finite and not negative."""
     if noise is None:
         return
     require_number('noise', noise, least=0.0)
@@ -116,28 +56,7 @@ def require_noise(noise: float | None) -> None:
 
 
 def choice(kind: type[Choice], name: str, value: object) -> Choice:
-    """
-    Return one of some choices by its value.
-
-    Parameters
-    ----------
-    kind : type
-        An enumeration.
-    name : str
-        What is chosen.
-    value : object
-        A member, or its value.
-
-    Returns
-    -------
-    Enum
-
-    Raises
-    ------
-    ModelError
-        If there is none like it, with those that there are.
-
-    """
+    """Return one of some choices by its value."""
     try:
         return kind(value)
     except ValueError as error:

@@ -49,24 +49,7 @@ STRIDE = 2.0
 def require_scale(
     kinds: Mapping[str, Information], unknowns: Unknowns, payloads: Sequence[str] = ()
 ) -> None:
-    """
-    Refuse unknown gains where nothing says how large a torque is.
-
-    Parameters
-    ----------
-    kinds : mapping of str to Information
-        Rows of each kind, as they were measured.
-    unknowns : Unknowns
-        Of these rows.
-    payloads : sequence of str, optional
-        Names of those of known mass that these bodies carry at times.
-
-    Raises
-    ------
-    LogError
-        With the joints, and what would help.
-
-    """
+    """Refuse unknown gains where nothing says how large a torque is."""
     if not len(gain_columns(unknowns)):
         return
     told = any(
@@ -103,20 +86,7 @@ def _explained(kinds: Mapping[str, Information], gains: NDArray[np.intp]) -> boo
 
 
 def geared(unknowns: Unknowns) -> list[str]:
-    """
-    Return the joints whose gains are unknown.
-
-    Parameters
-    ----------
-    unknowns : Unknowns
-        Of a block.
-
-    Returns
-    -------
-    list of str
-        In the order of their columns.
-
-    """
+    """Return the joints whose gains are unknown."""
     return [unknowns.extras[k - unknowns.n_inertial].of for k in gain_columns(unknowns)]
 
 
@@ -126,20 +96,7 @@ def linearised(
     """
     Return rows whose noise is that of the currents, linearised about a guess.
 
-    Parameters
-    ----------
-    kinds : mapping of str to Information
-        Rows of each kind, as they were measured.
-    x : ndarray, shape (n,)
-        Guess of all unknowns; no gain is zero.
-    unknowns : Unknowns
-        Of these rows.
-
-    Returns
-    -------
-    dict of str to Information
-        With the change of each gain from its guess in its column.
-
+    x (n,).
     """
     gains = gain_columns(unknowns)
     return {kind: _linearised(part, x, gains) for kind, part in kinds.items()}
@@ -161,20 +118,7 @@ def linearised_rows(system: Array, x: Array, gains: NDArray[np.intp]) -> Array:
     """
     Return rows of one kind likewise.
 
-    Parameters
-    ----------
-    system : ndarray, shape (m, n + 1)
-        [Y y], as they were measured.
-    x : ndarray, shape (n,)
-        Guess of all unknowns; no gain is zero.
-    gains : ndarray of int
-        Columns of the gains, of which these rows hold one or none.
-
-    Returns
-    -------
-    ndarray, shape (m, n + 1)
-        With the change of the gain from its guess in its column.
-
+    system (m, n + 1) [Y y]; x (n,); returns (m, n + 1).
     """
     found = system.copy()
     others = np.append(x, -1.0)
@@ -192,23 +136,7 @@ def settled(
     """
     Linearise and solve until the gains stay.
 
-    Parameters
-    ----------
-    solve : callable
-        From a guess of all unknowns to what the rows say that are linearised about it; in the
-        columns of gains, the changes.
-    x : ndarray, shape (n,)
-        First guess.
-    gains : ndarray of int, shape (k,)
-        Columns of the gains. None of these may be zero: zeros start from one.
-
-    Returns
-    -------
-    x : ndarray, shape (n,)
-        All unknowns.
-    moving : ndarray of bool, shape (k,)
-        Gains that do not stay.
-
+    x (n,); gains (k,); returns x (n,); moving (k,).
     """
     x = x.copy()
     x[gains] = np.where(np.abs(x[gains]) > 0.0, x[gains], 1.0)
@@ -227,17 +155,7 @@ def stepped(guess: Array, change: Array) -> Array:
     """
     Return gains after a step that is not too long.
 
-    Parameters
-    ----------
-    guess : ndarray, shape (k,)
-        Gains before it; none is zero.
-    change : ndarray, shape (k,)
-        What linearised rows say of them.
-
-    Returns
-    -------
-    ndarray, shape (k,)
-
+    guess (k,); change (k,); returns (k,).
     """
     return np.asarray(guess * np.clip(1.0 + change / guess, 1.0 / STRIDE, STRIDE))
 
@@ -246,19 +164,7 @@ def shifted(bounds: Bounds, unknowns: Unknowns, x: Array) -> Bounds:
     """
     Return bounds of changes of gains.
 
-    Parameters
-    ----------
-    bounds : Bounds
-        Of gains.
-    unknowns : Unknowns
-        Of a block.
-    x : ndarray, shape (n,)
-        Unknowns, of which the gains are the guess.
-
-    Returns
-    -------
-    Bounds
-
+    x (n,).
     """
     if bounds.extras is None:
         return bounds

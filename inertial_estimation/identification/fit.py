@@ -77,41 +77,7 @@ def fit(
     bounds: Mapping[str, Bounds] | None = None,
     own_options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> RobotFit:
-    """
-    Identify what the links of a robot weigh.
-
-    Parameters
-    ----------
-    robot : Robot
-        Whose parameters are the prior.
-    evidence : sequence of Evidence
-        Of its submodels.
-    method : str
-        One of `SOLVERS`.
-    options : mapping, optional
-        For the solver; the weight of a prior may be `PriorRows`, and is `prior_weight.DEFAULT`
-        where none is given.
-    bounds : mapping of str to Bounds, optional
-        By the name of the submodel.
-    own_options : mapping of str to mapping, optional
-        For the solver beside `options`, by the name of the submodel.
-
-    Returns
-    -------
-    RobotFit
-
-    Raises
-    ------
-    NameNotFound
-        If there is no such method.
-    LogError
-        If no submodel has a row, or nothing tells unknown gains.
-    UntoldNoiseError
-        If no submodel has rows enough to tell their noise.
-    ModelError
-        If the prior of a link is impossible, or an answer is much worse than it.
-
-    """
+    """Identify what the links of a robot weigh."""
     if method not in SOLVERS:
         raise NameNotFound('method', method, SOLVERS)
     prior, changed = widened(robot.link_names, robot.parameters)
@@ -169,12 +135,7 @@ def _fit_block(asked: _Asked) -> BlockFit:
 
 
 def _unseen_stay(asked: _Asked, noise: NoiseLevels, answer: Identification) -> Identification:
-    """
-    Return an answer whose links that no row sees are the prior's to the bit [A after 32].
-
-    Solvers leave them there to their tolerances, which in a description would pass for news. Where
-    bounds move them, they stay moved.
-    """
+    """Return an answer whose links that no row sees are the prior's to the bit [A after 32]."""
     seen = links_seen(asked.together(noise), asked.unknowns)
     bodies, extras = asked.unknowns.split(answer.x)
     x = asked.unknowns.join(np.where(np.array(seen)[:, None], bodies, asked.prior), extras)
@@ -328,17 +289,7 @@ def bodies_stay(evidence: Evidence, prior: Array) -> Array:
     """
     Return the unknowns that fit best while the bodies are the prior's, where gains are unknown.
 
-    Parameters
-    ----------
-    evidence : Evidence
-        Rows of a submodel.
-    prior : ndarray, shape (n_links, 10)
-        Of its links.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-
+    prior (n_links, 10); returns (n,).
     """
     kinds, unknowns = evidence.kinds, evidence.block.unknowns
 
@@ -372,15 +323,7 @@ def fitted_extras(problem: Problem) -> Array:
     """
     Return the unknowns that fit best while the bodies are the prior's.
 
-    Parameters
-    ----------
-    problem : Problem
-        Rows and prior.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-
+    Returns (n,).
     """
     n = problem.unknowns.n_inertial
     x = problem.prior_point()

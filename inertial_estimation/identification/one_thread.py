@@ -37,14 +37,7 @@ class _Library(NamedTuple):
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """
-    Let OpenBLAS work on one thread inside the block, in the whole process.
-
-    Yields
-    ------
-    None
-
-    """
+    """Let OpenBLAS work on one thread inside the block, in the whole process."""
     libraries = _libraries()
     before = [library.get() for library in libraries]
     for library in libraries:

@@ -34,23 +34,7 @@ def to_text(robot: Robot, parameters: Array) -> str:
     """
     Return parameters as text that keeps every digit.
 
-    Parameters
-    ----------
-    robot : Robot
-        Names of the links.
-    parameters : ndarray, shape (n_links, 10)
-        As in `model.inertia`, about each link's origin [kg, kg m, kg m^2].
-
-    Returns
-    -------
-    str
-        JSON.
-
-    Raises
-    ------
-    ModelError
-        If a link is no body that could exist: `from_text` would refuse it.
-
+    parameters (n_links, 10) [kg, kg m, kg m^2].
     """
     check_usable(robot.link_names, parameters)
     rows = np.asarray(parameters, dtype=np.float64).tolist()
@@ -64,24 +48,7 @@ def from_text(robot: Robot, text: str) -> Array:
     """
     Return the parameters of a text, if they can be used as they are.
 
-    Parameters
-    ----------
-    robot : Robot
-        Whose links they must be of.
-    text : str
-        As `to_text` makes one.
-
-    Returns
-    -------
-    ndarray, shape (n_links, 10)
-        In the order of the robot's links.
-
-    Raises
-    ------
-    ModelError
-        If the text is something else, was altered or cut off, is of another version or of other
-        links, or a link is no body that could exist.
-
+    Returns (n_links, 10).
     """
     content = _content(text)
     links = content.get('links')

@@ -45,29 +45,7 @@ def prior_of_method(
     """
     Return rows whose half square is the prior's distance in a method, times a weight.
 
-    Parameters
-    ----------
-    distance : Distance
-        Of the method.
-    options : mapping
-        Of its solver, which may choose another distance.
-    unknowns : Unknowns
-        Columns.
-    prior : ndarray, shape (n_links, 10)
-        Strictly consistent.
-    near : ndarray, shape (n_links, 10)
-        Bodies about which a distance that is not quadratic is developed. Where one is on the
-        boundary, it is developed about the prior.
-    scales : ndarray, shape (n_extras,), optional
-        How far other unknowns may well be from zero; infinite where nothing is known.
-    weight : float
-        That of a solver, times the rows that it takes the mean of.
-
-    Returns
-    -------
-    Information or None
-        Without any count: these are no measured rows. None: the method has no such distance.
-
+    prior (n_links, 10); near (n_links, 10); scales (n_extras,).
     """
     if 'prior' in options:
         distance = OF_TERMS[choice(PriorTerm, 'prior', options['prior'])]
@@ -85,20 +63,7 @@ def prior_of_method(
 def entropic_model(
     unknowns: Unknowns, prior: Array, near: Array, scales: Array | None, weight: float
 ) -> Information:
-    """
-    Return rows whose half square is the log-det divergence to second order, times a weight.
-
-    Parameters
-    ----------
-    unknowns, prior, near, scales, weight
-        As for `prior_of_method`.
-
-    Returns
-    -------
-    Information
-        Without any count: these are no measured rows.
-
-    """
+    """Return rows whose half square is the log-det divergence to second order, times a weight."""
     return _as_rows(unknowns, *_entropic(prior, near), scales, weight)
 
 

@@ -48,24 +48,7 @@ DEFAULT = PriorRows(10.0)
 
 
 def prior_weight(text: str) -> float | PriorRows:
-    """
-    Return the weight that a text says.
-
-    Parameters
-    ----------
-    text : str
-        ``0.01``: against the mean squared residual; ``10-rows``: as many independent rows.
-
-    Returns
-    -------
-    float or PriorRows
-
-    Raises
-    ------
-    ConfigError
-        If it is neither.
-
-    """
+    """Return the weight that a text says."""
     rows = _ROWS.fullmatch(text)
     try:
         if rows is not None:
@@ -82,20 +65,6 @@ def prior_weight(text: str) -> float | PriorRows:
 
 
 def against_the_mean(options: Mapping[str, Any], count: float) -> dict[str, Any]:
-    """
-    Return options of a solver whose weight is a number.
-
-    Parameters
-    ----------
-    options : mapping
-        Of which ``weight`` may be a number, `PriorRows`, or None for no prior. Default: `DEFAULT`.
-    count : float
-        Independent rows.
-
-    Returns
-    -------
-    dict
-
-    """
+    """Return options of a solver whose weight is a number."""
     weight = options.get('weight', DEFAULT)
     return {**options, 'weight': weight.of(count) if isinstance(weight, PriorRows) else weight}

@@ -38,33 +38,7 @@ def widened(names: Sequence[str], parameters: Array) -> tuple[Array, tuple[str, 
     """
     Return a prior that is strictly fully physically consistent.
 
-    Every principal second moment of mass about the centre of mass, m r^2 / 5 for a ball, is
-    raised to at least that of a ball of `SMALLEST_RADIUS` and of the link's mass; mass and centre
-    of mass stay. A link without mass becomes that ball at its origin, with `SMALLEST_MASS`.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of the links.
-    parameters : ndarray, shape (n_links, 10)
-        As in `model.inertia`, say of a robot description.
-
-    Returns
-    -------
-    parameters : ndarray, shape (n_links, 10)
-        The same but for links with a smaller moment.
-    changed : tuple of str
-        Names of those.
-
-    Raises
-    ------
-    ShapeError
-        If there are not ten parameters for each name.
-    ModelError
-        If something is NaN, a mass or a moment of inertia about the centre of mass is negative,
-        a link has a first moment or inertia but no mass, or its centre of mass is farther from its
-        origin than any link is long.
-
+    parameters (n_links, 10); returns parameters (n_links, 10).
     """
     if parameters.shape != (len(names), 10):
         raise ShapeError('parameters', (len(names), 10), parameters.shape)

@@ -31,8 +31,8 @@ class Bounds:
     """
     What is known beforehand; every array is optional, and infinite where nothing is known.
 
-    A body is always asked to be fully physically consistent by the solvers that can; this is
-    what is known beyond.
+    A body is always asked to be fully physically consistent by the solvers that can; this is what
+    is known beyond.
     """
 
     mass: Array | None = None

@@ -83,8 +83,6 @@ class RobotFit:
     def described(self) -> Array:
         """
         The same for a robot description, (n_links, 10): the robot's where an answer is the prior.
-
-        A link that no row sees needs no body that a solver could start with.
         """
         found = self.parameters
         same = (found == self.prior).all(axis=1)
@@ -110,41 +108,14 @@ class RobotFit:
 
 
 def links_seen(rows: Information, unknowns: Unknowns) -> list[bool]:
-    """
-    Return which links change any row.
-
-    Parameters
-    ----------
-    rows : Information
-        Of a submodel.
-    unknowns : Unknowns
-        Its columns.
-
-    Returns
-    -------
-    list of bool
-
-    """
+    """Return which links change any row."""
     changes = np.linalg.norm(rows.R[:, : unknowns.n_inertial], axis=0)
     least = UNSEEN * changes.max(initial=0.0)
     return [bool((link > least).any()) for link in changes.reshape(len(unknowns.links), -1)]
 
 
 def require_bounds(found: RobotFit) -> None:
-    """
-    Raise unless all bounds are kept.
-
-    Parameters
-    ----------
-    found : RobotFit
-        Whose submodels may have bounds.
-
-    Raises
-    ------
-    ModelError
-        With the bounds that are not.
-
-    """
+    """Raise unless all bounds are kept."""
     missed = [name for block in found.blocks for name in block.missed]
     if missed:
         raise ModelError(

@@ -41,40 +41,13 @@ class Submodel:
 
 
 def shared_names(unknowns: Sequence[Unknowns]) -> list[str]:
-    """
-    Return the offsets that are unknowns of more than one submodel.
-
-    Parameters
-    ----------
-    unknowns : sequence of Unknowns
-        Of each submodel.
-
-    Returns
-    -------
-    list of str
-        Names of columns.
-
-    """
+    """Return the offsets that are unknowns of more than one submodel."""
     names = [str(extra) for one in unknowns for extra in one.extras if extra.term in FT_OFFSET]
     return [name for name in dict.fromkeys(names) if names.count(name) > 1]
 
 
 def told_by_others(submodels: Sequence[Submodel]) -> list[Information | None]:
-    """
-    Return for each submodel what the others say of its offsets.
-
-    Parameters
-    ----------
-    submodels : sequence of Submodel
-        All that have rows.
-
-    Returns
-    -------
-    list of Information or None
-        Rows of the unknowns of the submodel that count as none, in units of their noise; None
-        where it shares no offset.
-
-    """
+    """Return for each submodel what the others say of its offsets."""
     shared = shared_names([one.unknowns for one in submodels])
     kept = [_columns(one.unknowns, shared) for one in submodels]
     said = [
@@ -99,20 +72,7 @@ def told_by_others(submodels: Sequence[Submodel]) -> list[Information | None]:
 
 
 def disagreement(submodels: Sequence[tuple[Unknowns, Array]]) -> float:
-    """
-    Return by how much values of one offset differ between submodels.
-
-    Parameters
-    ----------
-    submodels : sequence of (Unknowns, ndarray)
-        With all unknowns, shape (n,).
-
-    Returns
-    -------
-    float
-        The largest difference, over the largest offset or 1 N and 1 Nm, whichever is more.
-
-    """
+    """Return by how much values of one offset differ between submodels."""
     shared = shared_names([unknowns for unknowns, _ in submodels])
     values: dict[str, list[float]] = {name: [] for name in shared}
     for unknowns, x in submodels:

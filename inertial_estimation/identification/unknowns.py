@@ -115,21 +115,7 @@ class Unknowns:
         """
         Return the inertial parameters and the other unknowns of a vector.
 
-        Parameters
-        ----------
-        x : ndarray, shape (..., n)
-            Unknowns.
-
-        Returns
-        -------
-        parameters : ndarray, shape (..., n_links, 10)
-        extras : ndarray, shape (..., n_extras)
-
-        Raises
-        ------
-        ShapeError
-            If the vector has another length.
-
+        x (..., n); returns parameters (..., n_links, 10); extras (..., n_extras).
         """
         if x.shape[-1] != len(self):
             raise ShapeError('x', (len(self),), x.shape, 'one value for each unknown')
@@ -143,22 +129,7 @@ class Unknowns:
         """
         Return the vector of unknowns; `split` undoes it.
 
-        Parameters
-        ----------
-        parameters : ndarray, shape (n_links, 10)
-            Inertial parameters.
-        extras : ndarray, shape (n_extras,), optional
-            Default: zeros.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-
-        Raises
-        ------
-        ShapeError
-            If a shape is another.
-
+        parameters (n_links, 10); extras (n_extras,); returns (n,).
         """
         wanted = (len(self.links), len(INERTIAL))
         if parameters.shape != wanted:
@@ -169,24 +140,7 @@ class Unknowns:
         return np.concatenate([parameters.reshape(-1), rest])
 
     def columns(self, names: Iterable[str]) -> NDArray[np.intp]:
-        """
-        Return the columns of some names.
-
-        Parameters
-        ----------
-        names : iterable of str
-            As in `names`.
-
-        Returns
-        -------
-        ndarray of int
-
-        Raises
-        ------
-        NameNotFound
-            If there is no such unknown.
-
-        """
+        """Return the columns of some names."""
         index = {name: k for k, name in enumerate(self.names)}
         found = []
         for name in names:
@@ -197,19 +151,7 @@ class Unknowns:
 
 
 def gain_columns(unknowns: Unknowns) -> NDArray[np.intp]:
-    """
-    Return the columns of the gains of drives.
-
-    Parameters
-    ----------
-    unknowns : Unknowns
-        Of a block.
-
-    Returns
-    -------
-    ndarray of int
-
-    """
+    """Return the columns of the gains of drives."""
     n = unknowns.n_inertial
     found = [n + k for k, one in enumerate(unknowns.extras) if one.term is Term.DRIVE_GAIN]
     return np.array(found, dtype=np.intp)

@@ -25,26 +25,7 @@ def affine(
     """
     Return what an estimate holds with all readings zero, and its slopes by each of them.
 
-    Parameters
-    ----------
-    estimator : WrenchEstimator
-        Its results are affine in the readings.
-    samples : SampleBatch
-        Their own readings do not matter.
-    pick : callable
-        Picks numbers, shape (n, m), out of an estimate.
-    what : str
-        What is being done, for the progress.
-    progress : callable, optional
-        Called now and then.
-
-    Returns
-    -------
-    values : ndarray, shape (n, m)
-        With all readings zero.
-    slopes : ndarray, shape (n, m, n_fts, 6)
-        Their derivatives by the readings.
-
+    Returns values (n, m); slopes (n, m, n_fts, 6).
     """
     n_fts = samples.ft_readings.shape[1]
     readings = np.zeros_like(samples.ft_readings)

@@ -85,34 +85,7 @@ def calibrate_affine(
     calibrations: dict[str, SensorCalibration],
     request: AffineRequest,
 ) -> AffineResults:
-    """
-    Fit matrix and offset of FT sensors.
-
-    Sensors that are not named are fitted where the log tells their matrix.
-
-    Parameters
-    ----------
-    predicted : Predicted
-        Of a log, or of the part of it that is fitted to and tested on.
-    calibrations : dict of str to SensorCalibration
-        How readings become wrenches so far, in the order of the robot's FT sensors: the prior.
-    request : AffineRequest
-        What is asked for.
-
-    Returns
-    -------
-    AffineResults
-
-    Raises
-    ------
-    LogError
-        If the log does not tell the matrix of a sensor that is named, or of any.
-    NameNotFound
-        If a sensor is named that the robot does not have.
-    ConfigError
-        If every sensor rests on assumed joints, and none is named.
-
-    """
+    """Fit matrix and offset of FT sensors."""
     names = tuple(calibrations)
     rows = _chosen(request.sensors, names, predicted.assumed)
     wanted = np.array([
@@ -266,23 +239,7 @@ def calibration_of(
     """
     Return what a sensor is calibrated with from now on.
 
-    Parameters
-    ----------
-    result : AffineResult
-        What was found.
-    before : SensorCalibration
-        What it was calibrated with.
-    support : str
-        Frame of the contact that carried the robot.
-    date : str
-        When the log was recorded, ISO 8601.
-    temperature : float
-        Of the sensor meanwhile [degrees Celsius]; NaN: not known.
-
-    Returns
-    -------
-    SensorCalibration
-
+    temperature [degrees Celsius].
     """
     fit = result.fit
     step = Provenance(

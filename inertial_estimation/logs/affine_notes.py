@@ -28,20 +28,7 @@ def doubts_of(fit: AffineFit, wanted: Array, settings: AffineSettings) -> tuple[
     """
     Return why nobody should use a fit, which holds for the loads of the log at best.
 
-    Parameters
-    ----------
-    fit : AffineFit
-        Of one sensor.
-    wanted : ndarray, shape (n, 6)
-        What it should say where samples were used [N, Nm].
-    settings : AffineSettings
-        How it was fitted.
-
-    Returns
-    -------
-    tuple of str
-        Empty: nothing speaks against it.
-
+    wanted (n, 6) [N, Nm].
     """
     units = settings.units
     load = float(np.linalg.norm(wanted.std(axis=0) / units))
@@ -70,21 +57,7 @@ def doubts_of(fit: AffineFit, wanted: Array, settings: AffineSettings) -> tuple[
 
 
 def notes_of(fit: AffineFit, assumed: bool) -> tuple[str, ...]:
-    """
-    Return what else whoever uses a fit must know.
-
-    Parameters
-    ----------
-    fit : AffineFit
-        Of one sensor.
-    assumed : bool
-        Whether what it should say rests on joints that nobody reports.
-
-    Returns
-    -------
-    tuple of str
-
-    """
+    """Return what else whoever uses a fit must know."""
     said = []
     if np.isinf(fit.weight):
         said.append('no matrix predicts held-out parts of the log better than the one there was')
@@ -100,19 +73,7 @@ def notes_of(fit: AffineFit, assumed: bool) -> tuple[str, ...]:
 
 
 def in_words(step: Step) -> str:
-    """
-    Return what a touch that does not end means for a fit.
-
-    Parameters
-    ----------
-    step : Step
-        From `lasting_steps`.
-
-    Returns
-    -------
-    str
-
-    """
+    """Return what a touch that does not end means for a fit."""
     forces, moments = (
         ' '.join(f'{x:.{digits}f}' for x in part)
         for part, digits in ((step.change[:3], 1), (step.change[3:], 2))

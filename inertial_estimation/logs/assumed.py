@@ -30,12 +30,6 @@ class AssumedWatch:
     Notes which assumed joints are reported.
 
     A name without a number (NaN) is no report: it is why the joint is assumed.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Assumed joints and their positions.
-
     """
 
     def __init__(self, settings: EstimatorSettings) -> None:
@@ -52,13 +46,7 @@ class AssumedWatch:
         """
         Look at a joint state.
 
-        Parameters
-        ----------
-        names : tuple of str
-            Joint names.
-        positions : ndarray, shape (n,)
-            Their positions; a message with another number of them is not looked at [rad or m].
-
+        positions (n,) [rad or m].
         """
         if len(positions) != len(names):
             return

@@ -27,19 +27,7 @@ def attitude_reports(replay: Replay, judged: Mask) -> tuple[SensorResidualReport
     """
     Predict orientations of IMUs from each other, or from the fixed link, in a log.
 
-    Parameters
-    ----------
-    replay : Replay
-        Joints, and what IMUs report.
-    judged : ndarray of bool, shape (n,)
-        Samples that count; if none does, all do.
-
-    Returns
-    -------
-    tuple of SensorResidualReport
-        Of each IMU that reports an orientation, in degrees. Its reading is how far it turned:
-        the angle to its own mean.
-
+    judged (n,).
     """
     told, samples, robot = replay.recording.orientations, replay.recording.samples, replay.robot
     if told is None:

@@ -45,20 +45,7 @@ class BagMessage(NamedTuple):
 
 
 class BagReader:
-    """
-    Reads a bag; a context manager.
-
-    Parameters
-    ----------
-    path : str or Path
-        Folder with ``metadata.yaml``, or a single ``.mcap`` or ``.db3`` file.
-
-    Raises
-    ------
-    LogError
-        If there is no bag, or it cannot be opened.
-
-    """
+    """Reads a bag; a context manager."""
 
     def __init__(self, path: str | Path) -> None:
         from rosbags.rosbag2 import Reader, ReaderError
@@ -89,28 +76,7 @@ class BagReader:
         self._reader.close()
 
     def require(self, topic: str, type_: str) -> BagTopic:
-        """
-        Return what the bag holds of a topic that is needed.
-
-        Parameters
-        ----------
-        topic : str
-            Name of the topic.
-        type_ : str
-            Type that its messages must have.
-
-        Returns
-        -------
-        BagTopic
-
-        Raises
-        ------
-        NameNotFound
-            If the bag has no such topic; the message lists the closest ones.
-        LogError
-            If the type is another one.
-
-        """
+        """Return what the bag holds of a topic that is needed."""
         if topic not in self.topics:
             same_type = [name for name, found in self.topics.items() if found.type == type_]
             raise NameNotFound('topic of the bag', topic, same_type or self.topics)
@@ -120,24 +86,7 @@ class BagReader:
         return found
 
     def messages(self, topics: Iterable[str]) -> Iterator[BagMessage]:
-        """
-        Yield the messages of some topics in the order of their recording.
-
-        Parameters
-        ----------
-        topics : iterable of str
-            Names of the topics.
-
-        Yields
-        ------
-        BagMessage
-
-        Raises
-        ------
-        LogError
-            If the bag turns out to be damaged.
-
-        """
+        """Yield the messages of some topics in the order of their recording."""
         from rosbags.rosbag2 import ReaderError
 
         wanted = set(topics)
@@ -152,20 +101,7 @@ class BagReader:
 
 
 class BagWriter:
-    """
-    Writes a new bag (mcap); a context manager.
-
-    Parameters
-    ----------
-    path : str or Path
-        Folder, which must not exist yet.
-
-    Raises
-    ------
-    LogError
-        If the folder exists or cannot be made.
-
-    """
+    """Writes a new bag (mcap); a context manager."""
 
     def __init__(self, path: str | Path) -> None:
         from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
@@ -195,21 +131,7 @@ class BagWriter:
         self._writer.close()
 
     def write(self, topic: str, type_: str, stamp_ns: int, data: bytes) -> None:
-        """
-        Write a message.
-
-        Parameters
-        ----------
-        topic : str
-            Name of the topic; its first message declares it.
-        type_ : str
-            Message type, such as ``sensor_msgs/msg/Imu``.
-        stamp_ns : int
-            When it is played back [ns].
-        data : bytes
-            The serialized message, encapsulation header included.
-
-        """
+        """Write a message."""
         connection = self._connections.get(topic)
         if connection is None:
             connection = self._writer.add_connection(topic, type_, typestore=self._store)
@@ -218,14 +140,7 @@ class BagWriter:
 
 
 def standard_types() -> Typestore:
-    """
-    Return the message types of ROS 2 for reading and writing without ROS.
-
-    Returns
-    -------
-    Typestore
-
-    """
+    """Return the message types of ROS 2 for reading and writing without ROS."""
     from rosbags.typesys import Stores, get_typestore
 
     return get_typestore(Stores.ROS2_HUMBLE)
@@ -234,25 +149,6 @@ def standard_types() -> Typestore:
 def deserialize(data: bytes, type_: str, store: Typestore) -> Any:
     """
     Return a message as an object with the fields of its type; slow, but any encoding will do.
-
-    Parameters
-    ----------
-    data : bytes
-        The serialized message.
-    type_ : str
-        Message type.
-    store : Typestore
-        From `standard_types`.
-
-    Returns
-    -------
-    object
-
-    Raises
-    ------
-    LogError
-        If the bytes are no such message.
-
     """
     from rosbags.serde import SerdeError
 

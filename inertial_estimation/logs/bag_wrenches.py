@@ -34,30 +34,7 @@ def read_wrenches(
     """
     Return those known wrenches that a bag holds.
 
-    Parameters
-    ----------
-    path : str or Path
-        The bag.
-    known : mapping of str to ConstantWrench or TopicWrench
-        By frame.
-    robot : Robot
-        Of the frames.
-    samples : SampleBatch
-        Of the same bag.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (n, 6)
-        By frame, about its origin in its axes [N, Nm]; NaN where unknown.
-
-    Raises
-    ------
-    LogError, NameNotFound
-        If the bag lacks a topic, or holds another frame or type than expected, or stamps that go
-        back.
-    ConfigError
-        If no frame of the robot is where a wrench is expressed.
-
+    Returns (n, 6) [N, Nm].
     """
     wanted = {name: one for name, one in known.items() if isinstance(one, TopicWrench)}
     if not wanted:
@@ -78,22 +55,7 @@ def at_instants(instants: Stamps, stamps: Stamps, values: Array, max_age: float)
     """
     Interpolate messages.
 
-    Parameters
-    ----------
-    instants : ndarray, shape (n,)
-        Where values are wanted [ns].
-    stamps : ndarray, shape (k,)
-        Of the messages, growing [ns].
-    values : ndarray, shape (k, 6)
-        What they say.
-    max_age : float
-        The messages before and after may be so far away [s].
-
-    Returns
-    -------
-    ndarray, shape (n, 6)
-        NaN where there is none before or after, or one is too far away.
-
+    instants (n,) [ns]; stamps (k,) [ns]; values (k, 6); max_age [s]; returns (n, 6).
     """
     found = np.full((len(instants), values.shape[1]), np.nan)
     after = np.searchsorted(stamps, instants)

@@ -22,37 +22,12 @@ Array = NDArray[np.float64]
 
 
 def date_of(stamp_ns: int) -> str:
-    """
-    Return when a log was recorded.
-
-    Parameters
-    ----------
-    stamp_ns : int
-        Of its first message [ns since 1970].
-
-    Returns
-    -------
-    str
-        ISO 8601, UTC.
-
-    """
+    """Return when a log was recorded."""
     return datetime.fromtimestamp(stamp_ns // 1_000_000_000, timezone.utc).isoformat()
 
 
 def affine_tables(results: Sequence[AffineResult]) -> tuple[Table, ...]:
-    """
-    Return what affine fits found and what they rest on.
-
-    Parameters
-    ----------
-    results : sequence of AffineResult
-        One a sensor.
-
-    Returns
-    -------
-    tuple of Table
-
-    """
+    """Return what affine fits found and what they rest on."""
     columns = ('sensor', 'what is left, rms [N, Nm]', 'instants', 'left out', *AXES)
     left = tuple(row for result in results for row in _affine_left(result))
     found = tuple(row for result in results for row in _affine_numbers(result))
@@ -69,36 +44,12 @@ def affine_tables(results: Sequence[AffineResult]) -> tuple[Table, ...]:
 
 
 def affine_dict(results: Sequence[AffineResult]) -> dict[str, Any]:
-    """
-    Return the same for a machine.
-
-    Parameters
-    ----------
-    results : sequence of AffineResult
-        One a sensor.
-
-    Returns
-    -------
-    dict
-
-    """
+    """Return the same for a machine."""
     return {result.name: _affine_entry(result) for result in results}
 
 
 def thermal_tables(results: Sequence[ThermalResult]) -> tuple[Table, ...]:
-    """
-    Return what temperature fits found and what they rest on.
-
-    Parameters
-    ----------
-    results : sequence of ThermalResult
-        One a sensor.
-
-    Returns
-    -------
-    tuple of Table
-
-    """
+    """Return what temperature fits found and what they rest on."""
     rows = []
     for name, fit, *_ in results:
         rows += [
@@ -124,19 +75,7 @@ def thermal_tables(results: Sequence[ThermalResult]) -> tuple[Table, ...]:
 
 
 def thermal_dict(results: Sequence[ThermalResult]) -> dict[str, Any]:
-    """
-    Return the same for a machine.
-
-    Parameters
-    ----------
-    results : sequence of ThermalResult
-        One a sensor.
-
-    Returns
-    -------
-    dict
-
-    """
+    """Return the same for a machine."""
     return {
         name: {
             'coefficients': fit.coefficients.tolist(),
@@ -158,21 +97,7 @@ def thermal_dict(results: Sequence[ThermalResult]) -> dict[str, Any]:
 
 
 def tool_tables(name: str, fit: ToolFit) -> tuple[Table, ...]:
-    """
-    Return what hangs on a sensor.
-
-    Parameters
-    ----------
-    name : str
-        Of the sensor.
-    fit : ToolFit
-        What was found.
-
-    Returns
-    -------
-    tuple of Table
-
-    """
+    """Return what hangs on a sensor."""
     late = 'not told by this log' if np.isinf(fit.delay_deviation) else (
         f'{1e3 * fit.delay:.3f}')  # fmt: skip
     rows = [
@@ -203,19 +128,7 @@ def tool_tables(name: str, fit: ToolFit) -> tuple[Table, ...]:
 
 
 def tool_dict(fit: ToolFit) -> dict[str, Any]:
-    """
-    Return the same for a machine.
-
-    Parameters
-    ----------
-    fit : ToolFit
-        What was found.
-
-    Returns
-    -------
-    dict
-
-    """
+    """Return the same for a machine."""
     told = bool(np.isfinite(fit.delay_deviation))
     found: dict[str, Any] = {
         'mass': fit.mass,

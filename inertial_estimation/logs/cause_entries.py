@@ -36,21 +36,7 @@ class Entry:
 
 
 def cause_reports(entries: Mapping[Key, Entry], replay: Replay) -> tuple[CauseReport, ...]:
-    """
-    Return the causes: by kind, in the order of the robot.
-
-    Parameters
-    ----------
-    entries : mapping of tuple to Entry
-        What each cause reaches.
-    replay : Replay
-        The log.
-
-    Returns
-    -------
-    tuple of CauseReport
-
-    """
+    """Return the causes: by kind, in the order of the robot."""
     robot, times = replay.robot, replay.recording.times
     contacts = [contact.name for contact in replay.clean.contacts]
     fts = [sensor.name for sensor in robot.ft_sensors]

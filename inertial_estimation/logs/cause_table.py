@@ -15,22 +15,7 @@ MOST_NAMES = 6
 
 
 def cause_table(report: ReplayReport) -> Table:
-    """
-    Write why results are NaN or in doubt.
-
-    Joints that failed alike, and with the same contacts, share a line.
-
-    Parameters
-    ----------
-    report : ReplayReport
-        The figures.
-
-    Returns
-    -------
-    Table
-        Without rows if everything is measured.
-
-    """
+    """Write why results are NaN or in doubt."""
     groups: dict[Hashable, list[CauseReport]] = {}
     for k, c in enumerate(report.causes):
         when = (c.state, c.n_samples, c.first_s, c.last_s, c.nan_contacts, c.doubtful_contacts)
@@ -74,20 +59,7 @@ def _results(contacts: Sequence[str], torques: Sequence[str], report: ReplayRepo
 
 
 def cut(names: Sequence[str]) -> list[str]:
-    """
-    Return the first of many names, and how many more there are.
-
-    Parameters
-    ----------
-    names : sequence of str
-        All of them.
-
-    Returns
-    -------
-    list of str
-        At most `MOST_NAMES`.
-
-    """
+    """Return the first of many names, and how many more there are."""
     if len(names) <= MOST_NAMES:
         return list(names)
     return [*names[: MOST_NAMES - 1], f'{len(names) - MOST_NAMES + 1} more']

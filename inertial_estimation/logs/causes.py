@@ -42,22 +42,7 @@ WELL = np.uint8(SensorState.FRESH)
 
 
 def find_causes(replay: Replay, offset_reach: Reach) -> tuple[CauseReport, ...]:
-    """
-    Find why results are NaN or in doubt.
-
-    Parameters
-    ----------
-    replay : Replay
-        Its ``clean`` estimate is explained, over all of its samples.
-    offset_reach : Reach
-        What rests on assumed joints through the offset of which FT sensor, (..., n_fts).
-
-    Returns
-    -------
-    tuple of CauseReport
-        None if everything is measured.
-
-    """
+    """Find why results are NaN or in doubt."""
     return _Causes(replay).find(offset_reach)
 
 
@@ -111,12 +96,7 @@ class _Causes:
         ).plan
 
     def _entry(self, kind: str, name: str, code: int, rows: Mask) -> Entry:
-        """
-        Return what is known of a cause, for more samples now.
-
-        While the log starts, sensors that are still to come merge submodels in many ways. That is
-        one cause, and what another one reaches meanwhile is not held against it.
-        """
+        """Return what is known of a cause, for more samples now."""
         key = (kind, name, code)
         if self.start[rows].any() and code in EARLY and key not in self.settled:
             key = ('start', '', STARTING)

@@ -26,20 +26,7 @@ SITUATIONS_SHOWN = 5
 
 
 def check_tables(checks: CrossChecks) -> tuple[Table, ...]:
-    """
-    Write cross-checks for a person.
-
-    Parameters
-    ----------
-    checks : CrossChecks
-        What was found.
-
-    Returns
-    -------
-    tuple of Table
-        Some may have no rows.
-
-    """
+    """Write cross-checks for a person."""
     return (
         _motion_table(checks.motions),
         _through_table(checks.through),

@@ -25,19 +25,7 @@ ALWAYS = 0.995
 
 
 def check_warnings(checks: CrossChecks) -> tuple[str, ...]:
-    """
-    Say what speaks against the estimate.
-
-    Parameters
-    ----------
-    checks : CrossChecks
-        What was found.
-
-    Returns
-    -------
-    tuple of str
-
-    """
+    """Say what speaks against the estimate."""
     return (
         *_of_momentum(checks.momentum, _biased(checks.sensor_residuals)),
         *_of_sensors(checks.sensor_residuals),

@@ -62,24 +62,7 @@ class Layout:
 
     @classmethod
     def read(cls, said: object) -> Layout:
-        """
-        Read the layout from a configuration.
-
-        Parameters
-        ----------
-        said : object
-            What stands under ``log`` in the file.
-
-        Returns
-        -------
-        Layout
-
-        Raises
-        ------
-        ConfigError
-            If something is missing, unknown or impossible; the message names it.
-
-        """
+        """Read the layout from a configuration."""
         body = as_mapping(said, 'log')
         check_keys(body, [field.name for field in fields(cls)], 'log')
         for key in ('time', 'joints', 'positions'):
@@ -117,20 +100,7 @@ class Layout:
         return layout
 
     def require_torques(self, joints: Sequence[str]) -> None:
-        """
-        Refuse currents that nothing turns into efforts.
-
-        Parameters
-        ----------
-        joints : sequence of str
-            Whose efforts are taken as they are read.
-
-        Raises
-        ------
-        ConfigError
-            With the joint and both remedies.
-
-        """
+        """Refuse currents that nothing turns into efforts."""
         signal = self.efforts
         if signal is None or signal.scaled:
             return
@@ -144,52 +114,11 @@ class Layout:
                 )
 
     def samples(self, path: str | Path, robot: Robot) -> SampleBatch:
-        """
-        Read a log.
-
-        Parameters
-        ----------
-        path : str or Path
-            File that ends in npz or csv.
-        robot : Robot
-            Whose joints and sensors the layout names.
-
-        Returns
-        -------
-        SampleBatch
-            As recorded: what is not in the log is NaN, and all accelerations are.
-
-        Raises
-        ------
-        LogError
-            If the file cannot be read or lacks a column.
-        NameNotFound
-            If the robot lacks a joint or sensor.
-
-        """
+        """Read a log."""
         return self.of_table(load_table(path), robot)
 
     def of_table(self, table: Table, robot: Robot) -> SampleBatch:
-        """
-        Return what a table says; see `samples`.
-
-        Parameters
-        ----------
-        table : Table
-            The log.
-        robot : Robot
-            Whose joints and sensors the layout names.
-
-        Returns
-        -------
-        SampleBatch
-
-        Raises
-        ------
-        LogError, NameNotFound
-            As `samples`.
-
-        """
+        """Return what a table says; see `samples`."""
         seconds = self.time.read(table, 1)[:, 0]
         if not (np.abs(seconds) <= LATEST).all():
             raise LogError(
@@ -241,25 +170,7 @@ class Layout:
         """
         Return the wrenches of the environment on the robot.
 
-        Parameters
-        ----------
-        table : Table
-            The log.
-        robot : Robot
-            Of the frames.
-        samples : SampleBatch
-            Of the same log.
-
-        Returns
-        -------
-        dict of str to ndarray, shape (n, 6)
-            By frame, about its origin in its axes, [force; torque] [N, Nm]; NaN where unknown.
-
-        Raises
-        ------
-        LogError, NameNotFound
-            As `samples`.
-
+        Returns (n, 6) [force; torque].
         """
         n = len(samples)
         return {

@@ -56,18 +56,7 @@ def compare(times: Array, estimate: Array, reference: Array) -> Comparison | Non
     """
     Compare two signals and find by how much the reference comes later.
 
-    Parameters
-    ----------
-    times : ndarray, shape (n,)
-        Increasing times [s].
-    estimate, reference : ndarray, shape (n,)
-        NaN where there is nothing to compare.
-
-    Returns
-    -------
-    Comparison or None
-        None if fewer than `FEWEST` instants can be compared, or the reference never changes.
-
+    times (n,) [s]; estimate, reference (n,).
     """
     both = np.isfinite(estimate) & np.isfinite(reference)
     if both.sum() < FEWEST or np.ptp(reference[both]) == 0.0:
@@ -86,15 +75,7 @@ def speaking(reference: Array) -> Mask:
     """
     Tell which joints have a torque of their own; a column that never changes is none.
 
-    Parameters
-    ----------
-    reference : ndarray, shape (n, n_joints)
-        Efforts of the joint states, NaN where there are none [Nm or N].
-
-    Returns
-    -------
-    ndarray of bool, shape (n_joints,)
-
+    reference (n, n_joints) [Nm or N]; returns (n_joints,).
     """
     finite = np.isfinite(reference)
     low = np.where(finite, reference, np.inf).min(axis=0)

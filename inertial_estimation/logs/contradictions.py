@@ -43,23 +43,7 @@ REMEDY = (
 def contradiction_warnings(
     found: RobotFit, of_logs: Mapping[str, Sequence[Evidence]]
 ) -> list[str]:
-    """
-    Return which of the fitted logs contradict the others, in words.
-
-    Parameters
-    ----------
-    found : RobotFit
-        All that was fitted.
-    of_logs : mapping of str to sequence of Evidence
-        What each log says of each submodel, by its name.
-
-    Returns
-    -------
-    list of str
-        One for each log and submodel, those that the others explain least first. Two logs that
-        contradict each other are both named: nothing says which of them is wrong.
-
-    """
+    """Return which of the fitted logs contradict the others, in words."""
     said = []
     for block in found.blocks:
         logs = {
@@ -141,11 +125,7 @@ def _compared(logs: Mapping[str, _System]) -> Iterator[tuple[str, _Left]]:
 
 
 def _system(rows: Information, gains: NDArray[np.intp]) -> _System:
-    """
-    Return rows as what was measured and all that may explain it.
-
-    A current with an unknown gain is explained by any multiple of what is known of the torque.
-    """
+    """Return rows as what was measured and all that may explain it."""
     n = rows.n
     system = np.zeros((n + 1, n + 1))
     system[:n, :n], system[:n, n], system[n, n] = rows.R, rows.rho, np.sqrt(rows.energy)

@@ -20,17 +20,7 @@ def cross_checks(replay: Replay, judged: Mask) -> CrossChecks:
     """
     Look at an estimate from other sides.
 
-    Parameters
-    ----------
-    replay : Replay
-        What the estimator said.
-    judged : ndarray of bool, shape (n,)
-        Samples that were not used for the offsets.
-
-    Returns
-    -------
-    CrossChecks
-
+    judged (n,).
     """
     estimator = make_estimator(replay.robot, replay.settings, calibration=replay.calibration)
     touches, samples = replay.recording.touches, replay.recording.samples

@@ -45,24 +45,7 @@ NANOSECONDS = 1_000_000_000
 
 
 class TopicReader(Generic[Reading]):
-    """
-    Reads the messages of one topic.
-
-    Parameters
-    ----------
-    type_ : str
-        Message type.
-    decode : callable
-        Quick decoder, which returns None for what it does not know.
-    convert : callable
-        Makes a reading of a general message object.
-
-    Attributes
-    ----------
-    fallbacks : int
-        Messages that only the general deserializer could read.
-
-    """
+    """Reads the messages of one topic."""
 
     def __init__(
         self,
@@ -77,25 +60,7 @@ class TopicReader(Generic[Reading]):
         self._store: Typestore | None = None
 
     def read(self, data: bytes) -> Reading:
-        """
-        Return what a message says.
-
-        Parameters
-        ----------
-        data : bytes
-            The serialized message, encapsulation header included.
-
-        Returns
-        -------
-        JointReading, WrenchReading, ImuReading, OrientationReading, TemperatureReading or
-        PointReading
-
-        Raises
-        ------
-        LogError
-            If the bytes are no such message.
-
-        """
+        """Return what a message says."""
         reading = self._decode(data)
         if reading is not None:
             return reading
@@ -106,74 +71,32 @@ class TopicReader(Generic[Reading]):
 
 
 def joint_state_reader() -> TopicReader[JointReading]:
-    """
-    Return a reader of sensor_msgs/JointState.
-
-    Returns
-    -------
-    TopicReader
-
-    """
+    """Return a reader of sensor_msgs/JointState."""
     return TopicReader(JOINT_STATE, JointStateDecoder().decode, _joint_reading)
 
 
 def wrench_reader() -> TopicReader[WrenchReading]:
-    """
-    Return a reader of geometry_msgs/WrenchStamped.
-
-    Returns
-    -------
-    TopicReader
-
-    """
+    """Return a reader of geometry_msgs/WrenchStamped."""
     return TopicReader(WRENCH, WrenchDecoder().decode, _wrench_reading)
 
 
 def imu_reader() -> TopicReader[ImuReading]:
-    """
-    Return a reader of sensor_msgs/Imu.
-
-    Returns
-    -------
-    TopicReader
-
-    """
+    """Return a reader of sensor_msgs/Imu."""
     return TopicReader(IMU, ImuDecoder().decode, _imu_reading)
 
 
 def orientation_reader() -> TopicReader[OrientationReading]:
-    """
-    Return a reader of the orientation in sensor_msgs/Imu.
-
-    Returns
-    -------
-    TopicReader
-
-    """
+    """Return a reader of the orientation in sensor_msgs/Imu."""
     return TopicReader(IMU, OrientationDecoder().decode, _orientation_reading)
 
 
 def temperature_reader() -> TopicReader[TemperatureReading]:
-    """
-    Return a reader of sensor_msgs/Temperature.
-
-    Returns
-    -------
-    TopicReader
-
-    """
+    """Return a reader of sensor_msgs/Temperature."""
     return TopicReader(TEMPERATURE, TemperatureDecoder().decode, _temperature_reading)
 
 
 def point_reader() -> TopicReader[PointReading]:
-    """
-    Return a reader of geometry_msgs/PointStamped.
-
-    Returns
-    -------
-    TopicReader
-
-    """
+    """Return a reader of geometry_msgs/PointStamped."""
     return TopicReader(POINT, PointDecoder().decode, _point_reading)
 
 

@@ -50,20 +50,7 @@ class LogDeviations:
 
 
 def some_rows(n: int) -> Indices:
-    """
-    Return the rows of instants that do for a mean.
-
-    Parameters
-    ----------
-    n : int
-        Number of samples.
-
-    Returns
-    -------
-    ndarray of int
-        Evenly spread.
-
-    """
+    """Return the rows of instants that do for a mean."""
     return np.unique(np.linspace(0, n - 1, min(n, FEW)).round().astype(np.intp))
 
 
@@ -71,17 +58,7 @@ def rows_at_rate(stamps_ns: NDArray[np.int64], rate: float) -> Indices:
     """
     Return the rows that the node would have published at a rate.
 
-    Parameters
-    ----------
-    stamps_ns : ndarray of int64, shape (n,)
-        Of the samples [ns].
-    rate : float
-        Rate [Hz].
-
-    Returns
-    -------
-    ndarray of int
-
+    stamps_ns (n,) [ns]; rate [Hz].
     """
     period_ns, last_ns = round(NANOSECONDS / rate), 0
     rows = []
@@ -101,31 +78,7 @@ def log_deviations(
     rows: Indices,
     progress: Callable[[float], None],
 ) -> LogDeviations:
-    """
-    Return the standard deviations at some instants of a log.
-
-    Parameters
-    ----------
-    estimator : WrenchEstimator
-        With the default contacts.
-    noise : StreamNoise
-        Of the log's streams.
-    samples : SampleBatch
-        The log.
-    touches : Touches or None
-        What was felt.
-    estimate : WrenchEstimate
-        From `estimate_log`: names the rows.
-    rows : ndarray of int
-        The samples to look at.
-    progress : callable
-        Called with how much is done, from 0 to 1.
-
-    Returns
-    -------
-    LogDeviations
-
-    """
+    """Return the standard deviations at some instants of a log."""
     m = len(rows)
     places = {contact.name: column for column, contact in enumerate(estimate.contacts)}
     wrenches, torques, external, residuals = (

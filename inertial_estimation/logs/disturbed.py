@@ -73,26 +73,7 @@ def cleanest(
     logs: Iterable[Observed],
     n_logs: int,
 ) -> list[Presumed | None]:
-    """
-    Return what the cleanest half of some logs says of each submodel.
-
-    Parameters
-    ----------
-    builder : RowBuilder
-        Of the robot.
-    evidence : sequence of Evidence
-        All rows, of each block.
-    logs : iterable of Observed
-        Prepared.
-    n_logs : int
-        How many these are.
-
-    Returns
-    -------
-    list of Presumed or None
-        For each block; None where there are no rows.
-
-    """
+    """Return what the cleanest half of some logs says of each submodel."""
     widths = sum(len(block.kinds) * (len(block.unknowns) + 1) for block in builder.blocks)
     most = max(2, NUMBERS // (widths * IN_A_WINDOW * n_logs))
     with one_thread():
@@ -123,26 +104,7 @@ def cleanest(
 def refitted(
     robot: Robot, evidence: Evidence, left: dict[str, Array], before: Presumed | None
 ) -> Presumed | None:
-    """
-    Return what the rows say of a submodel that agreed with what was presumed of it before.
-
-    Parameters
-    ----------
-    robot : Robot
-        Whose parameters are the prior.
-    evidence : Evidence
-        These rows.
-    left : dict of str to ndarray
-        Residuals of some of them, as of `suspects`: the noise is their `spread`, so that what
-        a weak push leaves among them hardly matters.
-    before : Presumed or None
-        What was presumed.
-
-    Returns
-    -------
-    Presumed or None
-
-    """
+    """Return what the rows say of a submodel that agreed with what was presumed of it before."""
     if before is None or not any(part.count for part in evidence.kinds.values()):
         return before
     with one_thread():
@@ -152,21 +114,7 @@ def refitted(
 
 
 def disturbed_warnings(before: Sequence[Evidence], after: Sequence[Evidence]) -> list[str]:
-    """
-    Return how much was left out of which submodels.
-
-    Parameters
-    ----------
-    before : sequence of Evidence
-        All rows, of each block.
-    after : sequence of Evidence
-        Those that are left.
-
-    Returns
-    -------
-    list of str
-
-    """
+    """Return how much was left out of which submodels."""
     said = []
     for one, other in zip(before, after, strict=True):
         counts = [sum(part.count for part in some.kinds.values()) for some in (one, other)]

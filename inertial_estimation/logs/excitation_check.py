@@ -39,19 +39,7 @@ class Reach:
 
     @classmethod
     def of(cls, samples: SampleBatch) -> Reach:
-        """
-        Return the reach of some samples.
-
-        Parameters
-        ----------
-        samples : SampleBatch
-            Filtered.
-
-        Returns
-        -------
-        Reach
-
-        """
+        """Return the reach of some samples."""
         pulls = samples.proper_accelerations
         lengths = np.linalg.norm(pulls, axis=-1, keepdims=True)
         directions = np.divide(pulls, lengths, out=np.zeros_like(pulls), where=lengths > 0)
@@ -63,70 +51,22 @@ class Reach:
         return cls(np.where(empty, np.nan, lows), np.where(empty, np.nan, highs))
 
     def merge(self, other: Reach) -> Reach:
-        """
-        Return the reach of both.
-
-        Parameters
-        ----------
-        other : Reach
-            Of another log of the robot.
-
-        Returns
-        -------
-        Reach
-
-        """
+        """Return the reach of both."""
         return Reach(np.fmin(self.lows, other.lows), np.fmax(self.highs, other.highs))
 
     def still(self, robot: Robot) -> list[str]:
-        """
-        Return the joints that do not move, among those whose positions are known.
-
-        Parameters
-        ----------
-        robot : Robot
-            Whose joints they are.
-
-        Returns
-        -------
-        list of str
-
-        """
+        """Return the joints that do not move, among those whose positions are known."""
         n = len(robot.joint_names)
         stays = self.highs[:n] - self.lows[:n] <= STILL
         return [name for name, one in zip(robot.joint_names, stays, strict=True) if one]
 
     def moves(self, robot: Robot) -> bool:
-        """
-        Tell whether a joint moves.
-
-        Parameters
-        ----------
-        robot : Robot
-            Whose joints they are.
-
-        Returns
-        -------
-        bool
-
-        """
+        """Tell whether a joint moves."""
         n = len(robot.joint_names)
         return bool((self.highs[:n] - self.lows[:n] > STILL).any())
 
     def tilts(self, robot: Robot) -> bool:
-        """
-        Tell whether an IMU is turned against gravity.
-
-        Parameters
-        ----------
-        robot : Robot
-            Whose IMUs they are.
-
-        Returns
-        -------
-        bool
-
-        """
+        """Tell whether an IMU is turned against gravity."""
         n = len(robot.joint_names)
         return bool((self.highs[n:] - self.lows[n:] > TILTED).any())
 
@@ -134,26 +74,7 @@ class Reach:
 def require_motion(
     robot: Robot, reach: Reach, evidence: Sequence[Evidence], bases: Sequence[BaseParameters]
 ) -> None:
-    """
-    Refuse logs in which nothing moves.
-
-    Parameters
-    ----------
-    robot : Robot
-        Whose logs they are.
-    reach : Reach
-        Of all logs.
-    evidence : sequence of Evidence
-        What they say of each submodel.
-    bases : sequence of BaseParameters
-        What they could say.
-
-    Raises
-    ------
-    LogError
-        With the rank, and what is missing.
-
-    """
+    """Refuse logs in which nothing moves."""
     if reach.moves(robot) or reach.tilts(robot):
         return
     said = []
@@ -172,19 +93,7 @@ def require_motion(
 
 
 def rank_in_words(found: Determined) -> str:
-    """
-    Return how much rows determine.
-
-    Parameters
-    ----------
-    found : Determined
-        Of a submodel.
-
-    Returns
-    -------
-    str
-
-    """
+    """Return how much rows determine."""
     text = f'{found.reached} of {found.possible} combinations of unknowns are determined'
     return f'{text}, not {in_words(found.missing)}' if found.missing else text
 
@@ -192,23 +101,7 @@ def rank_in_words(found: Determined) -> str:
 def excitation_warnings(
     robot: Robot, reach: Reach, found: Iterable[tuple[str, Determined]]
 ) -> list[str]:
-    """
-    Return what of a robot logs do not excite, in words.
-
-    Parameters
-    ----------
-    robot : Robot
-        Whose logs they are.
-    reach : Reach
-        Of all logs.
-    found : iterable of (str, Determined)
-        Submodels with rows by name.
-
-    Returns
-    -------
-    list of str
-
-    """
+    """Return what of a robot logs do not excite, in words."""
     said = []
     still = reach.still(robot)
     if still:

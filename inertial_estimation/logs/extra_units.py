@@ -37,39 +37,13 @@ ANYWHERE: Mapping[Term, str] = {
 
 
 def sliding_joints(robot: Robot) -> frozenset[str]:
-    """
-    Return the joints that slide.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its URDF is read again.
-
-    Returns
-    -------
-    frozenset of str
-
-    """
+    """Return the joints that slide."""
     joints = parse(robot.urdf).findall('joint')
     return frozenset(tag.get('name', '') for tag in joints if tag.get('type') == 'prismatic')
 
 
 def extra_unit(extra: Extra, sliding: frozenset[str]) -> str:
-    """
-    Return the unit of an unknown.
-
-    Parameters
-    ----------
-    extra : Extra
-        Of a joint, a coupling of two, a sensor or a payload.
-    sliding : frozenset of str
-        Joints that slide; the others turn. A coupling is of joints that move alike.
-
-    Returns
-    -------
-    str
-
-    """
+    """Return the unit of an unknown."""
     if extra.term in ANYWHERE:
         return ANYWHERE[extra.term]
     return (SLIDING if extra.of.split('+')[0] in sliding else TURNING)[extra.term]

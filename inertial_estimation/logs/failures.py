@@ -70,20 +70,7 @@ class Failures(NamedTuple):
         """
         Tell which samples belong to the start of the log.
 
-        Those up to the last of the first ones in which something had not come yet, or a filter
-        was not filled; what never comes, or comes late, does not count.
-
-        Parameters
-        ----------
-        times : ndarray, shape (n,)
-            Times of the samples [s].
-        window : float
-            Length of the derivative filter [s].
-
-        Returns
-        -------
-        ndarray of bool, shape (n,)
-
+        times (n,) [s]; window [s]; returns (n,).
         """
         codes = np.concatenate([self.joints, self.imus, self.fts], axis=1)
         early = np.isin(codes, EARLY)
@@ -96,23 +83,7 @@ class Failures(NamedTuple):
 
 
 def find_failures(recording: Recording, robot: Robot, used: Used) -> Failures:
-    """
-    Find what failed, frozen readings in hindsight.
-
-    Parameters
-    ----------
-    recording : Recording
-        The samples.
-    robot : Robot
-        Its sensors.
-    used : Used
-        What is used while all is well.
-
-    Returns
-    -------
-    Failures
-
-    """
+    """Find what failed, frozen readings in hindsight."""
     samples = recording.without_frozen(sensor.name for sensor in robot.ft_sensors)
     sizes = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
     joints, imus, fts, _ = np.split(find_faults(samples, used), np.cumsum(sizes), axis=1)

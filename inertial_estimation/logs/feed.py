@@ -22,47 +22,12 @@ from inertial_estimation.sample import Array, Sample
 
 
 def resolve(topic: str) -> str:
-    """
-    Return the full name that a topic has without namespace and remapping.
-
-    Parameters
-    ----------
-    topic : str
-        As in the settings.
-
-    Returns
-    -------
-    str
-
-    """
+    """Return the full name that a topic has without namespace and remapping."""
     return topic if topic.startswith('/') else f'/{topic}'
 
 
 class Feed:
-    """
-    Hands each message to the assembler.
-
-    Parameters
-    ----------
-    reader : BagReader
-        The bag.
-    robot : Robot
-        Its sensors.
-    settings : EstimatorSettings
-        Their topics and frames.
-    push_ft, push_imu : callable
-        Take a reading of a sensor.
-
-    Attributes
-    ----------
-    handlers : dict
-        What to do with the bytes of a message, by topic.
-    n_messages : int
-        On these topics.
-    origin_ns : int
-        Stamp of the first FT message [ns]; 0 before.
-
-    """
+    """Hands each message to the assembler."""
 
     def __init__(
         self,
@@ -90,21 +55,7 @@ class Feed:
         push: Callable[..., Sample | None],
         keep: Callable[[Sample], None],
     ) -> None:
-        """
-        Feed a topic of joint states.
-
-        Parameters
-        ----------
-        topic : str
-            Full name.
-        index : int
-            Which of the joint topics it is.
-        push : callable
-            Takes a joint state, returns a sample if it makes one.
-        keep : callable
-            Takes the sample.
-
-        """
+        """Feed a topic of joint states."""
         self._require(topic, JOINT_STATE)
         read = joint_state_reader().read
 
@@ -116,17 +67,7 @@ class Feed:
         self.handlers[topic] = handle
 
     def add_contacts(self, topic: str, push: Callable[[int, str, Array], None]) -> None:
-        """
-        Feed the points that somebody feels, if the bag has any.
-
-        Parameters
-        ----------
-        topic : str
-            Full name.
-        push : callable
-            Takes stamp, frame and point.
-
-        """
+        """Feed the points that somebody feels, if the bag has any."""
         if topic not in self._reader.topics:
             return
         self._require(topic, POINT)
@@ -139,26 +80,7 @@ class Feed:
         needed: Collection[int],
         push: Callable[[int, int, float], None],
     ) -> None:
-        """
-        Feed the temperatures of FT sensors, as far as the bag has them.
-
-        Parameters
-        ----------
-        topics : mapping of int to str
-            Full names by the index of the sensor; one may tell the temperature of several.
-        needed : collection of int
-            Sensors whose readings say nothing without it.
-        push : callable
-            Takes index, stamp and temperature.
-
-        Raises
-        ------
-        NameNotFound
-            If a topic that is needed is not in the bag.
-        LogError
-            If one holds something else.
-
-        """
+        """Feed the temperatures of FT sensors, as far as the bag has them."""
         told: dict[str, list[int]] = {}
         for index, topic in topics.items():
             if topic in self._reader.topics or index in needed:

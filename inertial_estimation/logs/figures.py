@@ -262,14 +262,6 @@ class ReplayReport:
         return f'{text}; frozen: {", ".join(frozen)}' if frozen else text
 
     def as_dict(self) -> dict[str, Any]:
-        """
-        Return the figures for a machine.
-
-        Returns
-        -------
-        dict
-            Of strings, numbers, booleans, lists and dicts; None in place of NaN and infinity.
-
-        """
+        """Return the figures for a machine."""
         found: dict[str, Any] = plain({'summary': self.summary, **asdict(self)})
         return found

@@ -10,22 +10,7 @@ from inertial_estimation.logs.stream_reports import stream_reports
 
 
 def require_derivatives(recording: Recording) -> None:
-    """
-    Refuse a log in which a stream never had derivatives.
-
-    Call it where something is missing that rests on them.
-
-    Parameters
-    ----------
-    recording : Recording
-        The log.
-
-    Raises
-    ------
-    LogError
-        With the streams, and what their filter lacks.
-
-    """
+    """Refuse a log in which a stream never had derivatives."""
     statistics = recording.statistics
     lacking: dict[str, list[str]] = {}
     for kind, streams in (

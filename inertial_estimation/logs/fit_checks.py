@@ -53,19 +53,7 @@ CAUSES = (
 
 
 def fit_warnings(found: RobotFit) -> list[str]:
-    """
-    Return what of a fit is hardly possible, in words.
-
-    Parameters
-    ----------
-    found : RobotFit
-        All that was fitted.
-
-    Returns
-    -------
-    list of str
-
-    """
+    """Return what of a fit is hardly possible, in words."""
     said = []
     for block in found.blocks:
         said += [*_sizes(block), *_left(block), *_masses(found, block), *_negative(block)]
@@ -104,22 +92,7 @@ def _or_masses(block: BlockFit, odd: Mapping[str, float]) -> str:
 
 
 def factor(block: BlockFit, kind: str) -> float:
-    """
-    Return how many times what the description's bodies predict is measured, if that is odd.
-
-    Parameters
-    ----------
-    block : BlockFit
-        A submodel.
-    kind : str
-        Of its rows.
-
-    Returns
-    -------
-    float
-        NaN where it is within `FACTOR` of one, or not sure.
-
-    """
+    """Return how many times what the description's bodies predict is measured, if that is odd."""
     value, deviation = told_factor(block, kind), scaled(block, kind)[1]
     size = abs(value)
     # Beyond the next border by many deviations.
@@ -129,45 +102,13 @@ def factor(block: BlockFit, kind: str) -> float:
 
 
 def told_factor(block: BlockFit, kind: str) -> float:
-    """
-    Return how many times what the description's bodies predict is measured, if that is told.
-
-    Parameters
-    ----------
-    block : BlockFit
-        A submodel.
-    kind : str
-        Of its rows.
-
-    Returns
-    -------
-    float
-        NaN where bodies explain less than `TOLD`, or the factor is not `SHARP`.
-
-    """
+    """Return how many times what the description's bodies predict is measured, if that is told."""
     value, deviation, share = scaled(block, kind)
     return value if share >= TOLD and deviation <= SHARP * abs(value) else np.nan
 
 
 def scaled(block: BlockFit, kind: str) -> tuple[float, float, float]:
-    """
-    Return the factor of what the description's bodies predict that fits rows best.
-
-    Parameters
-    ----------
-    block : BlockFit
-        A submodel.
-    kind : str
-        Of its rows.
-
-    Returns
-    -------
-    value, deviation : float
-        Of the factor, friction and the like refitted.
-    share : float
-        Of what friction and the like do not explain, that bodies do, root mean square.
-
-    """
+    """Return the factor of what the description's bodies predict that fits rows best."""
     rows, n = block.evidence.kinds[kind], block.answer.unknowns.n_inertial
     bodies = rows.R[:, :n] @ block.before[:n]
     others = rows.R[:, n:]
@@ -208,23 +149,7 @@ def _left(block: BlockFit) -> Iterator[str]:
 
 
 def own_residual(block: BlockFit, kind: str) -> float:
-    """
-    Return what rows leave that are fitted by themselves, by no bodies in particular.
-
-    Parameters
-    ----------
-    block : BlockFit
-        A submodel.
-    kind : str
-        Of its rows.
-
-    Returns
-    -------
-    float
-        Root mean square, in the unit of the row [N, Nm]; infinite where that says nothing: there
-        are too few rows, or gains of zero explain all.
-
-    """
+    """Return what rows leave that are fitted by themselves, by no bodies in particular."""
     if len(gain_columns(block.answer.unknowns)):
         return np.inf
     rows = block.evidence.kinds[kind]
@@ -235,20 +160,7 @@ def own_residual(block: BlockFit, kind: str) -> float:
 
 
 def unit(kind: str) -> str:
-    """
-    Return what rows of a kind are, up to joint or axis.
-
-    Parameters
-    ----------
-    kind : str
-        Of rows.
-
-    Returns
-    -------
-    str
-        The same for rows of one unit.
-
-    """
+    """Return what rows of a kind are, up to joint or axis."""
     return kind[: len('effort')]
 
 

@@ -29,32 +29,7 @@ def free_submodels(
     """
     Tell when no unknown wrench acts on which submodel.
 
-    Parameters
-    ----------
-    robot : Robot
-        Whose submodels.
-    stamps : ndarray, shape (n,)
-        Instants to tell of, in order [ns].
-    contacts : iterable of str
-        Frames where something acts all the time.
-    recorded : SampleBatch
-        Of the log.
-    touches : Touches or None
-        What was felt at each of its samples; None: nothing is known of any.
-    reach : float
-        A touch spoils so much before and after, as filters spread it [s].
-    known : collection of str, optional
-        Frames whose wrenches are known: touches there spoil nothing.
-
-    Returns
-    -------
-    ndarray of bool, shape (n, n_submodels)
-
-    Raises
-    ------
-    FrameNotFound
-        If a contact is at no frame of the robot.
-
+    stamps (n,) [ns]; reach [s]; returns (n, n_submodels).
     """
     free = np.ones((len(stamps), len(robot.submodels)), dtype=bool)
     for frame in contacts:
@@ -72,26 +47,7 @@ def free_submodels(
 
 
 def submodel_of(robot: Robot, frame: str) -> int:
-    """
-    Return the submodel that a frame belongs to.
-
-    Parameters
-    ----------
-    robot : Robot
-        Of the frame.
-    frame : str
-        Its name.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    FrameNotFound
-        If there is no such frame.
-
-    """
+    """Return the submodel that a frame belongs to."""
     link, _ = robot.frame(frame)
     return next(k for k, submodel in enumerate(robot.submodels) if link in submodel.links)
 

@@ -34,24 +34,7 @@ def without_frozen_motion(
     """
     Return samples without positions and velocities that are frozen.
 
-    Parameters
-    ----------
-    robot : Robot
-        Whose joints they are of.
-    samples : SampleBatch
-        As recorded.
-    after : float
-        How long a value must be equal to the bit [s]; 0: nothing is left out.
-    velocities : bool
-        Whether velocities of the log are used; others are not judged.
-
-    Returns
-    -------
-    samples : SampleBatch
-        NaN where a value was repeated, from the first repeated one on.
-    said : list of str
-        What is missing now, in words.
-
+    after [s].
     """
     if not after or len(samples) < 2:
         return samples, []

@@ -39,20 +39,7 @@ OTHER_UNIT = 30.0
 
 
 def require_possible_gains(found: RobotFit) -> None:
-    """
-    Refuse gains that no drive has.
-
-    Parameters
-    ----------
-    found : RobotFit
-        All that was fitted.
-
-    Raises
-    ------
-    LogError
-        With the gains, what contradicts them, and what is likely wrong.
-
-    """
+    """Refuse gains that no drive has."""
     said = [text for block in found.blocks for text in _impossible(found, block)]
     if said:
         raise LogError('; '.join(said))
@@ -113,20 +100,7 @@ def _of_the_payload(found: RobotFit, block: BlockFit, gains: Array) -> str:
 
 
 def heavy_payloads(block: BlockFit) -> str:
-    """
-    Return the payloads of known mass that a submodel carries.
-
-    Parameters
-    ----------
-    block : BlockFit
-        A submodel.
-
-    Returns
-    -------
-    str
-        Names and masses; empty: there are none.
-
-    """
+    """Return the payloads of known mass that a submodel carries."""
     return ', '.join(
         f"'{one.name}' ({one.mass:g} kg)"
         for one in block.evidence.block.payloads
@@ -147,22 +121,7 @@ def _implied(found: RobotFit, block: BlockFit) -> Array:
 
 
 def size_of_bodies(found: RobotFit, block: BlockFit) -> float:
-    """
-    Return how many times the torques of the description's bodies those need that were found.
-
-    Parameters
-    ----------
-    found : RobotFit
-        All that was fitted.
-    block : BlockFit
-        One submodel of it.
-
-    Returns
-    -------
-    float
-        One where the description has no masses.
-
-    """
+    """Return how many times the torques of the description's bodies those need that were found."""
     masses = found.robot.parameters[list(block.evidence.block.submodel.links), 0]
     if not (masses >= SMALLEST_MASS).any():
         # It predicts nothing.

@@ -23,19 +23,7 @@ LEFT = 0.3
 
 
 def gain_doubts(found: RobotFit) -> list[str]:
-    """
-    Return which gains are likely wrong, in words.
-
-    Parameters
-    ----------
-    found : RobotFit
-        All that was fitted.
-
-    Returns
-    -------
-    list of str
-
-    """
+    """Return which gains are likely wrong, in words."""
     said = []
     for block in found.blocks:
         if geared(block.answer.unknowns):

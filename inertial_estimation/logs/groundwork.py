@@ -20,21 +20,7 @@ MOST_SITUATIONS = 20
 def situation_reports(
     replay: Replay, situations: Sequence[Situation]
 ) -> tuple[SituationReport, ...]:
-    """
-    Find what every torque and external wrench rests on.
-
-    Parameters
-    ----------
-    replay : Replay
-        Robot and times.
-    situations : sequence of Situation
-        From `find_situations`; `MOST_SITUATIONS` of them are looked into.
-
-    Returns
-    -------
-    tuple of SituationReport
-
-    """
+    """Find what every torque and external wrench rests on."""
     return tuple(_report(replay, situation) for situation in situations[:MOST_SITUATIONS])
 
 

@@ -35,29 +35,7 @@ BOUNDS = ('mass', 'center_of_mass', 'ellipsoids', 'total_mass', 'extras')
 
 
 def read_bounds(said: Mapping[str, Any], blocks: Iterable[Block]) -> dict[str, Bounds]:
-    """
-    Return the bounds of each submodel.
-
-    Parameters
-    ----------
-    said : mapping
-        What stands under ``bounds``.
-    blocks : iterable of Block
-        Whose links and other unknowns the bounds are of.
-
-    Returns
-    -------
-    dict of str to Bounds
-        By the name of the submodel; empty if nothing is said.
-
-    Raises
-    ------
-    NameNotFound
-        If no link, submodel or unknown has a name.
-    ConfigError
-        If a bound cannot be read, or leaves nothing.
-
-    """
+    """Return the bounds of each submodel."""
     if all(value is None or value == {} for value in said.values()):
         return {}
     blocks = list(blocks)

@@ -29,19 +29,7 @@ ON_TOP = """\
 
 
 def identify_dict(report: IdentifyReport) -> dict[str, Any]:
-    """
-    Return all of it for a machine.
-
-    Parameters
-    ----------
-    report : IdentifyReport
-        What was found.
-
-    Returns
-    -------
-    dict
-
-    """
+    """Return all of it for a machine."""
     validation = unseen_evidence(report)
     sliding = sliding_joints(report.fit.robot)
     found = {
@@ -82,22 +70,7 @@ def identify_dict(report: IdentifyReport) -> dict[str, Any]:
 
 
 def extras_yaml(report: IdentifyReport) -> str:
-    """
-    Return friction, drives and offsets as YAML.
-
-    Parameters
-    ----------
-    report : IdentifyReport
-        What was found.
-
-    Returns
-    -------
-    str
-        By joint or sensor and term: value and standard deviation, in SI; null where rows do not
-        determine it, and by methods that state none. Comments give the unit of each, and say that
-        offsets of FT sensors come on top of those that the readings had already.
-
-    """
+    """Return friction, drives and offsets as YAML."""
     import yaml
 
     sliding = sliding_joints(report.fit.robot)

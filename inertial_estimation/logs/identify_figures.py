@@ -17,22 +17,7 @@ from inertial_estimation.logs.identify import IdentifyReport
 
 
 def extra_values(report: IdentifyReport) -> Iterator[tuple[str, Extra, float, float]]:
-    """
-    Yield friction and the like, each once.
-
-    Parameters
-    ----------
-    report : IdentifyReport
-        What was found.
-
-    Yields
-    ------
-    tuple of str, Extra, float and float
-        Submodel, unknown, value and standard deviation. Of the offset of an FT sensor between two
-        submodels both are named, and the surer one's value is told: they agree, but by methods
-        whose bodies bounds or constraints hold not to every digit.
-
-    """
+    """Yield friction and the like, each once."""
     found: dict[Extra, list[tuple[str, float, float]]] = {}
     for block in report.fit.blocks:
         unknowns = block.answer.unknowns
@@ -47,20 +32,7 @@ def extra_values(report: IdentifyReport) -> Iterator[tuple[str, Extra, float, fl
 
 
 def unseen_evidence(report: IdentifyReport) -> dict[str, Evidence]:
-    """
-    Return the evidence that was not fitted.
-
-    Parameters
-    ----------
-    report : IdentifyReport
-        What was found.
-
-    Returns
-    -------
-    dict of str to Evidence
-        By submodel.
-
-    """
+    """Return the evidence that was not fitted."""
     return {one.block.submodel.name: one for one in report.validation}
 
 
@@ -82,21 +54,7 @@ class KindErrors(NamedTuple):
 
 
 def residuals(block: BlockFit, validation: Evidence | None) -> Iterator[KindErrors]:
-    """
-    Yield root mean squares of each kind of row.
-
-    Parameters
-    ----------
-    block : BlockFit
-        A submodel.
-    validation : Evidence or None
-        Of it, not fitted.
-
-    Yields
-    ------
-    KindErrors
-
-    """
+    """Yield root mean squares of each kind of row."""
     evidence = block.evidence
     signals = evidence.signals(block.answer.x)
     before, after = evidence.residuals(block.before), evidence.residuals(block.answer.x)
@@ -125,20 +83,7 @@ class AllEfforts(NamedTuple):
 
 
 def all_efforts(report: IdentifyReport) -> AllEfforts | None:
-    """
-    Return what is left of the efforts of all joints together, in all submodels.
-
-    Parameters
-    ----------
-    report : IdentifyReport
-        What was found.
-
-    Returns
-    -------
-    AllEfforts or None
-        None if no effort gave rows.
-
-    """
+    """Return what is left of the efforts of all joints together, in all submodels."""
     validation = unseen_evidence(report)
     # Count, then count times mean square; of what was fitted, and of what was not.
     sums, unseen_sums = np.zeros(4), np.zeros(4)

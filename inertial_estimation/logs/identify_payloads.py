@@ -41,19 +41,7 @@ class LoggedPayload:
     """Names of files or folders, in which * stands for anything."""
 
     def is_in(self, log: Stretch) -> bool:
-        """
-        Tell whether the robot carried it while a log was recorded.
-
-        Parameters
-        ----------
-        log : Stretch
-            Which.
-
-        Returns
-        -------
-        bool
-
-        """
+        """Tell whether the robot carried it while a log was recorded."""
         return any(fnmatchcase(log.path.name, pattern) for pattern in self.logs)
 
 
@@ -61,42 +49,14 @@ def carried(payloads: Sequence[LoggedPayload], log: Stretch, n: int) -> Array:
     """
     Return what a robot carried while a log was recorded.
 
-    Parameters
-    ----------
-    payloads : sequence of LoggedPayload
-        In the order of the rows' choice.
-    log : Stretch
-        Which.
-    n : int
-        Its instants.
-
-    Returns
-    -------
-    ndarray, shape (n, n_payloads)
-        Ones and zeros, for `RowBuilder.rows`.
-
+    Returns (n, n_payloads).
     """
     there = np.array([float(one.is_in(log)) for one in payloads])
     return np.tile(there, (n, 1))
 
 
 def require_logs(payloads: Iterable[LoggedPayload], logs: Iterable[Stretch]) -> None:
-    """
-    Refuse payloads that are in none of the logs.
-
-    Parameters
-    ----------
-    payloads : iterable of LoggedPayload
-        Of the file.
-    logs : iterable of Stretch
-        Fitted or predicted.
-
-    Raises
-    ------
-    ConfigError
-        With the names.
-
-    """
+    """Refuse payloads that are in none of the logs."""
     known = list(logs)
     for one in payloads:
         if not any(map(one.is_in, known)):
@@ -108,24 +68,7 @@ def require_logs(payloads: Iterable[LoggedPayload], logs: Iterable[Stretch]) -> 
 
 
 def read_payloads(said: object) -> tuple[LoggedPayload, ...]:
-    """
-    Read what stands under ``payloads``.
-
-    Parameters
-    ----------
-    said : object
-        Of the file.
-
-    Returns
-    -------
-    tuple of LoggedPayload
-
-    Raises
-    ------
-    ConfigError, NameNotFound
-        If something is unknown, missing or impossible.
-
-    """
+    """Read what stands under ``payloads``."""
     if not isinstance(said, Mapping):
         raise ConfigError(f"'payloads' is {said!r}, expected names and what they stand for")
     return tuple(_read(str(name), value) for name, value in said.items())

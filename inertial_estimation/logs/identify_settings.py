@@ -81,25 +81,7 @@ class IdentifySettings:
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> IdentifySettings:
-        """
-        Read a file.
-
-        Parameters
-        ----------
-        path : str or Path
-            YAML: such a file, or the node's parameter file by itself, for bags whose wrenches
-            are all rows.
-
-        Returns
-        -------
-        IdentifySettings
-
-        Raises
-        ------
-        ConfigError, NameNotFound
-            If something is unknown, missing or impossible; the message names file and setting.
-
-        """
+        """Read a file."""
         path = Path(path)
         said = load_mapping(path)
         if is_parameter_file(said) and not {'log', 'parameters'}.intersection(said):
@@ -156,11 +138,7 @@ class IdentifySettings:
 
     @property
     def base_link(self) -> bool:
-        """
-        Whether the six equations of the whole robot's base link are all rows [A 33].
-
-        The robot is then one submodel, whatever FT sensors it has inside.
-        """
+        """Whether the six equations of the whole robot's base link are all rows [A 33]."""
         alone = as_flag(self.rows.get('base_link', False), 'rows.base_link')
         for key, default in (('wrenches', True), ('efforts', []), ('offsets', [])):
             if alone and self.rows.get(key, default) != default:
@@ -192,24 +170,7 @@ class IdentifySettings:
         return value
 
     def choice(self, robot: Robot) -> RowChoice:
-        """
-        Return which rows to build.
-
-        Parameters
-        ----------
-        robot : Robot
-            Whose joints and sensors ``all`` means.
-
-        Returns
-        -------
-        RowChoice
-
-        Raises
-        ------
-        ConfigError
-            If a value is impossible.
-
-        """
+        """Return which rows to build."""
         said = dict(self.rows)
         external = (*self.external, *(self.layout.external if self.layout else ()))
         ground_known = knows_ground(robot, external)

@@ -51,26 +51,7 @@ class ShapeSettings:
 
     @classmethod
     def read(cls, said: Mapping[str, Any], folder: Path) -> ShapeSettings:
-        """
-        Read the group of the file.
-
-        Parameters
-        ----------
-        said : mapping
-            What stands under ``shapes``.
-        folder : Path
-            Of the file: names of folders are relative to it.
-
-        Returns
-        -------
-        ShapeSettings
-
-        Raises
-        ------
-        ConfigError
-            If a value is impossible.
-
-        """
+        """Read the group of the file."""
         points, hulls = said.get('points', PER_AXIS), said.get('hulls', False)
         if type(points) is not int or points < PER_AXIS:
             raise ConfigError(
@@ -101,32 +82,7 @@ class LinkPoints:
 def link_points(
     robot: Robot, method: str, said: ShapeSettings | None, mesh_folders: Sequence[Path] = ()
 ) -> LinkPoints:
-    """
-    Return where each link of a robot may have its mass.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its URDF is read again for the geometry, its parameters are the prior.
-    method : str
-        Others than mass_points do not ask: there are no points then.
-    said : ShapeSettings or None
-        What the file says, if anything.
-    mesh_folders : sequence of Path, optional
-        Where meshes are searched after those of the file.
-
-    Returns
-    -------
-    LinkPoints
-
-    Raises
-    ------
-    NameNotFound
-        If a box is of no link.
-    ModelError
-        If a shape of the URDF is impossible, or its points do not suffice for a body.
-
-    """
+    """Return where each link of a robot may have its mass."""
     if method != METHOD:
         note = f"{method} does not use 'shapes': choose {METHOD}"
         return LinkPoints({}, () if said is None else (note,))
@@ -148,22 +104,7 @@ def link_points(
 def solver_options(
     points: LinkPoints, blocks: Iterable[Block]
 ) -> dict[str, dict[str, tuple[PointGrid, ...]]]:
-    """
-    Return the options that hand its points to the solver of each submodel.
-
-    Parameters
-    ----------
-    points : LinkPoints
-        Of all links, or of none.
-    blocks : iterable of Block
-        Submodels.
-
-    Returns
-    -------
-    dict of str to dict
-        For `fit`, by the name of the submodel; empty without points.
-
-    """
+    """Return the options that hand its points to the solver of each submodel."""
     if not points.by_link:
         return {}
     return {

@@ -30,19 +30,7 @@ OWN_BODIES = "description's bodies"
 
 
 def identify_tables(report: IdentifyReport) -> Iterator[Table]:
-    """
-    Yield the tables that are shown.
-
-    Parameters
-    ----------
-    report : IdentifyReport
-        What was found.
-
-    Yields
-    ------
-    Table
-
-    """
+    """Yield the tables that are shown."""
     yield _logs(report)
     yield _submodels(report)
     yield _fit(report)

@@ -16,19 +16,7 @@ UNSURE = 0.3
 
 
 def load_warnings(found: RobotFit) -> list[str]:
-    """
-    Return what is wrong with gains and payloads, in words.
-
-    Parameters
-    ----------
-    found : RobotFit
-        All that was fitted.
-
-    Returns
-    -------
-    list of str
-
-    """
+    """Return what is wrong with gains and payloads, in words."""
     said = [text for block in found.blocks for text in _gains(block)]
     for name, parameters in found.payloads.items():
         if not consistency_margin(parameters[None])[0] >= 0.0:
@@ -40,19 +28,7 @@ def load_warnings(found: RobotFit) -> list[str]:
 
 
 def lightened_warnings(found: RobotFit) -> list[str]:
-    """
-    Return which links of the description are written lighter than it says, in words.
-
-    Parameters
-    ----------
-    found : RobotFit
-        All that was fitted.
-
-    Returns
-    -------
-    list of str
-
-    """
+    """Return which links of the description are written lighter than it says, in words."""
     lighter = lightened(found.robot, found.described)
     if not lighter:
         return []

@@ -52,20 +52,7 @@ ALIKE = 2
 
 
 def require_possible(found: RobotFit) -> None:
-    """
-    Refuse fits that contradict the description as no robot does.
-
-    Parameters
-    ----------
-    found : RobotFit
-        All that was fitted.
-
-    Raises
-    ------
-    LogError
-        With the submodel, what contradicts, and what to check.
-
-    """
+    """Refuse fits that contradict the description as no robot does."""
     said = list(impossibilities(found))
     if said:
         said += massless_warnings(found)
@@ -76,19 +63,7 @@ def require_possible(found: RobotFit) -> None:
 
 
 def impossibilities(found: RobotFit) -> Iterator[str]:
-    """
-    Yield what contradicts the description as no robot does, in words.
-
-    Parameters
-    ----------
-    found : RobotFit
-        All that was fitted.
-
-    Yields
-    ------
-    str
-
-    """
+    """Yield what contradicts the description as no robot does, in words."""
     for block in found.blocks:
         # Unknown gains explain any size and sign.
         if not len(gain_columns(block.answer.unknowns)):

@@ -38,41 +38,6 @@ def replay_bag(
     net: Sequence[str] = (),
     progress: Progress = no_progress,
 ) -> ReplayReport:
-    """
-    Replay a bag.
-
-    Parameters
-    ----------
-    bag : str or Path
-        Folder or file.
-    urdf : str or Path
-        Robot description, text or path.
-    settings : EstimatorSettings
-        Those of the node.
-    time_range : TimeRange, optional
-        What is estimated. Default: the whole bag.
-    offsets : OffsetRequest, optional
-        Where the FT offsets come from. Default: the settings.
-    out : str or Path, optional
-        Folder of a new bag with wrenches and torques.
-    through : sequence of str, optional
-        Joints whose whole wrench is told, and goes into that bag, besides
-        ``internal_wrench_joints`` of the settings.
-    net : sequence of str, optional
-        Links whose net wrench is told, and goes into that bag, besides ``net_wrench_links``.
-    progress : callable, optional
-        Called with what is being done and how much of it is done, from 0 to 1.
-
-    Returns
-    -------
-    ReplayReport
-
-    Raises
-    ------
-    InertialEstimationError
-        If bag, robot, settings and ranges do not fit together; the message tells what to do.
-
-    """
     if out is not None and Path(out).exists():
         raise LogError(f"'{out}' exists already; results are written to a new folder")
     robot = build_robot(settings, str(urdf))

@@ -68,29 +68,7 @@ Known = Mapping[str, ConstantWrench | TopicWrench]
 
 
 def read_known(said: object, name: str) -> dict[str, ConstantWrench | TopicWrench]:
-    """
-    Read known wrenches from a configuration.
-
-    Parameters
-    ----------
-    said : object
-        What stands there.
-    name : str
-        Where, for messages.
-
-    Returns
-    -------
-    dict of str to ConstantWrench or TopicWrench
-        By frame.
-
-    Raises
-    ------
-    ConfigError
-        If something is missing or impossible; the message names it.
-    NameNotFound
-        If a setting is unknown.
-
-    """
+    """Read known wrenches from a configuration."""
     return {
         str(frame): _one(one, str(frame), f'{name}.{frame}')
         for frame, one in as_mapping(said, name).items()
@@ -101,20 +79,7 @@ def constants(known: Known, robot: Robot, samples: SampleBatch) -> dict[str, Arr
     """
     Return those known wrenches that are the same throughout.
 
-    Parameters
-    ----------
-    known : mapping of str to ConstantWrench or TopicWrench
-        By frame.
-    robot : Robot
-        Of the frames.
-    samples : SampleBatch
-        Of a log.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (n, 6)
-        About the frame's origin in its axes [N, Nm].
-
+    Returns (n, 6) [N, Nm].
     """
     n, q = len(samples), samples.positions
     return {
@@ -125,24 +90,7 @@ def constants(known: Known, robot: Robot, samples: SampleBatch) -> dict[str, Arr
 
 
 def check_known(robot: Robot, places: Iterable[WrenchPlace], contacts: Iterable[str]) -> None:
-    """
-    Refuse frames that there are not, and contacts that are known as well as unknown.
-
-    Parameters
-    ----------
-    robot : Robot
-        Of the frames.
-    places : iterable of WrenchPlace
-        Of all known wrenches.
-    contacts : iterable of str
-        Frames where something unknown acts.
-
-    Raises
-    ------
-    FrameNotFound, ConfigError
-        With the setting.
-
-    """
+    """Refuse frames that there are not, and contacts that are known as well as unknown."""
     names: dict[str, str] = {}
     for place in places:
         place.check(robot)
@@ -161,26 +109,7 @@ def check_known(robot: Robot, places: Iterable[WrenchPlace], contacts: Iterable[
 
 
 def knows_ground(robot: Robot, frames: Iterable[str]) -> bool:
-    """
-    Tell whether one of the known wrenches is that of the ground on the fixed link.
-
-    Parameters
-    ----------
-    robot : Robot
-        Of the frames.
-    frames : iterable of str
-        Where wrenches are known.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    ConfigError
-        If the ground's is unknown, but another one on its link is said: no row would hold it.
-
-    """
+    """Tell whether one of the known wrenches is that of the ground on the fixed link."""
     if not robot.fixed_frame:
         return False
     ground = robot.frame(robot.fixed_frame)
@@ -199,26 +128,7 @@ def prepare_with(
     """
     Filter a log together with known wrenches: what meets in an equation is filtered alike.
 
-    Parameters
-    ----------
-    samples : SampleBatch
-        As recorded.
-    external : mapping of str to ndarray, shape (n, 6)
-        Wrenches at the same instants [N, Nm]; NaN where unknown.
-    how : Preparation
-        The filter.
-
-    Returns
-    -------
-    prepared : Prepared
-    external : dict of str to ndarray, shape (m, 6)
-        At the instants that are left.
-
-    Raises
-    ------
-    LogError, ConfigError
-        As `prepare`.
-
+    external (n, 6) [N, Nm]; returns external (m, 6).
     """
     if not external:
         return prepare(samples, how), {}
@@ -236,15 +146,7 @@ def missing(external: Mapping[str, Array]) -> list[str]:
     """
     Return when recorded wrenches are unknown, in words.
 
-    Parameters
-    ----------
-    external : mapping of str to ndarray, shape (n, 6)
-        As recorded; NaN where unknown.
-
-    Returns
-    -------
-    list of str
-
+    external (n, 6).
     """
     said = []
     for frame, wrench in external.items():

@@ -29,17 +29,7 @@ def frozen_warnings(robot: Robot, frozen: Mask | None) -> list[str]:
     """
     Return which FT sensors repeated themselves, in words.
 
-    Parameters
-    ----------
-    robot : Robot
-        Whose sensors.
-    frozen : ndarray of bool, shape (n, n_fts), or None
-        When each of them did; None: not known.
-
-    Returns
-    -------
-    list of str
-
+    frozen (n, n_fts).
     """
     if frozen is None:
         return []
@@ -58,25 +48,7 @@ def missing_warnings(
     assumed: Collection[str],
     constant: Collection[str] = (),
 ) -> list[str]:
-    """
-    Return which signals are not there at any instant, in words.
-
-    Parameters
-    ----------
-    builder : RowBuilder
-        Builds the rows.
-    samples : SampleBatch
-        What the filter left of a log.
-    assumed : collection of str
-        Joints whose positions nobody knows, which is told elsewhere.
-    constant : collection of str, optional
-        Joints whose efforts were taken out as they do not change, likewise.
-
-    Returns
-    -------
-    list of str
-
-    """
+    """Return which signals are not there at any instant, in words."""
     robot, joints = builder.robot, builder.robot.joint_names
     positions = zip(joints, samples.positions.T, strict=True)
     lost = [f'position of {name}' for name, q in positions if name not in assumed and _lost(q)]
@@ -97,41 +69,14 @@ def missing_warnings(
 
 
 def require_rows(evidence: Sequence[Evidence], said: Sequence[str]) -> None:
-    """
-    Refuse logs that give no row.
-
-    Parameters
-    ----------
-    evidence : sequence of Evidence
-        Of each submodel.
-    said : sequence of str
-        What is known of why.
-
-    Raises
-    ------
-    LogError
-        If none of them has a row.
-
-    """
+    """Refuse logs that give no row."""
     if not any(part.count for one in evidence for part in one.kinds.values()):
         why = '; '.join(said) or 'something is missing or unknown at each instant'
         raise LogError(f'the logs give no row: {why}')
 
 
 def massless_warnings(found: RobotFit) -> list[str]:
-    """
-    Return which links the description gives no mass although rows tell of them, in words.
-
-    Parameters
-    ----------
-    found : RobotFit
-        The answer.
-
-    Returns
-    -------
-    list of str
-
-    """
+    """Return which links the description gives no mass although rows tell of them, in words."""
     empty = [
         f'{found.robot.link_names[k]} ({found.prior[k, 0]:g} kg)'
         for block in found.blocks
@@ -164,25 +109,7 @@ def rowless_warnings(
     contacts: Sequence[str],
     told: Collection[str] | None = None,
 ) -> list[str]:
-    """
-    Return which links nothing is told of, in words.
-
-    Parameters
-    ----------
-    builder : RowBuilder
-        Builds the rows.
-    assumed : sequence of str
-        Joints whose positions nobody knows.
-    contacts : sequence of str
-        Frames where something acts all the time.
-    told : collection of str, optional
-        Submodels with rows. Default: not known.
-
-    Returns
-    -------
-    list of str
-
-    """
+    """Return which links nothing is told of, in words."""
     said = []
     names = [block.submodel.name for block in builder.blocks]
     if assumed:

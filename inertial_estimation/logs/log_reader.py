@@ -57,23 +57,7 @@ class Log(NamedTuple):
 
 
 class LogReader:
-    """
-    Reads logs of one robot; `open_logs` makes it.
-
-    Parameters
-    ----------
-    robot : Robot
-        Whose joints and sensors the samples have.
-    read : callable
-        From a path to a log of the robot with all joints.
-    joints : sequence of str
-        All joints of the logs.
-    calibration : FtCalibration, optional
-        That turns readings into wrenches. Default: they are.
-    assumed : sequence of str, optional
-        Joints that nobody reports: their positions are NaN, unless they are locked.
-
-    """
+    """Reads logs of one robot; `open_logs` makes it."""
 
     def __init__(
         self,
@@ -91,24 +75,7 @@ class LogReader:
         self._kept = [self._joints.index(name) for name in robot.joint_names]
 
     def read(self, stretch: Stretch) -> Log:
-        """
-        Read one log, or a part of it.
-
-        Parameters
-        ----------
-        stretch : Stretch
-            Which.
-
-        Returns
-        -------
-        Log
-
-        Raises
-        ------
-        LogError
-            If it cannot be read, or a locked joint moves.
-
-        """
+        """Read one log, or a part of it."""
         samples, touches, external, frozen = self._read(stretch.path)
         kept = stretch.rows(samples.stamp_ns)
         samples = samples.take(kept)
@@ -131,32 +98,7 @@ def open_logs(
     first: Stretch,
     progress: Progress,
 ) -> LogReader:
-    """
-    Return what reads the logs of a robot.
-
-    Parameters
-    ----------
-    urdf : str
-        Robot description.
-    settings : IdentifySettings
-        What the logs are.
-    lock : sequence of str
-        Joints that the logs do not move.
-    first : Stretch
-        A log that says where they are.
-    progress : callable
-        Called with what is being done and how much of it is done.
-
-    Returns
-    -------
-    LogReader
-
-    Raises
-    ------
-    InertialEstimationError
-        If robot, settings and log do not fit together.
-
-    """
+    """Return what reads the logs of a robot."""
     if settings.parameters is not None:
         return _bags(urdf, settings.parameters, settings, lock, first, progress)
     layout = settings.layout

@@ -39,20 +39,7 @@ class _Stretch(NamedTuple):
 
 
 def momentum_figures(replay: Replay) -> MomentumFigures | None:
-    """
-    Compare the change of momentum with the wrenches, as the node does.
-
-    Parameters
-    ----------
-    replay : Replay
-        Its estimate is what the node would have published; it is looked at fifty times a second.
-
-    Returns
-    -------
-    MomentumFigures or None
-        None if no window tells: it takes half a second of at least twenty samples per second.
-
-    """
+    """Compare the change of momentum with the wrenches, as the node does."""
     stretches = list(_stretches(replay))
     if not stretches:
         return None

@@ -47,27 +47,7 @@ REMEDY = (
 
 
 def require_within_limits(robot: Robot, samples: SampleBatch) -> list[str]:
-    """
-    Refuse positions that the joints of the description cannot have.
-
-    Parameters
-    ----------
-    robot : Robot
-        Whose URDF says between what the joints move.
-    samples : SampleBatch
-        As recorded.
-
-    Returns
-    -------
-    list of str
-        Which are a little beyond their limits, or turn very often, in words.
-
-    Raises
-    ------
-    LogError
-        If positions are far beyond, other than in single instants.
-
-    """
+    """Refuse positions that the joints of the description cannot have."""
     said: list[str] = []
     tags = {tag.get('name', ''): tag for tag in parse(robot.urdf).findall('joint')}
     for k, name in enumerate(robot.joint_names):
@@ -125,39 +105,14 @@ def require_agreement(robot: Robot, samples: SampleBatch, largest_gap: float) ->
     """
     Refuse velocities that are not the derivatives of positions.
 
-    Parameters
-    ----------
-    robot : Robot
-        Whose joints they are.
-    samples : SampleBatch
-        As recorded.
-    largest_gap : float
-        Between stamps, across which nothing is compared [s].
-
-    Raises
-    ------
-    LogError
-        With the joint, the factor and the unit that is likely.
-
+    largest_gap [s].
     """
     for text in disagreements(robot, samples, largest_gap):
         raise LogError(f'{text}; {REMEDY}')
 
 
 def disagreements(robot: Robot, samples: SampleBatch, largest_gap: float) -> Iterator[str]:
-    """
-    Yield of which joints velocities are not the derivatives of positions, in words.
-
-    Parameters
-    ----------
-    robot, samples, largest_gap
-        As for `require_agreement`.
-
-    Yields
-    ------
-    str
-
-    """
+    """Yield of which joints velocities are not the derivatives of positions, in words."""
     t = np.asarray(samples.stamp_ns * NANOSECONDS, dtype=np.float64)
     if len(t) < 2 or not (np.diff(t) > 0).all():
         # What is wrong with the stamps is said elsewhere.

@@ -17,22 +17,7 @@ STILL = 'at rest'
 def motion_reports(
     settings: EstimatorSettings, estimator: WrenchEstimator
 ) -> tuple[MotionReport, ...]:
-    """
-    Say where motions come from, as the node does.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Sources and assumed joints.
-    estimator : WrenchEstimator
-        Robot, and how the motions of its links come about.
-
-    Returns
-    -------
-    tuple of MotionReport
-        Links of which the same is true share one.
-
-    """
+    """Say where motions come from, as the node does."""
     return (*_of_links(settings, estimator), *_of_joints(settings, estimator))
 
 

@@ -31,26 +31,7 @@ class Table:
     """Names that several columns have: which of them `columns` holds is a matter of chance."""
 
     def column(self, name: str, wanted_by: str) -> Array:
-        """
-        Return one column.
-
-        Parameters
-        ----------
-        name : str
-            Its name.
-        wanted_by : str
-            What asks for it, for messages.
-
-        Returns
-        -------
-        ndarray, shape (n, k)
-
-        Raises
-        ------
-        LogError
-            If there is no such column or several, or it holds no numbers.
-
-        """
+        """Returns (n, k)."""
         if name not in self.columns:
             known = ', '.join(self.columns)
             raise LogError(f"{self.path} has no column '{name}' for {wanted_by}; it has {known}")
@@ -68,24 +49,7 @@ class Table:
 
 
 def load_table(path: str | Path) -> Table:
-    """
-    Read a file of numbers.
-
-    Parameters
-    ----------
-    path : str or Path
-        npz: arrays whose first axis is time; csv: a line with the names of the columns first.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    LogError
-        If the file cannot be read as such.
-
-    """
+    """Read a file of numbers."""
     path = Path(path)
     readers = {'.npz': _load_npz, '.csv': _load_csv}
     if path.suffix not in readers:

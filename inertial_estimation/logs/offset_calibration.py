@@ -85,19 +85,7 @@ class OffsetCalibration:
         return tared(self.found, self.before, self.date, self.doubts)
 
     def notes(self, k: int) -> tuple[str, ...]:
-        """
-        Return what whoever uses an offset must know.
-
-        Parameters
-        ----------
-        k : int
-            Row of the sensor.
-
-        Returns
-        -------
-        tuple of str
-
-        """
+        """Return what whoever uses an offset must know."""
         told = notes(self.found, k, self.robot.ft_sensors[k].name)
         return (*told, *(f'doubtful: {doubt}' for doubt in self.doubts))
 
@@ -109,34 +97,7 @@ def calibrate_offsets(
     request: OffsetCalibrationRequest,
     progress: Progress = no_progress,
 ) -> OffsetCalibration:
-    """
-    Find offsets from a bag.
-
-    Parameters
-    ----------
-    bag : str or Path
-        Folder or file.
-    urdf : str or Path
-        Robot description, text or path.
-    settings : EstimatorSettings
-        Those of the node; matrices and temperature coefficients are used as they are.
-    request : OffsetCalibrationRequest
-        What is wanted.
-    progress : callable, optional
-        Called now and then.
-
-    Returns
-    -------
-    OffsetCalibration
-
-    Raises
-    ------
-    OffsetsNotUnique, CalibrationError
-        If the data do not tell what is wanted.
-    InertialEstimationError
-        If bag, robot, settings and request do not fit together.
-
-    """
+    """Find offsets from a bag."""
     supports = request.supports or ((settings.fixed_link,) if settings.fixed_link else ())
     if not supports:
         raise CallError(

@@ -20,19 +20,7 @@ CAUSES_SHOWN = 5
 
 
 def offset_tables(result: OffsetCalibration) -> tuple[Table, ...]:
-    """
-    Return what was found for a person.
-
-    Parameters
-    ----------
-    result : OffsetCalibration
-        What was found.
-
-    Returns
-    -------
-    tuple of Table
-
-    """
+    """Return what was found for a person."""
     found = result.found
     used = int(found.instants.used.any(axis=1).sum())
     left_out = (('used', str(used)), *((why, str(n)) for why, n in found.left_out.items()))
@@ -63,20 +51,7 @@ def offset_tables(result: OffsetCalibration) -> tuple[Table, ...]:
 
 
 def offset_dict(result: OffsetCalibration) -> dict[str, Any]:
-    """
-    Return the same for a machine.
-
-    Parameters
-    ----------
-    result : OffsetCalibration
-        What was found.
-
-    Returns
-    -------
-    dict
-        Of what JSON can hold; NaN is null.
-
-    """
+    """Return the same for a machine."""
     found = result.found
     return {
         'robot': result.robot.name,

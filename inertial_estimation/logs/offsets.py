@@ -102,35 +102,7 @@ def compute_offsets(
     settings: EstimatorSettings,
     progress: Progress = no_progress,
 ) -> Offsets:
-    """
-    Compute one constant offset per FT sensor.
-
-    Parameters
-    ----------
-    request : OffsetRequest
-        Source and time range.
-    recording : Recording
-        From `read_samples`.
-    robot : Robot
-        From `build_robot`.
-    settings : EstimatorSettings
-        Contacts, matrices, and the configured offsets.
-    progress : callable, optional
-        Called now and then.
-
-    Returns
-    -------
-    Offsets
-
-    Raises
-    ------
-    LogError
-        If the range holds nothing to compute them from, or if they are to be from the model with
-        the fixed link as the only contact, and something speaks against that.
-    ConfigError
-        If no contact is named that carries the robot, and it is needed.
-
-    """
+    """Compute one constant offset per FT sensor."""
     calibration = build_estimator(settings, robot).calibration
     if request.source == 'settings':
         return Offsets(request, calibration)

@@ -45,16 +45,7 @@ class OrientationTrack:
         """
         Interpolate between the readings before and after each instant.
 
-        Parameters
-        ----------
-        stamps_ns : ndarray of int, shape (n,)
-            The instants [ns].
-
-        Returns
-        -------
-        ndarray, shape (n, 3, 3)
-            ref_R_S; NaN where one of the two is missing, or too far away.
-
+        stamps_ns (n,) [ns]; returns (n, 3, 3).
         """
         before = np.searchsorted(self.stamps_ns, stamps_ns, 'right') - 1
         after = np.searchsorted(self.stamps_ns, stamps_ns, 'left')
@@ -88,59 +79,24 @@ class Orientations:
         """
         Return the orientations at some instants.
 
-        Parameters
-        ----------
-        stamps_ns : ndarray of int, shape (n,)
-            The instants [ns].
-
-        Returns
-        -------
-        ndarray, shape (n, n_imus, 3, 3)
-            ref_R_S, NaN where it is not known.
-
+        stamps_ns (n,) [ns]; returns (n, n_imus, 3, 3).
         """
         return np.stack([track.at(stamps_ns) for track in self.tracks], axis=1)
 
 
 class OrientationTaps:
-    """
-    Listens to the Imu messages of a bag beside the estimator.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its IMUs.
-    settings : EstimatorSettings
-        Their topics, ages and time offsets.
-
-    """
+    """Listens to the Imu messages of a bag beside the estimator."""
 
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
         self._taps = [_Tap(imu.name, settings) for imu in robot.imus]
 
     def listen(self, handlers: dict[str, Callable[[bytes], None]]) -> None:
-        """
-        Note the orientation of each message once its handler has accepted it.
-
-        Parameters
-        ----------
-        handlers : dict
-            What to do with the bytes of a message, by topic; changed in place.
-
-        """
+        """Note the orientation of each message once its handler has accepted it."""
         for tap in self._taps:
             handlers[tap.topic] = _one_after_the_other(handlers[tap.topic], tap.note)
 
     def found(self) -> Orientations | None:
-        """
-        Return what was noted.
-
-        Returns
-        -------
-        Orientations or None
-            None if no IMU reports an orientation.
-
-        """
+        """Return what was noted."""
         tracks = tuple(tap.track() for tap in self._taps if tap.speaks)
         return Orientations(tracks) if tracks else None
 

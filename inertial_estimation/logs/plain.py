@@ -10,20 +10,7 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """
-    Return the same in what JSON has.
-
-    Parameters
-    ----------
-    value : object
-        Of strings, numbers, booleans, lists, tuples and mappings.
-
-    Returns
-    -------
-    object
-        None in place of NaN and infinity.
-
-    """
+    """Return the same in what JSON has."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -52,22 +52,7 @@ class Predicted(NamedTuple):
     """Sensors whose channels all change, as noise of real ones does, shape (n_fts,)."""
 
     def require_live(self, sensor: int, name: str) -> None:
-        """
-        Refuse a sensor with a channel that never changes while others do.
-
-        Parameters
-        ----------
-        sensor : int
-            Its row.
-        name : str
-            What it is called.
-
-        Raises
-        ------
-        LogError
-            With the channel.
-
-        """
+        """Refuse a sensor with a channel that never changes while others do."""
         dead = constant_channels(self.samples.ft_readings[:, sensor])
         if self.noisy[sensor] and dead.any():
             raise LogError(f'{name}: {never_changes(dead)}: {DEAD}')
@@ -75,38 +60,13 @@ class Predicted(NamedTuple):
     def within(self, sensor: int) -> tuple[int, ...]:
         """
         Return the sensors whose side lies within that of one, which feels all that they feel.
-
-        Parameters
-        ----------
-        sensor : int
-            Row of the one.
-
-        Returns
-        -------
-        tuple of int
-            Rows of the others.
-
         """
         inside = ~(self.sides & ~self.sides[sensor]).any(axis=1)
         return tuple(int(k) for k in np.flatnonzero(inside) if k != sensor)
 
 
 def in_hindsight(settings: EstimatorSettings) -> EstimatorSettings:
-    """
-    Return settings for a log of which all is known.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Of the node.
-
-    Returns
-    -------
-    EstimatorSettings
-        With derivatives in the middle of their window and readings filtered alike, where the
-        filter is one that can do so.
-
-    """
+    """Return settings for a log of which all is known."""
     if settings.derivative_filter != 'savitzky_golay':
         return settings
     return replace(settings, filter_delay=0.5 * settings.derivative_window, smooth_readings=True)
@@ -119,35 +79,7 @@ def predict_wrenches(
     support: str = '',
     progress: Progress = no_progress,
 ) -> Predicted:
-    """
-    Predict what the FT sensors say from the motion and the masses alone.
-
-    Parameters
-    ----------
-    recording : Recording
-        The part of a log in which one contact carries the robot; of a long one
-        `MAX_SAMPLES` samples are taken, evenly spread.
-    robot : Robot
-        From `build_robot`.
-    settings : EstimatorSettings
-        Of the estimator.
-    support : str, optional
-        Frame of that contact. Default: the fixed link.
-    progress : callable, optional
-        Called now and then.
-
-    Returns
-    -------
-    Predicted
-
-    Raises
-    ------
-    CallError
-        If nobody says what carries the robot.
-    LogError
-        If nothing can be predicted as the window of the filter is never full.
-
-    """
+    """Predict what the FT sensors say from the motion and the masses alone."""
     frame = support or settings.fixed_link
     if not frame:
         raise CallError(

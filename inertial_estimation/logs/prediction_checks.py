@@ -26,23 +26,7 @@ OPPOSITE = -0.5
 
 
 def prediction_warnings(log: str, found: RobotFit, unseen: list[Evidence]) -> list[str]:
-    """
-    Return of which rows a log leaves most although the fit does not, in words.
-
-    Parameters
-    ----------
-    log : str
-        Its name.
-    found : RobotFit
-        All that was fitted, to other logs.
-    unseen : list of Evidence
-        What this log says.
-
-    Returns
-    -------
-    list of str
-
-    """
+    """Return of which rows a log leaves most although the fit does not, in words."""
     of_block = {one.block.submodel.name: one for one in unseen}
     return [
         f'{log}: {block.name}: what was found does not predict what was measured: '

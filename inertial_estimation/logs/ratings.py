@@ -19,22 +19,7 @@ OFTEN = 0.1
 
 
 def rated(robot: Robot, key: str) -> dict[str, float]:
-    """
-    Return a limit of each joint.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its URDF is read again.
-    key : str
-        'effort' [Nm or N] or 'velocity' [rad/s or m/s].
-
-    Returns
-    -------
-    dict of str to float
-        Infinite where the URDF says none, or one that cannot be meant.
-
-    """
+    """Return a limit of each joint."""
     tags = {tag.get('name', ''): tag.find('limit') for tag in parse(robot.urdf).findall('joint')}
     found = {}
     for name in robot.joint_names:
@@ -48,23 +33,7 @@ def rated(robot: Robot, key: str) -> dict[str, float]:
 
 
 def rating_warnings(robot: Robot, samples: SampleBatch, joints: Sequence[str]) -> list[str]:
-    """
-    Return which joints are faster or stronger than the description says, in words.
-
-    Parameters
-    ----------
-    robot : Robot
-        Whose joints they are.
-    samples : SampleBatch
-        As recorded.
-    joints : sequence of str
-        Whose efforts are taken as they are read.
-
-    Returns
-    -------
-    list of str
-
-    """
+    """Return which joints are faster or stronger than the description says, in words."""
     said = []
     velocity, effort = (rated(robot, key) for key in ('velocity', 'effort'))
     for k, name in enumerate(robot.joint_names):

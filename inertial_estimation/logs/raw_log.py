@@ -71,26 +71,7 @@ class RawLog:
 
 
 def read_raw_log(said: str, signals: RawSignals) -> RawLog:
-    """
-    Read a log or a part of it.
-
-    Parameters
-    ----------
-    said : str
-        As `Stretch.parse` reads it.
-    signals : RawSignals
-        Where the signals are.
-
-    Returns
-    -------
-    RawLog
-
-    Raises
-    ------
-    InertialEstimationError
-        If it cannot be read or lacks a signal; the message names it.
-
-    """
+    """Read a log or a part of it."""
     stretch = Stretch.parse(said)
     if stretch.path.suffix in OF_TABLES:
         return _of_table(stretch, signals)
@@ -219,17 +200,4 @@ def _iso(when: datetime) -> str:
 
 
 def log_file(said: str) -> Path:
-    """
-    Return the file of a log.
-
-    Parameters
-    ----------
-    said : str
-        The log, or a part of it.
-
-    Returns
-    -------
-    Path
-
-    """
     return Stretch.parse(said).path

@@ -37,43 +37,14 @@ class RawStream(NamedTuple):
         """
         Return the stamps as seconds.
 
-        Parameters
-        ----------
-        origin_ns : int
-            Stamp that they are counted from [ns].
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            [s]
-
+        Returns (n,) [s].
         """
         found: Array = (self.stamps_ns - origin_ns) / NANOSECONDS
         return found
 
 
 def read_wrench_topic(bag: str | Path, topic: str) -> RawStream:
-    """
-    Return the readings of a geometry_msgs/WrenchStamped topic.
-
-    Parameters
-    ----------
-    bag : str or Path
-        Folder or file.
-    topic : str
-        Name of the topic.
-
-    Returns
-    -------
-    RawStream
-        fx fy fz tx ty tz; NaN where the sensor repeated itself [N, Nm].
-
-    Raises
-    ------
-    LogError, NameNotFound
-        If the bag cannot be read, has no such topic, or one of another type.
-
-    """
+    """Return the readings of a geometry_msgs/WrenchStamped topic."""
     reader = wrench_reader()
 
     def convert(data: bytes) -> tuple[int, str, Array]:
@@ -84,25 +55,7 @@ def read_wrench_topic(bag: str | Path, topic: str) -> RawStream:
 
 
 def read_imu_topic(bag: str | Path, topic: str) -> RawStream:
-    """
-    Return the readings of a sensor_msgs/Imu topic.
-
-    Parameters
-    ----------
-    bag, topic
-        As for `read_wrench_topic`.
-
-    Returns
-    -------
-    RawStream
-        Proper acceleration and angular velocity; NaN where not measured [m/s^2, rad/s].
-
-    Raises
-    ------
-    LogError, NameNotFound
-        As for `read_wrench_topic`.
-
-    """
+    """Return the readings of a sensor_msgs/Imu topic."""
     reader = imu_reader()
 
     def convert(data: bytes) -> tuple[int, str, Array]:
@@ -114,25 +67,7 @@ def read_imu_topic(bag: str | Path, topic: str) -> RawStream:
 
 
 def read_temperature_topic(bag: str | Path, topic: str) -> RawStream:
-    """
-    Return the readings of a sensor_msgs/Temperature topic.
-
-    Parameters
-    ----------
-    bag, topic
-        As for `read_wrench_topic`.
-
-    Returns
-    -------
-    RawStream
-        One column [degrees Celsius]. A temperature that repeats itself is a temperature.
-
-    Raises
-    ------
-    LogError, NameNotFound
-        As for `read_wrench_topic`.
-
-    """
+    """Return the readings of a sensor_msgs/Temperature topic."""
     reader = temperature_reader()
 
     def convert(data: bytes) -> tuple[int, str, Array]:

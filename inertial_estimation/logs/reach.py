@@ -82,28 +82,7 @@ class Slopes(NamedTuple):
 def find_assumed_offsets(
     offsets: Offsets, estimator: WrenchEstimator, samples: SampleBatch
 ) -> Reach:
-    """
-    Tell which results rest on assumed joints because the offset of an FT sensor does.
-
-    A wrench feels every direction of the sensors at the borders of its submodel. A torque that
-    the offsets were fitted to does not feel the directions that it did not determine in the poses
-    of the offset range; whether it does in those of the samples is tried out, to within `UNFELT`.
-
-    Parameters
-    ----------
-    offsets : Offsets
-        Those of the estimator.
-    estimator : WrenchEstimator
-        With the contacts in question.
-    samples : SampleBatch
-        At least one; `MOST_POSES` of them are tried.
-
-    Returns
-    -------
-    Reach
-        One column for each FT sensor, empty where its offset does not rest on assumed joints.
-
-    """
+    """Tell which results rest on assumed joints because the offset of an FT sensor does."""
     slopes = find_slopes(estimator, samples)
     wrenches, torques = (table & offsets.assumed for table in slopes.reach)
     if offsets.torques is not None:
@@ -114,21 +93,7 @@ def find_assumed_offsets(
 
 
 def find_slopes(estimator: WrenchEstimator, samples: SampleBatch) -> Slopes:
-    """
-    Tell how results feel the FT sensors while all sensors work.
-
-    Parameters
-    ----------
-    estimator : WrenchEstimator
-        With the contacts in question; its calibration does not matter.
-    samples : SampleBatch
-        At least one; only poses matter, and `MOST_POSES` of them are tried.
-
-    Returns
-    -------
-    Slopes
-
-    """
+    """Tell how results feel the FT sensors while all sensors work."""
     n_fts = samples.ft_readings.shape[1]
     n = len(samples)
     rows = np.unique(np.linspace(0, n - 1, min(n, MOST_POSES)).round().astype(np.intp))

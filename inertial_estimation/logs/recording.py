@@ -60,15 +60,7 @@ class TimeRange:
         """
         Tell which times are inside.
 
-        Parameters
-        ----------
-        times : ndarray, shape (n,)
-            Seconds after the first FT message.
-
-        Returns
-        -------
-        ndarray of bool, shape (n,)
-
+        times (n,); returns (n,).
         """
         return (times > self.start) & (times < self.stop)
 
@@ -96,24 +88,7 @@ class Recording:
         return (self.samples.stamp_ns - self.origin_ns) / 1e9
 
     def within(self, range_: TimeRange) -> Recording:
-        """
-        Return the samples of a time range.
-
-        Parameters
-        ----------
-        range_ : TimeRange
-            The range.
-
-        Returns
-        -------
-        Recording
-
-        Raises
-        ------
-        LogError
-            If there is none.
-
-        """
+        """Return the samples of a time range."""
         times = self.times
         rows = np.flatnonzero(range_.mask(times))
         if not len(rows):
@@ -124,19 +99,7 @@ class Recording:
         return self._taken(rows)
 
     def thinned(self, most: int) -> Recording:
-        """
-        Return at most so many samples, evenly spread.
-
-        Parameters
-        ----------
-        most : int
-            Largest number of samples.
-
-        Returns
-        -------
-        Recording
-
-        """
+        """Return at most so many samples, evenly spread."""
         n = len(self.samples)
         rows = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
         return self._taken(rows)
@@ -146,23 +109,7 @@ class Recording:
         return replace(self, samples=self.samples.take(rows), touches=touches)
 
     def without_frozen(self, ft_names: Iterable[str]) -> SampleBatch:
-        """
-        Return the samples without the readings of frozen intervals, in hindsight.
-
-        A live estimator uses a frozen reading until ``frozen_after`` has passed, and none from
-        then to the sensor's next message; a log knows better.
-
-        Parameters
-        ----------
-        ft_names : iterable of str
-            FT sensors in the order of the readings.
-
-        Returns
-        -------
-        SampleBatch
-            With NaN from the first repeated reading on; the one that it repeats was true.
-
-        """
+        """Return the samples without the readings of frozen intervals, in hindsight."""
         readings = self.samples.ft_readings.copy()
         readings[self.frozen(ft_names)] = np.nan
         return replace(self.samples, ft_readings=readings)
@@ -171,16 +118,7 @@ class Recording:
         """
         Tell when which FT sensor repeats itself, in hindsight.
 
-        Parameters
-        ----------
-        ft_names : iterable of str
-            FT sensors in the order of the readings.
-
-        Returns
-        -------
-        ndarray of bool, shape (n, n_fts)
-            From the first repeated reading on.
-
+        Returns (n, n_fts).
         """
         stamps = self.samples.stamp_ns
         found = np.zeros(self.samples.ft_readings.shape[:2], dtype=bool)
@@ -196,30 +134,7 @@ def read_samples(
     settings: EstimatorSettings,
     progress: Progress = no_progress,
 ) -> Recording:
-    """
-    Make the samples that the node would have made.
-
-    Parameters
-    ----------
-    bag : str or Path
-        Folder or file.
-    robot : Robot
-        From `build_robot`.
-    settings : EstimatorSettings
-        Topics, limits and filters.
-    progress : callable, optional
-        Called now and then.
-
-    Returns
-    -------
-    Recording
-
-    Raises
-    ------
-    LogError, NameNotFound
-        If the bag cannot be read, lacks a topic, or holds another frame or type than expected.
-
-    """
+    """Make the samples that the node would have made."""
     gathering = _Gathering(robot, settings)
     with BagReader(bag) as reader:
         assembler = gathering.assembler
@@ -245,22 +160,7 @@ def read_samples(
 
 
 def require_temperatures(robot: Robot, settings: EstimatorSettings) -> None:
-    """
-    Refuse FT sensors whose temperature is needed and told by no topic.
-
-    Parameters
-    ----------
-    robot : Robot
-        From `build_robot`.
-    settings : EstimatorSettings
-        Calibration, and topics of temperatures.
-
-    Raises
-    ------
-    ConfigError
-        With the sensors.
-
-    """
+    """Refuse FT sensors whose temperature is needed and told by no topic."""
     needs = build_calibration(settings, robot).needs_temperature
     lacking = [
         sensor.name

@@ -96,35 +96,7 @@ def reduce_logs(
     progress: Progress = no_progress,
     presumed: Sequence[Presumed | None] = (),
 ) -> Reduced:
-    """
-    Reduce logs one by one, and merge what they say.
-
-    Parameters
-    ----------
-    logs : sequence of Stretch
-        At least one.
-    reader : LogReader
-        Of the robot.
-    builder : RowBuilder
-        Of the robot.
-    settings : IdentifySettings
-        How logs become rows.
-    progress : callable, optional
-        As in `identify`.
-    presumed : sequence of Presumed or None, optional
-        For each block: rows that do not agree with it are left out, as `settings.reject` says.
-        Default: all rows are taken.
-
-    Returns
-    -------
-    Reduced
-
-    Raises
-    ------
-    InertialEstimationError
-        If a log does not fit to robot and settings.
-
-    """
+    """Reduce logs one by one, and merge what they say."""
     found: list[Reduced] = []
     for done, log in enumerate(logs):
         progress('reducing logs', done / len(logs))
@@ -295,21 +267,7 @@ def undisturbed(
     settings: IdentifySettings,
     progress: Progress,
 ) -> Reduced:
-    """
-    Return what logs say without the instants at which something unknown seems to act.
-
-    Parameters
-    ----------
-    seen : Reduced
-        What they say with them.
-    logs, reader, builder, settings, progress
-        As for `reduce_logs`, of which `seen` is.
-
-    Returns
-    -------
-    Reduced
-
-    """
+    """Return what logs say without the instants at which something unknown seems to act."""
     read = (_read_one(log, reader, settings).observed for log in logs)
     presumed = cleanest(builder, seen.evidence, read, len(logs))
     everything = seen

@@ -69,24 +69,7 @@ def without_repeated(
     """
     Return samples without what frozen efforts and FT sensors repeat.
 
-    Parameters
-    ----------
-    robot : Robot
-        Whose joints and sensors they are of.
-    samples : SampleBatch
-        As recorded.
-    joints : sequence of str
-        Whose efforts give rows.
-    after : float
-        How long a reading must be equal to the bit [s]; 0: nothing is left out.
-
-    Returns
-    -------
-    samples : SampleBatch
-        NaN where a reading was repeated, from the first repeated one on.
-    said : list of str
-        What is missing now, and what FT sensors repeated at rest, in words.
-
+    after [s].
     """
     if not after:
         return samples, []
@@ -124,20 +107,7 @@ def long_runs(t: Array, values: Array, after: float) -> list[tuple[int, int]]:
     """
     Return where values stay the same to the bit for long.
 
-    Parameters
-    ----------
-    t : ndarray, shape (n,)
-        Stamps [s].
-    values : ndarray, shape (n, k)
-        At these.
-    after : float
-        How long they must stay [s].
-
-    Returns
-    -------
-    list of (int, int)
-        First and last instant of each run of more than `LEAST` of them.
-
+    t (n,) [s]; values (n, k); after [s].
     """
     starts, ends = _runs(values)
     long = (ends - starts >= LEAST) & (t[ends] - t[starts] >= after)

@@ -71,27 +71,7 @@ def run(
     calibration: FtCalibration | None = None,
     progress: Progress = no_progress,
 ) -> Replay:
-    """
-    Estimate every sample of a recording.
-
-    Parameters
-    ----------
-    recording : Recording
-        From `read_samples`.
-    robot : Robot
-        From `build_robot`.
-    settings : EstimatorSettings
-        Contacts and numbers of the least squares.
-    calibration : FtCalibration, optional
-        Instead of that of the settings.
-    progress : callable, optional
-        Called now and then.
-
-    Returns
-    -------
-    Replay
-
-    """
+    """Estimate every sample of a recording."""
     estimator = make_estimator(robot, settings, calibration=calibration)
     progress('estimating', 0.0)
     touches = recording.touches
@@ -106,23 +86,7 @@ def run(
 def with_deviations(
     replay: Replay, rows: NDArray[np.intp], progress: Progress = no_progress
 ) -> Replay:
-    """
-    Return a replay with the standard deviations of its estimate.
-
-    Parameters
-    ----------
-    replay : Replay
-        Of a recording whose rates are known, else it is returned as it is.
-    rows : ndarray of int
-        The samples to look at.
-    progress : callable, optional
-        Called now and then.
-
-    Returns
-    -------
-    Replay
-
-    """
+    """Return a replay with the standard deviations of its estimate."""
     recording, robot, settings = replay.recording, replay.robot, replay.settings
     if recording.rates is None:
         return replay
@@ -141,28 +105,7 @@ def with_deviations(
 def with_through(
     replay: Replay, joints: Sequence[str], progress: Progress = no_progress
 ) -> Replay:
-    """
-    Return a replay with the whole wrenches through joints.
-
-    Parameters
-    ----------
-    replay : Replay
-        Its ``estimate`` is asked, as it is what the node would have published.
-    joints : sequence of str
-        Joints that move, or that hold an FT sensor.
-    progress : callable, optional
-        Called now and then.
-
-    Returns
-    -------
-    Replay
-
-    Raises
-    ------
-    NameNotFound, ModelError
-        If there is no wrench through a joint.
-
-    """
+    """Return a replay with the whole wrenches through joints."""
     if not joints:
         return replay
     progress('wrenches through joints', 0.0)
@@ -175,23 +118,7 @@ def with_through(
 
 
 def with_net(replay: Replay, links: Sequence[str], progress: Progress = no_progress) -> Replay:
-    """
-    Return a replay with the net wrenches of links.
-
-    Parameters
-    ----------
-    replay : Replay
-        Its ``estimate`` is asked, as it is what the node would have published.
-    links : sequence of str
-        Links of its robot.
-    progress : callable, optional
-        Called now and then.
-
-    Returns
-    -------
-    Replay
-
-    """
+    """Return a replay with the net wrenches of links."""
     if not links:
         return replay
     progress('net wrenches of links', 0.0)
@@ -209,25 +136,7 @@ def make_estimator(
     contacts: tuple[Contact, ...] | None = None,
     calibration: FtCalibration | None = None,
 ) -> WrenchEstimator:
-    """
-    Return the estimator of the settings, or one with other contacts or another calibration.
-
-    Parameters
-    ----------
-    robot : Robot
-        From `build_robot`.
-    settings : EstimatorSettings
-        Contacts, calibration and numbers of the least squares.
-    contacts : tuple of Contact, optional
-        Instead of those of the settings.
-    calibration : FtCalibration, optional
-        Instead of that of the settings.
-
-    Returns
-    -------
-    WrenchEstimator
-
-    """
+    """Return the estimator of the settings, or one with other contacts or another calibration."""
     given = build_estimator(settings, robot)
     return WrenchEstimator(
         robot,

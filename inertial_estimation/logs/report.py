@@ -53,23 +53,7 @@ Mask = NDArray[np.bool_]
 def make_report(
     replay: Replay, offsets: Offsets, progress: Progress = no_progress
 ) -> ReplayReport:
-    """
-    Sum up a replay.
-
-    Parameters
-    ----------
-    replay : Replay
-        What the estimator said.
-    offsets : Offsets
-        Where its offsets come from.
-    progress : callable, optional
-        Called now and then.
-
-    Returns
-    -------
-    ReplayReport
-
-    """
+    """Sum up a replay."""
     robot, recording = replay.robot, replay.recording
     times, statistics = recording.times, recording.statistics
     computed = offsets.request.source != 'settings'
@@ -125,7 +109,6 @@ def _warnings(
     support: SupportReport | None,
     checks: CrossChecks,
 ) -> tuple[str, ...]:
-    """Return all warnings."""
     recording = replay.recording
     touches = recording.touches
     reference = lack_of_reference(recording.samples.efforts)

@@ -19,21 +19,7 @@ SEED = 0
 
 
 class Disturbance:
-    """
-    Adds to samples what the settings state as noise, behind the filters.
-
-    Parameters
-    ----------
-    replay : Replay
-        Robot, settings, and rates of the streams.
-
-    Attributes
-    ----------
-    is_whole : bool
-        Whether it holds the noise of all derivatives. Where a filter has none that could be
-        stated, that of its messages stands in, without derivatives.
-
-    """
+    """Adds to samples what the settings state as noise, behind the filters."""
 
     def __init__(self, replay: Replay) -> None:
         robot, rates, settings = replay.robot, replay.recording.rates, replay.settings
@@ -48,19 +34,7 @@ class Disturbance:
         self._random = np.random.default_rng(SEED)
 
     def of(self, samples: SampleBatch) -> SampleBatch:
-        """
-        Return disturbed samples.
-
-        Parameters
-        ----------
-        samples : SampleBatch
-            Of the replay.
-
-        Returns
-        -------
-        SampleBatch
-
-        """
+        """Return disturbed samples."""
         model, n = self._model, len(samples)
         joints = self._draw(n, model.joints)
         joints[:, self._assumed] = 0.0

@@ -34,25 +34,7 @@ def write_results(
     replay: Replay,
     progress: Progress = no_progress,
 ) -> None:
-    """
-    Write wrenches, torques, their quality, standard deviations and offsets as a bag.
-
-    Parameters
-    ----------
-    path : str or Path
-        Folder, which must not exist yet.
-    replay : Replay
-        The estimate is written as the node would have published it; a wrench on a topic of its
-        own is left out where it is NaN.
-    progress : callable, optional
-        Called now and then.
-
-    Raises
-    ------
-    LogError
-        If the folder exists or cannot be made.
-
-    """
+    """Write wrenches, torques, their quality, standard deviations and offsets as a bag."""
     estimate = replay.estimate
     torques = JointEffortEncoder(replay.robot.joint_names, frame_id=replay.robot.links[0].name)
     external = _external_encoder(replay)

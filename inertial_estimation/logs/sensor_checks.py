@@ -30,22 +30,7 @@ def residual_reports(
     """
     Predict sensors from each other at some instants of a log.
 
-    Parameters
-    ----------
-    replay : Replay
-        Its readings, without those of frozen intervals.
-    situations : sequence of Situation
-        Which contacts are there when, from `find_situations`.
-    judged : ndarray of bool, shape (n,)
-        Samples that count; if none does, all do.
-
-    Returns
-    -------
-    reports : tuple of SensorResidualReport
-        Of each IMU and FT sensor.
-    n_instants : int
-        At how many instants it was tried.
-
+    judged (n,).
     """
     robot = replay.robot
     samples = replay.recording.without_frozen(sensor.name for sensor in robot.ft_sensors)

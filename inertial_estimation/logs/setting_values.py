@@ -17,76 +17,21 @@ Array = NDArray[np.float64]
 
 
 def as_mapping(said: object, name: str) -> Mapping[str, Any]:
-    """
-    Return what must be a mapping.
-
-    Parameters
-    ----------
-    said : object
-        What stands there.
-    name : str
-        Where, for messages.
-
-    Returns
-    -------
-    mapping
-
-    Raises
-    ------
-    ConfigError
-        If it is something else.
-
-    """
+    """Return what must be a mapping."""
     if not isinstance(said, Mapping):
         raise ConfigError(f"'{name}' is {said!r}, expected names and values below it")
     return said
 
 
 def check_keys(body: Mapping[str, Any], known: Sequence[str], name: str) -> None:
-    """
-    Refuse unknown keys.
-
-    Parameters
-    ----------
-    body : mapping
-        What stands there.
-    known : sequence of str
-        Keys that it may have.
-    name : str
-        Where, for messages.
-
-    Raises
-    ------
-    NameNotFound
-        If it has another one.
-
-    """
+    """Refuse unknown keys."""
     for key in body:
         if key not in known:
             raise NameNotFound(f"setting below '{name}'", str(key), known)
 
 
 def as_names(said: object, name: str) -> tuple[str, ...]:
-    """
-    Return one name or several.
-
-    Parameters
-    ----------
-    said : object
-        What stands there.
-    name : str
-        Where, for messages.
-
-    Returns
-    -------
-    tuple of str
-
-    Raises
-    ------
-    ConfigError
-        If it is something else.
-
-    """
+    """Return one name or several."""
     names = (said,) if isinstance(said, str) else said
     if not isinstance(names, Iterable) or not all(isinstance(one, str) for one in names):
         raise ConfigError(f"'{name}' is {said!r}, expected a name or a list of names")
@@ -94,26 +39,7 @@ def as_names(said: object, name: str) -> tuple[str, ...]:
 
 
 def as_different_names(said: object, name: str) -> tuple[str, ...]:
-    """
-    Return one name or several, none of them twice.
-
-    Parameters
-    ----------
-    said : object
-        What stands there.
-    name : str
-        Where, for messages.
-
-    Returns
-    -------
-    tuple of str
-
-    Raises
-    ------
-    ConfigError
-        If it is something else, or a name is there twice.
-
-    """
+    """Return one name or several, none of them twice."""
     names = as_names(said, name)
     for one, count in Counter(names).items():
         if count > 1:
@@ -122,27 +48,7 @@ def as_different_names(said: object, name: str) -> tuple[str, ...]:
 
 
 def as_numbers(said: object, name: str) -> Array:
-    """
-    Return a number, a list or a matrix.
-
-    Parameters
-    ----------
-    said : object
-        What stands there.
-    name : str
-        Where, for messages.
-
-    Returns
-    -------
-    ndarray
-        With at most two axes.
-
-    Raises
-    ------
-    ConfigError
-        If it is something else, or not finite.
-
-    """
+    """Return a number, a list or a matrix."""
     try:
         values = np.array(said, dtype=np.float64)
     except (TypeError, ValueError):
@@ -153,78 +59,21 @@ def as_numbers(said: object, name: str) -> Array:
 
 
 def as_list(said: object, name: str) -> Sequence[Any]:
-    """
-    Return what must be a list.
-
-    Parameters
-    ----------
-    said : object
-        What stands there.
-    name : str
-        Where, for messages.
-
-    Returns
-    -------
-    sequence
-
-    Raises
-    ------
-    ConfigError
-        If it is something else.
-
-    """
+    """Return what must be a list."""
     if isinstance(said, str) or not isinstance(said, Sequence):
         raise ConfigError(f"'{name}' is {said!r}, expected a list")
     return said
 
 
 def as_number(said: object, name: str) -> float:
-    """
-    Return what must be a number.
-
-    Parameters
-    ----------
-    said : object
-        What stands there.
-    name : str
-        Where, for messages.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ConfigError
-        If it is something else.
-
-    """
+    """Return what must be a number."""
     if isinstance(said, bool) or not isinstance(said, int | float):
         raise ConfigError(f"'{name}' is {said!r}, expected a number")
     return float(said)
 
 
 def as_flag(said: object, name: str) -> bool:
-    """
-    Return what must be true or false.
-
-    Parameters
-    ----------
-    said : object
-        What stands there.
-    name : str
-        Where, for messages.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    ConfigError
-        If it is something else.
-
-    """
+    """Return what must be true or false."""
     if not isinstance(said, bool):
         raise ConfigError(f"'{name}' is {said!r}, expected true or false")
     return said

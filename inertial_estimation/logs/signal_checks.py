@@ -35,23 +35,7 @@ class Constant(NamedTuple):
 
 
 def constant_efforts(robot: Robot, samples: SampleBatch, joints: Sequence[str]) -> Constant:
-    """
-    Return which efforts do not change.
-
-    Parameters
-    ----------
-    robot : Robot
-        Whose joints they are.
-    samples : SampleBatch
-        As recorded.
-    joints : sequence of str
-        Whose efforts give rows.
-
-    Returns
-    -------
-    Constant
-
-    """
+    """Return which efforts do not change."""
     found = Constant({}, {})
     if samples.efforts is None:
         return found
@@ -69,20 +53,7 @@ def constant_efforts(robot: Robot, samples: SampleBatch, joints: Sequence[str]) 
 
 
 def require_live_efforts(logs: Mapping[str, Mapping[str, str]]) -> None:
-    """
-    Refuse efforts that do not change in any log although their joint moves.
-
-    Parameters
-    ----------
-    logs : mapping of str to mapping of str to str
-        What `Constant.moving` says of each log.
-
-    Raises
-    ------
-    LogError
-        With the log, the joint and the value.
-
-    """
+    """Refuse efforts that do not change in any log although their joint moves."""
     for log, said in logs.items():
         for joint, text in said.items():
             if all(joint in other for other in logs.values()):
@@ -90,27 +61,7 @@ def require_live_efforts(logs: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def require_live_wrenches(robot: Robot, samples: SampleBatch) -> list[str]:
-    """
-    Refuse wrenches of FT sensors that do not change although the robot moves around them.
-
-    Parameters
-    ----------
-    robot : Robot
-        Whose sensors they are of.
-    samples : SampleBatch
-        As recorded.
-
-    Returns
-    -------
-    list of str
-        Single components that do not change, and sensors that do not where nothing moves.
-
-    Raises
-    ------
-    LogError
-        With the sensor and the reading.
-
-    """
+    """Refuse wrenches of FT sensors that do not change although the robot moves around them."""
     said: list[str] = []
     for s, sensor in enumerate(robot.ft_sensors):
         known = samples.ft_readings[:, s]
@@ -131,21 +82,7 @@ def require_live_wrenches(robot: Robot, samples: SampleBatch) -> list[str]:
 
 
 def joints_around(robot: Robot, sensor: FtSensor) -> list[int]:
-    """
-    Return the joints between the root link and a sensor, and those beyond it.
-
-    Parameters
-    ----------
-    robot : Robot
-        Of both.
-    sensor : FtSensor
-        One of it.
-
-    Returns
-    -------
-    list of int
-
-    """
+    """Return the joints between the root link and a sensor, and those beyond it."""
     before, link = set(), sensor.parent
     while link >= 0:
         before.add(link)
@@ -158,23 +95,7 @@ def joints_around(robot: Robot, sensor: FtSensor) -> list[int]:
 
 
 def gap_warnings(robot: Robot, samples: SampleBatch, joints: Sequence[str]) -> list[str]:
-    """
-    Return which signals are missing at some instants, in words.
-
-    Parameters
-    ----------
-    robot : Robot
-        Whose joints and sensors they are of.
-    samples : SampleBatch
-        As recorded.
-    joints : sequence of str
-        Whose efforts give rows.
-
-    Returns
-    -------
-    list of str
-
-    """
+    """Return which signals are missing at some instants, in words."""
     counts: dict[int, list[str]] = {}
     for what, values in _signals(robot, samples, joints):
         missing = int((~np.isfinite(values)).any(axis=1).sum())
@@ -210,16 +131,7 @@ def span(values: Array) -> float:
     """
     Return how far apart the largest and the smallest value are.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-        NaN where there is none.
-
-    Returns
-    -------
-    float
-        0 without any.
-
+    values (n,).
     """
     known = _known(values)
     return float(np.ptp(known)) if len(known) else 0.0

@@ -67,22 +67,7 @@ class Signal:
         """
         Return the signal in SI.
 
-        Parameters
-        ----------
-        table : Table
-            The log.
-        size : int
-            Channels that it must have.
-
-        Returns
-        -------
-        ndarray, shape (n, size)
-
-        Raises
-        ------
-        LogError
-            If the columns are others than that.
-
+        Returns (n, size).
         """
         parts = [table.column(name, self.name) for name in self.columns]
         if len({len(part) for part in parts}) > 1:
@@ -93,26 +78,7 @@ class Signal:
         """
         Return the signal in SI at the instants of a log.
 
-        Parameters
-        ----------
-        table : Table
-            The log.
-        size : int
-            Channels that it must have.
-        n : int
-            Instants that it must have.
-        clock : str
-            What says so, for messages.
-
-        Returns
-        -------
-        ndarray, shape (n, size)
-
-        Raises
-        ------
-        LogError
-            If the columns are others than that, or hold what nothing measures.
-
+        Returns (n, size).
         """
         values = self.read(table, size)
         largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
@@ -131,22 +97,7 @@ class Signal:
         """
         Return in SI what a log says.
 
-        Parameters
-        ----------
-        raw : ndarray, shape (n, n_columns)
-            Numbers of the columns.
-        size : int
-            Channels that it must have.
-
-        Returns
-        -------
-        ndarray, shape (n, size)
-
-        Raises
-        ------
-        LogError
-            If there are other columns, or other numbers of scales, than that.
-
+        raw (n, n_columns); returns (n, size).
         """
         if self.scale.ndim < 2 and raw.shape[1] != size:
             raise LogError(
@@ -167,30 +118,7 @@ class Signal:
 
 
 def read_signal(said: object, name: str, kind: str) -> Signal:
-    """
-    Read one signal from a configuration.
-
-    Parameters
-    ----------
-    said : object
-        A column, or a mapping with `columns`, `unit`, `scale` or `divided_by`, and `offset`.
-    name : str
-        Full name, for messages.
-    kind : str
-        One of `UNITS`.
-
-    Returns
-    -------
-    Signal
-
-    Raises
-    ------
-    ConfigError
-        If something is missing or impossible; the message names it.
-    NameNotFound
-        If a setting is unknown.
-
-    """
+    """Read one signal from a configuration."""
     if isinstance(said, str):
         said = {'columns': said}
     body = as_mapping(said, name)
@@ -220,20 +148,7 @@ def read_signal(said: object, name: str, kind: str) -> Signal:
 
 
 def require_own_columns(signals: Iterable[Signal]) -> None:
-    """
-    Refuse signals that share a column.
-
-    Parameters
-    ----------
-    signals : iterable of Signal
-        Those that a matrix takes from its columns may share them.
-
-    Raises
-    ------
-    ConfigError
-        With the column and both signals.
-
-    """
+    """Refuse signals that share a column."""
     found: dict[str, str] = {}
     for signal in signals:
         for column in () if signal.scale.ndim == 2 else signal.columns:

@@ -55,19 +55,7 @@ class Situation:
     """Which they are, increasing."""
 
     def label(self, robot: Robot) -> str:
-        """
-        Say what differs from all sensors and the default contacts.
-
-        Parameters
-        ----------
-        robot : Robot
-            Its sensors.
-
-        Returns
-        -------
-        str
-
-        """
+        """Say what differs from all sensors and the default contacts."""
         lost = [s.name for k, s in enumerate(robot.ft_sensors) if k not in self.parts.fts]
         silent = [s.name for k, s in enumerate(robot.imus) if k not in self.parts.imus]
         said = [f'touched: {", ".join(self.parts.touched)}'] if self.parts.touched else []
@@ -84,27 +72,7 @@ def find_situations(
     estimate: WrenchEstimate,
     touches: Touches | None,
 ) -> tuple[Situation, ...]:
-    """
-    Sort the samples of a log by what takes part.
-
-    Parameters
-    ----------
-    estimator : WrenchEstimator
-        With the default contacts.
-    samples : SampleBatch
-        The log.
-    estimate : WrenchEstimate
-        From `estimate_log`.
-    touches : Touches or None
-        What was felt.
-
-    Returns
-    -------
-    tuple of Situation
-        All sensors with the default contacts first, if they ever take part together, then the most
-        frequent. Samples in which nothing tells how the robot moves are in none.
-
-    """
+    """Sort the samples of a log by what takes part."""
     found: dict[Parts, list[Indices]] = {}
     for parts, rows in _parts(estimator, samples, estimate, touches):
         found.setdefault(parts, []).append(rows)

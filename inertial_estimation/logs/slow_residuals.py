@@ -38,15 +38,7 @@ class Squares(NamedTuple):
         """
         Return the sum with further ones.
 
-        Parameters
-        ----------
-        residuals : ndarray, shape (n,)
-            NaN where there is no row.
-
-        Returns
-        -------
-        Squares
-
+        residuals (n,).
         """
         known = residuals[np.isfinite(residuals)]
         return Squares(self.total + float(known @ known), self.rows + len(known))
@@ -58,40 +50,12 @@ class Squares(NamedTuple):
 
 
 def watched(observed: Observed) -> Observed:
-    """
-    Return some instants of a log, evenly spread: enough to look at residuals.
-
-    Parameters
-    ----------
-    observed : Observed
-        All of them.
-
-    Returns
-    -------
-    Observed
-
-    """
+    """Return some instants of a log, evenly spread: enough to look at residuals."""
     return observed.take(slice(None, None, max(1, len(observed.samples) // WATCHED)))
 
 
 def stiction_warnings(builder: RowBuilder, logs: Sequence[Observed], found: RobotFit) -> list[str]:
-    """
-    Return whose residual comes from where they hardly move, in words.
-
-    Parameters
-    ----------
-    builder : RowBuilder
-        Builds the rows.
-    logs : sequence of Observed
-        What of logs is looked at.
-    found : RobotFit
-        The answer.
-
-    Returns
-    -------
-    list of str
-
-    """
+    """Return whose residual comes from where they hardly move, in words."""
     sizes = _sizes(builder, logs, found)
     odd = {
         kind: slow.mean / fast.mean

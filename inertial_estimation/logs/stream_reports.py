@@ -13,21 +13,7 @@ from inertial_estimation.streams.stream import StreamStatistics
 def stream_reports(
     streams: Mapping[str, StreamStatistics], origin_ns: int
 ) -> tuple[StreamReport, ...]:
-    """
-    Sum up streams.
-
-    Parameters
-    ----------
-    streams : mapping of str to StreamStatistics
-        By name.
-    origin_ns : int
-        Stamp that times are counted from [ns].
-
-    Returns
-    -------
-    tuple of StreamReport
-
-    """
+    """Sum up streams."""
     reports = []
     for name, s in streams.items():
         intervals = tuple(
@@ -56,21 +42,7 @@ def stream_reports(
 def with_topics(
     parts: Mapping[str, StreamStatistics], topics: Sequence[str]
 ) -> dict[str, StreamStatistics]:
-    """
-    Name the parts of the joint states by their topics in place of the indices.
-
-    Parameters
-    ----------
-    parts : mapping of str to StreamStatistics
-        By index of the topic and joints.
-    topics : sequence of str
-        The topics.
-
-    Returns
-    -------
-    dict of str to StreamStatistics
-
-    """
+    """Name the parts of the joint states by their topics in place of the indices."""
     return {_with_topic(name, topics): part for name, part in sorted(parts.items())}
 
 

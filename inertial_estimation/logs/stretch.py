@@ -35,25 +35,7 @@ class Stretch:
 
     @classmethod
     def parse(cls, said: str | Path) -> Stretch:
-        """
-        Read what names a log or a part of it.
-
-        Parameters
-        ----------
-        said : str or Path
-            ``PATH``, ``PATH@FROM:TO``, ``PATH@FROM:`` or ``PATH@:TO``. What is there under the
-            whole name is a path.
-
-        Returns
-        -------
-        Stretch
-
-        Raises
-        ------
-        CallError
-            If the times make no sense.
-
-        """
+        """Read what names a log or a part of it."""
         text = str(said)
         path, mark, times = text.rpartition(MARK)
         if not mark or Path(text).exists():
@@ -71,20 +53,7 @@ class Stretch:
         """
         Return the samples of the part.
 
-        Parameters
-        ----------
-        stamps : ndarray, shape (n,)
-            Of the whole log, in order [ns].
-
-        Returns
-        -------
-        slice
-
-        Raises
-        ------
-        LogError
-            If the log holds fewer than two samples of that part.
-
+        stamps (n,) [ns].
         """
         if (self.start, self.stop) == (0.0, np.inf) or not len(stamps):
             return slice(None)
@@ -101,19 +70,7 @@ class Stretch:
         return slice(int(first), int(last))
 
     def overlaps(self, other: Stretch) -> bool:
-        """
-        Tell whether both hold the same samples.
-
-        Parameters
-        ----------
-        other : Stretch
-            Another one.
-
-        Returns
-        -------
-        bool
-
-        """
+        """Tell whether both hold the same samples."""
         same = self.path.resolve() == other.path.resolve()
         return same and self.start < other.stop and other.start < self.stop
 

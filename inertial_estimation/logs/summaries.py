@@ -28,19 +28,7 @@ def wrench_reports(replay: Replay, judged: Mask, assumed: Mask) -> tuple[WrenchR
     """
     Sum up the wrench of each contact.
 
-    Parameters
-    ----------
-    replay : Replay
-        Its ``clean`` estimate is summed up.
-    judged : ndarray of bool, shape (n,)
-        Samples that count.
-    assumed : ndarray of bool, shape (n_contacts,)
-        What rests on assumed joints through the offset of a sensor.
-
-    Returns
-    -------
-    tuple of WrenchReport
-
+    judged (n,); assumed (n_contacts,).
     """
     reports = []
     estimate = replay.clean
@@ -66,22 +54,7 @@ def mean_deviation(replay: Replay, rows: Mask, kind: str, column: int) -> tuple[
     """
     Return the mean standard deviation of a result.
 
-    Parameters
-    ----------
-    replay : Replay
-        With or without standard deviations.
-    rows : ndarray of bool, shape (n,)
-        Samples that count.
-    kind : str
-        ``wrenches``, ``torques``, ``external_torques`` or ``residuals``.
-    column : int
-        Which of them.
-
-    Returns
-    -------
-    tuple of float
-        One for each axis, or one; NaN if there is none, infinity if one is.
-
+    rows (n,).
     """
     found = replay.deviations
     if found is None:
@@ -101,19 +74,7 @@ def estimated_torque_reports(
     """
     Sum up the torque of each joint.
 
-    Parameters
-    ----------
-    replay : Replay
-        Its ``clean`` estimate is summed up.
-    judged : ndarray of bool, shape (n,)
-        Samples that count.
-    assumed : ndarray of bool, shape (n_joints,)
-        What rests on assumed joints through the offset of a sensor.
-
-    Returns
-    -------
-    tuple of EstimatedTorqueReport
-
+    judged (n,); assumed (n_joints,).
     """
     quality = replay.clean.torque_quality
     return _torque_reports(replay, judged, assumed, 'torques', quality)
@@ -125,20 +86,7 @@ def external_torque_reports(
     """
     Sum up what the external wrenches do to each joint.
 
-    Parameters
-    ----------
-    replay : Replay
-        Its ``clean`` estimate is summed up.
-    judged : ndarray of bool, shape (n,)
-        Samples that count.
-    assumed : ndarray of bool, shape (n_contacts,)
-        Which wrenches rest on assumed joints through the offset of a sensor.
-
-    Returns
-    -------
-    tuple of EstimatedTorqueReport
-        None where nobody says that something touches the robot.
-
+    judged (n,); assumed (n_contacts,).
     """
     estimate = replay.clean
     if not estimate.contacts:
@@ -185,18 +133,7 @@ def residual_reports(replay: Replay, judged: Mask) -> tuple[ResidualReport, ...]
     """
     Sum up what is left where no contact takes up the whole wrench.
 
-    Parameters
-    ----------
-    replay : Replay
-        Its ``clean`` estimate is summed up.
-    judged : ndarray of bool, shape (n,)
-        Samples that count.
-
-    Returns
-    -------
-    tuple of ResidualReport
-        Where touches come and go, of the samples in which the submodel has no such contact.
-
+    judged (n,).
     """
     estimate, robot, reports = replay.clean, replay.robot, []
     for s, submodel in enumerate(robot.submodels):

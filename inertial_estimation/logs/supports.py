@@ -44,24 +44,7 @@ TINY = 1e-9
 def find_doubts(
     samples: SampleBatch, estimator: WrenchEstimator, contacts: tuple[Contact, ...]
 ) -> tuple[SupportDoubt, ...]:
-    """
-    Look for other contacts than the support.
-
-    Parameters
-    ----------
-    samples : SampleBatch
-        Those that the offsets were computed from.
-    estimator : WrenchEstimator
-        With the support as its only contact, and the offsets found.
-    contacts : tuple of Contact
-        The configured ones.
-
-    Returns
-    -------
-    tuple of SupportDoubt
-        None if nothing speaks against it.
-
-    """
+    """Look for other contacts than the support."""
     robot = estimator.robot
     gravity = np.linalg.norm(robot.gravity)
     support = estimator.contacts[0]
@@ -85,21 +68,7 @@ def find_doubts(
 
 
 def beside_level(doubts: Sequence[SupportDoubt]) -> tuple[SupportDoubt, ...]:
-    """
-    Return the doubts that stay once somebody has said what carries the robot.
-
-    Parameters
-    ----------
-    doubts : sequence of SupportDoubt
-        From `find_doubts`.
-
-    Returns
-    -------
-    tuple of SupportDoubt
-        Without those of contacts that are as high as the support and feel no force that changes:
-        feet are level in every robot that stands on one and holds the other just above the ground.
-
-    """
+    """Return the doubts that stay once somebody has said what carries the robot."""
     return tuple(one for one in doubts if one.load_change_n > UNSTEADY * one.weight_n)
 
 
@@ -128,17 +97,7 @@ def _level_shares(
 
 
 class _Heights:
-    """
-    Heights of contacts in one pose.
-
-    Parameters
-    ----------
-    robot : Robot
-        The robot.
-    contacts : sequence of Contact
-        The contacts.
-
-    """
+    """Heights of contacts in one pose."""
 
     def __init__(self, robot: Robot, contacts: Sequence[Contact]) -> None:
         self._robot = robot

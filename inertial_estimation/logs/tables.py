@@ -25,20 +25,7 @@ WRENCH = ('fx [N]', 'fy', 'fz', 'tx [Nm]', 'ty', 'tz')
 
 
 def make_tables(report: ReplayReport) -> tuple[Table, ...]:
-    """
-    Write the figures of a replay for a person.
-
-    Parameters
-    ----------
-    report : ReplayReport
-        The figures.
-
-    Returns
-    -------
-    tuple of Table
-        Those that have rows.
-
-    """
+    """Write the figures of a replay for a person."""
     compared = {torque.joint for torque in report.torques}
     tables = [
         Table('Warnings', ('warning',), tuple((text,) for text in report.warnings)),

@@ -46,30 +46,7 @@ def read_temperatures(
     """
     Return the temperatures of FT sensors at the instants of samples.
 
-    Parameters
-    ----------
-    bag : str or Path
-        Folder or file.
-    topics : mapping of str to str
-        sensor_msgs/Temperature topics by sensor.
-    names : sequence of str
-        The robot's FT sensors.
-    stamps_ns : ndarray of int, shape (n,)
-        Of the samples [ns].
-
-    Returns
-    -------
-    ndarray, shape (n, n_fts)
-        Interpolated; NaN for sensors without a topic, and long before or after its messages
-        [degrees Celsius].
-
-    Raises
-    ------
-    NameNotFound
-        If there is no such sensor, or no such topic.
-    LogError
-        If the bag cannot be read, or a topic is of another type.
-
+    stamps_ns (n,) [ns]; returns (n, n_fts) [degrees Celsius].
     """
     found = np.full((len(stamps_ns), len(names)), np.nan)
     for name, topic in topics.items():
@@ -99,34 +76,7 @@ def calibrate_temperature(
     """
     Fit temperature coefficients, with the offset that goes with them.
 
-    Parameters
-    ----------
-    predicted : Predicted
-        Of a log, or of a part of it.
-    temperatures : ndarray, shape (n, n_fts)
-        Of the sensors; a sensor of which none is known is left out [degrees Celsius].
-    calibrations : mapping of str to SensorCalibration
-        Whose matrices make wrenches, in the order of the robot's FT sensors.
-    settings : TemperatureSettings, optional
-        What is asked of the log.
-    reference : float, optional
-        At which nothing is added [degrees Celsius]. Default: the mean of each sensor.
-    sensors : sequence of str, optional
-        Those that are wanted. Default: all that have temperatures.
-
-    Returns
-    -------
-    tuple of ThermalResult
-
-    Raises
-    ------
-    NameNotFound
-        If one that is wanted does not exist.
-    CallError
-        If no sensor has temperatures, or one that is wanted has none.
-    LogError
-        If a log does not tell the coefficients of a sensor that has, or a channel of it is dead.
-
+    temperatures (n, n_fts) [degrees Celsius]; reference [degrees Celsius].
     """
     names: list[str] = list(calibrations)
     known = [bool(np.isfinite(temperatures[:, k]).any()) for k in range(len(names))]
@@ -179,25 +129,7 @@ def _result(
 def calibration_of(
     result: ThermalResult, before: SensorCalibration, *, support: str, date: str
 ) -> SensorCalibration:
-    """
-    Return what a sensor is calibrated with from now on.
-
-    Parameters
-    ----------
-    result : ThermalResult
-        What was found.
-    before : SensorCalibration
-        What it was calibrated with.
-    support : str
-        Frame of the contact that carried the robot.
-    date : str
-        When the log was recorded, ISO 8601.
-
-    Returns
-    -------
-    SensorCalibration
-
-    """
+    """Return what a sensor is calibrated with from now on."""
     fit = result.fit
     step = Provenance(
         method=f'temperature coefficients and offset from the model, one support: {support}',

@@ -34,30 +34,7 @@ class Inside(NamedTuple):
 def check_inside(
     joints: Sequence[str], links: Sequence[str], robot: Robot, settings: EstimatorSettings
 ) -> Inside:
-    """
-    Return what is asked for besides the settings and by them, and refuse what cannot be.
-
-    Parameters
-    ----------
-    joints, links : sequence of str
-        Names, besides those of the settings.
-    robot : Robot
-        Its joints, FT sensors and links.
-    settings : EstimatorSettings
-        Of the estimator.
-
-    Returns
-    -------
-    Inside
-
-    Raises
-    ------
-    NameNotFound, ModelError
-        If there is no wrench through a joint, or no such link.
-    ConfigError
-        If a name comes twice, is that of a frame on a link, or the settings name what cannot be.
-
-    """
+    """Return what is asked for besides the settings and by them, and refuse what cannot be."""
     _check_once(joints, 'the wrench through', 'joint')
     _check_once(links, 'the net wrench of', 'link')
     wanted = Inside(
@@ -95,21 +72,7 @@ def _check_once(names: Sequence[str], what: str, kind: str) -> None:
 
 
 def through_reports(replay: Replay, situations: Sequence[Situation]) -> tuple[ThroughReport, ...]:
-    """
-    Sum up the wrenches through joints.
-
-    Parameters
-    ----------
-    replay : Replay
-        From `with_through`, else nothing is summed up.
-    situations : sequence of Situation
-        Of its estimate.
-
-    Returns
-    -------
-    tuple of ThroughReport
-
-    """
+    """Sum up the wrenches through joints."""
     found = replay.through
     if found is None:
         return ()
@@ -120,19 +83,7 @@ def through_reports(replay: Replay, situations: Sequence[Situation]) -> tuple[Th
 
 
 def net_reports(replay: Replay) -> tuple[NetReport, ...]:
-    """
-    Sum up the net wrenches of links.
-
-    Parameters
-    ----------
-    replay : Replay
-        From `with_net`, else nothing is summed up.
-
-    Returns
-    -------
-    tuple of NetReport
-
-    """
+    """Sum up the net wrenches of links."""
     found = replay.net
     if found is None:
         return ()

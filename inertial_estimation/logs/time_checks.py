@@ -19,25 +19,7 @@ NANOSECONDS = 1e-9
 
 
 def require_possible_rate(samples: SampleBatch, time: Signal, how: Preparation) -> None:
-    """
-    Refuse stamps that are likely in another unit than is said.
-
-    Parameters
-    ----------
-    samples : SampleBatch
-        As recorded.
-    time : Signal
-        Which says what the unit is.
-    how : Preparation
-        The filter.
-
-    Raises
-    ------
-    LogError
-        If the log would be faster than any, or so slow that the filter could not be used; with
-        the units in which it would be neither.
-
-    """
+    """Refuse stamps that are likely in another unit than is said."""
     steps = np.abs(np.diff(samples.stamp_ns))
     if not steps.any():
         return

@@ -53,30 +53,7 @@ class ToolLog(NamedTuple):
 
 
 def source_on_robot(robot: Robot, settings: EstimatorSettings, ft: str, imu: str) -> ToolSource:
-    """
-    Return where a robot's FT sensor and an IMU on the tool are heard.
-
-    Parameters
-    ----------
-    robot : Robot
-        From `build_robot`.
-    settings : EstimatorSettings
-        Topics and frames.
-    ft, imu : str
-        Names of the two.
-
-    Returns
-    -------
-    ToolSource
-
-    Raises
-    ------
-    NameNotFound
-        If the robot has no such sensor.
-    ConfigError
-        If joints or other FT sensors are between the two.
-
-    """
+    """Return where a robot's FT sensor and an IMU on the tool are heard."""
     fts = {sensor.name: sensor for sensor in robot.ft_sensors}
     imus = {one.name: one for one in robot.imus}
     if ft not in fts:
@@ -111,31 +88,7 @@ def read_tool_log(
     """
     Read what an FT sensor and an IMU beside it say.
 
-    Parameters
-    ----------
-    bag : str or Path
-        Folder or file.
-    source : ToolSource
-        Where they are heard.
-    time_range : TimeRange
-        What is used, in seconds after the first FT message.
-    calibration : SensorCalibration
-        Whose matrix makes wrenches of readings.
-    imu_offset : sequence of float, optional
-        Subtracted from the acceleration in the IMU's axes [m/s^2].
-
-    Returns
-    -------
-    ToolLog
-
-    Raises
-    ------
-    LogError, NameNotFound
-        If the bag cannot be read, lacks a topic, names another frame, or holds nothing in the
-        range.
-    ConfigError
-        If the sensor has temperature coefficients: this way reads no temperatures.
-
+    imu_offset [m/s^2].
     """
     if calibration.temperature_coefficients.any():
         raise ConfigError(
@@ -184,24 +137,7 @@ def _within(
 
 
 def tool_calibration(fit: ToolFit, before: SensorCalibration, date: str) -> SensorCalibration:
-    """
-    Return what a sensor is calibrated with from now on.
-
-    Parameters
-    ----------
-    fit : ToolFit
-        What was found.
-    before : SensorCalibration
-        What it was calibrated with.
-    date : str
-        When the log was recorded, ISO 8601.
-
-    Returns
-    -------
-    SensorCalibration
-        With the offset; the tool itself belongs into the robot's description.
-
-    """
+    """Return what a sensor is calibrated with from now on."""
     centre = ', '.join(f'{x:.4f}' for x in fit.centre)
     step = Provenance(
         method='offset from free motion of a tool',

@@ -43,66 +43,20 @@ class Touches:
         problems: Mapping[str, int],
         slow_senders: tuple[SlowSender, ...] = (),
     ) -> Touches:
-        """
-        Return what was felt.
-
-        Parameters
-        ----------
-        found : sequence of tuple of Contact
-            For each sample, from `ContactStream.at`.
-        problems : mapping of str to int
-            Messages that could not be used, by reason.
-        slow_senders : tuple of SlowSender
-            From a `TouchRhythm`.
-
-        Returns
-        -------
-        Touches
-
-        """
+        """Return what was felt."""
         numbers: dict[Contacts, int] = {(): 0}
         rows = [numbers.setdefault(contacts, len(numbers)) for contacts in found]
         return cls(tuple(numbers), np.array(rows, dtype=np.intp), dict(problems), slow_senders)
 
     def take(self, samples: Indices) -> Touches:
-        """
-        Return what was felt at some of the samples.
-
-        Parameters
-        ----------
-        samples : ndarray of int
-            Their indices.
-
-        Returns
-        -------
-        Touches
-
-        """
+        """Return what was felt at some of the samples."""
         return replace(self, rows=self.rows[samples])
 
 
 def estimate_log(
     estimator: WrenchEstimator, samples: SampleBatch, touches: Touches | None
 ) -> WrenchEstimate:
-    """
-    Estimate every sample with what was felt then.
-
-    Parameters
-    ----------
-    estimator : WrenchEstimator
-        With the default contacts.
-    samples : SampleBatch
-        The log.
-    touches : Touches or None
-        As many; None: nothing is known of any.
-
-    Returns
-    -------
-    WrenchEstimate
-        Contacts are the default ones, then each other name in the order in which it appeared.
-        A contact that is not there is NaN and `Quality.ABSENT`.
-
-    """
+    """Estimate every sample with what was felt then."""
     if touches is None or not touches.rows.any():
         return estimator.batch(samples)
     order: list[Indices] = []

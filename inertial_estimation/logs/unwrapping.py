@@ -14,24 +14,7 @@ from inertial_estimation.sample import SampleBatch
 
 
 def unwrapped(samples: SampleBatch, robot: Robot) -> SampleBatch:
-    """
-    Return samples whose continuous joints go on where they were reported a turn away.
-
-    Filters and derivatives take the step from one end of a turn to the other for motion.
-
-    Parameters
-    ----------
-    samples : SampleBatch
-        As recorded, in the order of stamps.
-    robot : Robot
-        Whose joints they are; its URDF says which ones are ``continuous``.
-
-    Returns
-    -------
-    SampleBatch
-        Between two known positions of such a joint lies at most half a turn.
-
-    """
+    """Return samples whose continuous joints go on where they were reported a turn away."""
     endless = {tag.get('name') for tag in parse(robot.urdf).findall("joint[@type='continuous']")}
     positions = samples.positions.copy()
     for k, name in enumerate(robot.joint_names):

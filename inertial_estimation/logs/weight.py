@@ -25,22 +25,7 @@ def support_report(
     """
     Compare the force at a contact in the fixed link's frame with the weight.
 
-    Parameters
-    ----------
-    replay : Replay
-        Its ``clean`` estimate is compared.
-    judged : ndarray of bool, shape (n,)
-        Samples that count.
-    offsets : Offsets
-        Where the offsets come from.
-    wrenches : sequence of WrenchReport
-        Of all contacts.
-
-    Returns
-    -------
-    SupportReport or None
-        None if there is no such contact, or nothing to judge.
-
+    judged (n,).
     """
     gravity = float(np.linalg.norm(replay.robot.gravity))
     estimate = replay.clean

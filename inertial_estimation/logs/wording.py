@@ -33,23 +33,7 @@ KINDS = {'joint': 'joint', 'imu': 'IMU', 'ft': 'FT'}
 
 
 def describe(kind: str, names: Sequence[str], state: str, *, always: bool) -> str:
-    """
-    Say what is wrong.
-
-    Parameters
-    ----------
-    kind, state : str
-        As in `CauseReport`.
-    names : sequence of str
-        Those that it is wrong with, at least one.
-    always : bool
-        It is so in every sample.
-
-    Returns
-    -------
-    str
-
-    """
+    """Say what is wrong."""
     listed = ', '.join(names)
     if kind == 'start':
         return 'start of the log: streams had not come yet, or derivative filters were not filled'
@@ -68,22 +52,7 @@ def describe(kind: str, names: Sequence[str], state: str, *, always: bool) -> st
 
 
 def warn_of_doubts(doubts: Sequence[SupportDoubt], support: str) -> str:
-    """
-    Say that the offsets may hold what another contact carried.
-
-    Parameters
-    ----------
-    doubts : sequence of SupportDoubt
-        What speaks against the support.
-    support : str
-        Its frame.
-
-    Returns
-    -------
-    str
-        Empty if nothing does.
-
-    """
+    """Say that the offsets may hold what another contact carried."""
     if not doubts:
         return ''
     return (
@@ -93,20 +62,7 @@ def warn_of_doubts(doubts: Sequence[SupportDoubt], support: str) -> str:
 
 
 def warn_of_reported(joints: Iterable[ReportedJoint]) -> str:
-    """
-    Say that assumed joints are reported after all.
-
-    Parameters
-    ----------
-    joints : iterable of ReportedJoint
-        From an `AssumedWatch`.
-
-    Returns
-    -------
-    str
-        Empty if there are none.
-
-    """
+    """Say that assumed joints are reported after all."""
     found = [
         f'{joint.joint} ({joint.n_messages} messages, up to {joint.largest_difference:.3g} rad '
         f'or m from the assumed {joint.assumed_position:.3g})'
@@ -121,20 +77,7 @@ def warn_of_reported(joints: Iterable[ReportedJoint]) -> str:
 
 
 def warn_of_support(support: SupportReport | None) -> str:
-    """
-    Say that the force at the fixed link is far from the weight.
-
-    Parameters
-    ----------
-    support : SupportReport or None
-        What it is.
-
-    Returns
-    -------
-    str
-        Empty if it is not, or is not known.
-
-    """
+    """Say that the force at the fixed link is far from the weight."""
     if support is None or abs(support.relative_error) <= FAR_FROM_WEIGHT:
         return ''
     return (
@@ -145,20 +88,7 @@ def warn_of_support(support: SupportReport | None) -> str:
 
 
 def warn_of_touches(problems: Mapping[str, int]) -> str:
-    """
-    Say that messages of the contacts topic could not be used.
-
-    Parameters
-    ----------
-    problems : mapping of str to int
-        How often what was wrong.
-
-    Returns
-    -------
-    str
-        Empty if nothing was.
-
-    """
+    """Say that messages of the contacts topic could not be used."""
     if not problems:
         return ''
     listed = '; '.join(f'{text} ({count} messages)' for text, count in problems.items())
@@ -169,18 +99,7 @@ def warn_of_slow_senders(senders: Sequence[SlowSender], timeout: float) -> str:
     """
     Say that senders of touches are slower than the timeout.
 
-    Parameters
-    ----------
-    senders : sequence of SlowSender
-        From a `TouchRhythm`.
-    timeout : float
-        After which a touch is over [s].
-
-    Returns
-    -------
-    str
-        Empty if there are none.
-
+    timeout [s].
     """
     found = [
         f'{sender.frame} ({sender.n_gaps} times, every {sender.period:.3g} s)'
@@ -196,20 +115,7 @@ def warn_of_slow_senders(senders: Sequence[SlowSender], timeout: float) -> str:
 
 
 def warn_of_deviations(lack: str) -> str:
-    """
-    Say that standard deviations are not known.
-
-    Parameters
-    ----------
-    lack : str
-        Why.
-
-    Returns
-    -------
-    str
-        Empty if they are.
-
-    """
+    """Say that standard deviations are not known."""
     return f'no standard deviations in some of the samples: {lack}' if lack else ''
 
 
@@ -217,20 +123,7 @@ def warn_of_nothing_judged(judged: Mask, compared: Sequence[TorqueReport], refer
     """
     Say that no figure of the report judges the estimate.
 
-    Parameters
-    ----------
-    judged : ndarray of bool, shape (n,)
-        Samples that were not used for the offsets.
-    compared : sequence of TorqueReport
-        Torques that were compared with the robot's own.
-    reference : str
-        What is wrong with the robot's own torques; empty: there are some.
-
-    Returns
-    -------
-    str
-        Empty if something is judged.
-
+    judged (n,).
     """
     if not judged.any():
         return (
@@ -247,16 +140,7 @@ def lack_of_reference(efforts: Array | None) -> str:
     """
     Say why there are no torques to compare with.
 
-    Parameters
-    ----------
-    efforts : ndarray, shape (n, n_joints), or None
-        Those of the joint states, NaN where there are none [Nm or N].
-
-    Returns
-    -------
-    str
-        Empty if there are some.
-
+    efforts (n, n_joints) [Nm or N].
     """
     if efforts is None or not np.isfinite(efforts).any():
         return 'the joint states hold no efforts, so the robot reports no torques of its own'

@@ -46,30 +46,7 @@ class WrenchPlace:
 
     @classmethod
     def split(cls, said: object, frame: str, name: str) -> tuple[WrenchPlace, object]:
-        """
-        Read the place of a wrench from its settings.
-
-        Parameters
-        ----------
-        said : object
-            All that stands there.
-        frame : str
-            Frame of the robot that it acts at.
-        name : str
-            Full name, for messages.
-
-        Returns
-        -------
-        place : WrenchPlace
-        rest : object
-            What stands there beside it.
-
-        Raises
-        ------
-        ConfigError
-            If numbers are impossible or contradict each other.
-
-        """
+        """Read the place of a wrench from its settings."""
         if not isinstance(said, Mapping):
             return cls(name, frame, np.eye(4), ''), said
         body = as_mapping(said, name)
@@ -83,20 +60,7 @@ class WrenchPlace:
         return cls(name, frame, pose_from_xyz_rpy(xyz, rpy), axes), rest
 
     def check(self, robot: Robot) -> None:
-        """
-        Raise unless a robot has the frames.
-
-        Parameters
-        ----------
-        robot : Robot
-            Which.
-
-        Raises
-        ------
-        FrameNotFound
-            If it does not.
-
-        """
+        """Raise unless a robot has the frames."""
         robot.frame(self.frame, f"'{self.name}' is a wrench at '{self.frame}'")
         if self.axes:
             robot.frame(self.axes, f"'{self.name}.axes' is '{self.axes}'")
@@ -105,20 +69,7 @@ class WrenchPlace:
         """
         Return a wrench about the origin of its frame in its axes.
 
-        Parameters
-        ----------
-        robot : Robot
-            Of the frames.
-        positions : ndarray, shape (n, n_joints)
-            Of its joints [rad or m].
-        wrench : ndarray, shape (n, 6)
-            As it is expressed, [force; torque] [N, Nm].
-
-        Returns
-        -------
-        ndarray, shape (n, 6)
-            NaN where the wrench is, or a position that its axes rest on.
-
+        positions (n, n_joints) [rad or m]; wrench (n, 6) [force; torque]; returns (n, 6).
         """
         n = len(wrench)
         rotations = np.broadcast_to(self.F_H_W[:3, :3], (n, 3, 3))

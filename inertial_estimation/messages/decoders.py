@@ -48,34 +48,13 @@ class _JointLayout:
 
 
 class JointStateDecoder:
-    """
-    Decode sensor_msgs/JointState.
-
-    Attributes
-    ----------
-    layouts : dict
-        The newest layout of each message length; several publishers may take turns.
-
-    """
+    """Decode sensor_msgs/JointState."""
 
     def __init__(self) -> None:
         self.layouts: dict[int, _JointLayout] = {}
 
     def decode(self, data: bytes) -> JointReading | None:
-        """
-        Return what the message says, or None if it is not plain little-endian CDR.
-
-        Parameters
-        ----------
-        data : bytes
-            A serialized message, encapsulation header included.
-
-        Returns
-        -------
-        JointReading or None
-            Its arrays are read-only views into ``data``.
-
-        """
+        """Return what the message says, or None if it is not plain little-endian CDR."""
         layout = self.layouts.get(len(data))
         if layout is None or int.from_bytes(data, 'little') & layout.mask != layout.expected:
             layout = self._learn(data)
@@ -144,20 +123,7 @@ class WrenchDecoder(_FixedSizeDecoder):
         super().__init__(6)
 
     def decode(self, data: bytes) -> WrenchReading | None:
-        """
-        Return what the message says, or None if it is not plain little-endian CDR.
-
-        Parameters
-        ----------
-        data : bytes
-            A serialized message, encapsulation header included.
-
-        Returns
-        -------
-        WrenchReading or None
-            Its array is a read-only view into ``data``.
-
-        """
+        """Return what the message says, or None if it is not plain little-endian CDR."""
         if not self._find(data):
             return None
         second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
@@ -172,20 +138,7 @@ class PointDecoder(_FixedSizeDecoder):
         super().__init__(3)
 
     def decode(self, data: bytes) -> PointReading | None:
-        """
-        Return what the message says, or None if it is not plain little-endian CDR.
-
-        Parameters
-        ----------
-        data : bytes
-            A serialized message, encapsulation header included.
-
-        Returns
-        -------
-        PointReading or None
-            Its array is a read-only view into ``data``.
-
-        """
+        """Return what the message says, or None if it is not plain little-endian CDR."""
         if not self._find(data):
             return None
         second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
@@ -200,19 +153,7 @@ class TemperatureDecoder(_FixedSizeDecoder):
         super().__init__(2)
 
     def decode(self, data: bytes) -> TemperatureReading | None:
-        """
-        Return what the message says, or None if it is not plain little-endian CDR.
-
-        Parameters
-        ----------
-        data : bytes
-            A serialized message, encapsulation header included.
-
-        Returns
-        -------
-        TemperatureReading or None
-
-        """
+        """Return what the message says, or None if it is not plain little-endian CDR."""
         if not self._find(data):
             return None
         second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
@@ -227,20 +168,7 @@ class ImuDecoder(_FixedSizeDecoder):
         super().__init__(37)
 
     def decode(self, data: bytes) -> ImuReading | None:
-        """
-        Return what the message says, or None if it is not plain little-endian CDR.
-
-        Parameters
-        ----------
-        data : bytes
-            A serialized message, encapsulation header included.
-
-        Returns
-        -------
-        ImuReading or None
-            Its arrays are read-only views into ``data``.
-
-        """
+        """Return what the message says, or None if it is not plain little-endian CDR."""
         if not self._find(data):
             return None
         second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
@@ -263,20 +191,7 @@ class OrientationDecoder(_FixedSizeDecoder):
         super().__init__(37)
 
     def decode(self, data: bytes) -> OrientationReading | None:
-        """
-        Return what the message says, or None if it is not plain little-endian CDR.
-
-        Parameters
-        ----------
-        data : bytes
-            A serialized message, encapsulation header included.
-
-        Returns
-        -------
-        OrientationReading or None
-            Its arrays are read-only views into ``data``.
-
-        """
+        """Return what the message says, or None if it is not plain little-endian CDR."""
         if not self._find(data):
             return None
         second, nanosecond = STAMP.unpack_from(data, STAMP_AT)

@@ -27,8 +27,8 @@ class _NamedRowsEncoder:
     """
     A header, names, two empty sequences, and one with a row of float64 for each name.
 
-    JointState (position, velocity, effort) and MultiDOFJointState (transforms, twist, wrench)
-    have this layout in common.
+    JointState (position, velocity, effort) and MultiDOFJointState (transforms, twist, wrench) have
+    this layout in common.
     """
 
     def __init__(self, names: Sequence[str], width: int, frame_id: str) -> None:
@@ -50,23 +50,7 @@ class _NamedRowsEncoder:
         """
         Return the serialized message with this stamp and these numbers.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the header [ns].
-        rows : ndarray, shape (n,) or (n, 6)
-            The numbers in the order of the names; flags go out as numbers too.
-
-        Returns
-        -------
-        bytes
-            Plain little-endian CDR.
-
-        Raises
-        ------
-        ShapeError
-            If there are more or fewer numbers than the message holds.
-
+        rows (n,).
         """
         if rows.shape != self._shape:
             raise ShapeError('rows', self._shape, rows.shape)
@@ -76,49 +60,21 @@ class _NamedRowsEncoder:
 
 
 class JointEffortEncoder(_NamedRowsEncoder):
-    """
-    Encode sensor_msgs/JointState with efforts only, shape (n,) [Nm or N].
-
-    Parameters
-    ----------
-    names : sequence of str
-        Joint names.
-    frame_id : str, optional
-        Frame of the header.
-
-    """
+    """Encode sensor_msgs/JointState with efforts only, shape (n,) [Nm or N]."""
 
     def __init__(self, names: Sequence[str], frame_id: str = '') -> None:
         super().__init__(names, 1, frame_id)
 
 
 class WrenchesEncoder(_NamedRowsEncoder):
-    """
-    Encode sensor_msgs/MultiDOFJointState with wrenches only, shape (n, 6) [N, Nm].
-
-    Parameters
-    ----------
-    names : sequence of str
-        The frames in and about whose origins the wrenches are expressed, [force; torque].
-    frame_id : str, optional
-        Frame of the header.
-
-    """
+    """Encode sensor_msgs/MultiDOFJointState with wrenches only, shape (n, 6) [N, Nm]."""
 
     def __init__(self, names: Sequence[str], frame_id: str = '') -> None:
         super().__init__(names, 6, frame_id)
 
 
 class WrenchEncoder:
-    """
-    Encode geometry_msgs/WrenchStamped.
-
-    Parameters
-    ----------
-    frame_id : str
-        Frame in and about whose origin the wrench is expressed.
-
-    """
+    """Encode geometry_msgs/WrenchStamped."""
 
     def __init__(self, frame_id: str) -> None:
         body = _append_string(ENCAPSULATION + STAMP.pack(0, 0), frame_id)
@@ -131,23 +87,7 @@ class WrenchEncoder:
         """
         Return the serialized message with this stamp and wrench.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the header [ns].
-        wrench : ndarray, shape (6,)
-            [force; torque] [N, Nm].
-
-        Returns
-        -------
-        bytes
-            Plain little-endian CDR.
-
-        Raises
-        ------
-        ShapeError
-            If it is not six numbers.
-
+        wrench (6,) [force; torque].
         """
         if wrench.shape != (6,):
             raise ShapeError('wrench', (6,), wrench.shape)

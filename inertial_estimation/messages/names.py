@@ -9,20 +9,7 @@ from collections.abc import Iterable
 
 
 def topic_names(names: Iterable[str]) -> list[str]:
-    """
-    Return names that may stand in a topic, different ones for different names.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Names of contacts, submodels or sensors.
-
-    Returns
-    -------
-    list of str
-        The same where allowed; else with underscores, and a number where two would be equal.
-
-    """
+    """Return names that may stand in a topic, different ones for different names."""
     safe: list[str] = []
     for name in names:
         token = re.sub(r'[^A-Za-z0-9_]', '_', name)

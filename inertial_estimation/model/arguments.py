@@ -18,33 +18,7 @@ Array = NDArray[np.float64]
 def numbers(
     argument: str, given: object, shape: tuple[int, ...] | None = None, *, finite: bool = True
 ) -> Array:
-    """
-    Return a read-only float64 copy of numbers.
-
-    Parameters
-    ----------
-    argument : str
-        What they are called.
-    given : object
-        What a caller gave: an array, or lists of numbers.
-    shape : tuple of int, optional
-        The only shape that will do; default: any.
-    finite : bool, optional
-        Refuse NaN and infinity.
-
-    Returns
-    -------
-    ndarray
-        Of that shape.
-
-    Raises
-    ------
-    ModelError
-        If it is no numbers, or one of them is not finite.
-    ShapeError
-        If the shape is another.
-
-    """
+    """Return a read-only float64 copy of numbers."""
     try:
         array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -65,26 +39,7 @@ def stacked(argument: str, given: object, *tail: int) -> Array:
     """
     Return numbers whose last axes are given; an array of such is returned as it is.
 
-    Parameters
-    ----------
-    argument : str
-        What they are called.
-    given : object
-        What a caller gave: an array, or lists of numbers.
-    *tail : int
-        Lengths of the last axes.
-
-    Returns
-    -------
-    ndarray, shape (..., *tail)
-
-    Raises
-    ------
-    ModelError
-        If it is no numbers.
-    ShapeError
-        If the last axes are others.
-
+    Returns (..., *tail).
     """
     n = len(tail)
     if type(given) is np.ndarray and given.dtype == np.float64 and given.shape[-n:] == tail:
@@ -96,32 +51,7 @@ def stacked(argument: str, given: object, *tail: int) -> Array:
 
 
 def rows(argument: str, given: object, kind: str, known: Sequence[str]) -> tuple[int, ...]:
-    """
-    Return the rows of things that are named, or numbered from 0.
-
-    Parameters
-    ----------
-    argument : str
-        What they are called.
-    given : object
-        What a caller gave: names or numbers, or one of them.
-    kind : str
-        What the names are of.
-    known : sequence of str
-        The names, in the order of the rows.
-
-    Returns
-    -------
-    tuple of int
-
-    Raises
-    ------
-    NameNotFound
-        If there is no such name.
-    ModelError
-        If it is something else, or a number that no row has.
-
-    """
+    """Return the rows of things that are named, or numbered from 0."""
     if isinstance(given, (str, int, np.integer)):
         given = (given,)
     found = []
@@ -142,31 +72,7 @@ def rows(argument: str, given: object, kind: str, known: Sequence[str]) -> tuple
 
 
 def check_kind(argument: str, given: object, kind: type | tuple[type, ...], remedy: str) -> Any:
-    """
-    Refuse what is something else.
-
-    Parameters
-    ----------
-    argument : str
-        What it is called.
-    given : object
-        What a caller gave.
-    kind : type or tuple of type
-        What it must be.
-    remedy : str
-        How to come by one.
-
-    Returns
-    -------
-    object
-        What was given.
-
-    Raises
-    ------
-    ModelError
-        If it is none.
-
-    """
+    """Refuse what is something else."""
     if isinstance(given, kind):
         return given
     kinds = kind if isinstance(kind, tuple) else (kind,)
@@ -175,47 +81,13 @@ def check_kind(argument: str, given: object, kind: type | tuple[type, ...], reme
 
 
 def check_text(argument: str, given: object) -> None:
-    """
-    Refuse what is no text.
-
-    Parameters
-    ----------
-    argument : str
-        What it is called.
-    given : object
-        What a caller gave.
-
-    Raises
-    ------
-    ModelError
-        If it is something else.
-
-    """
+    """Refuse what is no text."""
     if not isinstance(given, str):
         raise ModelError(f'{argument} is {_short(given)}, expected a text')
 
 
 def names(argument: str, given: object) -> tuple[str, ...]:
-    """
-    Return names; one alone is a list of one.
-
-    Parameters
-    ----------
-    argument : str
-        What they are called.
-    given : object
-        What a caller gave: a name, or several.
-
-    Returns
-    -------
-    tuple of str
-
-    Raises
-    ------
-    ModelError
-        If it is something else.
-
-    """
+    """Return names; one alone is a list of one."""
     if isinstance(given, str):
         return (given,)
     found = items(argument, given)
@@ -226,52 +98,14 @@ def names(argument: str, given: object) -> tuple[str, ...]:
 
 
 def items(argument: str, given: object) -> tuple[object, ...]:
-    """
-    Return what is in a list.
-
-    Parameters
-    ----------
-    argument : str
-        What it is called.
-    given : object
-        What a caller gave.
-
-    Returns
-    -------
-    tuple
-
-    Raises
-    ------
-    ModelError
-        If it is no list; a single text is none either.
-
-    """
+    """Return what is in a list."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ModelError(f"'{argument}' is {_short(given)}, expected a list: write [...]")
     return tuple(given)
 
 
 def entries(argument: str, given: object) -> dict[str, object]:
-    """
-    Return what is in a dict.
-
-    Parameters
-    ----------
-    argument : str
-        What it is called.
-    given : object
-        What a caller gave.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    ModelError
-        If it is none.
-
-    """
+    """Return what is in a dict."""
     if not isinstance(given, Mapping):
         raise ModelError(f"'{argument}' is {_short(given)}, expected a dict of values by name")
     return dict(given)

@@ -49,15 +49,7 @@ class Distances(NamedTuple):
         """
         Return some of them.
 
-        Parameters
-        ----------
-        chosen : ndarray of bool, shape (k,)
-            Which.
-
-        Returns
-        -------
-        Distances
-
+        chosen (k,).
         """
         return Distances(
             self.instants[chosen],
@@ -95,31 +87,7 @@ class SelfClearance:
         """
         Read the geometry of a robot that no FT sensor cuts.
 
-        Parameters
-        ----------
-        robot : Robot
-            Its URDF is read again.
-        lower, upper : ndarray, shape (n_joints,)
-            Where its joints may be [rad or m].
-        margin : float, optional
-            Links that a joint ties together are left out if they are not further from each other
-            than this [m] where joints are at zero, or at the limit next to it.
-        mesh_folders : iterable of str or Path, optional
-            As for `geometry.link_shapes`.
-        ignored : iterable of (str, str), optional
-            Links, or frames on them, that need not keep away from each other.
-
-        Returns
-        -------
-        SelfClearance
-
-        Raises
-        ------
-        FrameNotFound
-            If an ignored link does not exist.
-        ModelError
-            If the collision library is missing, or a size or an origin is no number.
-
+        lower, upper (n_joints,) [rad or m]; margin [m].
         """
         notes = GeometryNotes()
         pieces = collision_pieces(robot, [Path(folder) for folder in mesh_folders], notes)
@@ -144,17 +112,7 @@ class SelfClearance:
         """
         Return the pairs that are near each other.
 
-        Parameters
-        ----------
-        positions : ndarray, shape (n, n_joints)
-            Of the joints [rad or m].
-        within : float
-            How near [m]; others may be left out.
-
-        Returns
-        -------
-        Distances
-
+        positions (n, n_joints) [rad or m]; within [m].
         """
         poses = self._poses(positions)
         library = collision_library()
@@ -182,17 +140,7 @@ class SelfClearance:
         """
         Return how distances change with the joints.
 
-        Parameters
-        ----------
-        positions : ndarray, shape (n, n_joints)
-            As for `near`.
-        near : Distances
-            From there, k of them.
-
-        Returns
-        -------
-        ndarray, shape (k, n_joints)
-
+        positions (n, n_joints); returns (k, n_joints).
         """
         poses = self._poses(positions)
         found = np.zeros((len(near.distances), positions.shape[1]))
@@ -211,19 +159,7 @@ class SelfClearance:
         return found
 
     def names(self, pair: int) -> str:
-        """
-        Return the links of a pair.
-
-        Parameters
-        ----------
-        pair : int
-            Index into `pairs`.
-
-        Returns
-        -------
-        str
-
-        """
+        """Return the links of a pair."""
         links = sorted(self.pieces[k].link for k in self.pairs[pair])
         one, other = (self.robot.link_names[k] for k in links)
         return f"'{one}' and '{other}'"

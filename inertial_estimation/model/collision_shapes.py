@@ -44,28 +44,7 @@ class Piece(NamedTuple):
 def collision_pieces(
     robot: Robot, folders: Sequence[Path], notes: GeometryNotes
 ) -> tuple[Piece, ...]:
-    """
-    Read the geometry of a robot; of each URDF link the first kind that it has.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its URDF is read again.
-    folders : sequence of Path
-        Where meshes are searched for, as in `meshes.mesh_vertices`.
-    notes : GeometryNotes
-        Gets what cannot be used, and why.
-
-    Returns
-    -------
-    tuple of Piece
-
-    Raises
-    ------
-    ModelError
-        If the collision library is missing, or a size or an origin is no number.
-
-    """
+    """Read the geometry of a robot; of each URDF link the first kind that it has."""
     return tuple(_pieces(robot, folders, notes))
 
 
@@ -106,7 +85,6 @@ def _shape(part: Element, owner: str, folders: Sequence[Path]) -> tuple[Any, flo
 
 
 def _box(tag: Element, owner: str) -> tuple[Any, float]:
-    """Return a box."""
     size = np.array(three_numbers(tag, 'size', owner))
     _check_sizes(size, owner, tag)
     return collision_library().Box(*size), float(np.linalg.norm(size / 2))
@@ -119,7 +97,6 @@ def _cylinder(tag: Element, owner: str) -> tuple[Any, float]:
 
 
 def _sphere(tag: Element, owner: str) -> tuple[Any, float]:
-    """Return a sphere."""
     radius = _size(tag, 'radius', owner)
     return collision_library().Sphere(radius), radius
 
@@ -189,19 +166,7 @@ def has_collision_library() -> bool:
 
 
 def collision_library() -> ModuleType:
-    """
-    Import the collision library.
-
-    Returns
-    -------
-    module
-
-    Raises
-    ------
-    ModelError
-        If it is not installed.
-
-    """
+    """Import the collision library."""
     for name in READERS:
         try:
             return import_module(name)

@@ -15,24 +15,7 @@ DIGITS = 4
 
 
 def parse_combination(text: str) -> dict[str, float]:
-    """
-    Return the factor of each name of a linear combination.
-
-    Parameters
-    ----------
-    text : str
-        As ``a - 1.1 b + 0.3 (c + d)``.
-
-    Returns
-    -------
-    dict of str to float
-
-    Raises
-    ------
-    InertialEstimationError
-        If it is not of that form.
-
-    """
+    """Return the factor of each name of a linear combination."""
     found: dict[str, float] = {}
     outer, sign, factor = 1.0, 1.0, 1.0
     wants_name = True
@@ -56,22 +39,7 @@ def parse_combination(text: str) -> dict[str, float]:
 
 
 def written_term(factor: float, name: str) -> str:
-    """
-    Return a further term of a combination.
-
-    Parameters
-    ----------
-    factor : float
-        Of the name.
-    name : str
-        Of a column.
-
-    Returns
-    -------
-    str
-        As ``- 0.25 lower.m``.
-
-    """
+    """Return a further term of a combination."""
     size = f'{abs(factor):.9g} ' if abs(abs(factor) - 1.0) > EXACT else ''
     return f'{"-" if factor < 0 else "+"} {size}{name}'
 
@@ -79,24 +47,7 @@ def written_term(factor: float, name: str) -> str:
 def readable_combination(
     kept: str, terms: Sequence[tuple[float, str]], most: int | None = None
 ) -> str:
-    """
-    Return a combination with few digits, names of one factor together.
-
-    Parameters
-    ----------
-    kept : str
-        Comes first, with factor one.
-    terms : sequence of (float, str)
-        Factors and names of the others.
-    most : int, optional
-        Names that are written; how many more there are is said. Default: all.
-
-    Returns
-    -------
-    str
-        As ``upper.Ixx - 0.25 (lower.m + hand.m)``, which `parse_combination` reads if it is whole.
-
-    """
+    """Return a combination with few digits, names of one factor together."""
     shared: dict[str, list[str]] = {}
     for factor, name in terms[:most]:
         shared.setdefault(f'{factor:+.{DIGITS}g}', []).append(name)

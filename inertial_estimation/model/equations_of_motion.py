@@ -63,17 +63,7 @@ class EquationsOfMotion:
         """
         Return the generalised forces of a motion [T 3.57].
 
-        Parameters
-        ----------
-        acceleration : ndarray, shape (6 + n,)
-            Rate of the velocity.
-
-        Returns
-        -------
-        ndarray, shape (6 + n,)
-            Joint torques and what external wrenches add to them. If the first six are zero the
-            others are the same for every base [T Remark 3.13], otherwise not [T Remark 3.14].
-
+        acceleration (6 + n,); returns (6 + n,).
         """
         acceleration = numbers('acceleration', acceleration, self.velocity.shape, finite=False)
         return np.asarray(
@@ -87,15 +77,7 @@ class EquationsOfMotion:
         """
         Return the matrix that takes the velocity in other variables to these [T 3.71].
 
-        Parameters
-        ----------
-        source : EquationsOfMotion
-            The other variables, of the same state.
-
-        Returns
-        -------
-        ndarray, shape (6 + n, 6 + n)
-
+        Returns (6 + n, 6 + n).
         """
         _check_equations(source)
         return np.asarray(self.T @ _inverse(source.T), dtype=np.float64)
@@ -104,18 +86,7 @@ class EquationsOfMotion:
         """
         Return an acceleration given in other variables in these [T 3.99].
 
-        Parameters
-        ----------
-        source : EquationsOfMotion
-            The other variables, of the same state.
-        acceleration : ndarray, shape (6 + n,)
-            Rate of ``source.velocity``.
-
-        Returns
-        -------
-        ndarray, shape (6 + n,)
-            Rate of ``velocity``.
-
+        acceleration (6 + n,); returns (6 + n,).
         """
         _check_equations(source)
         acceleration = numbers('acceleration', acceleration, source.velocity.shape, finite=False)
@@ -128,17 +99,7 @@ class EquationsOfMotion:
         """
         Return generalised forces given in other variables in these [T 3.72].
 
-        Parameters
-        ----------
-        source : EquationsOfMotion
-            The other variables, of the same state.
-        forces : ndarray, shape (6 + n,)
-            In the variables of `source`.
-
-        Returns
-        -------
-        ndarray, shape (6 + n,)
-
+        forces (6 + n,); returns (6 + n,).
         """
         _check_equations(source)
         forces = numbers('forces', forces, source.velocity.shape, finite=False)
@@ -148,17 +109,7 @@ class EquationsOfMotion:
         """
         Return the equations in other base variables [T 3.58-3.60].
 
-        Parameters
-        ----------
-        J : ndarray, shape (6, 6 + n)
-            Takes the velocity to the new base velocity; its first six columns are regular.
-        J_rate : ndarray, shape (6, 6 + n)
-            Its rate.
-
-        Returns
-        -------
-        EquationsOfMotion
-
+        J (6, 6 + n); J_rate (6, 6 + n).
         """
         shape = (6, self.velocity.size)
         J, J_rate = (

@@ -39,17 +39,7 @@ class State:
     """
     A robot in motion; build one with `FreeFloating.state`.
 
-    Parameters
-    ----------
-    model : FreeFloating
-        The robot.
-    A_H_root : ndarray, shape (4, 4)
-        Pose of the root link [m].
-    positions : ndarray, shape (n_joints,)
-        Of the joints [rad or m].
-    root_velocity : ndarray, shape (6 + n_joints,)
-        Left-trivialised velocity of the root link, then of the joints.
-
+    A_H_root (4, 4) [m]; positions (n_joints,) [rad or m]; root_velocity (6 + n_joints,).
     """
 
     def __init__(
@@ -73,16 +63,7 @@ class State:
         """
         Return the pose of a frame [T 3.46].
 
-        Parameters
-        ----------
-        frame : str, optional
-            Any frame of the robot. Default: the root link.
-
-        Returns
-        -------
-        ndarray, shape (4, 4)
-            A_H_F [m].
-
+        Returns (4, 4) [m].
         """
         joint, J_H_F = self.model.locate(frame)
         return np.asarray(self._A_H_J[joint] @ J_H_F, dtype=np.float64)
@@ -93,18 +74,7 @@ class State:
         """
         Return the velocity of a frame [T 3.47].
 
-        Parameters
-        ----------
-        frame : str, optional
-            Any frame of the robot. Default: the root link.
-        representation : Representation
-            Form of the result.
-
-        Returns
-        -------
-        ndarray, shape (6,)
-            [m/s, rad/s].
-
+        Returns (6,) [m/s, rad/s].
         """
         return np.asarray(self._base_rows(frame, representation)[0] @ self.root_velocity)
 
@@ -118,22 +88,7 @@ class State:
         """
         Return the acceleration of a frame [T Table 2.2].
 
-        Parameters
-        ----------
-        frame : str
-            Any frame of the robot; empty for the root link.
-        variables : EquationsOfMotion
-            In which the acceleration of the robot is given, of this state.
-        acceleration : ndarray, shape (6 + n_joints,)
-            Rate of ``variables.velocity``.
-        representation : Representation
-            Form of the result.
-
-        Returns
-        -------
-        ndarray, shape (6,)
-            [m/s^2, rad/s^2]; `representations.proper_acceleration` takes gravity off.
-
+        acceleration (6 + n_joints,); returns (6,) [m/s^2, rad/s^2].
         """
         root = self._root_equations.acceleration_from(variables, acceleration)
         J, J_rate = self._base_rows(frame, Representation.LEFT)
@@ -150,20 +105,7 @@ class State:
         """
         Return the Jacobian of a frame [T 3.47, 3.67, 3.70].
 
-        Parameters
-        ----------
-        frame : str
-            Any frame of the robot.
-        variables : EquationsOfMotion
-            In whose velocity it is taken, of this state.
-        representation : Representation
-            Form of the velocity of the frame.
-
-        Returns
-        -------
-        ndarray, shape (6, 6 + n_joints)
-            Its transpose takes a wrench in that form to the forces of the equations.
-
+        Returns (6, 6 + n_joints).
         """
         to_root = self._root_equations.velocity_map(variables)
         return np.asarray(self._base_rows(frame, representation)[0] @ to_root)
@@ -171,28 +113,7 @@ class State:
     def equations(
         self, base: str = '', representation: Representation = Representation.MIXED
     ) -> EquationsOfMotion:
-        """
-        Return the equations of motion about a base [T 3.62-3.78].
-
-        Parameters
-        ----------
-        base : str, optional
-            Any frame of the robot. Default: the root link.
-        representation : Representation
-            Form of its velocity.
-
-        Returns
-        -------
-        EquationsOfMotion
-
-        Raises
-        ------
-        FrameNotFound
-            If the robot has no such frame.
-        ModelError
-            If the representation is `SENSOR`, whose acceleration is not the rate of a velocity.
-
-        """
+        """Return the equations of motion about a base [T 3.62-3.78]."""
         representation = as_representation(representation)
         if representation is Representation.SENSOR:
             raise ModelError(
@@ -203,12 +124,7 @@ class State:
 
     @cached_property
     def _root_equations(self) -> EquationsOfMotion:
-        """
-        Return the equations in the left-trivialised variables of the root link [T 3.63].
-
-        Sums over bodies, as printed: they hold for any parameters, while the sums of Pinocchio's
-        recursions fail where masses below a joint do not add up to something positive.
-        """
+        """Return the equations in the left-trivialised variables of the root link [T 3.63]."""
         J, M = self._J, self.model.inertias
         J_T = np.swapaxes(J, -1, -2)
         N = coriolis_matrix(M, J @ self.root_velocity)

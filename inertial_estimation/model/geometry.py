@@ -48,15 +48,7 @@ class Box:
         """
         Return the box around points, along the axes of their frame.
 
-        Parameters
-        ----------
-        points : ndarray, shape (k, 3)
-            In the link [m].
-
-        Returns
-        -------
-        Box
-
+        points (k, 3) [m].
         """
         low, high = points.min(axis=0), points.max(axis=0)
         pose = np.eye(4)
@@ -72,16 +64,7 @@ class Box:
         """
         Return points that are given as shares of the half lengths.
 
-        Parameters
-        ----------
-        points : ndarray, shape (k, 3)
-            Between -1 and 1 inside the box.
-
-        Returns
-        -------
-        ndarray, shape (k, 3)
-            In the link [m].
-
+        points (k, 3); returns (k, 3) [m].
         """
         scaled = points * self.half_lengths
         return np.asarray(scaled @ self.L_H_S[:3, :3].T + self.L_H_S[:3, 3])
@@ -90,16 +73,7 @@ class Box:
         """
         Return where points are, as shares of the half lengths; undoes `from_unit`.
 
-        Parameters
-        ----------
-        points : ndarray, shape (..., 3)
-            In the link [m].
-
-        Returns
-        -------
-        ndarray, shape (..., 3)
-            Between -1 and 1 inside the box; a centre of mass so is A's s^BB.
-
+        points (..., 3) [m]; returns (..., 3).
         """
         centred = (points - self.L_H_S[:3, 3]) @ self.L_H_S[:3, :3]
         return np.asarray(centred / self.half_lengths)
@@ -127,27 +101,7 @@ class Shapes(NamedTuple):
 
 
 def link_shapes(robot: Robot, mesh_folders: Iterable[str | Path] = ()) -> Shapes:
-    """
-    Read the shapes of all links.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its URDF is read again.
-    mesh_folders : iterable of str or Path, optional
-        Where ``package://`` begins, and what relative names of meshes start from; the prefixes
-        and the package path of a ROS environment are searched too.
-
-    Returns
-    -------
-    Shapes
-
-    Raises
-    ------
-    ModelError
-        If a size or an origin is no number, or a size is not positive.
-
-    """
+    """Read the shapes of all links."""
     folders = [Path(folder) for folder in mesh_folders]
     notes = GeometryNotes()
     found: dict[str, Shape] = {}

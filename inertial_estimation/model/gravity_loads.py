@@ -19,20 +19,7 @@ angles to a few digits.
 
 
 def joints_without_gravity(robot: Robot) -> frozenset[str]:
-    """
-    Return the joints whose efforts gravity does not change in any posture.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its fixed frame says how gravity is directed.
-
-    Returns
-    -------
-    frozenset of str
-        Names; none of a robot that floats, all where there is no gravity.
-
-    """
+    """Return the joints whose efforts gravity does not change in any posture."""
     if not robot.fixed_frame:
         return frozenset()
     q = np.random.default_rng(0).uniform(-np.pi, np.pi, (POSTURES, len(robot.joint_names)))

@@ -59,26 +59,7 @@ def structural_null_space(robot: Robot, submodel: Submodel, rows: Rows = Rows.WR
     """
     Return the directions that no row tells of, from the tree and its joints.
 
-    Parameters
-    ----------
-    robot : Robot
-        Links and joints. With a fixed link the motions are those that its joints can make,
-        otherwise any.
-    submodel : Submodel
-        Of that robot.
-    rows : Rows
-        What is measured.
-
-    Returns
-    -------
-    ndarray, shape (10 n_links, n - rank)
-        Orthonormal columns; ten rows for each link of the submodel, in its order.
-
-    Raises
-    ------
-    ModelError
-        If only torques are measured, and the fixed link is in another submodel.
-
+    Returns (10 n_links, n - rank).
     """
     if rows is Rows.TORQUES and robot.fixed_frame:
         if _ground(robot) not in submodel.links:
@@ -100,22 +81,7 @@ def numeric_null_space(
     """
     Return the directions that no row tells of, from regressors at random states.
 
-    Parameters
-    ----------
-    robot : Robot
-        As in `structural_null_space`.
-    submodel : Submodel
-        Of that robot.
-    rows : Rows
-        What is measured.
-    seed : int
-        Of the random states.
-
-    Returns
-    -------
-    ndarray, shape (10 n_links, n - rank)
-        As in `structural_null_space`.
-
+    Returns (10 n_links, n - rank).
     """
     n = 10 * len(submodel.links)
     samples = random_states(robot, int(np.ceil(STATES_PER_COLUMN * n)) + 8, seed)
@@ -129,23 +95,7 @@ def numeric_null_space(
 
 
 def random_states(robot: Robot, n: int, seed: int = 0) -> SampleBatch:
-    """
-    Return motions that excite all that can be excited, for the robot of `excitable`.
-
-    Parameters
-    ----------
-    robot : Robot
-        Joints.
-    n : int
-        Number of instants.
-    seed : int
-        Of the random numbers.
-
-    Returns
-    -------
-    SampleBatch
-
-    """
+    """Return motions that excite all that can be excited, for the robot of `excitable`."""
     rng = np.random.default_rng(seed)
     joints = len(robot.joint_names)
     floating = 0 if robot.fixed_frame else 1
@@ -164,18 +114,6 @@ def random_states(robot: Robot, n: int, seed: int = 0) -> SampleBatch:
 def excitable(robot: Robot) -> Robot:
     """
     Return the robot with the motion of its root given, or of its fixed link, and of nothing else.
-
-    Several IMUs with random readings would move in ways that no robot can.
-
-    Parameters
-    ----------
-    robot : Robot
-        Any.
-
-    Returns
-    -------
-    Robot
-
     """
     if robot.fixed_frame:
         return replace(robot, imus=())
@@ -186,15 +124,7 @@ def orthonormal(columns: Array) -> Array:
     """
     Return orthonormal columns that span the same space, each of them independent.
 
-    Parameters
-    ----------
-    columns : ndarray, shape (n, k)
-        Independent columns.
-
-    Returns
-    -------
-    ndarray, shape (n, k)
-
+    columns (n, k); returns (n, k).
     """
     return np.asarray(np.linalg.qr(columns)[0])
 
@@ -203,15 +133,7 @@ def subspace_distance(one: Array, other: Array) -> float:
     """
     Return the sine of the largest angle between two subspaces; 1 if their dimensions differ.
 
-    Parameters
-    ----------
-    one, other : ndarray, shape (n, k)
-        Orthonormal columns.
-
-    Returns
-    -------
-    float
-
+    one, other (n, k).
     """
     if one.shape != other.shape:
         return 1.0

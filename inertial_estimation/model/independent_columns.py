@@ -34,20 +34,7 @@ def conditioning_order(n_links: int, n_extras: int = 0) -> NDArray[np.intp]:
     """
     Return the order of columns that conditions well [S 13].
 
-    Links from the root outwards; of each its inertia, its first moment, then its mass. The other
-    unknowns come last.
-
-    Parameters
-    ----------
-    n_links : int
-        Links, each with ten columns as in `model.inertia`; parents before children.
-    n_extras : int
-        Columns after those.
-
-    Returns
-    -------
-    ndarray of int, shape (10 n_links + n_extras,)
-
+    Returns (10 n_links + n_extras,).
     """
     of_one = np.array(_INERTIA_THEN_MOMENT_THEN_MASS)
     links = (10 * np.arange(n_links)[:, None] + of_one).reshape(-1)
@@ -58,22 +45,7 @@ def checked_order(order: Sequence[int] | NDArray[np.intp] | None, n: int) -> NDA
     """
     Return an order that holds each column once.
 
-    Parameters
-    ----------
-    order : sequence of int, shape (n,), optional
-        Columns, those to keep first. Default: as if all were of links, `conditioning_order`.
-    n : int
-        Columns.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-
-    Raises
-    ------
-    ShapeError
-        If it is none.
-
+    order (n,); returns (n,).
     """
     if order is None:
         return conditioning_order(n // 10, n % 10)
@@ -87,18 +59,7 @@ def last_independent_rows(directions: Array, order: NDArray[np.intp]) -> list[in
     """
     Return the rows of vanishing combinations that can be solved for, the last of an order first.
 
-    Parameters
-    ----------
-    directions : ndarray, shape (n, k)
-        Orthonormal combinations that vanish.
-    order : ndarray of int, shape (n,)
-        Columns, those to keep first.
-
-    Returns
-    -------
-    list of int
-        At most k.
-
+    directions (n, k); order (n,).
     """
     found: list[int] = []
     taken = np.zeros((0, directions.shape[1]))
@@ -121,23 +82,7 @@ def unexcited_directions(Y: Array, tolerance: float = EXCITED) -> Array:
     """
     Return the directions that measured rows say nothing of.
 
-    Parameters
-    ----------
-    Y : ndarray, shape (m, n)
-        Rows, or their triangle.
-    tolerance : float
-        As in `BaseParameters.of_regressor`.
-
-    Returns
-    -------
-    ndarray, shape (n, n - rank)
-        Independent columns.
-
-    Raises
-    ------
-    ShapeError
-        If Y is no matrix.
-
+    Y (m, n); returns (n, n - rank).
     """
     if Y.ndim != 2:
         raise ShapeError('Y', ('m', 'n'), Y.shape)

@@ -24,16 +24,7 @@ def pseudo_inertia(parameters: Array) -> Array:
     """
     Return the pseudo-inertia J = [[Sigma, h], [h', m]] with Sigma = tr(I) / 2 1 - I [W].
 
-    Parameters
-    ----------
-    parameters : ndarray, shape (..., 10)
-        m, mc_x, mc_y, mc_z, Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the link's origin in its axes
-        [kg, kg m, kg m^2].
-
-    Returns
-    -------
-    ndarray, shape (..., 4, 4)
-
+    parameters (..., 10) [kg, kg m, kg m^2]; returns (..., 4, 4).
     """
     m, hx, hy, hz, ixx, ixy, iyy, ixz, iyz, izz = np.moveaxis(
         stacked('parameters', parameters, 10), -1, 0
@@ -52,16 +43,7 @@ def consistency_margin(parameters: Array) -> Array:
     """
     Return the smallest eigenvalue of the pseudo-inertia: positive for a body with volume.
 
-    Parameters
-    ----------
-    parameters : ndarray, shape (..., 10)
-        As in `pseudo_inertia`.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        Positive if and only if the parameters are strictly fully physically consistent.
-
+    parameters (..., 10); returns (...).
     """
     return np.asarray(np.linalg.eigvalsh(pseudo_inertia(parameters))[..., 0], dtype=np.float64)
 
@@ -70,15 +52,7 @@ def inertia_complaint(parameters: Array) -> str:
     """
     Return what is wrong with the inertial parameters of one link, or an empty string.
 
-    Parameters
-    ----------
-    parameters : ndarray, shape (10,)
-        As in `pseudo_inertia`.
-
-    Returns
-    -------
-    str
-
+    parameters (10,).
     """
     parameters = numbers('parameters', parameters, (10,), finite=False)
     mass = parameters[0]
@@ -98,17 +72,7 @@ def has_centre_of_mass(parameters: Array, largest: float) -> NDArray[np.bool_]:
     """
     Tell whether mass and first moment can become a centre of mass.
 
-    Parameters
-    ----------
-    parameters : ndarray, shape (..., 10)
-        As in `pseudo_inertia`, finite.
-    largest : float
-        Size of the largest parameter of the robot: what is small beside it may be off.
-
-    Returns
-    -------
-    ndarray of bool, shape (...)
-
+    parameters (..., 10); returns (...).
     """
     mass, h = parameters[..., 0], parameters[..., 1:4]
     size = np.einsum('...i,...i->...', h, h)
@@ -120,17 +84,7 @@ def first_moment_complaint(parameters: Array, largest: float) -> str:
     """
     Return why mass and first moment cannot become a centre of mass, or an empty string.
 
-    Parameters
-    ----------
-    parameters : ndarray, shape (10,)
-        As in `pseudo_inertia`, finite.
-    largest : float
-        Size of the largest parameter of the robot: what is small beside it may be off.
-
-    Returns
-    -------
-    str
-
+    parameters (10,).
     """
     if has_centre_of_mass(parameters, largest):
         return ''

@@ -40,15 +40,7 @@ def same_place(one: Place, other: Place) -> bool:
     """
     Tell whether two frames are one.
 
-    Parameters
-    ----------
-    one, other : tuple of int and ndarray
-        Link, and pose in it of shape (4, 4) [m].
-
-    Returns
-    -------
-    bool
-
+    one, other [m].
     """
     return one[0] == other[0] and np.allclose(one[1], other[1], rtol=0.0, atol=SAME_PLACE)
 
@@ -79,30 +71,7 @@ class InertialSensors:
         accelerometers: Iterable[str | LinkSensorSpec] | None,
         gyroscopes: Iterable[str | LinkSensorSpec] | None,
     ) -> InertialSensors:
-        """
-        Place the chosen sensors on the links.
-
-        Parameters
-        ----------
-        root : Element
-            The ``<robot>`` element.
-        bodies : mapping
-            Link and pose of every link and joint of the URDF.
-        accelerometers, gyroscopes : iterable of str or LinkSensorSpec, optional
-            As for `Robot.from_urdf`.
-
-        Returns
-        -------
-        InertialSensors
-
-        Raises
-        ------
-        ModelError
-            If a tag or a description makes no sense.
-        FrameNotFound
-            If the frame of a description does not exist.
-
-        """
+        """Place the chosen sensors on the links."""
         accs, gyros = (_tagged(root, kind, bodies) for kind in KINDS)
         return cls(
             bodies=bodies,
@@ -117,15 +86,7 @@ class InertialSensors:
         return {**{n: (s.link, s.L_H_S) for n, s in self._by_name.items()}, **self.bodies}
 
     def pairs(self) -> tuple[Imu, ...]:
-        """
-        Return the IMUs that accelerometers and gyroscopes in use make.
-
-        Returns
-        -------
-        tuple of Imu
-            Named after their accelerometers.
-
-        """
+        """Return the IMUs that accelerometers and gyroscopes in use make."""
         imus = []
         free = list(self.gyroscopes)
         for acc in self.accelerometers:
@@ -136,26 +97,7 @@ class InertialSensors:
         return tuple(imus)
 
     def imus(self, chosen: Iterable[str | tuple[str, str] | LinkSensorSpec]) -> tuple[Imu, ...]:
-        """
-        Return IMUs in use.
-
-        Parameters
-        ----------
-        chosen : iterable of str, (str, str) or LinkSensorSpec
-            As for `Robot.from_urdf`.
-
-        Returns
-        -------
-        tuple of Imu
-
-        Raises
-        ------
-        ModelError
-            If two have one name, or a frame belongs to a sensor that makes no IMU.
-        FrameNotFound
-            If a frame does not exist.
-
-        """
+        """Return IMUs in use."""
         specs = [
             _named_at(given) if isinstance(given, tuple) else _described('IMU', given)
             for given in chosen
@@ -204,12 +146,7 @@ class InertialSensors:
         return frame, *_place('IMU', spec, self.bodies, self._by_name)
 
     def _kind_at(self, frame: str, named: set[str]) -> tuple[str, str]:
-        """
-        Return what an IMU at a frame measures, and which of it no tag shows.
-
-        A tag says it where tags of both kinds are named: many descriptions have one tag for a
-        whole IMU. A tag of the other kind there makes it whole, unless it is named itself.
-        """
+        """Return what an IMU at a frame measures, and which of it no tag shows."""
         sensor = self._by_name.get(frame)
         if sensor is None or not sensor.has_tag:
             return 'both', ''

@@ -72,28 +72,7 @@ def joint_limits(
     """
     Return the limits of all joints of a robot.
 
-    Parameters
-    ----------
-    robot : Robot
-        Its URDF is read again.
-    given : mapping of str to mapping of str to float, optional
-        For each joint some of lower, upper, velocity and acceleration, in place of the URDF's.
-    acceleration : float, optional
-        Of joints for which neither says one [rad/s^2 or m/s^2].
-
-    Returns
-    -------
-    JointLimits
-
-    Raises
-    ------
-    NameNotFound
-        If a joint or limit does not exist.
-    ConfigError
-        If a limit is missing, is no number, or leaves no room to move.
-    ModelError
-        If a limit of the URDF is no number.
-
+    acceleration [rad/s^2 or m/s^2].
     """
     told = {name: _checked(name, limits, robot) for name, limits in (given or {}).items()}
     tags = {tag.get('name', ''): tag for tag in parse(robot.urdf).findall('joint')}

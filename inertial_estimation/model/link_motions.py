@@ -48,18 +48,7 @@ def poses_in_parents(robot: Robot, positions: Array) -> list[Poses]:
     """
     Return the pose of each link in its parent link.
 
-    Parameters
-    ----------
-    robot : Robot
-        Links and joints.
-    positions : ndarray, shape (n, n_joints)
-        Joint positions [rad or m].
-
-    Returns
-    -------
-    list of Poses
-        One for each link; that of the root link is the identity.
-
+    positions (n, n_joints) [rad or m].
     """
     P_H_L = np.array([link.P_H_L for link in robot.links])
     linear, axes = np.hsplit(np.array([link.motion for link in robot.links]), 2)
@@ -77,31 +66,7 @@ def poses_in_parents(robot: Robot, positions: Array) -> list[Poses]:
 def link_motions(
     robot: Robot, samples: SampleBatch, poses: Sequence[Poses], imus: Sequence[int] | None = None
 ) -> list[Motion]:
-    """
-    Return the motion of every link, each from the source that serves it.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints, IMUs, fixed link.
-    samples : SampleBatch
-        Joints and IMUs; NaN in a source or a joint makes NaN of what rests on it.
-    poses : sequence of Poses
-        As from `poses_in_parents`.
-    imus : sequence of int, optional
-        IMUs to go by, each measuring both quantities. Default: all of them that do.
-
-    Returns
-    -------
-    list of Motion
-        One for each link: of its origin, in its axes.
-
-    Raises
-    ------
-    ModelError
-        If there is neither an IMU nor a fixed link.
-
-    """
+    """Return the motion of every link, each from the source that serves it."""
     whole = [k for k, imu in enumerate(robot.imus) if imu.measures == 'both']
     chosen = whole if imus is None else imus
     if not chosen and not robot.fixed_frame:
@@ -127,18 +92,7 @@ def to_axes(rotations: Array, vectors: Array) -> Array:
     """
     Return vectors in the axes that rotations lead to.
 
-    Parameters
-    ----------
-    rotations : ndarray, shape (n, 3, 3)
-        A_R_B.
-    vectors : ndarray, shape (n, 3, ...)
-        In the axes of B.
-
-    Returns
-    -------
-    ndarray, shape (n, 3, ...)
-        In the axes of A.
-
+    rotations (n, 3, 3); vectors (n, 3, ...); returns (n, 3, ...).
     """
     if vectors.ndim == 2:
         return np.asarray((rotations @ vectors[..., None])[..., 0])
@@ -149,15 +103,7 @@ def cross(a: Array, b: Array) -> Array:
     """
     Return the cross product of stacks of vectors; ``np.cross`` takes several times as long.
 
-    Parameters
-    ----------
-    a, b : ndarray, shape (..., 3)
-        Vectors in the same axes.
-
-    Returns
-    -------
-    ndarray, shape (..., 3)
-
+    a, b (..., 3); returns (..., 3).
     """
     ax, ay, az = a[..., 0], a[..., 1], a[..., 2]
     bx, by, bz = b[..., 0], b[..., 1], b[..., 2]

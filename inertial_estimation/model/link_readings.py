@@ -20,18 +20,7 @@ def gyroscope(angular_velocity: Array, L_H_S: Array) -> Array:
     """
     Return what a gyroscope on a link reads [T 4.3, 4.4].
 
-    Parameters
-    ----------
-    angular_velocity : ndarray, shape (..., 3)
-        L_omega, of the link [rad/s].
-    L_H_S : ndarray, shape (4, 4)
-        Pose of the sensor in the link [m].
-
-    Returns
-    -------
-    ndarray, shape (..., 3)
-        S_omega [rad/s].
-
+    angular_velocity (..., 3) [rad/s]; L_H_S (4, 4) [m]; returns (..., 3) [rad/s].
     """
     L_R_S = stacked('L_H_S', L_H_S, 4, 4)[:3, :3]
     return np.asarray(stacked('angular_velocity', angular_velocity, 3) @ L_R_S)
@@ -41,20 +30,8 @@ def accelerometer(angular_velocity: Array, proper_acceleration: Array, L_H_S: Ar
     """
     Return what an accelerometer on a link reads [T 4.2]: (4.11b) solved for the sensor.
 
-    Parameters
-    ----------
-    angular_velocity : ndarray, shape (..., 3)
-        L_omega, of the link [rad/s].
-    proper_acceleration : ndarray, shape (..., 6)
-        Proper sensor acceleration of the link's frame, in its axes [m/s^2, rad/s^2].
-    L_H_S : ndarray, shape (4, 4)
-        Pose of the sensor in the link [m].
-
-    Returns
-    -------
-    ndarray, shape (..., 3)
-        Acceleration minus gravity of the origin of S, in the axes of S [m/s^2].
-
+    angular_velocity (..., 3) [rad/s]; proper_acceleration (..., 6) [m/s^2, rad/s^2]; L_H_S (4, 4)
+    [m]; returns (..., 3) [m/s^2].
     """
     L_H_S = stacked('L_H_S', L_H_S, 4, 4)
     angular_velocity = stacked('angular_velocity', angular_velocity, 3)

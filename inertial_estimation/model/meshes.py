@@ -45,17 +45,7 @@ class GeometryNotes:
     """Whose they are first, by name."""
 
     def add(self, owner: str, why: Exception | str) -> None:
-        """
-        Take a note.
-
-        Parameters
-        ----------
-        owner : str
-            Whose geometry.
-        why : Exception or str
-            What is wrong with it.
-
-        """
+        """Take a note."""
         cause = why.__cause__ if isinstance(why, Exception) and why.__cause__ else why
         if isinstance(cause, MeshNotFound):
             self.missing.setdefault(cause.name, owner)
@@ -81,27 +71,7 @@ class GeometryNotes:
 
 
 def mesh_vertices(name: str, folders: Sequence[Path]) -> Array:
-    """
-    Return the vertices of a mesh.
-
-    Parameters
-    ----------
-    name : str
-        As in the URDF: ``package://``, ``model://`` or ``file://``, or a path.
-    folders : sequence of Path
-        Where to search.
-
-    Returns
-    -------
-    ndarray, shape (k, 3)
-        In the unit of the file.
-
-    Raises
-    ------
-    ModelError
-        If there is no such file, or it cannot be read.
-
-    """
+    """Returns (k, 3)."""
     path = next((path for path in _candidates(name, folders) if path.is_file()), None)
     if path is None:
         raise MeshNotFound(name)

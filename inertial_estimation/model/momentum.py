@@ -50,24 +50,7 @@ class Centroidal:
 
 
 def centroidal(state: State) -> Centroidal:
-    """
-    Return mass, centre of mass, locked inertia and momentum [T 3.83, 3.84].
-
-    Parameters
-    ----------
-    state : State
-        Of the robot.
-
-    Returns
-    -------
-    Centroidal
-
-    Raises
-    ------
-    ModelError
-        If the robot has no mass.
-
-    """
+    """Return mass, centre of mass, locked inertia and momentum [T 3.83, 3.84]."""
     mixed = _checked(state).equations('', Representation.MIXED)
     mass, com = _mass_and_com(mixed)
     G_Xf_B = motion_transform(_pose_at(com)).T
@@ -85,18 +68,7 @@ def momentum_matrix(state: State, variables: EquationsOfMotion) -> Array:
     """
     Return the centroidal momentum matrix [T 3.85].
 
-    Parameters
-    ----------
-    state : State
-        Of the robot.
-    variables : EquationsOfMotion
-        In whose velocity it is taken, of this state.
-
-    Returns
-    -------
-    ndarray, shape (6, 6 + n_joints)
-        Takes the velocity to G_h.
-
+    Returns (6, 6 + n_joints).
     """
     mixed = _checked(state).equations('', Representation.MIXED)
     _, com = _mass_and_com(mixed)
@@ -107,26 +79,6 @@ def momentum_matrix(state: State, variables: EquationsOfMotion) -> Array:
 def average_equations(state: State) -> EquationsOfMotion:
     """
     Return the equations with the average velocity of the robot as base velocity [T 3.92-3.98].
-
-    The mass matrix has the blocks mass, locked inertia and joints; the Coriolis matrix has zeros
-    in the rows and columns of the centre of mass; gravity acts on the first three rows alone.
-
-    Parameters
-    ----------
-    state : State
-        Of the robot.
-
-    Returns
-    -------
-    EquationsOfMotion
-        ``velocity[:3]`` is that of the centre of mass, ``velocity[3:6]`` the locked angular
-        velocity in A, which is the rate of no orientation [T 3.86].
-
-    Raises
-    ------
-    ModelError
-        If the locked inertia is singular, as of a robot that is one point or one line.
-
     """
     mixed = _checked(state).equations('', Representation.MIXED)
     mass, com = _mass_and_com(mixed)
@@ -142,23 +94,7 @@ def average_equations(state: State) -> EquationsOfMotion:
 
 
 def com_equations(state: State, base: str = '') -> EquationsOfMotion:
-    """
-    Return the equations with the centre of mass as origin of the base [T 3.89-3.91].
-
-    Parameters
-    ----------
-    state : State
-        Of the robot.
-    base : str, optional
-        Frame that gives the base its axes. Default: the root link.
-
-    Returns
-    -------
-    EquationsOfMotion
-        ``velocity[:3]`` is that of the centre of mass, ``velocity[3:6]`` the angular velocity of
-        the base in A.
-
-    """
+    """Return the equations with the centre of mass as origin of the base [T 3.89-3.91]."""
     mixed = _checked(state).equations(base, Representation.MIXED)
     mass, _ = _mass_and_com(mixed)
     J, J_rate = np.eye(6, mixed.velocity.size), np.zeros((6, mixed.velocity.size))

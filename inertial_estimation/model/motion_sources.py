@@ -30,29 +30,7 @@ class Source:
 def assign_owners(
     links: Sequence[Link], sources: Sequence[Source], *, rigid_sensors: bool = False
 ) -> tuple[int, ...]:
-    """
-    Give each link to the source that is nearest in the tree.
-
-    The thesis leaves the choice open [T section 4.4.4]. Ties go to the side of the URDF root, and
-    then to the source listed first; no link is served across an FT sensor unless its submodel has
-    no source, so that wrenches rest on what is near. Where only motions count an FT sensor is
-    rigid: no border, and nearer than any joint.
-
-    Parameters
-    ----------
-    links : sequence of Link
-        All links.
-    sources : sequence of Source
-        At least one; of several on one link the first serves.
-    rigid_sensors : bool, optional
-        Count joints; FT sensors only where joints are as many.
-
-    Returns
-    -------
-    tuple of int
-        Index of the source of each link.
-
-    """
+    """Give each link to the source that is nearest in the tree."""
     # More than all FT sensors of the robot together.
     joint_step = len(links) if rigid_sensors else 1
     owner = [-1] * len(links)
@@ -81,23 +59,7 @@ def assign_owners(
 
 
 def serving_sources(robot: Robot, imus: Sequence[int]) -> tuple[NDArray[np.intp], list[Source]]:
-    """
-    Return the sources of motion that serve at least one link.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, IMUs and fixed frame.
-    imus : sequence of int
-        IMUs that work.
-
-    Returns
-    -------
-    imus : ndarray
-        Indices of the IMUs that serve; empty with a fixed link.
-    sources : list of Source
-
-    """
+    """Return the sources of motion that serve at least one link."""
     if robot.fixed_frame:
         return np.empty(0, dtype=np.intp), [
             Source(robot.fixed_frame, *robot.frame(robot.fixed_frame))

@@ -46,17 +46,7 @@ class Crossing(NamedTuple):
         """
         Return the joint that ties a link to its parent, seen from the parent.
 
-        Parameters
-        ----------
-        P_H_L : ndarray, shape (4, 4)
-            Pose of the link in its parent at position zero [m].
-        motion : ndarray, shape (6,)
-            Motion subspace in the link's frame, [linear; angular]; zero if rigid.
-
-        Returns
-        -------
-        Crossing
-
+        P_H_L (4, 4) [m]; motion (6,) [linear; angular].
         """
         twists = (pin.exp6(pin.Motion(motion * q)).homogeneous for q in POSITIONS)
         return cls(tuple(P_H_L @ twist for twist in twists), motion)
@@ -66,17 +56,7 @@ class Crossing(NamedTuple):
         """
         Return the same joint, seen from the link: the other one is its parent.
 
-        Parameters
-        ----------
-        P_H_L : ndarray, shape (4, 4)
-            As in `outwards`.
-        motion : ndarray, shape (6,)
-            As in `outwards`.
-
-        Returns
-        -------
-        Crossing
-
+        P_H_L (4, 4); motion (6,).
         """
         moved = pin.SE3(P_H_L).action @ motion
         return cls.outwards(pin.SE3(P_H_L).inverse().homogeneous, -moved)
@@ -86,15 +66,7 @@ def span(rows: Array) -> Array:
     """
     Return orthonormal rows that span the same space.
 
-    Parameters
-    ----------
-    rows : ndarray, shape (k, n)
-        Any number of rows.
-
-    Returns
-    -------
-    ndarray, shape (rank, n)
-
+    rows (k, n); returns (rank, n).
     """
     if not rows.size:
         return np.zeros((0, rows.shape[1]))
@@ -106,15 +78,7 @@ def complement(rows: Array) -> Array:
     """
     Return orthonormal columns that all rows are orthogonal to.
 
-    Parameters
-    ----------
-    rows : ndarray, shape (k, n)
-        Any number of rows.
-
-    Returns
-    -------
-    ndarray, shape (n, n - rank)
-
+    rows (k, n); returns (n, n - rank).
     """
     basis = span(rows)
     _, _, right = np.linalg.svd(basis, full_matrices=True)
@@ -125,15 +89,7 @@ def congruence(H: Array) -> Array:
     """
     Return the map of inertial parameters that H J H' is of the pseudo-inertia J.
 
-    Parameters
-    ----------
-    H : ndarray, shape (4, 4)
-        The pose A_H_B: a body known about B becomes known about A [m].
-
-    Returns
-    -------
-    ndarray, shape (10, 10)
-
+    H (4, 4) [m]; returns (10, 10).
     """
     return np.asarray(_FROM_PSEUDO_INERTIA @ np.kron(H, H) @ _TO_PSEUDO_INERTIA)
 
@@ -142,15 +98,7 @@ def carried_states(H: Array) -> Array:
     """
     Return the map of a link's states to those of a frame that is fixed to it.
 
-    Parameters
-    ----------
-    H : ndarray, shape (4, 4)
-        Pose of the frame in the link [m].
-
-    Returns
-    -------
-    ndarray, shape (12, 12)
-
+    H (4, 4) [m]; returns (12, 12).
     """
     R, p = H[:3, :3], H[:3, 3]
     carried = np.zeros((N_STATE, N_STATE))
@@ -168,19 +116,7 @@ def added_states(motion: Array, velocities: Array) -> Array:
     """
     Return what the rates of a joint add to the states of the link that it moves.
 
-    Parameters
-    ----------
-    motion : ndarray, shape (6,)
-        As in `Crossing`.
-    velocities : ndarray, shape (k, 3)
-        Span of the angular velocities before, in the axes of the link.
-
-    Returns
-    -------
-    ndarray, shape (k + 2, 12)
-        Terms of the joint's acceleration, of its squared velocity, and of its velocity times
-        each of the angular velocities.
-
+    motion (6,); velocities (k, 3); returns (k + 2, 12).
     """
     slide, turn = motion[:3], motion[3:]
     states = [
@@ -197,15 +133,7 @@ def wrench_functionals(states: Array) -> Array:
     """
     Return the rows of the net wrench regressor at some states.
 
-    Parameters
-    ----------
-    states : ndarray, shape (k, 12)
-        States of a link.
-
-    Returns
-    -------
-    ndarray, shape (6 k, 10)
-
+    states (k, 12); returns (6 k, 10).
     """
     return np.asarray(np.einsum('ks,sij->kij', states, _WRENCHES).reshape(-1, 10))
 
@@ -214,17 +142,7 @@ def inertia_functionals(twist: Array, twists: Array) -> Array:
     """
     Return the rows that give ``twist' M u`` from the parameters of a link of inertia M.
 
-    Parameters
-    ----------
-    twist : ndarray, shape (6,)
-        [linear; angular] in the link's frame.
-    twists : ndarray, shape (k, 6)
-        Each u, likewise.
-
-    Returns
-    -------
-    ndarray, shape (k, 10)
-
+    twist (6,) [linear; angular]; twists (k, 6); returns (k, 10).
     """
     # M u is the net wrench of a link that is accelerated by u and does not turn.
     states = np.concatenate([twists, np.zeros((len(twists), 6))], axis=1)

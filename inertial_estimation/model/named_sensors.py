@@ -11,30 +11,7 @@ from inertial_estimation.model.sensors import FtSensor, Imu, LinkSensor
 
 
 def find_inertial(robot: Robot, given: object, group: str) -> LinkSensor | Imu:
-    """
-    Return an accelerometer, gyroscope or IMU.
-
-    Parameters
-    ----------
-    robot : Robot
-        That carries it.
-    given : LinkSensor, Imu or str
-        The sensor, or its name.
-    group : str
-        ``accelerometers``, ``gyroscopes`` or ``imus``: which ones a name means first.
-
-    Returns
-    -------
-    LinkSensor or Imu
-
-    Raises
-    ------
-    NameNotFound
-        If no such sensor has the name.
-    ModelError
-        If it is something else, or sits on a link that the robot does not have.
-
-    """
+    """Return an accelerometer, gyroscope or IMU."""
     if isinstance(given, str):
         known: dict[str, LinkSensor | Imu] = {}
         for sensors in (
@@ -52,30 +29,7 @@ def find_inertial(robot: Robot, given: object, group: str) -> LinkSensor | Imu:
 
 
 def find_ft(robot: Robot, given: object, where: str = '') -> FtSensor:
-    """
-    Return an FT sensor.
-
-    Parameters
-    ----------
-    robot : Robot
-        That carries it.
-    given : FtSensor or str
-        The sensor, or its name.
-    where : str, optional
-        Who asked for it, as for `NameNotFound`.
-
-    Returns
-    -------
-    FtSensor
-
-    Raises
-    ------
-    NameNotFound
-        If no FT sensor has the name.
-    ModelError
-        If it is something else, or cuts off a link that the robot does not have.
-
-    """
+    """Return an FT sensor."""
     known = {sensor.name: sensor for sensor in robot.ft_sensors}
     if isinstance(given, str):
         if given not in known:

@@ -39,13 +39,7 @@ class Walk(ABC):
         """
         Return what is known of the first link.
 
-        Returns
-        -------
-        moves : ndarray
-            How it can move; what is in it is the walk's own affair.
-        seen : ndarray, shape (k, 10)
-            Orthonormal functionals of its parameters that rows see.
-
+        Returns seen (k, 10).
         """
 
     @abstractmethod
@@ -53,21 +47,7 @@ class Walk(ABC):
         """
         Return what is known of the next link.
 
-        Parameters
-        ----------
-        moves, seen : ndarray
-            Of the link before, as from `start` or `cross`.
-        crossing : Crossing
-            The joint between.
-
-        Returns
-        -------
-        moves, seen : ndarray
-            Of the next link.
-        own : ndarray, shape (k, 10)
-            What is seen of the next link because it moves against the one before: the rest it
-            may hand over unnoticed.
-
+        Returns own (k, 10).
         """
 
 

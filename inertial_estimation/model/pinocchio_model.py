@@ -24,15 +24,7 @@ def joint_model(motion: Array) -> pin.JointModel:
     """
     Return Pinocchio's joint for a motion subspace; one row of q for continuous joints too.
 
-    Parameters
-    ----------
-    motion : ndarray, shape (6,)
-        [linear; angular], one of the two a unit vector and the other zero.
-
-    Returns
-    -------
-    pinocchio.JointModel
-
+    motion (6,) [linear; angular].
     """
     linear, angular = motion[:3], motion[3:]
     if linear.any():
@@ -44,15 +36,7 @@ def make_inertia(parameters: Array) -> pin.Inertia:
     """
     Return Pinocchio's inertia without its checks, massless links included.
 
-    Parameters
-    ----------
-    parameters : ndarray, shape (10,)
-        As in `model.inertia`.
-
-    Returns
-    -------
-    pinocchio.Inertia
-
+    parameters (10,).
     """
     if parameters[0] != 0.0:
         return pin.Inertia.FromDynamicParameters(parameters)
@@ -65,23 +49,6 @@ def make_inertia(parameters: Array) -> pin.Inertia:
 def free_floating_model(robot: Robot) -> pin.Model:
     """
     Return the robot on a free joint above its root link; what lies beyond an FT sensor is rigid.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and inertial parameters.
-
-    Returns
-    -------
-    pinocchio.Model
-        Without gravity. Rows of the velocity: the left-trivialised velocity of the root link,
-        then the robot's joints; ``joints[supports(robot)[0][k]]`` carries link k.
-
-    Raises
-    ------
-    ModelError
-        If the links that move as one have no mass, or hardly any, but a first moment.
-
     """
     model = pin.Model()
     model.gravity = pin.Motion.Zero()
@@ -101,24 +68,7 @@ def free_floating_model(robot: Robot) -> pin.Model:
 def set_carried_inertias(
     model: pin.Model, robot: Robot, where: tuple[NDArray[np.intp], Array]
 ) -> None:
-    """
-    Give a model that `free_floating_model` made the inertial parameters of a robot.
-
-    Parameters
-    ----------
-    model : pinocchio.Model
-        Of this robot, but perhaps with other inertial parameters.
-    robot : Robot
-        Links and inertial parameters.
-    where : tuple
-        What `supports` says of it.
-
-    Raises
-    ------
-    ModelError
-        As `free_floating_model` does; the model stays as it is.
-
-    """
+    """Give a model that `free_floating_model` made the inertial parameters of a robot."""
     largest = float(np.abs(robot.parameters).max())
     carried = parameters_of(_sum_carried(robot, *where))
     fine = has_centre_of_mass(carried, largest)
@@ -138,17 +88,7 @@ def carried_inertias(robot: Robot) -> Array:
     """
     Return the inertia that each joint of `free_floating_model` carries.
 
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and inertial parameters.
-
-    Returns
-    -------
-    ndarray, shape (n_joints + 2, 6, 6)
-        About the origin of the joint's frame, to the last digit of the parameters; Pinocchio's
-        are by mass and centre of mass. The first row is zero, as for Pinocchio's universe.
-
+    Returns (n_joints + 2, 6, 6).
     """
     return _sum_carried(robot, *supports(robot))
 
@@ -164,18 +104,7 @@ def supports(robot: Robot) -> tuple[NDArray[np.intp], Array]:
     """
     Return which joint of `free_floating_model` carries each link, and the link's pose in it.
 
-    Parameters
-    ----------
-    robot : Robot
-        Links and joints.
-
-    Returns
-    -------
-    joint_of : ndarray, shape (n_links,)
-        Index among Pinocchio's joints; 1 is the free one.
-    J_H_L : ndarray, shape (n_links, 4, 4)
-        Pose of the link in the frame of that joint [m].
-
+    Returns joint_of (n_links,); J_H_L (n_links, 4, 4) [m].
     """
     joint_of = np.ones(len(robot.links), dtype=np.intp)
     J_H_L = np.tile(np.eye(4), (len(robot.links), 1, 1))

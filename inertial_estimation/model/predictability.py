@@ -77,40 +77,7 @@ def predictability(
     contacts: Iterable[str] = (),
     seed: int = 0,
 ) -> Predictability:
-    """
-    Return what sensors make predictable.
-
-    Parameters
-    ----------
-    robot : Robot
-        With a fixed link, or floating; then each submodel is taken to be free, or its contact
-        measured, at times.
-    ft_sensors : iterable of str, optional
-        FT sensors that are used. Default: all.
-    efforts : iterable of str
-        Joints that report their torque.
-    base_wrench : bool
-        Whether the wrench on a fixed link is measured, say by a force plate.
-    wrenches : collection of str, optional
-        Submodels the sum of whose wrenches is known at times. Default: all, but for one that
-        holds a fixed link whose wrench is not measured.
-    contacts : iterable of str
-        Frames where something unknown acts all the time: their submodels tell nothing.
-    seed : int
-        Of the random states.
-
-    Returns
-    -------
-    Predictability
-
-    Raises
-    ------
-    NameNotFound
-        If there is no such sensor or joint.
-    FrameNotFound
-        If there is no such contact.
-
-    """
+    """Return what sensors make predictable."""
     names = [sensor.name for sensor in robot.ft_sensors]
     used = names if ft_sensors is None else list(ft_sensors)
     cut = [_index('FT sensor', name, names) for name in used]

@@ -36,17 +36,7 @@ def net_wrench_regressor(motion: Motion) -> Array:
     """
     Return the matrix that gives the net wrench of a link from its parameters [T 4.9, 7.2].
 
-    Parameters
-    ----------
-    motion : Motion
-        Of the link's origin, in its axes, at n instants.
-
-    Returns
-    -------
-    ndarray, shape (n, 6, 10)
-        Net wrench [force; torque] about the link's origin in its axes, over m, mc_x, mc_y, mc_z,
-        Ixx, Ixy, Iyy, Ixz, Iyz, Izz.
-
+    Returns (n, 6, 10) [force; torque].
     """
     w, dw, a = motion
     Y = np.zeros((len(a), 6, 10))
@@ -92,30 +82,7 @@ def submodel_regressors(
     submodels: Sequence[Submodel] | None = None,
     ground: int = -1,
 ) -> list[SubmodelRegressor]:
-    """
-    Return the rows of each submodel [T 7.2-7.5].
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints, IMUs, fixed link; its parameters are not used.
-    samples : SampleBatch
-        Joints and IMUs; where they hold NaN, what rests on them does.
-    submodels : sequence of Submodel, optional
-        Default: all of the robot.
-    ground : int
-        Link that is held by something unknown, as in `free_sides`; -1 for none.
-
-    Returns
-    -------
-    list of SubmodelRegressor
-
-    Raises
-    ------
-    ModelError
-        If there is neither an IMU nor a fixed link.
-
-    """
+    """Return the rows of each submodel [T 7.2-7.5]."""
     poses = poses_in_parents(robot, samples.positions)
     motions = link_motions(robot, samples, poses)
     chosen = robot.submodels if submodels is None else submodels
@@ -123,24 +90,7 @@ def submodel_regressors(
 
 
 def poses_in_root(robot: Robot, submodel: Submodel, poses: Sequence[Poses]) -> dict[int, Poses]:
-    """
-    Return where the links of a submodel are in its root link.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links.
-    submodel : Submodel
-        Of that robot.
-    poses : sequence of Poses
-        Pose of each link in its parent.
-
-    Returns
-    -------
-    dict of int to Poses
-        By the index of the link.
-
-    """
+    """Return where the links of a submodel are in its root link."""
     n = len(poses[0].origins)
     found = {submodel.root: Poses(np.broadcast_to(np.eye(3), (n, 3, 3)), np.zeros((n, 3)))}
     for k in submodel.links:
@@ -155,18 +105,7 @@ def wrench_to_root(pose: Poses, wrenches: Array) -> Array:
     """
     Return wrenches about another origin and in other axes.
 
-    Parameters
-    ----------
-    pose : Poses
-        A_H_B.
-    wrenches : ndarray, shape (n, 6, ...)
-        [force; torque] about the origin of B in its axes.
-
-    Returns
-    -------
-    ndarray, shape (n, 6, ...)
-        About the origin of A in its axes.
-
+    wrenches (n, 6, ...) [force; torque]; returns (n, 6, ...).
     """
     forces = to_axes(pose.rotations, wrenches[:, :3])
     moments = to_axes(pose.rotations, wrenches[:, 3:])
@@ -200,24 +139,7 @@ def _regressor(
 
 
 def free_sides(robot: Robot, submodel: Submodel, ground: int = -1) -> tuple[FreeSide, ...]:
-    """
-    Return the side of each joint of a submodel that tells its torque [T 4.25].
-
-    Parameters
-    ----------
-    robot : Robot
-        Links.
-    submodel : Submodel
-        Of that robot.
-    ground : int
-        Link that is held by something unknown, -1 for none. The torque of a joint is told by the
-        side without it; without one in the submodel, by the side away from the root.
-
-    Returns
-    -------
-    tuple of FreeSide
-
-    """
+    """Return the side of each joint of a submodel that tells its torque [T 4.25]."""
     found = []
     for child in submodel.links:
         joint = robot.links[child].joint
@@ -237,18 +159,7 @@ def joint_axis(pose: Poses, motion: Array) -> Array:
     """
     Return the motion subspace of a joint about another origin and in other axes.
 
-    Parameters
-    ----------
-    pose : Poses
-        A_H_L of the link that it moves.
-    motion : ndarray, shape (6,)
-        In that link's frame, [linear; angular].
-
-    Returns
-    -------
-    ndarray, shape (n, 6)
-        In frame A; its product with a wrench there is the joint's torque.
-
+    motion (6,) [linear; angular]; returns (n, 6).
     """
     n = len(pose.origins)
     angular = to_axes(pose.rotations, np.broadcast_to(motion[3:], (n, 3)))

@@ -40,24 +40,7 @@ class Representation(Enum):
 
 
 def as_representation(given: object) -> Representation:
-    """
-    Return a representation, also of its name.
-
-    Parameters
-    ----------
-    given : object
-        What a caller gave: a `Representation`, or its value such as ``mixed``.
-
-    Returns
-    -------
-    Representation
-
-    Raises
-    ------
-    ModelError
-        If it is none.
-
-    """
+    """Return a representation, also of its name."""
     try:
         return Representation(given)
     except ValueError:
@@ -69,18 +52,7 @@ def pose_of_base(A_H_B: Array, representation: Representation) -> Array:
     """
     Return the pose of B in the frame C in which a representation is written.
 
-    Parameters
-    ----------
-    A_H_B : ndarray, shape (..., 4, 4)
-        Pose of B in A [m].
-    representation : Representation
-        Which C.
-
-    Returns
-    -------
-    ndarray, shape (..., 4, 4)
-        C_H_B [m].
-
+    A_H_B (..., 4, 4) [m]; returns (..., 4, 4) [m].
     """
     representation, A_H_B = as_representation(representation), stacked('A_H_B', A_H_B, 4, 4)
     if representation is Representation.RIGHT:
@@ -98,20 +70,7 @@ def convert_velocity(
     """
     Return a velocity in another representation [T Table 2.1].
 
-    Parameters
-    ----------
-    velocity : ndarray, shape (..., 6)
-        Of B relative to A, as `given` [m/s, rad/s].
-    A_H_B : ndarray, shape (..., 4, 4)
-        Pose of B in A [m].
-    given, wanted : Representation
-        Forms of the argument and of the result.
-
-    Returns
-    -------
-    ndarray, shape (..., 6)
-        As `wanted` [m/s, rad/s].
-
+    velocity (..., 6) [m/s, rad/s]; A_H_B (..., 4, 4) [m]; returns (..., 6) [m/s, rad/s].
     """
     return _between(velocity, A_H_B, given, wanted, motion_transform)
 
@@ -122,20 +81,7 @@ def convert_wrench(
     """
     Return a wrench in another representation [T 2.46].
 
-    Parameters
-    ----------
-    wrench : ndarray, shape (..., 6)
-        In and about the frame of `given` [N, Nm].
-    A_H_B : ndarray, shape (..., 4, 4)
-        Pose of B in A [m].
-    given, wanted : Representation
-        Forms of the argument and of the result.
-
-    Returns
-    -------
-    ndarray, shape (..., 6)
-        In and about the frame of `wanted` [N, Nm].
-
+    wrench (..., 6) [N, Nm]; A_H_B (..., 4, 4) [m]; returns (..., 6) [N, Nm].
     """
     return _between(wrench, A_H_B, given, wanted, wrench_transform)
 
@@ -150,24 +96,8 @@ def convert_acceleration(
     """
     Return an acceleration in another representation [T Table 2.2].
 
-    A proper acceleration is converted in the same way.
-
-    Parameters
-    ----------
-    acceleration : ndarray, shape (..., 6)
-        Of B relative to A, as `given` [m/s^2, rad/s^2].
-    velocity : ndarray, shape (..., 6)
-        Likewise [m/s, rad/s].
-    A_H_B : ndarray, shape (..., 4, 4)
-        Pose of B in A [m].
-    given, wanted : Representation
-        Forms of the arguments and of the result.
-
-    Returns
-    -------
-    ndarray, shape (..., 6)
-        As `wanted` [m/s^2, rad/s^2].
-
+    acceleration (..., 6) [m/s^2, rad/s^2]; velocity (..., 6) [m/s, rad/s]; A_H_B (..., 4, 4) [m];
+    returns (..., 6) [m/s^2, rad/s^2].
     """
     given, wanted = as_representation(given), as_representation(wanted)
     mixed = convert_velocity(velocity, A_H_B, given, Representation.MIXED)
@@ -188,22 +118,8 @@ def proper_acceleration(
     """
     Return the proper acceleration: acceleration minus gravity [T 2.41-2.43].
 
-    Parameters
-    ----------
-    acceleration : ndarray, shape (..., 6)
-        Of B relative to A [m/s^2, rad/s^2].
-    A_H_B : ndarray, shape (..., 4, 4)
-        Pose of B in A [m].
-    gravity : ndarray, shape (3,)
-        In the axes of A [m/s^2].
-    representation : Representation
-        Form of the argument and of the result.
-
-    Returns
-    -------
-    ndarray, shape (..., 6)
-        With `SENSOR`, what an IMU at B measures [m/s^2, rad/s^2].
-
+    acceleration (..., 6) [m/s^2, rad/s^2]; A_H_B (..., 4, 4) [m]; gravity (3,) [m/s^2]; returns
+    (..., 6) [m/s^2, rad/s^2].
     """
     return acceleration - gravity_acceleration(A_H_B, gravity, representation)
 
@@ -212,20 +128,7 @@ def gravity_acceleration(A_H_B: Array, gravity: Array, representation: Represent
     """
     Return the acceleration of a body in free fall without rotation [T 2.41-2.43].
 
-    Parameters
-    ----------
-    A_H_B : ndarray, shape (..., 4, 4)
-        Pose of B in A [m].
-    gravity : ndarray, shape (3,)
-        In the axes of A [m/s^2].
-    representation : Representation
-        Form of the result.
-
-    Returns
-    -------
-    ndarray, shape (..., 6)
-        Zero in the angular part [m/s^2, rad/s^2].
-
+    A_H_B (..., 4, 4) [m]; gravity (3,) [m/s^2]; returns (..., 6) [m/s^2, rad/s^2].
     """
     A_H_B, gravity = stacked('A_H_B', A_H_B, 4, 4), numbers('gravity', gravity, (3,), finite=False)
     fall = np.zeros((*A_H_B.shape[:-2], 6))

@@ -33,16 +33,7 @@ def spatial_inertia(parameters: Array) -> Array:
     """
     Return the 6 x 6 inertia M of a body about the origin of its frame [T 2.67].
 
-    Parameters
-    ----------
-    parameters : ndarray, shape (..., 10)
-        As in `model.inertia`.
-
-    Returns
-    -------
-    ndarray, shape (..., 6, 6)
-        [[m 1, -(mc)^], [(mc)^, I]] in B [kg, kg m, kg m^2].
-
+    parameters (..., 10); returns (..., 6, 6) [m 1, -(mc)^].
     """
     m, hx, hy, hz, xx, xy, yy, xz, yz, zz = np.moveaxis(
         stacked('parameters', parameters, 10), -1, 0
@@ -60,16 +51,7 @@ def parameters_of(M: Array) -> Array:
     """
     Return the inertial parameters of a 6 x 6 inertia: the inverse of `spatial_inertia`.
 
-    Parameters
-    ----------
-    M : ndarray, shape (..., 6, 6)
-        As `spatial_inertia` gives it, or sums of such.
-
-    Returns
-    -------
-    ndarray, shape (..., 10)
-        As in `model.inertia`.
-
+    M (..., 6, 6); returns (..., 10).
     """
     rows = [0, 5, 3, 4, 3, 3, 4, 3, 4, 5]
     columns = [0, 1, 2, 0, 3, 4, 4, 5, 5, 5]
@@ -80,18 +62,8 @@ def inertia_seen_from(M: Array, C_H_B: Array) -> Array:
     """
     Return the inertia of a body in another frame, C_Xf_B M B_X_C [T section 2.7].
 
-    Parameters
-    ----------
-    M : ndarray, shape (..., 6, 6)
-        In B [kg, kg m, kg m^2].
-    C_H_B : ndarray, shape (..., 4, 4)
-        Pose of B in C [m].
-
-    Returns
-    -------
-    ndarray, shape (..., 6, 6)
-        In C [kg, kg m, kg m^2].
-
+    M (..., 6, 6) [kg, kg m, kg m^2]; C_H_B (..., 4, 4) [m]; returns (..., 6, 6) [kg, kg m, kg
+    m^2].
     """
     C_Xf_B, M = wrench_transform(C_H_B), stacked('M', M, 6, 6)
     return np.asarray(C_Xf_B @ M @ np.swapaxes(C_Xf_B, -1, -2), dtype=np.float64)
@@ -108,24 +80,8 @@ def external_wrench(
     """
     Return the wrench that moves a body as given, its weight aside [T 2.76-2.79].
 
-    Parameters
-    ----------
-    parameters : ndarray, shape (..., 10)
-        As in `model.inertia`.
-    A_H_B : ndarray, shape (..., 4, 4)
-        Pose of the body in the inertial frame A [m].
-    velocity, acceleration : ndarray, shape (..., 6)
-        Of B relative to A [m/s, rad/s], [m/s^2, rad/s^2].
-    gravity : ndarray, shape (3,)
-        In the axes of A [m/s^2].
-    representation : Representation
-        Form of the velocity, the acceleration and the result.
-
-    Returns
-    -------
-    ndarray, shape (..., 6)
-        C_f [N, Nm].
-
+    parameters (..., 10); A_H_B (..., 4, 4) [m]; velocity, acceleration (..., 6) [m/s, rad/s];
+    gravity (3,) [m/s^2]; returns (..., 6) [N, Nm].
     """
     M = inertia_seen_from(spatial_inertia(parameters), pose_of_base(A_H_B, representation))
     representation = as_representation(representation)
@@ -140,20 +96,8 @@ def net_wrench(parameters: Array, angular_velocity: Array, proper_acceleration: 
     """
     Return the wrench that moves a body, from what an IMU in it measures [T 2.80].
 
-    Parameters
-    ----------
-    parameters : ndarray, shape (..., 10)
-        As in `model.inertia`.
-    angular_velocity : ndarray, shape (..., 3)
-        B_omega [rad/s].
-    proper_acceleration : ndarray, shape (..., 6)
-        Proper sensor acceleration [m/s^2, rad/s^2].
-
-    Returns
-    -------
-    ndarray, shape (..., 6)
-        In and about B [N, Nm].
-
+    parameters (..., 10); angular_velocity (..., 3) [rad/s]; proper_acceleration (..., 6) [m/s^2,
+    rad/s^2]; returns (..., 6) [N, Nm].
     """
     proper_acceleration = stacked('proper_acceleration', proper_acceleration, 6)
     v = np.zeros(proper_acceleration.shape)
@@ -165,22 +109,7 @@ def coriolis_matrix(M: Array, v: Array) -> Array:
     """
     Return the skew matrix N with N v = v ×* M v [T 3.58b].
 
-    The thesis prints v ×* M + M v ×, and any skew N of that property makes the rate of the mass
-    matrix minus twice the Coriolis matrix of a robot skew. This one is the mean of the printed one
-    and of the one that crosses with the momentum: Pinocchio's, which unlike the printed one keeps
-    the centre of mass out of the Coriolis matrix of (3.98).
-
-    Parameters
-    ----------
-    M : ndarray, shape (..., 6, 6)
-        Inertia in B [kg, kg m, kg m^2].
-    v : ndarray, shape (..., 6)
-        Left-trivialised velocity [m/s, rad/s].
-
-    Returns
-    -------
-    ndarray, shape (..., 6, 6)
-
+    M (..., 6, 6) [kg, kg m, kg m^2]; v (..., 6) [m/s, rad/s]; returns (..., 6, 6).
     """
     M, v = stacked('M', M, 6, 6), stacked('v', v, 6)
     h = _apply(M, v)
@@ -199,22 +128,8 @@ def momentum(
     With `RIGHT` its rate is the sum of weight and external wrench [T 2.84]; with `MIXED` if the
     origin of B is the centre of mass [T 2.85].
 
-    Parameters
-    ----------
-    parameters : ndarray, shape (..., 10)
-        As in `model.inertia`.
-    A_H_B : ndarray, shape (..., 4, 4)
-        Pose of the body in the inertial frame A [m].
-    velocity : ndarray, shape (..., 6)
-        Of B relative to A [m/s, rad/s].
-    representation : Representation
-        Form of the velocity and the result.
-
-    Returns
-    -------
-    ndarray, shape (..., 6)
-        C_h, linear and angular momentum, the latter about the origin of C [N s, Nm s].
-
+    parameters (..., 10); A_H_B (..., 4, 4) [m]; velocity (..., 6) [m/s, rad/s]; returns (..., 6)
+    [N s, Nm s].
     """
     M = inertia_seen_from(spatial_inertia(parameters), pose_of_base(A_H_B, representation))
     return _apply(M, stacked('velocity', velocity, 6))

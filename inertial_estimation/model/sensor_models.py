@@ -35,31 +35,7 @@ class SensorModels:
     """
     The sensors of a robot, without error, at one instant.
 
-    Parameters
-    ----------
-    state : State
-        The robot in motion.
-    variables : EquationsOfMotion
-        In which the acceleration is given, of this state.
-    acceleration : ndarray, shape (6 + n_joints,)
-        Rate of ``variables.velocity``.
-    wrenches : mapping of str to ndarray of shape (6,), optional
-        External wrenches by frame, environment on robot, in and about the frame [N, Nm].
-
-    Attributes
-    ----------
-    state, variables, acceleration
-        As given, or with `floating` what the wrenches cause.
-
-    Raises
-    ------
-    FrameNotFound
-        If a wrench acts at a frame that the robot does not have.
-    ModelError
-        If an argument is something else.
-    ShapeError
-        If the acceleration or a wrench has the wrong shape.
-
+    acceleration (6 + n_joints,); wrenches (6,) [N, Nm].
     """
 
     def __init__(
@@ -89,24 +65,7 @@ class SensorModels:
         """
         Return the sensors of a robot that nothing holds but these wrenches [T 3.57].
 
-        Parameters
-        ----------
-        state : State
-            The robot in motion.
-        joint_accelerations : ndarray, shape (n_joints,)
-            Of the joints [rad/s^2 or m/s^2]. The wrenches cause the acceleration of the base.
-        wrenches : mapping of str to ndarray of shape (6,), optional
-            As for the class.
-
-        Returns
-        -------
-        SensorModels
-
-        Raises
-        ------
-        FrameNotFound, ShapeError
-            As for the class.
-
+        joint_accelerations (n_joints,) [rad/s^2 or m/s^2]; wrenches (6,).
         """
         check_kind('state', state, State, 'FreeFloating(robot).state(...) makes one')
         equations = state.equations('', Representation.LEFT)
@@ -126,16 +85,7 @@ class SensorModels:
         """
         Return the angular velocity that a gyroscope reads [T 4.4].
 
-        Parameters
-        ----------
-        sensor : LinkSensor, Imu or str
-            Where it sits, or its name.
-
-        Returns
-        -------
-        ndarray, shape (3,)
-            In its axes [rad/s].
-
+        Returns (3,) [rad/s].
         """
         found = find_inertial(self._robot, sensor, 'gyroscopes')
         return gyroscope(self._motions[0][found.link], found.L_H_S)
@@ -144,16 +94,7 @@ class SensorModels:
         """
         Return the rate of what a gyroscope reads.
 
-        Parameters
-        ----------
-        sensor : LinkSensor, Imu or str
-            Where it sits, or its name.
-
-        Returns
-        -------
-        ndarray, shape (3,)
-            Angular acceleration in its axes [rad/s^2].
-
+        Returns (3,) [rad/s^2].
         """
         found = find_inertial(self._robot, sensor, 'gyroscopes')
         return gyroscope(self._motions[1][found.link, 3:], found.L_H_S)
@@ -162,16 +103,7 @@ class SensorModels:
         """
         Return what an accelerometer reads [T 4.2].
 
-        Parameters
-        ----------
-        sensor : LinkSensor, Imu or str
-            Where it sits, or its name.
-
-        Returns
-        -------
-        ndarray, shape (3,)
-            Acceleration minus gravity of its origin, in its axes [m/s^2].
-
+        Returns (3,) [m/s^2].
         """
         found = find_inertial(self._robot, sensor, 'accelerometers')
         velocities, accelerations = self._motions
@@ -181,18 +113,7 @@ class SensorModels:
         """
         Return what a magnetometer reads [T 4.5].
 
-        Parameters
-        ----------
-        sensor : LinkSensor, Imu or str
-            Where it sits, or its name.
-        A_field : ndarray, shape (3,)
-            Magnetic field, the same everywhere, in the axes of A; of any unit.
-
-        Returns
-        -------
-        ndarray, shape (3,)
-            In its axes, of the same unit.
-
+        A_field (3,); returns (3,).
         """
         field = numbers('A_field', A_field, (3,), finite=False)
         return np.asarray(field @ self._A_R_S(sensor))
@@ -201,19 +122,7 @@ class SensorModels:
         """
         Return the orientation that an IMU reports [T 4.6].
 
-        Parameters
-        ----------
-        sensor : LinkSensor, Imu or str
-            Where it sits, or its name.
-        ref_R_A : ndarray, shape (3, 3)
-            Axes of A in the earth-fixed frame that this IMU has chosen for itself: constant, but
-            another one for every IMU and after every start.
-
-        Returns
-        -------
-        ndarray, shape (3, 3)
-            ref_R_S: its axes in that frame.
-
+        ref_R_A (3, 3); returns (3, 3).
         """
         axes = numbers('ref_R_A', ref_R_A, (3, 3), finite=False)
         return np.asarray(axes @ self._A_R_S(sensor))
@@ -222,21 +131,7 @@ class SensorModels:
         """
         Return what an FT sensor reads [T 4.1], from the balance of one of its sides [T 4.23].
 
-        It is the side away from the root link, or from the fixed link of a robot that has one,
-        whose reaction so needs not be among the wrenches. If the robot floats, both sides say the
-        same where the wrenches cause the acceleration, as with `floating`.
-
-        Parameters
-        ----------
-        sensor : FtSensor or str
-            Of the robot, also by name.
-
-        Returns
-        -------
-        ndarray, shape (6,)
-            [force; torque] in and about the frame of the reading, of the child on the parent or
-            of the parent on the child as its direction says [N, Nm].
-
+        Returns (6,) [force; torque].
         """
         sensor = find_ft(self._robot, sensor)
         fixed = self._robot.frame(self._robot.fixed_frame)[0] if self._robot.fixed_frame else 0
@@ -249,12 +144,7 @@ class SensorModels:
 
     @property
     def reaction(self) -> Array:
-        """
-        Sum of all other wrenches that the motion takes, [N, Nm].
-
-        In and about the fixed frame, else the root link, shape (6,). Zero for a robot that floats
-        if the wrenches cause the acceleration.
-        """
+        """Sum of all other wrenches that the motion takes, [N, Nm]."""
         place = (0, np.eye(4))
         if self._robot.fixed_frame:
             place = self._robot.frame(self._robot.fixed_frame)
@@ -262,20 +152,7 @@ class SensorModels:
         return np.asarray(wrench_transform(frame_H_root) @ self._unexplained.sum(axis=0))
 
     def sample(self, stamp_ns: int = 0) -> Sample:
-        """
-        Return what all joint sensors, IMUs and FT sensors of the robot read.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp [ns].
-
-        Returns
-        -------
-        Sample
-            FT readings are wrenches: calibrated, without offset.
-
-        """
+        """Return what all joint sensors, IMUs and FT sensors of the robot read."""
         imus = self._robot.imus
         return Sample(
             stamp_ns,

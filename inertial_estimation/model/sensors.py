@@ -36,62 +36,21 @@ MEASURES = ('both', 'accelerometer', 'gyroscope')
 
 
 def read_only(array: object) -> Array:
-    """
-    Return a float64 copy that cannot be written to.
-
-    Parameters
-    ----------
-    array : array_like
-        Any array of numbers.
-
-    Returns
-    -------
-    ndarray
-        The copy, of the same shape.
-
-    """
+    """Return a float64 copy that cannot be written to."""
     copy = np.array(array, dtype=np.float64)
     copy.flags.writeable = False
     return copy
 
 
 def check_unique(kind: str, names: Sequence[str]) -> None:
-    """
-    Check that no name stands twice: inputs and outputs are mapped by name.
-
-    Parameters
-    ----------
-    kind : str
-        What is named, in the plural.
-    names : sequence of str
-        The names.
-
-    Raises
-    ------
-    ModelError
-        If one does.
-
-    """
+    """Check that no name stands twice: inputs and outputs are mapped by name."""
     for name in names:
         if names.count(name) > 1:
             raise ModelError(f"two {kind} are named '{name}'; names must be unique")
 
 
 def check_lists(**given: object) -> None:
-    """
-    Check that nothing is given alone where a list belongs: a name is a list of letters.
-
-    Parameters
-    ----------
-    **given : object
-        What was given, by the name of the argument.
-
-    Raises
-    ------
-    ModelError
-        With the argument and how to write it.
-
-    """
+    """Check that nothing is given alone where a list belongs: a name is a list of letters."""
     for name, value in given.items():
         if isinstance(value, str):
             raise ModelError(f"'{name}' is {value!r}, expected a list: write [{value!r}]")

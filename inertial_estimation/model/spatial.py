@@ -21,15 +21,7 @@ def hat(v: Array) -> Array:
     """
     Return the matrix of the cross product, ``hat(v) @ w = v x w`` [T 2.5].
 
-    Parameters
-    ----------
-    v : ndarray, shape (..., 3)
-        Vectors.
-
-    Returns
-    -------
-    ndarray, shape (..., 3, 3)
-
+    v (..., 3); returns (..., 3, 3).
     """
     v = stacked('v', v, 3)
     matrix = np.zeros((*v.shape, 3))
@@ -43,16 +35,7 @@ def inverse_pose(A_H_B: Array) -> Array:
     """
     Return the pose of A in B.
 
-    Parameters
-    ----------
-    A_H_B : ndarray, shape (..., 4, 4)
-        Pose of B in A [m].
-
-    Returns
-    -------
-    ndarray, shape (..., 4, 4)
-        B_H_A [m].
-
+    A_H_B (..., 4, 4) [m]; returns (..., 4, 4) [m].
     """
     A_H_B = stacked('A_H_B', A_H_B, 4, 4)
     B_H_A = np.zeros_like(A_H_B)
@@ -67,15 +50,7 @@ def motion_transform(A_H_B: Array) -> Array:
     """
     Return A_X_B, which takes motions expressed in B to A [T 2.27].
 
-    Parameters
-    ----------
-    A_H_B : ndarray, shape (..., 4, 4)
-        Pose of B in A [m].
-
-    Returns
-    -------
-    ndarray, shape (..., 6, 6)
-
+    A_H_B (..., 4, 4) [m]; returns (..., 6, 6).
     """
     A_H_B = stacked('A_H_B', A_H_B, 4, 4)
     R = A_H_B[..., :3, :3]
@@ -89,15 +64,7 @@ def wrench_transform(A_H_B: Array) -> Array:
     """
     Return A_Xf_B, which takes wrenches in and about B to A; the transpose of B_X_A [T 2.47].
 
-    Parameters
-    ----------
-    A_H_B : ndarray, shape (..., 4, 4)
-        Pose of B in A [m].
-
-    Returns
-    -------
-    ndarray, shape (..., 6, 6)
-
+    A_H_B (..., 4, 4) [m]; returns (..., 6, 6).
     """
     return np.swapaxes(motion_transform(inverse_pose(A_H_B)), -1, -2)
 
@@ -106,15 +73,7 @@ def motion_cross(v: Array) -> Array:
     """
     Return the matrix v× of the cross product; the rate of A_X_B is A_X_B v× [T 2.36, 2.37].
 
-    Parameters
-    ----------
-    v : ndarray, shape (..., 6)
-        Velocities [m/s, rad/s].
-
-    Returns
-    -------
-    ndarray, shape (..., 6, 6)
-
+    v (..., 6) [m/s, rad/s]; returns (..., 6, 6).
     """
     v = stacked('v', v, 6)
     matrix = np.zeros((*v.shape, 6))
@@ -127,15 +86,6 @@ def wrench_cross(v: Array) -> Array:
     """
     Return the dual cross product ×*, of a motion with a wrench [T 2.49, 2.50].
 
-    Parameters
-    ----------
-    v : ndarray, shape (..., 6)
-        Velocities [m/s, rad/s].
-
-    Returns
-    -------
-    ndarray, shape (..., 6, 6)
-        Minus the transpose of ``motion_cross(v)``.
-
+    v (..., 6) [m/s, rad/s]; returns (..., 6, 6).
     """
     return -np.swapaxes(motion_cross(v), -1, -2)

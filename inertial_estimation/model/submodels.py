@@ -32,24 +32,7 @@ class Submodel:
 def decompose(
     links: Sequence[Link], ft_sensors: Sequence[FtSensor], cut: Collection[int]
 ) -> tuple[Submodel, ...]:
-    """
-    Cut the tree at some of its FT sensors.
-
-    Parameters
-    ----------
-    links : sequence of Link
-        Parents come before children.
-    ft_sensors : sequence of FtSensor
-        All sensors.
-    cut : collection of int
-        Indices of the sensors to cut at; across the others the submodels merge.
-
-    Returns
-    -------
-    tuple of Submodel
-        In the order of their root links.
-
-    """
+    """Cut the tree at some of its FT sensors."""
     root_of: list[int] = []
     for k, link in enumerate(links):
         is_root = link.parent < 0 or link.ft_sensor in cut

@@ -74,17 +74,6 @@ class TorqueRows(NamedTuple):
 class TorqueRegressor:
     """
     Rows of the joint torques of a robot on a fixed base, and of the wrenches beyond FT sensors.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its root link is at rest; its parameters are not used.
-
-    Raises
-    ------
-    ModelError
-        If it floats, or is fixed elsewhere.
-
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -110,15 +99,7 @@ class TorqueRegressor:
         """
         Return the rows at n instants.
 
-        Parameters
-        ----------
-        positions, velocities, accelerations : ndarray, shape (n, n_joints)
-            Of the joints [rad or m, and their rates].
-
-        Returns
-        -------
-        TorqueRows
-
+        positions, velocities, accelerations (n, n_joints) [rad or m, and their rates].
         """
         links = self.robot.links
         n = len(positions)
@@ -141,17 +122,7 @@ class TorqueRegressor:
         """
         Return the gradient of a function of the rows over the motion.
 
-        Parameters
-        ----------
-        rows : TorqueRows
-            As from `rows`.
-        slopes : ndarray, shape (n, n_rows, 10 n_links)
-            Gradient of the function over the rows.
-
-        Returns
-        -------
-        positions, velocities, accelerations : ndarray, shape (n, n_joints)
-
+        slopes (n, n_rows, 10 n_links); returns positions, velocities, accelerations (n, n_joints).
         """
         links, rates = self.robot.links, rows.velocities
         of_q, of_v, of_a = np.zeros((3, *rates.shape))
@@ -211,11 +182,7 @@ class _Back:
 
 
 def _through(S: Array, rate: Array, at: _AtLink, mine: _Back) -> tuple[Array, Array, Array]:
-    """
-    Return the gradient over a joint's position, velocity and acceleration, (n,) each.
-
-    Afterwards the velocity's part holds what is handed on to the parent.
-    """
+    """Return the gradient over a joint's position, velocity and acceleration, (n,) each."""
     S_cross = motion_cross(S)
     # Through V_k x S q' = -q' (S x) V_k, a part of A_k.
     mine.velocity -= rate * (mine.acceleration @ S_cross)

@@ -41,28 +41,7 @@ class Link:
 
 
 def select_ft_specs(root: Element, chosen: Iterable[str | FtSpec] | None) -> list[FtSpec]:
-    """
-    Return the sensors to cut at: given ones, named tags, or all tags.
-
-    Parameters
-    ----------
-    root : Element
-        The ``<robot>`` element.
-    chosen : iterable of str or FtSpec, optional
-        As for `Robot.from_urdf`.
-
-    Returns
-    -------
-    list of FtSpec
-
-    Raises
-    ------
-    ModelError
-        If a tag cannot be used, or two sensors have one name.
-    NameNotFound
-        If there is no such tag.
-
-    """
+    """Return the sensors to cut at: given ones, named tags, or all tags."""
     tags = urdf_text.ft_specs(root)
     specs = []
     for item in tags if chosen is None else chosen:
@@ -96,28 +75,7 @@ def cut_model(
     """
     Return Pinocchio's model with a floating root, floating FT joints, unused joints locked.
 
-    Parameters
-    ----------
-    root : Element
-        The ``<robot>`` element.
-    specs : list of FtSpec
-        Sensors to cut at.
-    joints : iterable of str, optional
-        Joints to keep.
-    locked_positions : mapping of str to float
-        Positions of the others [rad or m].
-
-    Returns
-    -------
-    pinocchio.Model
-
-    Raises
-    ------
-    ModelError
-        If a joint cannot be treated so, or Pinocchio cannot read the description.
-    NameNotFound
-        If there is no such joint.
-
+    locked_positions [rad or m].
     """
     types = urdf_text.joint_types(root)
     kept = set(urdf_text.check_joints(types, joints))
@@ -161,24 +119,7 @@ def _set_position(model: pin.Model, q: Array, joint: int, position: float) -> No
 
 
 def read_links(model: pin.Model, ft_joints: list[str]) -> tuple[tuple[Link, ...], tuple[str, ...]]:
-    """
-    Read links and joint names; Pinocchio's joint k + 1 moves link k.
-
-    Parameters
-    ----------
-    model : pinocchio.Model
-        As from `cut_model`.
-    ft_joints : list of str
-        Joints that were cut.
-
-    Returns
-    -------
-    links : tuple of Link
-        Parents before children.
-    joint_names : tuple of str
-        Of the joints that move.
-
-    """
+    """Read links and joint names; Pinocchio's joint k + 1 moves link k."""
     names: dict[int, str] = {}
     for frame in model.frames:
         if frame.type == pin.FrameType.BODY:
@@ -216,20 +157,7 @@ def _motion_subspace(joint: pin.JointModel) -> Array:
 
 
 def read_frames(model: pin.Model) -> dict[str, tuple[int, Array]]:
-    """
-    Return link and pose of every named frame; of equal names a link wins over a joint.
-
-    Parameters
-    ----------
-    model : pinocchio.Model
-        As from `cut_model`.
-
-    Returns
-    -------
-    dict
-        Link and pose in it, of shape (4, 4) [m], by name.
-
-    """
+    """Return link and pose of every named frame; of equal names a link wins over a joint."""
     frames: dict[str, tuple[int, Array]] = {}
     for kinds in ((pin.FrameType.BODY,), (pin.FrameType.JOINT, pin.FrameType.FIXED_JOINT)):
         for frame in model.frames:
@@ -240,23 +168,7 @@ def read_frames(model: pin.Model) -> dict[str, tuple[int, Array]]:
 
 
 def place_ft(spec: FtSpec, links: Sequence[Link], index: int) -> FtSensor:
-    """
-    Return the sensor with the links on its two sides.
-
-    Parameters
-    ----------
-    spec : FtSpec
-        The sensor.
-    links : sequence of Link
-        As from `read_links`.
-    index : int
-        Of the sensor among those that were cut at.
-
-    Returns
-    -------
-    FtSensor
-
-    """
+    """Return the sensor with the links on its two sides."""
     child = next(k for k, link in enumerate(links) if link.ft_sensor == index)
     return FtSensor(
         name=spec.name,

@@ -27,26 +27,7 @@ ONE_DOF = ('revolute', 'continuous', 'prismatic')
 
 
 def load_text(urdf: str | Path) -> str:
-    """
-    Return the text of a URDF given as text or as path.
-
-    Parameters
-    ----------
-    urdf : str or Path
-        A string that starts with ``<`` is the text itself, anything else a path.
-
-    Returns
-    -------
-    str
-        Line ends and byte order mark as they are; `urdf_encoding.encoded` gives the same bytes.
-
-    Raises
-    ------
-    ModelError
-        If the file cannot be read, is no text or holds none, or is not in the encoding that it
-        declares.
-
-    """
+    """Return the text of a URDF given as text or as path."""
     if not isinstance(urdf, (str, PathLike)):
         kind = type(urdf).__name__
         raise ModelError(f'the URDF is of type {kind}, expected its text or the path of its file')
@@ -63,24 +44,7 @@ def load_text(urdf: str | Path) -> str:
 
 
 def parse(text: str) -> Element:
-    """
-    Return the ``<robot>`` element of a URDF text.
-
-    Parameters
-    ----------
-    text : str
-        URDF text.
-
-    Returns
-    -------
-    Element
-
-    Raises
-    ------
-    ModelError
-        If the text is not XML or not a robot.
-
-    """
+    """Return the ``<robot>`` element of a URDF text."""
     try:
         root = ElementTree.fromstring(text.lstrip('\ufeff \t\r\n'))
     except ElementTree.ParseError as error:
@@ -91,26 +55,7 @@ def parse(text: str) -> Element:
 
 
 def ft_specs(root: Element) -> dict[str, FtSpec | ModelError]:
-    """
-    Return the FT sensors of the ``<sensor type="force_torque">`` tags, by name.
-
-    Parameters
-    ----------
-    root : Element
-        The ``<robot>`` element.
-
-    Returns
-    -------
-    dict
-        For a tag that cannot be used the reason stands in place of the sensor, so that a robot
-        can still be read when that sensor is left out.
-
-    Raises
-    ------
-    ModelError
-        If two tags have the same name.
-
-    """
+    """Return the FT sensors of the ``<sensor type="force_torque">`` tags, by name."""
     specs: dict[str, FtSpec | ModelError] = {}
     for tag in root.findall("sensor[@type='force_torque']"):
         name = tag.get('name', '')
@@ -141,27 +86,7 @@ def _ft_spec(name: str, tag: Element) -> FtSpec:
 
 
 def link_sensor_tags(root: Element, kind: str) -> list[tuple[str, str, Array]]:
-    """
-    Return name, link and pose of every accelerometer or gyroscope tag.
-
-    Parameters
-    ----------
-    root : Element
-        The ``<robot>`` element.
-    kind : str
-        ``accelerometer`` or ``gyroscope``.
-
-    Returns
-    -------
-    list of (str, str, ndarray)
-        Sensor name, URDF link name, pose in that link of shape (4, 4) [m].
-
-    Raises
-    ------
-    ModelError
-        If two of them have the same name, or an <origin> holds something else than numbers.
-
-    """
+    """Return name, link and pose of every accelerometer or gyroscope tag."""
     tags: list[tuple[str, str, Array]] = []
     for tag in root.findall(f"sensor[@type='{kind}']"):
         parent, name = tag.find('parent'), tag.get('name', '')
@@ -173,19 +98,7 @@ def link_sensor_tags(root: Element, kind: str) -> list[tuple[str, str, Array]]:
 
 
 def joint_types(root: Element) -> dict[str, str]:
-    """
-    Return the type of every joint; ``mimic`` for joints that copy another one.
-
-    Parameters
-    ----------
-    root : Element
-        The ``<robot>`` element.
-
-    Returns
-    -------
-    dict of str to str
-
-    """
+    """Return the type of every joint; ``mimic`` for joints that copy another one."""
     return {
         joint.get('name', ''): 'mimic'
         if joint.find('mimic') is not None
@@ -195,28 +108,7 @@ def joint_types(root: Element) -> dict[str, str]:
 
 
 def check_joints(types: dict[str, str], selected: Iterable[str] | None) -> list[str]:
-    """
-    Return the joints that move, after refusing those that the package cannot treat.
-
-    Parameters
-    ----------
-    types : dict
-        From `joint_types`.
-    selected : iterable of str or None
-        Names asked for; None: all that are not fixed.
-
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    NameNotFound
-        If a name is no joint of the robot.
-    ModelError
-        If a joint is asked for that is a mimic, has several degrees of freedom or is fixed.
-
-    """
+    """Return the joints that move, after refusing those that the package cannot treat."""
     chosen = [n for n, t in types.items() if t != 'fixed'] if selected is None else list(selected)
     for name in chosen:
         if name not in types:
@@ -233,28 +125,7 @@ def check_joints(types: dict[str, str], selected: Iterable[str] | None) -> list[
 
 
 def free_ft_joints(root: Element, specs: Iterable[FtSpec]) -> str:
-    """
-    Return the URDF text with every FT joint ``floating``, so that Pinocchio keeps the cut.
-
-    Parameters
-    ----------
-    root : Element
-        The ``<robot>`` element; its joint types are changed.
-    specs : iterable of FtSpec
-        The sensors in use.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    NameNotFound
-        If a sensor's joint does not exist.
-    ModelError
-        If it is not fixed, or holds two sensors.
-
-    """
+    """Return the URDF text with every FT joint ``floating``, so that Pinocchio keeps the cut."""
     joints = {joint.get('name', ''): joint for joint in root.findall('joint')}
     cut: dict[str, str] = {}
     for spec in specs:
@@ -291,17 +162,7 @@ def pose_from_xyz_rpy(xyz: Iterable[float], rpy: Iterable[float]) -> Array:
     """
     Return the homogeneous matrix of a URDF origin.
 
-    Parameters
-    ----------
-    xyz : iterable of float
-        Position [m].
-    rpy : iterable of float
-        Roll, pitch, yaw about fixed axes [rad].
-
-    Returns
-    -------
-    ndarray, shape (4, 4)
-
+    xyz [m]; rpy [rad]; returns (4, 4).
     """
     (cr, sr), (cp, sp), (cy, sy) = ((np.cos(angle), np.sin(angle)) for angle in rpy)
     pose = np.eye(4)

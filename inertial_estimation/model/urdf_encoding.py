@@ -25,45 +25,13 @@ WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def encoding_of(text: str) -> str:
-    """
-    Return in which encoding a URDF stands in a file.
-
-    Parameters
-    ----------
-    text : str
-        All of it, or what its first bytes say as ASCII.
-
-    Returns
-    -------
-    str
-
-    """
+    """Return in which encoding a URDF stands in a file."""
     found = DECLARATION.match(text.lstrip())
     return UTF_8 if text.startswith(MARK) or found is None else found.group(2)
 
 
 def decoded(data: bytes, path: str) -> str:
-    """
-    Return the text of a URDF file, line ends as they are.
-
-    Parameters
-    ----------
-    data : bytes
-        Of the file.
-    path : str
-        Its name, for messages.
-
-    Returns
-    -------
-    str
-        Which `encoded` turns into the same bytes.
-
-    Raises
-    ------
-    ModelError
-        If it is no text, or in another encoding than it says.
-
-    """
+    """Return the text of a URDF file, line ends as they are."""
     if data.startswith(WIDE):
         raise ModelError(f"'{path}' is in UTF-16, which is not read: save it as UTF-8")
     if b'\0' in data:
@@ -89,17 +57,5 @@ def decoded(data: bytes, path: str) -> str:
 
 
 def encoded(text: str) -> bytes:
-    """
-    Return the bytes of a URDF file.
-
-    Parameters
-    ----------
-    text : str
-        From `decoded`, perhaps with other inertials.
-
-    Returns
-    -------
-    bytes
-
-    """
+    """Return the bytes of a URDF file."""
     return text.encode(encoding_of(text))

@@ -48,23 +48,7 @@ def export_urdf(robot: Robot, parameters: Array) -> str:
     """
     Return the description of a robot with other inertial parameters.
 
-    Parameters
-    ----------
-    robot : Robot
-        As it was read.
-    parameters : ndarray, shape (n_links, 10)
-        As in `model.inertia`. Links whose parameters are bit-equal to the robot's are left alone.
-
-    Returns
-    -------
-    str
-        The text that it was read from, with new ``<inertial>`` tags.
-
-    Raises
-    ------
-    ModelError
-        If a link's new parameters are not strictly fully physically consistent.
-
+    parameters (n_links, 10).
     """
     new = robot.with_parameters(parameters).parameters
     wanted: dict[str, Array] = {}
@@ -82,19 +66,7 @@ def lightened(robot: Robot, parameters: Array) -> dict[str, float]:
     """
     Return which links of the description an export makes lighter, though nobody measured that.
 
-    Parameters
-    ----------
-    robot : Robot
-        As it was read.
-    parameters : ndarray, shape (n_links, 10)
-        As `export_urdf` takes them.
-
-    Returns
-    -------
-    dict of str to float
-        Share that is left to them, by name: links that are tied to the one that takes the
-        difference, which would be no body beside what the description says of them.
-
+    parameters (n_links, 10).
     """
     found = {}
     for k in range(len(robot.link_names)):
@@ -113,16 +85,7 @@ def inertial_of(link: Element) -> Array:
     """
     Return the inertial parameters of one ``<link>`` by itself.
 
-    Parameters
-    ----------
-    link : Element
-        The tag.
-
-    Returns
-    -------
-    ndarray, shape (10,)
-        About the link's origin in its axes, as in `model.inertia`; zero where it has none.
-
+    Returns (10,).
     """
     inertial = link.find('inertial')
     if inertial is None:

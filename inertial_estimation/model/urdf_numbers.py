@@ -21,20 +21,7 @@ MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
 
 def check_numbers(root: Element) -> None:
-    """
-    Check the numbers of links and joints that make up the model.
-
-    Parameters
-    ----------
-    root : Element
-        The ``<robot>`` element.
-
-    Raises
-    ------
-    ModelError
-        With the first link or joint that has a number missing or not finite, or no axis.
-
-    """
+    """Check the numbers of links and joints that make up the model."""
     for link in root.findall('link'):
         inertial = link.find('inertial')
         if inertial is not None:
@@ -51,30 +38,7 @@ def check_numbers(root: Element) -> None:
 
 
 def three_numbers(tag: Element, key: str, owner: str, default: str = '0 0 0') -> list[float]:
-    """
-    Read an attribute that holds a vector.
-
-    Parameters
-    ----------
-    tag : Element
-        What has the attribute.
-    key : str
-        Name of the attribute.
-    owner : str
-        What the tag belongs to, for messages.
-    default : str, optional
-        What a missing attribute means.
-
-    Returns
-    -------
-    list of float
-
-    Raises
-    ------
-    ModelError
-        If it is not three finite numbers.
-
-    """
+    """Read an attribute that holds a vector."""
     text = tag.get(key, default)
     values = [_number(part) for part in text.split()]
     numbers = [value for value in values if value is not None]

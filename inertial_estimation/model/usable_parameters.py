@@ -24,19 +24,7 @@ def check_usable(names: Sequence[str], parameters: Array) -> None:
     """
     Raise unless every link is a body that could exist and belong to a robot.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the links.
-    parameters : ndarray, shape (n_links, 10)
-        As in `model.inertia`, about each link's origin [kg, kg m, kg m^2].
-
-    Raises
-    ------
-    ModelError
-        With the first link that is not finite, too heavy, too far off its origin, or not strictly
-        fully physically consistent.
-
+    parameters (n_links, 10) [kg, kg m, kg m^2].
     """
     for name, row, margin in zip(names, parameters, _margins(parameters), strict=True):
         if not np.isfinite(row).all():
@@ -60,22 +48,7 @@ def check_masses(names: Sequence[str], parameters: Array, described: Array, fact
     """
     Raise unless masses are near enough to those of a description to be of the same robot.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the links.
-    parameters, described : ndarray, shape (n_links, 10)
-        Those to be used, and those of the description.
-    factor : float
-        The robot may weigh so many times what is described at most, and the same part of it at
-        least; a link so many times the sum of its own described mass and a tenth of the robot's,
-        which leaves room for a load in a light hand. 0: anything is taken.
-
-    Raises
-    ------
-    ModelError
-        With masses, bounds and the remedy.
-
+    parameters, described (n_links, 10).
     """
     whole, total = float(described[:, 0].sum()), float(parameters[:, 0].sum())
     if factor == 0.0 or not whole > 0.0:

@@ -31,15 +31,7 @@ LAST_LINES = 3
 
 
 class Background:
-    """
-    Does one thing after the other.
-
-    Parameters
-    ----------
-    node : Node
-        Its executor calls back.
-
-    """
+    """Does one thing after the other."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -49,23 +41,7 @@ class Background:
         self._timer: Any = None
 
     def run(self, work: Callable, *arguments: Any) -> Future:
-        """
-        Do something once all that was asked for before is done.
-
-        Parameters
-        ----------
-        work : callable
-            Of a module that needs no ROS.
-        *arguments : object
-            That can be pickled, and so must be what it returns.
-
-        Returns
-        -------
-        Future
-            Has its result, or raises `CalibrationError`, or `OffsetsNotUnique`, with what it
-            raised; set by the executor of the node.
-
-        """
+        """Do something once all that was asked for before is done."""
         future = Future(executor=self._node.executor)
         self._waiting.append((work, arguments, future))
         if self._running is None:
@@ -129,24 +105,7 @@ class Background:
 
 
 class _Running(threading.Thread):
-    """
-    Gives work to a process and waits for it.
-
-    Parameters
-    ----------
-    process : Popen
-        Of `background_process`.
-    work : callable
-        What is to be done.
-    arguments : tuple
-        With what.
-
-    Attributes
-    ----------
-    has_failed : bool
-        Whether the process is gone.
-
-    """
+    """Gives work to a process and waits for it."""
 
     def __init__(self, process: subprocess.Popen, work: Callable, arguments: tuple) -> None:
         super().__init__(daemon=True)

@@ -23,15 +23,7 @@ DONE = 'done'
 
 
 def main() -> int:
-    """
-    Work until the input ends.
-
-    Returns
-    -------
-    int
-        Exit code: zero, as what goes wrong is an outcome.
-
-    """
+    """Work until the input ends."""
     # The node decides when it is over, and ctrl-c reaches both.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What libraries print must not get between outcomes.

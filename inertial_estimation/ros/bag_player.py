@@ -22,29 +22,7 @@ QUEUE = 1000
 
 
 def play(bag: Path, topics: Sequence[str], start_ns: int, stop_ns: int) -> int:
-    """
-    Play a part of a bag.
-
-    Parameters
-    ----------
-    bag : Path
-        Folder or file.
-    topics : sequence of str
-        Full names; of joint states, wrenches or IMUs.
-    start_ns, stop_ns : int
-        Times of recording between which messages are played [ns].
-
-    Returns
-    -------
-    int
-        Messages that were sent.
-
-    Raises
-    ------
-    InertialEstimationError
-        If the bag cannot be read, has a topic of another type, or nobody listens.
-
-    """
+    """Play a part of a bag."""
     import rclpy
 
     with BagReader(bag) as reader:
@@ -97,15 +75,5 @@ def _wait_for_subscribers(publishers) -> None:
 
 
 def main() -> int:
-    """
-    Play, for other processes: JSON in on standard input, the number of messages out.
-
-    In: ``bag``, ``topics``, ``start_ns``, ``stop_ns``.
-
-    Returns
-    -------
-    int
-        Exit code, as of `json_job.answer`.
-
-    """
+    """Play, for other processes: JSON in on standard input, the number of messages out."""
     return answer(lambda job: play(Path(job.pop('bag')), **job))

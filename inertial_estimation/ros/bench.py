@@ -63,17 +63,7 @@ class CycleLoss(NamedTuple):
     """All of the node's cycles, also those before the first that is counted."""
 
     def as_dict(self) -> dict[str, float | None]:
-        """
-        Return the figures for a machine.
-
-        Returns
-        -------
-        dict
-            Counts, ``rate_hz`` and ``cycle_time_p50_us``, ``cycle_time_p99_us``,
-            ``cycle_time_max_us``; of the standard deviations ``deviations``,
-            ``deviations_time_us``, None if there were none, and ``deviations_share``.
-
-        """
+        """Return the figures for a machine."""
         return {
             'sent': self.sent,
             'node_missed': self.node_missed,
@@ -100,28 +90,7 @@ def measure_cycle_loss(
     """
     Run the node and a bare reader beside each other and compare the stamps they saw.
 
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Of the node.
-    urdf : str
-        Robot description.
-    rate : float, optional
-        Of every topic [Hz].
-    duration : float, optional
-        How long to send, from the first estimate on [s].
-    deviations : bool, optional
-        The bare reader subscribes to the standard deviations as well; from the first of them on.
-
-    Returns
-    -------
-    CycleLoss
-
-    Raises
-    ------
-    InertialEstimationError
-        If a process does not answer in time.
-
+    rate [Hz]; duration [s].
     """
     spawn = multiprocessing.get_context('spawn')
     stop, ready = spawn.Event(), spawn.Event()
@@ -155,22 +124,7 @@ def _with_cost(loss: CycleLoss, busy: float, count: int, seconds: float) -> Cycl
 
 @contextmanager
 def running(jobs: Sequence[Job]) -> Iterator[tuple[list[Connection], list[BaseProcess]]]:
-    """
-    Run processes that talk to each other in a ROS domain of their own, and end them.
-
-    Parameters
-    ----------
-    jobs : sequence of Job
-        One for each process.
-
-    Yields
-    ------
-    pipes : list of Connection
-        For their answers.
-    processes : list of BaseProcess
-        In the order of the jobs.
-
-    """
+    """Run processes that talk to each other in a ROS domain of their own, and end them."""
     spawn, domain = multiprocessing.get_context('spawn'), 1 + os.getpid() % LAST_DOMAIN
     pipes: list[Connection] = []
     processes: list[BaseProcess] = []
@@ -229,19 +183,7 @@ def _receive(pipe: Connection, timeout: float, who: str):
 
 
 def main() -> int:
-    """
-    Compare, for callers without ROS: JSON in on standard input, JSON out on standard output.
-
-    In: ``urdf``, ``parameters`` of the node, ``rate`` [Hz], ``duration`` [s]. Out: a list of
-    `CycleLoss.as_dict`, for this time, and for a part of it more (`SHARE_WITH_DEVIATIONS`), in
-    which the standard deviations are subscribed.
-
-    Returns
-    -------
-    int
-        Exit code, as of `json_job.answer`.
-
-    """
+    """Compare, for callers without ROS: JSON in on standard input, JSON out on standard output."""
     return answer(lambda job: _losses(**job))
 
 

@@ -49,26 +49,7 @@ def measure_identifier_load(
     """
     Run the identifier beside the simulated robot.
 
-    Parameters
-    ----------
-    urdf : str
-        Robot description.
-    parameters : mapping
-        Of the node.
-    rate : float, optional
-        Of all topics of the robot [Hz].
-    duration : float, optional
-        How long the robot runs [s].
-
-    Returns
-    -------
-    IdentifierLoad
-
-    Raises
-    ------
-    InertialEstimationError
-        If the robot does not start, or nothing arrives from it.
-
+    rate [Hz]; duration [s].
     """
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     os.environ['ROS_DOMAIN_ID'] = str(1 + os.getpid() % LAST_DOMAIN)
@@ -119,17 +100,7 @@ def _figures(pipeline, sent: int, share: float) -> IdentifierLoad:
 
 
 def spin_until(node, is_over: Callable[[], bool]) -> None:
-    """
-    Spin a node until something is over, which is looked at five times a second.
-
-    Parameters
-    ----------
-    node : ConfiguredNode
-        Configured.
-    is_over : callable
-        Tells whether it is.
-
-    """
+    """Spin a node until something is over, which is looked at five times a second."""
     from rclpy.task import Future
 
     from inertial_estimation.ros.executors import LONG, make_executor
@@ -147,16 +118,5 @@ def spin_until(node, is_over: Callable[[], bool]) -> None:
 
 
 def main() -> int:
-    """
-    Measure, for callers without ROS: JSON in on standard input, JSON out on standard output.
-
-    In: ``urdf``, ``parameters`` of the node, ``rate`` [Hz], ``duration`` [s]. Out: the fields of
-    `IdentifierLoad`.
-
-    Returns
-    -------
-    int
-        Exit code, as of `json_job.answer`.
-
-    """
+    """Measure, for callers without ROS: JSON in on standard input, JSON out on standard output."""
     return answer(lambda job: measure_identifier_load(**job)._asdict())

@@ -40,23 +40,7 @@ POLL = 0.1
 
 
 def periodic_motion(robot: Robot, rate: int, seed: int = 0) -> SampleBatch:
-    """
-    Return a period of a motion with what its FT sensors read.
-
-    Parameters
-    ----------
-    robot : Robot
-        With a fixed link and FT sensors.
-    rate : int
-        Samples per second [Hz].
-    seed : int
-        Of sizes, phases, masses and noise.
-
-    Returns
-    -------
-    SampleBatch
-
-    """
+    """Return a period of a motion with what its FT sensors read."""
     rng = np.random.default_rng(seed)
     n, joints = PERIOD * rate, len(robot.joint_names)
     t = np.arange(n)[:, None] / rate
@@ -84,25 +68,7 @@ def move(
     stop: Event,
     rate: int,
 ) -> None:
-    """
-    Publish joint states and FT sensors at a rate, until asked to stop; say when it begins.
-
-    Parameters
-    ----------
-    pipe : Connection
-        Is sent the time of the first message [ns], and then how many were sent.
-    domain : int
-        ROS domain.
-    settings : EstimatorSettings
-        Topics and frames.
-    urdf : str
-        Robot description.
-    stop : Event
-        When to end.
-    rate : int
-        Of every topic [Hz].
-
-    """
+    """Publish joint states and FT sensors at a rate, until asked to stop; say when it begins."""
     import rclpy
     from rclpy.node import Node
 

@@ -75,28 +75,7 @@ def measure_pairs(
     """
     Run the estimator with and without the identifier beside it, in turn.
 
-    Parameters
-    ----------
-    urdf : str
-        Robot description.
-    parameters : mapping
-        Of both nodes; the robot has a fixed link and FT sensors, no IMU.
-    rate : int
-        Of all topics of the robot [Hz].
-    pairs : int
-        How many.
-    seconds : float
-        Length of each half that is counted [s].
-
-    Returns
-    -------
-    PairedLoad
-
-    Raises
-    ------
-    InertialEstimationError
-        If a process does not answer in time, or in a half nothing is estimated or refitted.
-
+    seconds [s].
     """
     spawn = multiprocessing.get_context('spawn')
     stop, wanted, works = (spawn.Event() for _ in range(3))
@@ -132,26 +111,7 @@ def compared(
     """
     Compare the cycles of both halves of pairs.
 
-    Parameters
-    ----------
-    windows : list of (Window, Window)
-        Without and with the identifier.
-    stamps : ndarray of int, shape (n,)
-        Of the estimator's cycles [ns].
-    durations : ndarray, shape (n,)
-        Theirs [s].
-    refits, updates : sequence of int
-        When the identifier made refits, and published some [ns].
-
-    Returns
-    -------
-    PairedLoad
-
-    Raises
-    ------
-    InertialEstimationError
-        If a half has no cycle, or one with the identifier no refit.
-
+    stamps (n,) [ns]; durations (n,) [s].
     """
     halves = [
         [durations[(stamps >= half.start_ns) & (stamps < half.stop_ns)] for half in pair]
@@ -225,36 +185,12 @@ def _half(switch: Switch, seconds: float, on: bool) -> Window:
 
 
 def processor_time(pid: int) -> float:
-    """
-    Return the time of the processor that all threads of a process have taken.
-
-    Parameters
-    ----------
-    pid : int
-        Of the process.
-
-    Returns
-    -------
-    float
-        In steps of a hundredth, on most systems [s].
-
-    """
+    """Return the time of the processor that all threads of a process have taken."""
     fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
     # User and system time are fields 14 and 15; the name, up to the bracket, is the second.
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
 def main() -> int:
-    """
-    Compare, for callers without ROS: JSON in on standard input, JSON out on standard output.
-
-    In: ``urdf``, ``parameters`` of the nodes, ``rate`` [Hz], ``pairs``, ``seconds``. Out: the
-    fields of `PairedLoad`.
-
-    Returns
-    -------
-    int
-        Exit code, as of `json_job.answer`.
-
-    """
+    """Compare, for callers without ROS: JSON in on standard input, JSON out on standard output."""
     return answer(lambda job: measure_pairs(**job)._asdict())

@@ -35,34 +35,7 @@ EVERY_UPDATE = 100
 def play_to_identifier(
     urdf: str, config: str, bag: str, start_ns: int, stop_ns: int
 ) -> dict[str, Any]:
-    """
-    Play a part of a bag to the identifier.
-
-    Parameters
-    ----------
-    urdf : str
-        Robot description.
-    config : str
-        Parameter file of the estimator, which the identifier shares.
-    bag : str
-        Folder or file.
-    start_ns, stop_ns : int
-        Stamps between which messages are played [ns].
-
-    Returns
-    -------
-    dict
-        ``sent`` messages, ``samples`` of them, ``refits`` one by one (``stamp_ns``,
-        ``parameters``, ``offsets`` by sensor, ``refitted`` submodels, ``least_margin`` of the
-        bodies behind it), and ``update_margins``, the smallest eigenvalue of a body in each
-        update on ``inertial_parameters``.
-
-    Raises
-    ------
-    InertialEstimationError
-        If settings, robot and bag do not fit together, or the player fails.
-
-    """
+    """Play a part of a bag to the identifier."""
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     os.environ['ROS_DOMAIN_ID'] = str(1 + os.getpid() % LAST_DOMAIN)
     import rclpy
@@ -137,15 +110,5 @@ def _least(bodies: Sequence[np.ndarray]) -> float:
 
 
 def main() -> int:
-    """
-    Play, for callers without ROS: JSON in on standard input, JSON out on standard output.
-
-    In: the arguments of `play_to_identifier`. Out: what it returns.
-
-    Returns
-    -------
-    int
-        Exit code, as of `json_job.answer`.
-
-    """
+    """Play, for callers without ROS: JSON in on standard input, JSON out on standard output."""
     return answer(lambda job: play_to_identifier(**job))

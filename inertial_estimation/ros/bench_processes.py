@@ -45,21 +45,7 @@ class Topic(NamedTuple):
 
 
 def topics_of(settings: EstimatorSettings, urdf: str) -> list[Topic]:
-    """
-    Return every topic of the robot, the joint states last.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Topics and frames.
-    urdf : str
-        Robot description.
-
-    Returns
-    -------
-    list of Topic
-
-    """
+    """Return every topic of the robot, the joint states last."""
     from geometry_msgs.msg import WrenchStamped
     from rclpy.serialization import serialize_message
     from sensor_msgs.msg import Imu, JointState
@@ -117,27 +103,7 @@ def estimate(
     ready: Event | None = None,
     deviations: bool = False,
 ) -> None:
-    """
-    Run the node; send the stamps and durations of its cycles, and what the deviations took.
-
-    Parameters
-    ----------
-    pipe : Connection
-        For the answer.
-    domain : int
-        ROS domain of the three.
-    settings : EstimatorSettings
-        Of the node.
-    urdf : str
-        Robot description.
-    stop : Event
-        When to end.
-    ready : Event, optional
-        Set when there are estimates.
-    deviations : bool, optional
-        Set it when there are standard deviations as well, if they are configured.
-
-    """
+    """Run the node; send the stamps and durations of its cycles, and what the deviations took."""
     import rclpy
     from rclpy.parameter import Parameter
 
@@ -174,17 +140,7 @@ def read(
     stop: Event,
     deviations: bool,
 ) -> None:
-    """
-    Receive the same topics with the same QoS; send the stamps of the joint states.
-
-    Parameters
-    ----------
-    pipe, domain, settings, urdf, stop
-        As in `estimate`.
-    deviations : bool
-        Subscribe to the standard deviations as well.
-
-    """
+    """Receive the same topics with the same QoS; send the stamps of the joint states."""
     import rclpy
     from rclpy.node import Node
     from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -228,17 +184,7 @@ def send(
     """
     Publish every topic at a rate, bit patterns changing; send the stamps since all were ready.
 
-    Parameters
-    ----------
-    pipe, domain, settings, urdf
-        As in `estimate`.
-    rate : float
-        Of every topic [Hz].
-    duration : float
-        How long to send when they are ready, or have had their time for it [s].
-    ready : Event
-        When what is sent has its effect.
-
+    rate [Hz]; duration [s].
     """
     import rclpy
     from rclpy.node import Node

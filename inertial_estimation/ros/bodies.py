@@ -17,19 +17,7 @@ KEPT = 16
 
 
 class BodyWatch:
-    """
-    Tells how the IMUs of the newest sample are used [T 4.4.2, 4.4.3].
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and IMUs.
-    motion : BodyMotion
-        That of the estimator.
-    source : str
-        Where angular accelerations come from, as in the settings.
-
-    """
+    """Tells how the IMUs of the newest sample are used [T 4.4.2, 4.4.3]."""
 
     def __init__(self, robot: Robot, motion: BodyMotion, source: str) -> None:
         self._robot, self._motion, self._source = robot, motion, source
@@ -37,20 +25,7 @@ class BodyWatch:
         self._usual = {body.link: body for body in self._reports(motion.bits)}
 
     def tasks(self, sample: Sample) -> list[Task]:
-        """
-        Return the state of the motion of links.
-
-        Parameters
-        ----------
-        sample : Sample
-            The newest one.
-
-        Returns
-        -------
-        list of Task
-            None for a robot with a fixed link.
-
-        """
+        """Return the state of the motion of links."""
         if not self._motion.is_used:
             return []
         bodies = self._reports(tuple(delivered(sample, self._motion).tolist()))

@@ -21,11 +21,7 @@ class Budget:
         """
         Add a cycle.
 
-        Parameters
-        ----------
-        duration : float
-            How long it took [s].
-
+        duration [s].
         """
         self._busy += duration
 
@@ -33,10 +29,6 @@ class Budget:
         """
         Add a piece of work, when it is done.
 
-        Parameters
-        ----------
-        duration : float
-            How long it took [s].
-
+        duration [s].
         """
         self._busy, self._owed = 0.0, duration / SHARE

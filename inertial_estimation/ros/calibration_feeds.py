@@ -44,22 +44,7 @@ class TopicFeed:
     """
     Readings of two topics: of an FT sensor, and of an IMU on the body beyond it.
 
-    Parameters
-    ----------
-    node : Node
-        Owns the subscriptions; its executor must leave those of a `PolledGroup` alone.
-    ft_topic, imu_topic : str
-        The topics.
-    take : callable
-        Called with each reading.
-
-    Attributes
-    ----------
-    gravity : str
-        Where it comes from, in words.
-    temperature : float
-        Of the sensor [degrees Celsius]; NaN: not known.
-
+    temperature [degrees Celsius].
     """
 
     temperature = float('nan')
@@ -126,35 +111,7 @@ class TopicFeed:
 
 
 class RobotFeed:
-    """
-    Readings of one sensor of a robot, with gravity through its joints.
-
-    Parameters
-    ----------
-    node : Node
-        As for `TopicFeed`.
-    settings : EstimatorSettings
-        Of the estimator: topics, frames, limits.
-    urdf : str
-        Robot description.
-    sensor, imu : str
-        As for `BodyReadings`.
-    take : callable
-        Called with each reading.
-
-    Attributes
-    ----------
-    robot : Robot
-        That the settings describe.
-    body : BodyReadings
-        Of the sensor.
-
-    Raises
-    ------
-    InertialEstimationError
-        If settings, robot and sensor do not fit together.
-
-    """
+    """Readings of one sensor of a robot, with gravity through its joints."""
 
     def __init__(
         self, node: Node, settings: EstimatorSettings, urdf: str, sensor: str, imu: str, take: Take

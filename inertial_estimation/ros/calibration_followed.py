@@ -24,29 +24,6 @@ from inertial_estimation.ros.inertial_parameters import LATCHED
 class CalibrationFollower:
     """
     Starts with the calibration of the settings, and follows what the estimator says of its own.
-
-    Parameters
-    ----------
-    node : LifecycleNode
-        Owns the subscription.
-    robot : Robot
-        Its FT sensors.
-    settings : EstimatorSettings
-        Of the estimator.
-    follow : callable
-        Called with another calibration of all sensors, and with the names of those whose offsets
-        a tare has found; returns the names of what begins anew.
-
-    Attributes
-    ----------
-    calibration : FtCalibration
-        At the start.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be used.
-
     """
 
     def __init__(

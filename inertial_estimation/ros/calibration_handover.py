@@ -31,25 +31,7 @@ class Handover(NamedTuple):
 
 
 def hand_over(node: Node, executor: Executor, estimator: str, path: Path) -> Handover:
-    """
-    Ask a running estimator to go on with a calibration file.
-
-    Parameters
-    ----------
-    node : Node
-        Asks.
-    executor : Executor
-        Spins the node.
-    estimator : str
-        Name of the estimator, relative to the namespace of the node, or with its own.
-    path : Path
-        The file, which must be the one that the estimator reads.
-
-    Returns
-    -------
-    Handover
-
-    """
+    """Ask a running estimator to go on with a calibration file."""
     name = node.resolve_service_name(f'{estimator}/restore').removesuffix('/restore')
     got = _call(
         node, executor, GetParameters, f'{name}/get_parameters',

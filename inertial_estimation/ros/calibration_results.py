@@ -45,14 +45,7 @@ class Found:
     """What JSON can hold."""
 
     def as_dict(self) -> dict[str, Any]:
-        """
-        Return it for JSON.
-
-        Returns
-        -------
-        dict
-
-        """
+        """Return it for JSON."""
         return {
             'stopped': self.stopped,
             'tables': [list(one) for one in self.tables],
@@ -67,32 +60,7 @@ def finish(
     node: Node, executor: Executor, job: Mapping[str, Any], setup: Setup, session: Session,
     date: str,
 ) -> Found:  # fmt: skip
-    """
-    Find out what a session tells, write it and hand it to the estimator.
-
-    Parameters
-    ----------
-    node, executor
-        As for `hand_over`.
-    job : dict
-        As the verb ``calibrate live`` makes it.
-    setup : Setup
-        Where the calibration goes.
-    session : Session
-        All of its data sets are closed.
-    date : str
-        Of now, ISO 8601.
-
-    Returns
-    -------
-    Found
-
-    Raises
-    ------
-    InertialEstimationError
-        If the data sets do not tell the matrix, or a file cannot be written.
-
-    """
+    """Find out what a session tells, write it and hand it to the estimator."""
     given = job['temperature']
     outcome = session.outcome(date, setup.feed.temperature if given is None else given)
     said, told, refused = [], None, ''

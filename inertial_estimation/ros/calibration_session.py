@@ -50,15 +50,7 @@ STOPPED = 130
 
 
 class SessionNode(Node):
-    """
-    Talks for a session.
-
-    Parameters
-    ----------
-    **kwargs
-        As for any node.
-
-    """
+    """Talks for a session."""
 
     def __init__(self, **kwargs) -> None:
         super().__init__(NODE, **kwargs)
@@ -129,26 +121,7 @@ class Running:
 
 
 def run(job: dict[str, Any], signals: Sequence[int]) -> Found:
-    """
-    Run a session until it is done or stopped.
-
-    Parameters
-    ----------
-    job : dict
-        As the verb ``calibrate live`` makes it.
-    signals : sequence of int
-        From `note_signals`.
-
-    Returns
-    -------
-    Found
-
-    Raises
-    ------
-    InertialEstimationError
-        If something does not fit together, or the data sets do not tell what is asked for.
-
-    """
+    """Run a session until it is done or stopped."""
     path, picture = _path(job, 'session'), _path(job, 'picture')
     for one in (path, picture):
         if one is not None:
@@ -180,16 +153,7 @@ def run(job: dict[str, Any], signals: Sequence[int]) -> Found:
 
 
 def main() -> int:
-    """
-    Run what the first argument asks for.
-
-    Returns
-    -------
-    int
-        Exit code: 1 after an error of this package, which the caller is told; 130 if the session
-        was stopped.
-
-    """
+    """Run what the first argument asks for."""
     signals = note_signals()
     job = json.loads(sys.argv[1])
     try:

@@ -57,14 +57,7 @@ class Setup:
     warnings: tuple[str, ...] = ()
 
     def complaints(self) -> list[str]:
-        """
-        Return what is wrong with the topics that matter.
-
-        Returns
-        -------
-        list of str
-
-        """
+        """Return what is wrong with the topics that matter."""
         said = []
         for source in self._relevant():
             if source.kind != 'contacts' and not self.node.count_publishers(
@@ -86,54 +79,12 @@ class Setup:
 
 
 def set_up(node: Node, executor: Executor, job: dict[str, Any], take: Take) -> Setup:
-    """
-    Find out what a session needs, and subscribe.
-
-    Parameters
-    ----------
-    node : Node
-        Owns the subscriptions.
-    executor : Executor
-        Spins it.
-    job : dict
-        As the verb ``calibrate live`` makes it.
-    take : callable
-        Called with each reading.
-
-    Returns
-    -------
-    Setup
-
-    Raises
-    ------
-    InertialEstimationError
-        If something cannot be read, or does not fit together.
-
-    """
+    """Find out what a session needs, and subscribe."""
     return _of_robot(node, executor, job, take) if job['config'] else _of_topics(node, job, take)
 
 
 def plan_of(job: dict[str, Any], setup: Setup) -> Plan:
-    """
-    Return what is to be calibrated, unless the file to write could not take it in the end.
-
-    Parameters
-    ----------
-    job : dict
-        As the verb ``calibrate live`` makes it.
-    setup : Setup
-        What was found out.
-
-    Returns
-    -------
-    Plan
-
-    Raises
-    ------
-    ConfigError, ModelError
-        If the loads make no sense, or as `others_in`.
-
-    """
+    """Return what is to be calibrated, unless the file to write could not take it in the end."""
     loads = tuple(Load(name, mass, tuple(centre)) for name, mass, *centre in job['loads'])
     plan = Plan(
         job['sensor'], setup.feed.gravity, loads, setup.before, setup.rotation, setup.direction,

@@ -27,15 +27,7 @@ LINE_PERIOD = 2.0
 
 
 class Display:
-    """
-    Shows a session on standard error: a picture on a terminal, else a line now and then.
-
-    Parameters
-    ----------
-    conductor : Conductor
-        Of the session.
-
-    """
+    """Shows a session on standard error: a picture on a terminal, else a line now and then."""
 
     def __init__(self, conductor: Conductor) -> None:
         self._conductor = conductor
@@ -61,13 +53,7 @@ class Display:
         """
         Show how things stand, if it is time.
 
-        Parameters
-        ----------
-        now : float
-            Clock of the conductor [s].
-        complaints : sequence of str
-            What is wrong with topics.
-
+        now [s].
         """
         self._tell()
         gone = now - self._shown_at
@@ -100,19 +86,7 @@ class Display:
 
 
 def figures(conductor: Conductor) -> list[str]:
-    """
-    Return the figures of the open data set.
-
-    Parameters
-    ----------
-    conductor : Conductor
-        Of the session.
-
-    Returns
-    -------
-    list of str
-
-    """
+    """Return the figures of the open data set."""
     one = conductor.session.collection
     coverage, wanted = one.coverage(), conductor.session.plan.wanted
     found = coverage.orientations
@@ -132,15 +106,7 @@ def figures(conductor: Conductor) -> list[str]:
 
 @contextmanager
 def keys() -> Iterator[Any]:
-    """
-    Take single keys from standard input, of a terminal without waiting for Enter.
-
-    Yields
-    ------
-    callable
-        Returns the characters that came since it was called last; nothing once the input ended.
-
-    """
+    """Take single keys from standard input, of a terminal without waiting for Enter."""
     source = sys.stdin.fileno() if sys.stdin is not None else -1
     before = _single_keys(source)
     open_ = source >= 0

@@ -36,31 +36,7 @@ NO_FILE = "'calibration_file' is empty: name a file there, then configure the no
 
 
 class CalibrationUpdates:
-    """
-    The services and the topic of the calibration in use.
-
-    Parameters
-    ----------
-    node : LifecycleNode
-        Owns everything that talks. All calls come from its executor, so between two cycles.
-    robot : Robot
-        Its FT sensors.
-    settings : EstimatorSettings
-        The file.
-    in_use : CalibrationInUse
-        Is told.
-    announce : callable
-        Publishes what is subtracted.
-    background : Background
-        Reads and writes files, which takes many cycles.
-
-    Attributes
-    ----------
-    remark : str
-        What the diagnostics warn of beside all else, such as a tare that was refused; empty:
-        nothing.
-
-    """
+    """The services and the topic of the calibration in use."""
 
     def __init__(
         self,
@@ -104,46 +80,14 @@ class CalibrationUpdates:
         self._announce()
 
     def take(self, changed: Mapping[str, SensorCalibration]) -> tuple[str, ...]:
-        """
-        Go on with other calibrations of some sensors.
-
-        Parameters
-        ----------
-        changed : mapping of str to SensorCalibration
-            By name of the sensor.
-
-        Returns
-        -------
-        tuple of str
-            Sensors whose numbers are others now.
-
-        Raises
-        ------
-        ConfigError, NameNotFound
-            If one is refused; nothing has changed then.
-
-        """
+        """Go on with other calibrations of some sensors."""
         found = self._in_use.take(changed)
         self.remark = ''
         self._note_change(saved=False)
         return found
 
     def task(self, sample: Sample | None, tare: str = 'none') -> Task:
-        """
-        Return what makes wrenches of readings, and where that came from.
-
-        Parameters
-        ----------
-        sample : Sample or None
-            The newest; None: there was none since the report before.
-        tare : str, optional
-            What is being done to find offsets.
-
-        Returns
-        -------
-        Task
-
-        """
+        """Return what makes wrenches of readings, and where that came from."""
         values: dict[str, object] = {
             'file': self._path or 'none',
             'changed at [s]': self._changed_at or 'the start',

@@ -53,34 +53,7 @@ def reported(transition: Transition) -> Transition:
 
 
 class ConfiguredNode(LifecycleNode):
-    """
-    Reads its settings, waits for the robot description, and builds what it consists of.
-
-    Parameters
-    ----------
-    name : str
-        Of the node.
-    kind : type
-        Its settings: `EstimatorSettings` or more than these.
-    make : callable
-        Takes node, settings and URDF, returns the pipeline.
-    **kwargs
-        As for any node: ``namespace``, ``parameter_overrides``, ``context`` and so on.
-
-    Attributes
-    ----------
-    settings : EstimatorSettings
-        As configured last.
-    pipeline : object or None
-        What it consists of while it is configured: has ``robot``, ``active``, ``start()`` called
-        on activation, ``reset()`` and ``destroy()``.
-
-    Raises
-    ------
-    ConfigError, NameNotFound
-        If a parameter is unknown or does not fit.
-
-    """
+    """Reads its settings, waits for the robot description, and builds what it consists of."""
 
     def __init__(self, name: str, kind: type[EstimatorSettings], make: Callable, **kwargs) -> None:
         super().__init__(name, **kwargs)
@@ -231,24 +204,7 @@ class ConfiguredNode(LifecycleNode):
 def run_node(
     make: Callable[..., ConfiguredNode], name: str, args: Sequence[str] | None = None
 ) -> int:
-    """
-    Run a node until it is interrupted, be it before it has started.
-
-    Parameters
-    ----------
-    make : callable
-        Takes ``parameter_overrides``, returns the node.
-    name : str
-        Of the node.
-    args : sequence of str, optional
-        Command line; default: that of the process.
-
-    Returns
-    -------
-    int
-        Exit code: 1 if the command line, a parameter file or the parameters do not fit.
-
-    """
+    """Run a node until it is interrupted, be it before it has started."""
     signals = note_signals()
     try:
         init(args, name)

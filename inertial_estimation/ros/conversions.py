@@ -84,19 +84,7 @@ def point_to_message(stamp_ns: int, frame_id: str, point: Sequence[float]) -> Po
     """
     Return a stamped point.
 
-    Parameters
-    ----------
-    stamp_ns : int
-        Stamp [ns].
-    frame_id : str
-        Frame that the point is in.
-    point : sequence of float, shape (3,)
-        Coordinates [m].
-
-    Returns
-    -------
-    PointStamped
-
+    point (3,) [m].
     """
     message = PointStamped()
     message.header.stamp = ns_to_stamp(stamp_ns)
@@ -109,19 +97,7 @@ def wrench_to_message(stamp_ns: int, frame_id: str, wrench: np.ndarray) -> Wrenc
     """
     Return a stamped wrench.
 
-    Parameters
-    ----------
-    stamp_ns : int
-        Stamp [ns].
-    frame_id : str
-        Frame in and about whose origin the wrench is expressed.
-    wrench : ndarray, shape (6,)
-        [force; torque] [N, Nm].
-
-    Returns
-    -------
-    WrenchStamped
-
+    wrench (6,) [force; torque].
     """
     message = WrenchStamped()
     message.header.stamp = ns_to_stamp(stamp_ns)

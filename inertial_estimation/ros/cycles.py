@@ -71,15 +71,7 @@ class Cycles:
         """
         Note a cycle.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Its stamp [ns].
-        duration : float
-            From the decoded message to the last publication [s].
-        now_ns : int, optional
-            Steady time. Default: what it is [ns].
-
+        duration [s].
         """
         index = self._count % CAPACITY
         self._stamps[index] = stamp_ns
@@ -93,31 +85,13 @@ class Cycles:
         """
         Return the cycles after a number of them.
 
-        Parameters
-        ----------
-        count : int
-            Cycles that are known already.
-
-        Returns
-        -------
-        stamps : ndarray of int64
-            At most `CAPACITY`, the newest [ns].
-        durations : ndarray
-            As many [s].
-
+        Returns stamps [ns]; durations [s].
         """
         new = self._count - count
         return self._newest(self._stamps, new), self._newest(self._durations, new)
 
     def report(self) -> CycleReport:
-        """
-        Return what happened since the last report.
-
-        Returns
-        -------
-        CycleReport
-
-        """
+        """Return what happened since the last report."""
         count = self._count - self._reported
         durations = self._newest(self._durations, count)
         # The interval that leads to the first new cycle counts as well.

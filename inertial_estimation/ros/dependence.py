@@ -37,24 +37,6 @@ class DependenceWatch:
 
     Torques that no FT sensor informs under the default contacts stay so for good: that is a matter
     of the configuration, said once. What touches and lost sensors add to them is warned of.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and sensors.
-    contacts : sequence of Contact
-        The default ones.
-    acceleration_arrays : bool, optional
-        As of the estimator.
-
-    Attributes
-    ----------
-    configured : str
-        Which torques no FT sensor informs even if all work and nothing is touched, and what to do
-        about it; empty: none.
-    news : str
-        What the last `task` found changed, unless it was said before; empty: nothing.
-
     """
 
     def __init__(
@@ -75,20 +57,7 @@ class DependenceWatch:
             self.configured += f'. {STAYS}'
 
     def task(self, estimate: WrenchEstimate) -> Task:
-        """
-        Return the state of the torques.
-
-        Parameters
-        ----------
-        estimate : WrenchEstimate
-            The newest one. Of a torque that is not known there is nothing to say here: why it is
-            not is told by the tasks of sensors, joints and submodels.
-
-        Returns
-        -------
-        Task
-
-        """
+        """Return the state of the torques."""
         informed = self._informed(estimate)
         known = self._known_joints(estimate)
         self.news = self._new({joint: informed.fts[joint] for joint in known})
@@ -110,20 +79,7 @@ class DependenceWatch:
         return Task('dependence', OK, message, values)
 
     def uninformed_joints(self, estimate: WrenchEstimate) -> list[str]:
-        """
-        Return the joints whose torques are known and no FT sensor informs.
-
-        Parameters
-        ----------
-        estimate : WrenchEstimate
-            The newest one.
-
-        Returns
-        -------
-        list of str
-            Their names.
-
-        """
+        """Return the joints whose torques are known and no FT sensor informs."""
         known = self._known_joints(estimate)
         return [joint for joint in _joints(self._informed(estimate).uninformed) if joint in known]
 

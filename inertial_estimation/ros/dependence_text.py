@@ -12,15 +12,7 @@ NO_FT = 'no FT sensor'
 
 
 class GroundsText:
-    """
-    Says in one line what a result rests on, with names that follow each other cut short.
-
-    Parameters
-    ----------
-    robot : Robot
-        The order of sensors, joints and links.
-
-    """
+    """Says in one line what a result rests on, with names that follow each other cut short."""
 
     def __init__(self, robot: Robot) -> None:
         self._fts, imus = (
@@ -34,20 +26,7 @@ class GroundsText:
         )
 
     def of(self, grounds: Grounds) -> str:
-        """
-        Return the text.
-
-        Parameters
-        ----------
-        grounds : Grounds
-            Of one result.
-
-        Returns
-        -------
-        str
-            What it does not rest on is left out, but for FT sensors.
-
-        """
+        """Return the text."""
         said = [str(Names.of(grounds.fts, self._fts)) or NO_FT]
         others = (grounds.imus, grounds.joints, grounds.links)
         for names, (kind, order) in zip(others, self._others, strict=True):
@@ -57,20 +36,7 @@ class GroundsText:
 
 
 def change_text(before: Mapping[str, Sequence[str]], now: Mapping[str, Sequence[str]]) -> str:
-    """
-    Say which torques rest on other FT sensors than before.
-
-    Parameters
-    ----------
-    before, now : mapping of str to sequence of str
-        FT sensors by joint.
-
-    Returns
-    -------
-    str
-        Empty if none does.
-
-    """
+    """Say which torques rest on other FT sensors than before."""
     groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for joint, fts in now.items():
         if fts != before[joint]:
@@ -85,19 +51,7 @@ def change_text(before: Mapping[str, Sequence[str]], now: Mapping[str, Sequence[
 
 
 def base_text(robot: Robot) -> str:
-    """
-    Say about which base external joint torques are, and whether that is a choice.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its base and what is fixed.
-
-    Returns
-    -------
-    str
-
-    """
+    """Say about which base external joint torques are, and whether that is a choice."""
     base = robot.link_names[robot.base]
     if not robot.fixed_frame:
         return f'{base}, which floats: about another base they are others'

@@ -55,30 +55,7 @@ class DeviationsOutput:
     """
     The publishers of standard deviations; silent unless the node is active.
 
-    Parameters
-    ----------
-    node : LifecycleNode
-        Owns the publishers.
-    estimator : WrenchEstimator
-        Whose results they are about.
-    settings : EstimatorSettings
-        Rate, and noise of the messages.
-    assembler : SampleAssembler
-        Knows the rates of the streams.
-    markers : MarkerOutput
-        Shows them too: while somebody watches it they are computed as well.
-    roots : callable
-        Returns how sure the inertial parameters are, as for `Uncertainty.set_parameter_roots`.
-
-    Attributes
-    ----------
-    newest : Deviations or None
-        Those computed last.
-    count : int
-        Instants that were published.
-    seconds : float
-        Time that they took, and filters to be learnt [s].
-
+    seconds [s].
     """
 
     def __init__(
@@ -115,15 +92,7 @@ class DeviationsOutput:
         """
         Publish the standard deviations of an estimate, if it is time and somebody listens.
 
-        Parameters
-        ----------
-        sample : Sample
-            What was estimated.
-        contacts : ContactSet or None
-            With these contacts.
-        duration : float
-            How long the cycle took [s].
-
+        duration [s].
         """
         stamp_ns = sample.stamp_ns
         self._budget.earn(duration)
@@ -153,14 +122,7 @@ class DeviationsOutput:
         self._budget.spend(cost)
 
     def report(self) -> DeviationsReport:
-        """
-        Return what happened since the last report.
-
-        Returns
-        -------
-        DeviationsReport
-
-        """
+        """Return what happened since the last report."""
         count, seconds = self._reported
         self._reported = self.count, self.seconds
         return DeviationsReport(self.count - count, self.seconds - seconds, self._lack)

@@ -38,23 +38,7 @@ class Task(NamedTuple):
 
 
 def to_message(stamp_ns: int, node: str, robot: str, tasks: Iterable[Task]) -> DiagnosticArray:
-    """
-    Return tasks as a message.
-
-    Parameters
-    ----------
-    stamp_ns : int
-        Clock of the node [ns].
-    node, robot : str
-        Names that stand before each task, and for the hardware.
-    tasks : iterable of Task
-        In the order of the message.
-
-    Returns
-    -------
-    DiagnosticArray
-
-    """
+    """Return tasks as a message."""
     message = DiagnosticArray()
     message.header.stamp = ns_to_stamp(stamp_ns)
     message.status = [
@@ -71,19 +55,7 @@ def to_message(stamp_ns: int, node: str, robot: str, tasks: Iterable[Task]) -> D
 
 
 def without_figures(text: str) -> str:
-    """
-    Return a text without its numbers: the same cause says others every time.
-
-    Parameters
-    ----------
-    text : str
-        Of any length.
-
-    Returns
-    -------
-    str
-
-    """
+    """Return a text without its numbers: the same cause says others every time."""
     return NUMBER.sub('', text)
 
 

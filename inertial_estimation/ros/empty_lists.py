@@ -23,28 +23,7 @@ EMPTY = re.compile(r'\[\s*\]')
 
 
 def empty_lists(arguments: Sequence[str] | None, node_name: str) -> list[Parameter]:
-    """
-    Return the lists whose last word on a command line is that they are empty.
-
-    Parameters
-    ----------
-    arguments : sequence of str or None
-        Command line, which ROS has accepted; None: that of the process.
-    node_name : str
-        Of the node, unless the command line gives it another one.
-
-    Returns
-    -------
-    list of Parameter
-        Overrides for the node. Of a parameter file the sections of all nodes and those of the
-        node's name are read.
-
-    Raises
-    ------
-    RepeatedKey
-        If a name stands twice in one mapping of a parameter file: ROS would keep the last.
-
-    """
+    """Return the lists whose last word on a command line is that they are empty."""
     given = list(_pairs(sys.argv if arguments is None else arguments))
     for option, value in given:
         found = re.fullmatch(r'(?:[^:]+:)?__(?:node|name):=(.+)', value)

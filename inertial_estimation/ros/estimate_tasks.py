@@ -24,25 +24,7 @@ def cycle_task(
     active: bool,
     failure: str = '',
 ) -> Task:
-    """
-    Return the state of the cycle.
-
-    Parameters
-    ----------
-    report : CycleReport
-        Since the last time.
-    total_missed, fallbacks, failed : int
-        Since the start: cycles missed, messages decoded slowly, samples that were not estimated.
-    active : bool
-        Whether the node is.
-    failure : str, optional
-        Why a sample since the last time was not estimated; empty: none was refused.
-
-    Returns
-    -------
-    Task
-
-    """
+    """Return the state of the cycle."""
     level, message, cause = OK, 'running' if active else 'inactive', ''
     if failure:
         level, message = ERROR, f'no estimate: {failure}'
@@ -74,25 +56,7 @@ def cycle_task(
 def known_joints_task(
     robot: Robot, sample: Sample | None, statistics: AssemblerStatistics, motion: str = ''
 ) -> Task:
-    """
-    Return which joints are known.
-
-    Parameters
-    ----------
-    robot : Robot
-        Names.
-    sample : Sample or None
-        The last one; None: there was none lately.
-    statistics : AssemblerStatistics
-        Which joints were passed over.
-    motion : str, optional
-        Where velocities and accelerations come from, as `joint_motion_text` says.
-
-    Returns
-    -------
-    Task
-
-    """
+    """Return which joints are known."""
     by_state: dict[str, list[str]] = {}
     if sample is not None and sample.joint_states is not None:
         for name, state in zip(robot.joint_names, sample.joint_states.tolist()):
@@ -117,21 +81,7 @@ def known_joints_task(
 
 
 def submodel_tasks(robot: Robot, estimate: WrenchEstimate) -> Iterable[Task]:
-    """
-    Yield the state of each submodel.
-
-    Parameters
-    ----------
-    robot : Robot
-        Names.
-    estimate : WrenchEstimate
-        The last one.
-
-    Yields
-    ------
-    Task
-
-    """
+    """Yield the state of each submodel."""
     rows = zip(
         robot.submodels,
         estimate.residuals,
@@ -151,19 +101,7 @@ def submodel_tasks(robot: Robot, estimate: WrenchEstimate) -> Iterable[Task]:
 
 
 def deviations_task(report: DeviationsReport) -> Task:
-    """
-    Return the state of the standard deviations; nobody has to ask for them.
-
-    Parameters
-    ----------
-    report : DeviationsReport
-        Since the last time.
-
-    Returns
-    -------
-    Task
-
-    """
+    """Return the state of the standard deviations; nobody has to ask for them."""
     level, message = OK, 'published' if report.count else 'nobody asks for them'
     if report.lack and not report.count:
         level, message = WARN, f'not published: {report.lack}'

@@ -11,27 +11,7 @@ from inertial_estimation.ros.pipeline import Pipeline
 
 
 class EstimatorNode(ConfiguredNode):
-    """
-    Estimates external wrenches and joint torques from sensor topics.
-
-    Parameters
-    ----------
-    **kwargs
-        As for any node: ``namespace``, ``parameter_overrides``, ``context`` and so on.
-
-    Attributes
-    ----------
-    settings : EstimatorSettings
-        As configured last.
-    pipeline : Pipeline or None
-        What it consists of while it is configured.
-
-    Raises
-    ------
-    ConfigError, NameNotFound
-        If a parameter is unknown or does not fit.
-
-    """
+    """Estimates external wrenches and joint torques from sensor topics."""
 
     def __init__(self, **kwargs) -> None:
         super().__init__(NODE_NAME, EstimatorSettings, _make, **kwargs)
@@ -61,18 +41,5 @@ def _neglected(settings: EstimatorSettings, robot: Robot) -> str:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """
-    Run the node until it is interrupted.
-
-    Parameters
-    ----------
-    args : sequence of str, optional
-        Command line; default: that of the process.
-
-    Returns
-    -------
-    int
-        Exit code: 1 if the command line, a parameter file or the parameters do not fit.
-
-    """
+    """Run the node until it is interrupted."""
     return run_node(EstimatorNode, NODE_NAME, args)

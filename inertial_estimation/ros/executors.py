@@ -44,21 +44,6 @@ def has_events_executor() -> bool:
 
 
 def make_executor(kind: str, context=None) -> Executor:
-    """
-    Return an executor.
-
-    Parameters
-    ----------
-    kind : str
-        ``events``, where rclpy has it, or ``single``.
-    context : rclpy.Context, optional
-        Default: the global one.
-
-    Returns
-    -------
-    Executor
-
-    """
     if kind == 'events' and has_events_executor():
         from rclpy.experimental import EventsExecutor
 
@@ -67,18 +52,7 @@ def make_executor(kind: str, context=None) -> Executor:
 
 
 def note_signals() -> list[int]:
-    """
-    Take signals that ask to end as a note from now on, in place of what they did.
-
-    An exception in their place may come where it is only printed, as in a callback that C calls,
-    and what was asked for is forgotten.
-
-    Returns
-    -------
-    list of int
-        Filled with the signals that come; for `spin`.
-
-    """
+    """Take signals that ask to end as a note from now on, in place of what they did."""
     signals: list[int] = []
     for number in ENDING:
         signal.signal(number, lambda number, _: signals.append(number))
@@ -86,17 +60,7 @@ def note_signals() -> list[int]:
 
 
 def hand_over(signals: Sequence[int], stop: Callable[..., None]) -> None:
-    """
-    Call a function at every signal that asks to end, and now if there was one.
-
-    Parameters
-    ----------
-    signals : sequence of int
-        From `note_signals`.
-    stop : callable
-        Fit for a signal handler.
-
-    """
+    """Call a function at every signal that asks to end, and now if there was one."""
     for number in ENDING:
         signal.signal(number, stop)
     if signals:
@@ -104,22 +68,7 @@ def hand_over(signals: Sequence[int], stop: Callable[..., None]) -> None:
 
 
 def spin(node: Node, kind: str, signals: Sequence[int]) -> None:
-    """
-    Spin a node until its context is shut down or a signal asks to end.
-
-    The context must have been made without signal handlers: those of rclpy raise in the middle of
-    callbacks. Here signals are seen between callbacks only.
-
-    Parameters
-    ----------
-    node : Node
-        Any node; called from the main thread.
-    kind : str
-        As for `make_executor`.
-    signals : sequence of int
-        From `note_signals`; also one that came before this was called ends it.
-
-    """
+    """Spin a node until its context is shut down or a signal asks to end."""
     done = Future()
 
     def look() -> None:
@@ -141,22 +90,7 @@ def spin(node: Node, kind: str, signals: Sequence[int]) -> None:
 
 
 def take_priority(fifo_priority: int, cpu_affinity: Sequence[int]) -> list[str]:
-    """
-    Ask the operating system for a real-time priority and for processors.
-
-    Parameters
-    ----------
-    fifo_priority : int
-        SCHED_FIFO priority of this thread; 0 leaves it as it is.
-    cpu_affinity : sequence of int
-        Processors to run on; empty leaves it as it is.
-
-    Returns
-    -------
-    list of str
-        What was refused; the node runs all the same.
-
-    """
+    """Ask the operating system for a real-time priority and for processors."""
     refused = []
     if fifo_priority:
         try:
@@ -175,22 +109,7 @@ def take_priority(fifo_priority: int, cpu_affinity: Sequence[int]) -> list[str]:
 
 
 def step_back(niceness: int) -> list[str]:
-    """
-    Let other processes go first.
-
-    Only this thread steps back: those of the middleware still take every message.
-
-    Parameters
-    ----------
-    niceness : int
-        Of this thread, 0 to 19; 0 leaves it as it is.
-
-    Returns
-    -------
-    list of str
-        What was refused; the node runs all the same.
-
-    """
+    """Let other processes go first."""
     try:
         now = os.getpriority(os.PRIO_PROCESS, 0)
         os.setpriority(os.PRIO_PROCESS, 0, max(now, niceness))

@@ -28,20 +28,7 @@ PAYLOAD = ('mass', 'x', 'y', 'z', *(f'{name}_deviation' for name in ('mass', 'x'
 
 
 def base_message(values: Sequence[BaseValues]) -> Float64MultiArray:
-    """
-    Return base parameters as a message.
-
-    Parameters
-    ----------
-    values : sequence of BaseValues
-        Of each submodel.
-
-    Returns
-    -------
-    Float64MultiArray
-        A row for each, value and standard deviation; labels ``<submodel>: <combination>``.
-
-    """
+    """Return base parameters as a message."""
     labels = [f'{one.submodel}: {name}' for one in values for name in one.names]
     rows = [row for one in values for row in zip(one.values, one.deviations)]
     return _message(labels, ('value', 'standard_deviation'), rows)
@@ -50,24 +37,7 @@ def base_message(values: Sequence[BaseValues]) -> Float64MultiArray:
 def progress_message(
     identifier: RecursiveIdentifier, refit: Refit | None, values: Sequence[BaseValues]
 ) -> Float64MultiArray:
-    """
-    Return how far each submodel is.
-
-    Parameters
-    ----------
-    identifier : RecursiveIdentifier
-        What is known.
-    refit : Refit or None
-        What was found last.
-    values : sequence of BaseValues
-        Their base parameters then.
-
-    Returns
-    -------
-    Float64MultiArray
-        A row for each submodel, columns `PROGRESS`; NaN where there is no such figure.
-
-    """
+    """Return how far each submodel is."""
     named = {one.submodel: one for one in values}
     rows, labels = [], []
     for known in identifier.known:
@@ -84,21 +54,7 @@ def progress_message(
 
 
 def payloads_message(payloads: Mapping[str, Payload]) -> Float64MultiArray:
-    """
-    Return what was picked up.
-
-    Parameters
-    ----------
-    payloads : mapping of str to Payload
-        By submodel.
-
-    Returns
-    -------
-    Float64MultiArray
-        A row for each submodel that carries something, columns `PAYLOAD`, the centre of mass in
-        the axes of its link; labels ``<submodel>: <link>``.
-
-    """
+    """Return what was picked up."""
     labels = [f'{name}: {one.link}' for name, one in payloads.items()]
     rows = [
         [one.mass, *one.center, one.mass_deviation, *one.center_deviation]
@@ -108,24 +64,7 @@ def payloads_message(payloads: Mapping[str, Payload]) -> Float64MultiArray:
 
 
 def errors(refit: Refit | None, submodel: str, group: str) -> tuple[float, float]:
-    """
-    Return what was left of the newest rows of one group.
-
-    Parameters
-    ----------
-    refit : Refit or None
-        What was found last.
-    submodel : str
-        Its name.
-    group : str
-        One of `GROUPS`.
-
-    Returns
-    -------
-    before, after : float
-        Root mean square, by the description and by what had been found; NaN without such rows.
-
-    """
+    """Return what was left of the newest rows of one group."""
     if refit is None:
         return np.nan, np.nan
     return _rms(refit.before.get(submodel, {}), group), _rms(refit.after.get(submodel, {}), group)

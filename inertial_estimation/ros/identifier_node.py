@@ -19,27 +19,7 @@ UNCONFIGURED = 'not configured'
 
 
 class IdentifierNode(ConfiguredNode):
-    """
-    Finds out what the links weigh while the robot works, and publishes it.
-
-    Parameters
-    ----------
-    **kwargs
-        As for any node: ``namespace``, ``parameter_overrides``, ``context`` and so on.
-
-    Attributes
-    ----------
-    settings : IdentifierSettings
-        As configured last.
-    pipeline : IdentifierPipeline or None
-        What it consists of while it is configured.
-
-    Raises
-    ------
-    ConfigError, NameNotFound
-        If a parameter is unknown or does not fit.
-
-    """
+    """Finds out what the links weigh while the robot works, and publishes it."""
 
     def __init__(self, **kwargs) -> None:
         super().__init__(IDENTIFIER_NAME, IdentifierSettings, _make, **kwargs)
@@ -107,18 +87,5 @@ def _make(node: ConfiguredNode, settings: IdentifierSettings, urdf: str) -> Iden
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """
-    Run the node until it is interrupted.
-
-    Parameters
-    ----------
-    args : sequence of str, optional
-        Command line; default: that of the process.
-
-    Returns
-    -------
-    int
-        Exit code: 1 if the command line, a parameter file or the parameters do not fit.
-
-    """
+    """Run the node until it is interrupted."""
     return run_node(IdentifierNode, IDENTIFIER_NAME, args)

@@ -37,17 +37,7 @@ from inertial_estimation.ros.inertial_parameters import (
 
 
 class IdentifierOutputs:
-    """
-    What others take over.
-
-    Parameters
-    ----------
-    node : LifecycleNode
-        Owns the publishers.
-    robot : Robot
-        Names of links and sensors.
-
-    """
+    """What others take over."""
 
     def __init__(self, node: LifecycleNode, robot: Robot) -> None:
         self._node, self._robot = node, robot
@@ -70,19 +60,7 @@ class IdentifierOutputs:
     def publish(
         self, refit: Refit, values: Sequence[BaseValues], calibration: FtCalibration
     ) -> None:
-        """
-        Publish an update; what goes with it is there before it.
-
-        Parameters
-        ----------
-        refit : Refit
-            With submodels that were refitted; `check_usable` has passed it.
-        values : sequence of BaseValues
-            What rows tell of base parameters.
-        calibration : FtCalibration
-            That offsets come on top of.
-
-        """
+        """Publish an update; what goes with it is there before it."""
         self._uncertainty.publish(
             roots_to_message(self._robot, refit.parameter_roots, refit.parameters)
         )
@@ -98,22 +76,7 @@ class IdentifierOutputs:
     def publish_progress(
         self, identifier: RecursiveIdentifier, refit: Refit | None, values: Sequence[BaseValues]
     ) -> None:
-        """
-        Publish what was found whether there is an update or not.
-
-        That is how far each submodel is, what it carries, and the offsets of FT sensors: motion
-        that tells no body may tell these.
-
-        Parameters
-        ----------
-        identifier : RecursiveIdentifier
-            What is known.
-        refit : Refit or None
-            What was found last.
-        values : sequence of BaseValues
-            As for `publish`.
-
-        """
+        """Publish what was found whether there is an update or not."""
         self._progress.publish(progress_message(identifier, refit, values))
         self._payloads.publish(payloads_message(identifier.payloads()))
         if refit is not None:

@@ -48,39 +48,7 @@ NO_FILE = "no file is named: give the parameter 'state_file'"
 
 
 class IdentifierPipeline:
-    """
-    From messages of sensors to inertial parameters.
-
-    Parameters
-    ----------
-    node : LifecycleNode
-        Owns everything that talks.
-    settings : IdentifierSettings
-        Checked.
-    urdf : str
-        Robot description: the prior.
-
-    Attributes
-    ----------
-    active : bool
-        While false, messages fill the filters and nothing is learned.
-    robot : Robot
-        What the settings and the description make.
-    identifier : RecursiveIdentifier
-        What is known.
-    refit : Refit or None
-        What was found last.
-    report : IdentifierReport
-        Counts and diagnostics.
-    enabled : bool
-        While false, samples are thrown away.
-
-    Raises
-    ------
-    InertialEstimationError
-        If settings and robot do not fit together.
-
-    """
+    """From messages of sensors to inertial parameters."""
 
     def __init__(self, node: LifecycleNode, settings: IdentifierSettings, urdf: str) -> None:
         self.active = False
@@ -143,20 +111,7 @@ class IdentifierPipeline:
         )
 
     def enable(self, enabled: bool) -> str:
-        """
-        Go on to learn, or pause; what was touched is noted meanwhile.
-
-        Parameters
-        ----------
-        enabled : bool
-            Whether samples are to be learned from.
-
-        Returns
-        -------
-        str
-            What was done.
-
-        """
+        """Go on to learn, or pause; what was touched is noted meanwhile."""
         self.enabled = enabled
         self._stretches.drop()
         self.report.restart()
@@ -197,15 +152,7 @@ class IdentifierPipeline:
         self.report.destroy()
 
     def take(self, sample: Sample) -> None:
-        """
-        Collect a sample, and learn from a stretch of them.
-
-        Parameters
-        ----------
-        sample : Sample
-            Of this robot.
-
-        """
+        """Collect a sample, and learn from a stretch of them."""
         self.report.note_sample(sample)
         if not self.active:
             return

@@ -53,28 +53,7 @@ class IdentifierReport:
     """
     The diagnostics of an identifier.
 
-    Parameters
-    ----------
-    node : LifecycleNode
-        Publishes on /diagnostics, also while it is inactive.
-    settings : IdentifierSettings
-        Frames that are held.
-    identifier : RecursiveIdentifier
-        What is known.
-    assembler : SampleAssembler
-        Counts messages.
-    contacts : ContactStream
-        Counts points that are felt.
-    inputs : Inputs
-        Counts what was wrong with them.
-
-    Attributes
-    ----------
-    refits, updates : int
-        So far; an update is a refit that was published.
-    longest_stretch, longest_refit : float
-        Longest time that one took [s].
-
+    longest_stretch, longest_refit [s].
     """
 
     def __init__(
@@ -141,23 +120,6 @@ class IdentifierReport:
         published: bool,
         refusal: str,
     ) -> None:
-        """
-        Note a refit.
-
-        Parameters
-        ----------
-        spent : Spent
-            What it took, with its publication.
-        refit : Refit or None
-            What was found.
-        values : sequence of BaseValues
-            What rows tell of base parameters.
-        published : bool
-            Whether it was.
-        refusal : str
-            Why it was not; empty: it was, or there was nothing to publish.
-
-        """
         self._refit_time = spent.seconds
         self._busiest = max(self._busiest, self._spent.plus(spent))
         self._spent = NO_TIME
@@ -180,19 +142,7 @@ class IdentifierReport:
     def publish(
         self, refit: Refit | None, others: Iterable[Task], *, active: bool, enabled: bool
     ) -> None:
-        """
-        Publish the state of everything, and warn about what is new.
-
-        Parameters
-        ----------
-        refit : Refit or None
-            What was found last.
-        others : iterable of Task
-            What else is to be told.
-        active, enabled : bool
-            Whether the node is.
-
-        """
+        """Publish the state of everything, and warn about what is new."""
         tasks = [
             self._recursion(active, enabled),
             *self._submodels(refit, learning=active and enabled),

@@ -56,19 +56,7 @@ def inertia_markers(robot: Robot, parameters: Array) -> list[Marker]:
     """
     Return the bodies in use, and those of the description where these are others.
 
-    Parameters
-    ----------
-    robot : Robot
-        As described.
-    parameters : ndarray, shape (n_links, 10)
-        In use, as in `model.inertia`.
-
-    Returns
-    -------
-    list of Marker
-        None for links whose mass is zero or negative, or that are flat, a stick, a point, or no
-        body that could exist.
-
+    parameters (n_links, 10).
     """
     changed = (parameters != robot.parameters).any(axis=1)
     markers = []
@@ -80,17 +68,7 @@ def inertia_markers(robot: Robot, parameters: Array) -> list[Marker]:
 
 
 class InertiaMarkerOutput:
-    """
-    The latched publisher of these; silent unless the node is active and somebody listens.
-
-    Parameters
-    ----------
-    node : LifecycleNode
-        Owns the publisher.
-    robot : Robot
-        As described.
-
-    """
+    """The latched publisher of these; silent unless the node is active and somebody listens."""
 
     def __init__(self, node: LifecycleNode, robot: Robot) -> None:
         self._node, self._robot = node, robot
@@ -105,13 +83,7 @@ class InertiaMarkerOutput:
         """
         Publish the bodies, if others are in use than were shown, once a second at most.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the cycle [ns].
-        parameters : ndarray, shape (n_links, 10)
-            In use; the same array as before is taken to hold the same numbers.
-
+        parameters (n_links, 10).
         """
         # Time may have been set back since.
         if parameters is self._shown or 0 <= stamp_ns - self._looked_ns < LOOK_NS:

@@ -41,18 +41,7 @@ def to_message(robot: Robot, parameters: Array) -> Float64MultiArray:
     """
     Return parameters as a message.
 
-    Parameters
-    ----------
-    robot : Robot
-        Names of the links.
-    parameters : ndarray, shape (n_links, 10)
-        About each link's origin in its axes, as in `model.inertia` [kg, kg m, kg m^2].
-
-    Returns
-    -------
-    Float64MultiArray
-        Rows for links, whose names stand in the label of the first dimension, one blank between.
-
+    parameters (n_links, 10) [kg, kg m, kg m^2].
     """
     message = Float64MultiArray()
     n = len(robot.links)
@@ -68,22 +57,7 @@ def from_message(robot: Robot, message: Float64MultiArray) -> Array:
     """
     Return the parameters of a message that can be used as they are.
 
-    Parameters
-    ----------
-    robot : Robot
-        Whose links they must be of, in its order.
-    message : Float64MultiArray
-        As `to_message` makes one.
-
-    Returns
-    -------
-    ndarray, shape (n_links, 10)
-
-    Raises
-    ------
-    ModelError
-        If names, shape or a number do not fit, or a link is no body that could exist.
-
+    Returns (n_links, 10).
     """
     n, dims = len(robot.links), message.layout.dim
     if len(dims) != 2 or dims[1].label != PARAMETERS or message.layout.data_offset:
@@ -107,20 +81,7 @@ def roots_to_message(robot: Robot, roots: Array, parameters: Array) -> Float64Mu
     """
     Return how sure parameters are as a message.
 
-    Parameters
-    ----------
-    robot : Robot
-        Names of the links.
-    roots : ndarray, shape (n_links, 10, r)
-        As for `Uncertainty.set_parameter_roots`, about each link's origin in its axes.
-    parameters : ndarray, shape (n_links, 10)
-        Those that it is said of, to the bit.
-
-    Returns
-    -------
-    Float64MultiArray
-        As from `to_message`, with r numbers in place of each parameter.
-
+    roots (n_links, 10, r); parameters (n_links, 10).
     """
     n, _, r = roots.shape
     message = Float64MultiArray()
@@ -138,24 +99,7 @@ def roots_from_message(robot: Robot, message: Float64MultiArray) -> tuple[str, A
     """
     Return of which parameters a message says how sure they are, and that.
 
-    Parameters
-    ----------
-    robot : Robot
-        Whose links they must be of, in its order.
-    message : Float64MultiArray
-        As `roots_to_message` makes one.
-
-    Returns
-    -------
-    parameters : str
-        Their `fingerprint`.
-    roots : ndarray, shape (n_links, 10, r)
-
-    Raises
-    ------
-    ModelError
-        If names or shape do not fit, or a number is not finite.
-
+    Returns roots (n_links, 10, r).
     """
     n, dims = len(robot.links), message.layout.dim
     labels = [dim.label for dim in dims[1:]]
@@ -185,23 +129,7 @@ def offsets_to_message(
     """
     Return the offsets that go with parameters as a message.
 
-    Parameters
-    ----------
-    robot : Robot
-        Names of the FT sensors.
-    offsets : mapping of str to ndarray, shape (6,)
-        By sensor, [force; torque]; NaN, or no sensor: nothing tells it [N, Nm].
-    parameters : ndarray, shape (n_links, 10)
-        Those that they are to be subtracted beside, to the bit.
-    calibration : FtCalibration
-        What they are to be subtracted on top of.
-
-    Returns
-    -------
-    Float64MultiArray
-        Rows for sensors, whose names stand in the label of the first dimension, one blank
-        between. The label of the last one has the fingerprints of parameters and calibration.
-
+    offsets (6,) [force; torque]; parameters (n_links, 10).
     """
     names = [sensor.name for sensor in robot.ft_sensors]
     n, label = len(names), f'{BESIDE} {fingerprint(parameters)} {ON} '
@@ -220,27 +148,7 @@ def offsets_from_message(robot: Robot, message: Float64MultiArray) -> tuple[str,
     """
     Return the offsets of a message, and what they belong to.
 
-    Parameters
-    ----------
-    robot : Robot
-        Whose FT sensors they must be of, in its order.
-    message : Float64MultiArray
-        As `offsets_to_message` makes one.
-
-    Returns
-    -------
-    parameters : str
-        Their `fingerprint`.
-    calibration : str
-        Its `calibration_fingerprint`.
-    offsets : ndarray, shape (n_fts, 6)
-        Zero where nothing tells them [N, Nm].
-
-    Raises
-    ------
-    ModelError
-        If names or shape do not fit, or a number is infinite.
-
+    Returns offsets (n_fts, 6) [N, Nm].
     """
     names, dims = [sensor.name for sensor in robot.ft_sensors], message.layout.dim
     words = dims[2].label.split(' ') if len(dims) == 3 else []

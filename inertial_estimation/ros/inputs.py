@@ -34,34 +34,7 @@ POLLED_DEPTH = 100
 
 
 class Inputs:
-    """
-    The subscriptions of the estimator.
-
-    Parameters
-    ----------
-    node : LifecycleNode
-        Owns the subscriptions.
-    settings : EstimatorSettings
-        Topics, frames, queue depth, raw or not.
-    robot : Robot
-        Its sensors.
-    assembler : SampleAssembler
-        Takes the readings.
-    contacts : ContactStream
-        Takes the points that are felt.
-    on_sample : callable
-        Called with each sample.
-    polled : bool
-        Only the first joint topic wakes the node; the others are polled when it does.
-
-    Attributes
-    ----------
-    sources : list of Source
-        What is subscribed to, and what was wrong with it.
-    touch_rhythm : TouchRhythm
-        How often which frame is reported to be touched.
-
-    """
+    """The subscriptions of the estimator."""
 
     def __init__(
         self,

@@ -26,24 +26,7 @@ from inertial_estimation.sample import Sample
 
 
 class InternalWrenchOutput:
-    """
-    The publishers of wrenches inside the robot; silent unless the node is active.
-
-    Parameters
-    ----------
-    node : LifecycleNode
-        Owns the publishers.
-    estimator : WrenchEstimator
-        Where the estimates come from.
-    settings : EstimatorSettings
-        Joints, links and rate.
-
-    Raises
-    ------
-    ConfigError, NameNotFound
-        As of `build_internal_wrenches`.
-
-    """
+    """The publishers of wrenches inside the robot; silent unless the node is active."""
 
     def __init__(
         self, node: LifecycleNode, estimator: WrenchEstimator, settings: EstimatorSettings
@@ -64,15 +47,7 @@ class InternalWrenchOutput:
         """
         Publish the wrenches of an estimate, if it is time and somebody listens.
 
-        Parameters
-        ----------
-        sample : Sample
-            What was estimated from.
-        estimate : WrenchEstimate
-            What came of it.
-        duration : float
-            How long the cycle took [s].
-
+        duration [s].
         """
         if not (self._through or self._net):
             return

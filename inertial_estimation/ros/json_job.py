@@ -11,21 +11,7 @@ from inertial_estimation.errors import InertialEstimationError
 
 
 def answer(work: Callable[[dict[str, Any]], Any]) -> int:
-    """
-    Do what standard input asks for, and write what comes of it to standard output.
-
-    Parameters
-    ----------
-    work : callable
-        Takes what was read, returns what JSON can hold.
-
-    Returns
-    -------
-    int
-        Exit code: 1 after an error of this package, which is written to standard error; 130
-        after ctrl-c.
-
-    """
+    """Do what standard input asks for, and write what comes of it to standard output."""
     try:
         found = work(json.load(sys.stdin))
     except InertialEstimationError as error:

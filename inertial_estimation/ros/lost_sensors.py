@@ -16,24 +16,7 @@ HELD = (SensorState.STALE, SensorState.FROZEN)
 
 
 def lost_sensors(robot: Robot, submodel: Submodel, sample: Sample) -> list[str]:
-    """
-    Name the sensors without which rows of a submodel cannot be built.
-
-    Parameters
-    ----------
-    robot : Robot
-        Names.
-    submodel : Submodel
-        One of the robot's.
-    sample : Sample
-        The newest.
-
-    Returns
-    -------
-    list of str
-        The FT sensors that cut it out; if all of them are there, IMUs and joints.
-
-    """
+    """Name the sensors without which rows of a submodel cannot be built."""
     fts = sorted({submodel.root_sensor, *submodel.child_sensors} - {-1})
     absent = np.isnan(sample.ft_readings).any(axis=1)
     names = [sensor.name for sensor in robot.ft_sensors]
@@ -50,20 +33,7 @@ def lost_sensors(robot: Robot, submodel: Submodel, sample: Sample) -> list[str]:
 
 
 def held_too_long(sample: Sample) -> NDArray[np.intp]:
-    """
-    Return the FT sensors whose last reading was used for longer than it was true.
-
-    Parameters
-    ----------
-    sample : Sample
-        Says how they were found.
-
-    Returns
-    -------
-    ndarray of int
-        Their indices: those that were found silent or frozen.
-
-    """
+    """Return the FT sensors whose last reading was used for longer than it was true."""
     if sample.ft_states is None:
         return np.zeros(0, dtype=np.intp)
     return np.flatnonzero(np.isin(sample.ft_states, HELD))

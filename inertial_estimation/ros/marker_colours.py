@@ -28,21 +28,7 @@ IN_PART = (SensorState.PARTIAL, SensorState.WARMING)
 
 
 def health_colour(quality: int) -> ColorRGBA:
-    """
-    Return the colour of a submodel.
-
-    Parameters
-    ----------
-    quality : int
-        Flags of `Quality`.
-
-    Returns
-    -------
-    ColorRGBA
-        Red: nothing is known; orange: merged with a neighbour; yellow: assumed, or not told
-        apart; green: measured.
-
-    """
+    """Return the colour of a submodel."""
     if quality & Quality.MISSING:
         return RED
     if quality & Quality.MERGED:
@@ -51,39 +37,12 @@ def health_colour(quality: int) -> ColorRGBA:
 
 
 def wrench_colours(quality: int) -> tuple[ColorRGBA, ColorRGBA]:
-    """
-    Return the colours of force and moment of a contact.
-
-    Parameters
-    ----------
-    quality : int
-        Flags of `Quality`.
-
-    Returns
-    -------
-    tuple of ColorRGBA
-        Transparent: the sensors do not tell it apart from others; pale: it rests on an assumed
-        joint, or on two submodels taken together; full: the sensors determine it.
-
-    """
+    """Return the colours of force and moment of a contact."""
     if quality & Quality.UNDETERMINED:
         return GLASS_FORCE, GLASS_MOMENT
     return (PALE_FORCE, PALE_MOMENT) if quality else (FORCE, MOMENT)
 
 
 def sensor_colour(state: SensorState) -> ColorRGBA:
-    """
-    Return the colour of a sensor that is not used as a whole.
-
-    Parameters
-    ----------
-    state : SensorState
-        Not fresh.
-
-    Returns
-    -------
-    ColorRGBA
-        Yellow: a part of it is used, or will be soon; red: nothing.
-
-    """
+    """Return the colour of a sensor that is not used as a whole."""
     return YELLOW if state in IN_PART else RED

@@ -16,23 +16,7 @@ LETTERS = 0.05
 
 
 def arrow(kind: str, index: int, lifetime: Duration) -> Marker:
-    """
-    Return an arrow of no frame and no length yet.
-
-    Parameters
-    ----------
-    kind : str
-        Namespace.
-    index : int
-        Number in it.
-    lifetime : Duration
-        For which rviz shows it.
-
-    Returns
-    -------
-    Marker
-
-    """
+    """Return an arrow of no frame and no length yet."""
     marker = _marker(kind, index, Marker.ARROW, lifetime)
     marker.scale = Vector3(x=ARROW[0], y=ARROW[1], z=ARROW[2])
     marker.points = [Point(), Point()]
@@ -40,42 +24,12 @@ def arrow(kind: str, index: int, lifetime: Duration) -> Marker:
 
 
 def solid(kind: str, index: int, shape: int, lifetime: Duration) -> Marker:
-    """
-    Return a sphere or box of no frame, place and size yet.
-
-    Parameters
-    ----------
-    kind, index, lifetime
-        As in `arrow`.
-    shape : int
-        ``Marker.SPHERE`` or ``Marker.CUBE``.
-
-    Returns
-    -------
-    Marker
-
-    """
+    """Return a sphere or box of no frame, place and size yet."""
     return _marker(kind, index, shape, lifetime)
 
 
 def text(kind: str, index: int, said: str, colour: ColorRGBA, lifetime: Duration) -> Marker:
-    """
-    Return a text that faces the viewer, of no frame and no place yet.
-
-    Parameters
-    ----------
-    kind, index, lifetime
-        As in `arrow`.
-    said : str
-        The text.
-    colour : ColorRGBA
-        Its colour.
-
-    Returns
-    -------
-    Marker
-
-    """
+    """Return a text that faces the viewer, of no frame and no place yet."""
     marker = _marker(kind, index, Marker.TEXT_VIEW_FACING, lifetime)
     marker.text, marker.color, marker.scale.z = said, colour, LETTERS
     return marker
@@ -85,13 +39,7 @@ def point(marker: Marker, ends: Iterable[Sequence[float]]) -> None:
     """
     Give an arrow its ends.
 
-    Parameters
-    ----------
-    marker : Marker
-        An arrow.
-    ends : iterable of sequence of float
-        Tail and tip in its frame [m].
-
+    ends [m].
     """
     for corner, (x, y, z) in zip(marker.points, ends):
         corner.x, corner.y, corner.z = x, y, z
@@ -101,20 +49,7 @@ def place(marker: Marker, frame: str, position: Sequence[float]) -> Marker:
     """
     Put a solid or text somewhere.
 
-    Parameters
-    ----------
-    marker : Marker
-        Not an arrow.
-    frame : str
-        Frame that tf knows.
-    position : sequence of float
-        Of its middle, in that frame [m].
-
-    Returns
-    -------
-    Marker
-        The same.
-
+    position [m].
     """
     marker.header.frame_id = frame
     at = marker.pose.position
@@ -126,18 +61,7 @@ def size(marker: Marker, x: float, y: float, z: float) -> Marker:
     """
     Give a solid its size.
 
-    Parameters
-    ----------
-    marker : Marker
-        A sphere or box.
-    x, y, z : float
-        Diameters or edges along the axes of its frame [m].
-
-    Returns
-    -------
-    Marker
-        The same.
-
+    x, y, z [m].
     """
     marker.scale.x, marker.scale.y, marker.scale.z = x, y, z
     return marker

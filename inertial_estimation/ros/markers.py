@@ -37,19 +37,7 @@ class MarkerOutput:
     """
     The publisher of markers; silent unless the node is active and somebody listens.
 
-    Parameters
-    ----------
-    node : LifecycleNode
-        Owns the publisher.
-    robot : Robot
-        Its links, joints and sensors get markers, and so does every contact of an estimate.
-    rate : float
-        Of the markers [Hz]; 0 for none.
-    uninformed : callable
-        Names the joints of an estimate whose torques no FT sensor informs.
-    momentum : callable
-        Says what is wrong with the momentum; empty: nothing.
-
+    rate [Hz].
     """
 
     def __init__(
@@ -80,19 +68,7 @@ class MarkerOutput:
     def publish(
         self, sample: Sample, estimate: WrenchEstimate, deviations: Deviations | None
     ) -> None:
-        """
-        Publish the markers of an estimate, if it is time and somebody listens.
-
-        Parameters
-        ----------
-        sample : Sample
-            Of one instant.
-        estimate : WrenchEstimate
-            What came of it.
-        deviations : Deviations or None
-            The newest standard deviations, if they are computed.
-
-        """
+        """Publish the markers of an estimate, if it is time and somebody listens."""
         stamp_ns = sample.stamp_ns
         if self._inertias is not None:
             self._inertias.publish(stamp_ns, self._parameters)
@@ -115,11 +91,7 @@ class MarkerOutput:
         """
         Show other inertial parameters, with the next markers of what changes seldom.
 
-        Parameters
-        ----------
-        parameters : ndarray, shape (n_links, 10)
-            Those of the estimates from now on.
-
+        parameters (n_links, 10).
         """
         self._parameters = parameters
 

@@ -37,23 +37,7 @@ NO_FILE = "'model_file' is empty: name a file there, then configure the node ane
 
 
 class ModelUpdates:
-    """
-    The subscriptions and the services that change the inertial parameters of an estimator.
-
-    Parameters
-    ----------
-    node : LifecycleNode
-        Owns everything that talks. All calls come from its executor, so between two cycles.
-    robot : Robot
-        As the URDF describes it.
-    settings : EstimatorSettings
-        Whether to listen, and the file.
-    model : ModelInUse
-        Is told.
-    is_active : callable
-        Whether the node is; while it is not, changes are made at once.
-
-    """
+    """The subscriptions and the services that change the inertial parameters of an estimator."""
 
     def __init__(
         self,

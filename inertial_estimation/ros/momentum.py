@@ -22,24 +22,7 @@ from inertial_estimation.uncertainty.momentum_noise import MomentumNoise
 
 
 class MomentumWatch:
-    """
-    Compares the change of momentum with the wrenches of the estimates [T 2.84, 2.85].
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and IMUs.
-    settings : EstimatorSettings
-        Filters, and noise of joints and gyroscopes.
-    assembler : SampleAssembler
-        Knows the rates of the streams.
-
-    Attributes
-    ----------
-    warning : str
-        What the last `task` found wrong; empty: nothing.
-
-    """
+    """Compares the change of momentum with the wrenches of the estimates [T 2.84, 2.85]."""
 
     def __init__(
         self, robot: Robot, settings: EstimatorSettings, assembler: SampleAssembler
@@ -51,28 +34,14 @@ class MomentumWatch:
         self._check = MomentumCheck(robot)
 
     def add(self, sample: Sample, estimate: WrenchEstimate) -> None:
-        """
-        Take an instant; few are looked at.
-
-        Parameters
-        ----------
-        sample : Sample
-            What was estimated from.
-        estimate : WrenchEstimate
-            What came of it.
-
-        """
+        """Take an instant; few are looked at."""
         self._check.add(sample, estimate)
 
     def set_parameters(self, parameters: Array) -> None:
         """
         Go on with other inertial parameters.
 
-        Parameters
-        ----------
-        parameters : ndarray, shape (n_links, 10)
-            Those of the estimates from now on.
-
+        parameters (n_links, 10).
         """
         self._check.set_parameters(parameters)
 
@@ -98,21 +67,7 @@ def momentum_task(
     """
     Return the state of the momentum.
 
-    Parameters
-    ----------
-    report : MomentumReport
-        Of enough windows.
-    deviation : ndarray, shape (2,)
-        What noise leaves unexplained [N, Nm]; NaN: not known.
-    lack : str, optional
-        Why it is not known.
-    advice : str, optional
-        What to look at if the momentum does not change as the wrenches say.
-
-    Returns
-    -------
-    Task
-
+    deviation (2,) [N, Nm].
     """
     (force, moment), (force_change, moment_change) = report.unexplained, report.change
     values = {

@@ -39,37 +39,12 @@ LONGEST_LOG = 4
 
 
 def full_name(node: Node) -> str:
-    """
-    Return the name of a node with its namespace, which tells nodes of two robots apart.
-
-    Parameters
-    ----------
-    node : Node
-        Any.
-
-    Returns
-    -------
-    str
-        Without the leading slash.
-
-    """
+    """Return the name of a node with its namespace, which tells nodes of two robots apart."""
     return str(node.get_fully_qualified_name()).lstrip('/')
 
 
 def over_text(tasks: Iterable[Task]) -> str:
-    """
-    Return what the log says of tasks that are well again.
-
-    Parameters
-    ----------
-    tasks : iterable of Task
-        At least one.
-
-    Returns
-    -------
-    str
-
-    """
+    """Return what the log says of tasks that are well again."""
     return 'well again: ' + '; '.join(f'{task.name}: {task.message}' for task in tasks)
 
 
@@ -116,22 +91,7 @@ class Reminder:
         self._lasting: set[tuple[str, str]] = set()
 
     def news(self, tasks: Iterable[Task]) -> News:
-        """
-        Return what is to be logged of a report.
-
-        What is not to be repeated is not new when it comes back either: a hand that touches here
-        and there brings the same warning with every touch. Nor is said that it is over.
-
-        Parameters
-        ----------
-        tasks : iterable of Task
-            All of a report.
-
-        Returns
-        -------
-        News
-
-        """
+        """Return what is to be logged of a report."""
         news = News([], [])
         for task in tasks:
             if task.level == OK or task.is_said:
@@ -142,20 +102,7 @@ class Reminder:
         return news
 
     def resets(self, total: int) -> str:
-        """
-        Return what to say of time that was set back since the last call.
-
-        Parameters
-        ----------
-        total : int
-            How often stamps went back so far.
-
-        Returns
-        -------
-        str
-            Empty: it was not.
-
-        """
+        """Return what to say of time that was set back since the last call."""
         times, self._resets = total - self._resets, total
         if times <= 0:
             return ''
@@ -190,34 +137,7 @@ class Reminder:
 
 
 class Monitor:
-    """
-    The diagnostics of a configured estimator.
-
-    Parameters
-    ----------
-    node : LifecycleNode
-        Publishes on /diagnostics, also while it is inactive.
-    robot : Robot
-        Names.
-    assembler : SampleAssembler
-        Counts messages.
-    contacts : ContactStream
-        Counts points that are felt.
-    inputs : Inputs
-        Counts what was wrong with them.
-    watches : Watches
-        Momentum, IMUs, and what torques rest on.
-
-    Attributes
-    ----------
-    cycles : Cycles
-        To be fed every cycle.
-    failed : int
-        Samples that the estimator refused.
-    sample, estimate : Sample, WrenchEstimate or None
-        The newest since the last report.
-
-    """
+    """The diagnostics of a configured estimator."""
 
     def __init__(
         self,
@@ -244,34 +164,14 @@ class Monitor:
         self.estimate: WrenchEstimate | None = None
 
     def note_failure(self, error: Exception) -> None:
-        """
-        Count a sample that the estimator refused; the next report says why.
-
-        Parameters
-        ----------
-        error : Exception
-            Why.
-
-        """
+        """Count a sample that the estimator refused; the next report says why."""
         self.failed += 1
         self._failure = str(error)
 
     def report(
         self, deviations: DeviationsReport, changed: Iterable[Task], *, active: bool
     ) -> None:
-        """
-        Publish the state of everything, and warn about what is new.
-
-        Parameters
-        ----------
-        deviations : DeviationsReport
-            What was published of them.
-        changed : iterable of Task
-            Which inertial parameters and FT calibration are in use.
-        active : bool
-            Whether the node is.
-
-        """
+        """Publish the state of everything, and warn about what is new."""
         statistics = self._assembler.statistics()
         if said := self._reminder.resets(statistics.resets):
             self._node.get_logger().info(said)

@@ -10,22 +10,7 @@ from inertial_estimation.uncertainty.stream_noise import StreamFilters, stream_n
 
 
 class MotionNoise:
-    """
-    Of a robot, from the noise that the settings state.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its joints and IMUs.
-    settings : IdentifierSettings
-        Noise of the messages, and filters.
-
-    Attributes
-    ----------
-    known : StateNoise or None
-        None: no stream's rate is known yet. That of a stream whose rate is not known is zero.
-
-    """
+    """Of a robot, from the noise that the settings state."""
 
     def __init__(self, robot: Robot, settings: IdentifierSettings) -> None:
         self._robot, self._settings = robot, settings
@@ -34,15 +19,7 @@ class MotionNoise:
         self.known: StateNoise | None = None
 
     def update(self, rates: StreamRates) -> None:
-        """
-        Find out what filters make of noise at the rates of their streams.
-
-        Parameters
-        ----------
-        rates : StreamRates
-            Of all streams. Once all were known they are not looked at again.
-
-        """
+        """Find out what filters make of noise at the rates of their streams."""
         if self._is_complete:
             return
         found = stream_noise(self._settings, self._robot, rates, self._filters)

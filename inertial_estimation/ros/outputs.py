@@ -45,15 +45,7 @@ class Outputs:
     """
     The publishers of the estimator; silent unless the node is active.
 
-    Parameters
-    ----------
-    node : LifecycleNode
-        Owns the publishers.
-    estimator : WrenchEstimator
-        Names the rows.
-    visualization_rate : float
-        Rate of the topics for people [Hz]; 0 for none.
-
+    visualization_rate [Hz].
     """
 
     def __init__(
@@ -86,15 +78,7 @@ class Outputs:
         self._shown_ns = 0
 
     def publish(self, estimate: WrenchEstimate) -> None:
-        """
-        Publish an estimate.
-
-        Parameters
-        ----------
-        estimate : WrenchEstimate
-            Of one instant: the default contacts, or those with touches in their place or behind.
-
-        """
+        """Publish an estimate."""
         stamp_ns = estimate.stamp_ns
         encode = self._encoders_for(estimate.contacts)
         self._wrenches.publish(encode.wrenches(stamp_ns, estimate.wrenches))

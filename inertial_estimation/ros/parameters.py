@@ -32,27 +32,7 @@ ARRAY_TYPES = {
 
 
 class Parameters:
-    """
-    The parameters of a node that hold its settings.
-
-    Parameters
-    ----------
-    node : Node
-        Parameter files and overrides are taken from it.
-    kind : type
-        `EstimatorSettings`, or settings that are more than these.
-
-    Attributes
-    ----------
-    locked : bool
-        While true, changes are refused.
-
-    Raises
-    ------
-    ConfigError, NameNotFound
-        If an override is unknown, or does not fit; the message says the remedy.
-
-    """
+    """The parameters of a node that hold its settings."""
 
     def __init__(self, node: Node, kind: type[EstimatorSettings] = EstimatorSettings) -> None:
         self._node, self._kind = node, kind
@@ -69,20 +49,7 @@ class Parameters:
         node.add_on_set_parameters_callback(self._check_change)
 
     def collect(self) -> EstimatorSettings:
-        """
-        Return the settings as they stand now.
-
-        Returns
-        -------
-        EstimatorSettings
-            Every listed sensor, IMU and contact has its parameters afterwards.
-
-        Raises
-        ------
-        ConfigError, NameNotFound
-            If values do not fit together.
-
-        """
+        """Return the settings as they stand now."""
         declared = {
             name: _plain(parameter.value)
             for name, parameter in self._node.get_parameters_by_prefix('').items()
@@ -100,25 +67,7 @@ class Parameters:
         return settings
 
     def unused_groups(self, robot: Robot) -> list[str]:
-        """
-        Return the groups of parameters that were given and that no list names.
-
-        Parameters
-        ----------
-        robot : Robot
-            Their names must be those of something on it.
-
-        Returns
-        -------
-        list of str
-            Such as ``imu.chest``.
-
-        Raises
-        ------
-        NameNotFound
-            If one belongs to nothing on the robot.
-
-        """
+        """Return the groups of parameters that were given and that no list names."""
         sensors = (*robot.ft_sensors, *robot.imus)
         return name_unused(self._spare, set(robot.frames) | {sensor.name for sensor in sensors})
 
@@ -151,21 +100,7 @@ _TOP = {item.name: item for item in settings_of(IdentifierSettings)}
 
 
 def descriptor(item, name: str = '') -> ParameterDescriptor:
-    """
-    Return what ROS can say about a setting.
-
-    Parameters
-    ----------
-    item : Setting
-        The setting.
-    name : str, optional
-        Full name; default: that of the setting.
-
-    Returns
-    -------
-    ParameterDescriptor
-
-    """
+    """Return what ROS can say about a setting."""
     description = ParameterDescriptor(
         description=item.description,
         additional_constraints=item.constraint,
@@ -193,20 +128,7 @@ def _declare(node: Node, name: str, item, value) -> None:
 
 
 def list_setting(name: str):
-    """
-    Return the setting of a parameter that holds a list.
-
-    Parameters
-    ----------
-    name : str
-        Of the parameter, with its group.
-
-    Returns
-    -------
-    Setting or None
-        None: it holds no list, or there is none of that name.
-
-    """
+    """Return the setting of a parameter that holds a list."""
     groups = {item.name: item for group in GROUPS.values() for item in settings_of(group)}
     item = _TOP.get(name) or groups.get(name.split('.')[-1])
     return item if item is not None and item.is_list else None

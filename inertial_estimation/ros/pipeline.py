@@ -45,35 +45,7 @@ REPORT_PERIOD = 1.0
 
 
 class Pipeline:
-    """
-    From messages to messages.
-
-    Parameters
-    ----------
-    node : LifecycleNode
-        Owns everything that talks.
-    settings : EstimatorSettings
-        Checked.
-    urdf : str
-        Robot description.
-
-    Attributes
-    ----------
-    active : bool
-        While false, messages fill the filters and nothing is estimated.
-    robot : Robot
-        What the settings and the description make.
-    cycles : Cycles
-        Stamps and durations of the estimates.
-    deviations : DeviationsOutput
-        Publishes how sure they are.
-
-    Raises
-    ------
-    InertialEstimationError
-        If settings and robot do not fit together.
-
-    """
+    """From messages to messages."""
 
     def __init__(self, node: LifecycleNode, settings: EstimatorSettings, urdf: str) -> None:
         self.active = False

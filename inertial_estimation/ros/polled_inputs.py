@@ -43,14 +43,6 @@ class PolledInputs(Inputs):
     The subscriptions of a node that polls all of them.
 
     Its executor must leave those of a `PolledGroup` alone.
-
-    Parameters
-    ----------
-    *args
-        As for `Inputs`.
-    **kwargs
-        Likewise, but for ``polled``.
-
     """
 
     def __init__(self, *args, **kwargs) -> None:

@@ -18,27 +18,7 @@ FRICTION = (Term.VISCOUS, Term.COULOMB, Term.OFFSET, Term.DRIVE_INERTIA)
 
 
 def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionSettings:
-    """
-    Return how the recursion remembers.
-
-    Parameters
-    ----------
-    settings : IdentifierSettings
-        Of the node.
-    robot : Robot
-        Its joints and sensors.
-
-    Returns
-    -------
-    RecursionSettings
-
-    Raises
-    ------
-    ConfigError
-        If a term of friction is unknown, a number does not fit, or nothing measures what bodies
-        weigh.
-
-    """
+    """Return how the recursion remembers."""
     if not robot.ft_sensors and not settings.efforts:
         raise ConfigError(
             'neither FT sensors nor efforts of joints are in use, so nothing tells what links '

@@ -12,25 +12,7 @@ from rclpy.service import Service
 
 
 def create_service(node: Node, kind: type, name: str, callback: Callable) -> Service:
-    """
-    Create a service whose answers have ``success`` and ``message``.
-
-    Parameters
-    ----------
-    node : Node
-        Owns it, and logs what nobody expected.
-    kind : type
-        Trigger or SetBool.
-    name : str
-        As for any service.
-    callback : callable
-        Takes request and response, returns the response.
-
-    Returns
-    -------
-    Service
-
-    """
+    """Create a service whose answers have ``success`` and ``message``."""
 
     @wraps(callback)
     def answered(request, response):
@@ -45,38 +27,12 @@ def create_service(node: Node, kind: type, name: str, callback: Callable) -> Ser
 
 
 def explain(node: Node, name: str, error: Exception, response: Any) -> None:
-    """
-    Answer with what nobody expected, and log where it was.
-
-    Parameters
-    ----------
-    node : Node
-        Logs it.
-    name : str
-        Of the service.
-    error : Exception
-        That is being handled.
-    response : object
-        To fill in.
-
-    """
+    """Answer with what nobody expected, and log where it was."""
     node.get_logger().error(sendable(f'{name}: {traceback.format_exc()}'))
     response.success = False
     response.message = f'{type(error).__name__}: {error}; the log says where'
 
 
 def sendable(text: str) -> str:
-    """
-    Return a text without halves of pairs of UTF-16, as files may hold: ROS takes none.
-
-    Parameters
-    ----------
-    text : str
-        Any.
-
-    Returns
-    -------
-    str
-
-    """
+    """Return a text without halves of pairs of UTF-16, as files may hold: ROS takes none."""
     return text.encode(errors='replace').decode()

@@ -45,40 +45,14 @@ class SourceWatch:
 
 
 class SourceReports:
-    """
-    The state of each topic, once a second.
-
-    Parameters
-    ----------
-    robot : Robot
-        Sensors.
-    contacts : ContactStream
-        Counts points that are felt.
-    inputs : Inputs
-        The topics, and what was wrong with their messages.
-
-    """
+    """The state of each topic, once a second."""
 
     def __init__(self, robot: Robot, contacts: ContactStream, inputs: Inputs) -> None:
         self._robot, self._contacts, self._inputs = robot, contacts, inputs
         self._watch = SourceWatch()
 
     def tasks(self, statistics: AssemblerStatistics, sample: Sample | None) -> list[Task]:
-        """
-        Return the state of the clock and of each topic.
-
-        Parameters
-        ----------
-        statistics : AssemblerStatistics
-            What came in so far.
-        sample : Sample or None
-            The newest; None: there was none since the report before.
-
-        Returns
-        -------
-        list of Task
-
-        """
+        """Return the state of the clock and of each topic."""
         states = self._states(sample)
         tasks = [clock_task(self._inputs.sources)]
         for source in self._inputs.sources:

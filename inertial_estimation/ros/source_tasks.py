@@ -35,25 +35,7 @@ def sensor_task(
     """
     Return the state of an FT sensor, an IMU, or the temperature of an FT sensor.
 
-    Parameters
-    ----------
-    source : Source
-        Its subscription.
-    statistics : StreamStatistics
-        Of its stream.
-    rate : float
-        Of its stamps, lately [Hz].
-    state : SensorState or None
-        In the last sample; None: there was none lately.
-    new_problems : mapping of str to int
-        What was wrong with its messages since the last time.
-    delivers : str, optional
-        What an IMU has in the last sample, one of `sensors.MEASURES`.
-
-    Returns
-    -------
-    Task
-
+    rate [Hz].
     """
     level, message, cause = OK, f'fresh{ALONE.get(delivers, "")}', ''
     if state is None:
@@ -90,21 +72,7 @@ def joints_task(
     """
     Return the state of a joint topic.
 
-    Parameters
-    ----------
-    source : Source
-        Its subscription.
-    parts : mapping of str to StreamStatistics
-        The streams it carries: one for each set of joints that come together.
-    rates : mapping of str to float
-        Of their stamps, lately [Hz].
-    new_problems : mapping of str to int
-        What was wrong with its messages since the last time.
-
-    Returns
-    -------
-    Task
-
+    rates [Hz].
     """
     level, message, cause = OK, f'{len(parts)} stream{"s" * (len(parts) != 1)}', ''
     if not parts:
@@ -134,23 +102,7 @@ def contacts_task(
     """
     Return the state of the topic of the points that are felt; nobody has to use it.
 
-    Parameters
-    ----------
-    source : Source
-        Its subscription.
-    statistics : ContactStatistics
-        What came in.
-    new_problems : mapping of str to int
-        What was wrong with its messages since the last time.
-    slow : sequence of SlowSender, optional
-        Frames whose touches lapse between one message and the next.
-    timeout : float, optional
-        After which a touch is over [s].
-
-    Returns
-    -------
-    Task
-
+    timeout [s].
     """
     level, cause = OK, ''
     message = f'{statistics.live} live' if statistics.received else 'nobody reports any'
@@ -183,16 +135,6 @@ def contacts_task(
 def clock_task(sources: Iterable[Source]) -> Task:
     """
     Return whether the clock of the node fits the stamps; mark sources that are off by as much.
-
-    Parameters
-    ----------
-    sources : iterable of Source
-        All of them; if all whose skew is known share one, theirs is no fault of a sender.
-
-    Returns
-    -------
-    Task
-
     """
     sources = list(sources)
     skews = [source.skew for source in sources if source.skew is not None]
@@ -217,19 +159,7 @@ def clock_task(sources: Iterable[Source]) -> Task:
 
 
 def is_skewed(source: Source) -> bool:
-    """
-    Tell whether the stamps of a source alone are off.
-
-    Parameters
-    ----------
-    source : Source
-        With its skew, and whether all others share it.
-
-    Returns
-    -------
-    bool
-
-    """
+    """Tell whether the stamps of a source alone are off."""
     return not source.shares_skew and source.skew is not None and abs(source.skew) > SKEW_LIMIT
 
 

@@ -45,32 +45,7 @@ class Source:
     """
     One subscribed topic: how its messages are read, and what was wrong with them.
 
-    Parameters
-    ----------
-    kind : str
-        ``joints``, ``ft``, ``imu``, ``temperature`` or ``contacts``.
-    name : str
-        Name for diagnostics.
-    topic : str
-        Topic before remapping.
-    frames : collection of str, optional
-        What header.frame_id may be; None: anything.
-
-    Attributes
-    ----------
-    index : int
-        Among the sources of its kind.
-    problems : Counter
-        Messages that were refused, or used in part, by reason.
-    fallbacks : int
-        Messages that only the deserializer of rclpy could read.
-    skew : float or None
-        Clock of the node minus the stamp, when a message was read [s].
-    skew_due : bool
-        Asks the next message for it.
-    shares_skew : bool
-        Whether it is that of all other sources: the clock of the node is off, not theirs.
-
+    skew [s].
     """
 
     def __init__(
@@ -86,39 +61,14 @@ class Source:
         self.shares_skew = False
 
     def read(self, data: Any):
-        """
-        Return what a message says, or None if it cannot be read.
-
-        Parameters
-        ----------
-        data : bytes or message
-            As the subscription gives it.
-
-        Returns
-        -------
-        JointReading, WrenchReading, ImuReading, TemperatureReading, PointReading or None
-
-        """
+        """Return what a message says, or None if it cannot be read."""
         if not isinstance(data, bytes):
             return self.from_message(data)
         reading = self.decode(data)
         return self._read_slowly(data) if reading is None else reading
 
     def accepts(self, reading: Any) -> bool:
-        """
-        Tell whether stamp and frame of a sensor's reading are what they should be.
-
-        Parameters
-        ----------
-        reading : WrenchReading, ImuReading or TemperatureReading
-            From `read`.
-
-        Returns
-        -------
-        bool
-            If not, the reason has been counted.
-
-        """
+        """Tell whether stamp and frame of a sensor's reading are what they should be."""
         if reading.stamp_ns <= 0:
             self._note(NO_STAMP)
             return False
@@ -131,42 +81,14 @@ class Source:
         return True
 
     def accepts_imu(self, reading: ImuReading) -> bool:
-        """
-        Tell whether an IMU's reading can be handed over.
-
-        Parameters
-        ----------
-        reading : ImuReading
-            From `read`.
-
-        Returns
-        -------
-        bool
-            As of `accepts`. One that declares to measure nothing is handed over, so that it
-            counts at once, and is counted as a problem.
-
-        """
+        """Tell whether an IMU's reading can be handed over."""
         accepted = self.accepts(reading)
         if accepted and reading.declares_nothing:
             self._note(NOTHING)
         return accepted
 
     def accepts_joints(self, reading: JointReading) -> bool:
-        """
-        Tell whether a joint state has a stamp, and a position for each name.
-
-        Parameters
-        ----------
-        reading : JointReading
-            From `read`.
-
-        Returns
-        -------
-        bool
-            If not, the reason has been counted; so have been velocities and efforts of another
-            size, which are not used.
-
-        """
+        """Tell whether a joint state has a stamp, and a position for each name."""
         n = len(reading.names)
         if reading.stamp_ns <= 0:
             self._note(NO_STAMP)

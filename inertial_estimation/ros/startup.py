@@ -15,23 +15,7 @@ from inertial_estimation.errors import ConfigError
 
 
 def init(args: Sequence[str] | None, node_name: str) -> None:
-    """
-    Initialise rclpy without its signal handlers, which would interrupt callbacks anywhere.
-
-    Parameters
-    ----------
-    args : sequence of str or None
-        Command line; None: that of the process.
-    node_name : str
-        Whose section a parameter file needs.
-
-    Raises
-    ------
-    ConfigError
-        If ROS refuses the command line or a parameter file in it, or something in it is not for
-        ROS, which would not be heard; the message says the remedy.
-
-    """
+    """Initialise rclpy without its signal handlers, which would interrupt callbacks anywhere."""
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:

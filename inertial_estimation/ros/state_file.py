@@ -19,18 +19,7 @@ class StateFile:
     """
     One file, written again and again.
 
-    Parameters
-    ----------
-    path : str
-        Where; ``~`` stands for the home folder.
-    period : float
-        Time between two writings that nobody asked for [s].
-
-    Raises
-    ------
-    ConfigError
-        If nothing can be written there.
-
+    period [s].
     """
 
     def __init__(self, path: str, period: float) -> None:
@@ -40,27 +29,7 @@ class StateFile:
         check_writable(self.path)
 
     def save(self, identifier: RecursiveIdentifier) -> str:
-        """
-        Write what is known.
-
-        Parameters
-        ----------
-        identifier : RecursiveIdentifier
-            Who knows it.
-
-        Returns
-        -------
-        str
-            What was done.
-
-        Raises
-        ------
-        ConfigError
-            If it cannot be written; what was there before still is.
-        ModelError
-            If nothing is known: what is in the file is worth more.
-
-        """
+        """Write what is known."""
         known = sum(one.information is not None for one in identifier.known)
         if not known:
             raise ModelError('nothing is known yet that could be saved')
@@ -81,24 +50,6 @@ class StateFile:
     def restore(self, identifier: RecursiveIdentifier) -> str:
         """
         Read what was known; a file that cannot be used is renamed, so that it stays as it is.
-
-        Parameters
-        ----------
-        identifier : RecursiveIdentifier
-            Is given it; unchanged if the file is refused.
-
-        Returns
-        -------
-        str
-            What was done.
-
-        Raises
-        ------
-        ConfigError
-            If there is no such file, or it cannot be read.
-        ModelError
-            If it is damaged, or of another robot or choice of rows.
-
         """
         try:
             names = from_text(identifier, self.path.read_text(encoding='utf-8'))

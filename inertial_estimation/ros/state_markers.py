@@ -27,20 +27,7 @@ ABOVE_ROOT = 0.3
 
 
 def health_balls(robot: Robot) -> list[list[Marker]]:
-    """
-    Return a ball at the centre of mass of each link, of no colour yet.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links and submodels.
-
-    Returns
-    -------
-    list of list of Marker
-        Those of each submodel; links without mass have none.
-
-    """
+    """Return a ball at the centre of mass of each link, of no colour yet."""
     balls: list[list[Marker]] = [[] for _ in robot.submodels]
     for of_submodel, submodel in zip(balls, robot.submodels):
         for link in submodel.links:
@@ -54,21 +41,7 @@ def health_balls(robot: Robot) -> list[list[Marker]]:
 
 
 def health_markers(balls: list[list[Marker]], estimate: WrenchEstimate) -> list[Marker]:
-    """
-    Return the balls of links in the colours of their submodels.
-
-    Parameters
-    ----------
-    balls : list of list of Marker
-        From `health_balls`; they are changed.
-    estimate : WrenchEstimate
-        Of one instant.
-
-    Returns
-    -------
-    list of Marker
-
-    """
+    """Return the balls of links in the colours of their submodels."""
     for of_submodel, quality in zip(balls, estimate.submodel_quality.tolist()):
         colour = health_colour(quality)
         for ball in of_submodel:
@@ -77,21 +50,7 @@ def health_markers(balls: list[list[Marker]], estimate: WrenchEstimate) -> list[
 
 
 def sensor_markers(robot: Robot, sample: Sample) -> list[Marker]:
-    """
-    Return a box with a text at each FT sensor and IMU that is not used as a whole.
-
-    Parameters
-    ----------
-    robot : Robot
-        Sensors.
-    sample : Sample
-        Of one instant, with its states.
-
-    Returns
-    -------
-    list of Marker
-
-    """
+    """Return a box with a text at each FT sensor and IMU that is not used as a whole."""
     places = [(ft.name, ft.child, ft.child_H_sensor) for ft in robot.ft_sensors]
     places += [(imu.name, imu.link, imu.L_H_S) for imu in robot.imus]
     states = [*_listed(sample.ft_states), *_listed(sample.imu_states)]
@@ -111,21 +70,7 @@ def sensor_markers(robot: Robot, sample: Sample) -> list[Marker]:
 
 
 def uninformed_markers(robot: Robot, joints: Iterable[str]) -> list[Marker]:
-    """
-    Return a grey ball at each joint whose torque no FT sensor informs.
-
-    Parameters
-    ----------
-    robot : Robot
-        Joints and links.
-    joints : iterable of str
-        Their names.
-
-    Returns
-    -------
-    list of Marker
-
-    """
+    """Return a grey ball at each joint whose torque no FT sensor informs."""
     child = dict(zip(robot.joint_names, child_links(robot)))
     markers = []
     for joint in joints:
@@ -137,21 +82,7 @@ def uninformed_markers(robot: Robot, joints: Iterable[str]) -> list[Marker]:
 
 
 def momentum_markers(robot: Robot, warning: str) -> list[Marker]:
-    """
-    Return what the momentum check says, over the root link.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its root link.
-    warning : str
-        Empty if the momentum changes as the wrenches say.
-
-    Returns
-    -------
-    list of Marker
-
-    """
+    """Return what the momentum check says, over the root link."""
     if not warning:
         return []
     label = text('momentum', 0, f'momentum: {warning}', RED, LIFETIME)

@@ -15,15 +15,7 @@ class SteadyTimer:
     An executor may still call a timer that was due when it was destroyed; from this one nothing
     comes then, so what is called need not expect that it is gone.
 
-    Parameters
-    ----------
-    node : Node
-        Owns the timer.
-    period : float
-        Time between two calls [s].
-    callback : callable
-        What is called.
-
+    period [s].
     """
 
     def __init__(self, node: Node, period: float, callback: Callable[[], None]) -> None:

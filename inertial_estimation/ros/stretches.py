@@ -31,22 +31,7 @@ class Stretches:
     """
     Collects samples at a lower rate.
 
-    Parameters
-    ----------
-    robot : Robot
-        Whose submodels are touched.
-    rate : float
-        Samples that are kept [Hz].
-    margin : float
-        A touch spoils so much before and after [s].
-    held : iterable of str
-        Frames where something acts all the time.
-
-    Attributes
-    ----------
-    next_ns : int
-        Samples before this stamp are left out.
-
+    rate [Hz]; margin [s].
     """
 
     def __init__(self, robot: Robot, rate: float, margin: float, held: Iterable[str]) -> None:
@@ -74,22 +59,7 @@ class Stretches:
         self._samples.clear()
 
     def add(self, sample: Sample, touches: Iterable[Contact]) -> FreeStretch | None:
-        """
-        Take a sample; one that is not later than the last one says that time was set back.
-
-        Parameters
-        ----------
-        sample : Sample
-            The next one.
-        touches : iterable of Contact
-            What is felt at that instant.
-
-        Returns
-        -------
-        FreeStretch or None
-            A stretch that is complete, with the time in which a touch would still spoil it.
-
-        """
+        """Take a sample; one that is not later than the last one says that time was set back."""
         stamp = sample.stamp_ns
         if stamp <= self._last_ns:
             self.reset()

@@ -59,27 +59,6 @@ class TareJob:
 
 
 def find_offsets(job: TareJob) -> Found:
-    """
-    Find offsets.
-
-    Parameters
-    ----------
-    job : TareJob
-        From what.
-
-    Returns
-    -------
-    sensors : dict of str to SensorCalibration
-        Those that change.
-    said : str
-        How well they are known.
-
-    Raises
-    ------
-    InertialEstimationError
-        If they cannot be found; the message says why and what helps.
-
-    """
     settings = job.settings
     robot = build_robot(settings, job.urdf).with_parameters(job.parameters)
     estimator = WrenchEstimator(

@@ -71,33 +71,7 @@ class _Tare:
 
 
 class Taring:
-    """
-    The services that find offsets.
-
-    Parameters
-    ----------
-    node : LifecycleNode
-        Owns the services.
-    settings : EstimatorSettings
-        How long, and what is accepted.
-    urdf : str
-        Robot description.
-    supports : tuple of str
-        From `find_supports`.
-    in_use : CalibrationInUse
-        What is in use.
-    updates : CalibrationUpdates
-        Takes over what is found.
-    background : Background
-        Computes it.
-    robot : callable
-        Returns the robot with the inertial parameters in use.
-    is_active : callable
-        Whether the node is.
-    problems : Counter
-        Of messages of touches that cannot be placed, by reason; it grows.
-
-    """
+    """The services that find offsets."""
 
     def __init__(
         self,
@@ -150,17 +124,7 @@ class Taring:
         done.add_done_callback(lambda future: self._note_start(*future.result()))
 
     def add(self, sample: Sample, touches: Sequence[Contact]) -> None:
-        """
-        Take a sample while they are wanted.
-
-        Parameters
-        ----------
-        sample : Sample
-            The next one.
-        touches : sequence of Contact
-            What is felt then.
-
-        """
+        """Take a sample while they are wanted."""
         tare = self._tare
         assert tare is not None
         try:
@@ -300,29 +264,7 @@ class Taring:
 
 
 def find_supports(settings: EstimatorSettings, robot: Robot) -> tuple[str, ...]:
-    """
-    Return the frames that carry the robot while offsets are found.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Name them, or the fixed link.
-    robot : Robot
-        Has them.
-
-    Returns
-    -------
-    tuple of str
-        Empty: nothing says so, and there is no tare.
-
-    Raises
-    ------
-    FrameNotFound
-        If 'tare_supports' names what the robot does not have.
-    ConfigError
-        If offsets are to be found at the start and nothing says what carries the robot.
-
-    """
+    """Return the frames that carry the robot while offsets are found."""
     for support in settings.tare_supports:
         robot.frame(support, f"'tare_supports' names '{support}'")
     fixed = (settings.fixed_link,) if settings.fixed_link else ()

@@ -16,22 +16,7 @@ from inertial_estimation.ros.services import explain, sendable
 
 
 def create_waiting_services(node: Node, callbacks: Mapping[str, Callable]) -> list[Service]:
-    """
-    Return services that may wait for something.
-
-    Parameters
-    ----------
-    node : Node
-        Owns them.
-    callbacks : mapping of str to callable
-        By name; a coroutine gives way to everything else while it waits.
-
-    Returns
-    -------
-    list of Service
-        Of type Trigger.
-
-    """
+    """Return services that may wait for something."""
     # Members of another kind of group, such as the default one, wait for each other.
     group = ReentrantCallbackGroup()
     return [_create(node, name, callback, group) for name, callback in callbacks.items()]

@@ -24,15 +24,7 @@ class Spent(NamedTuple):
 
 
 def stopwatch() -> Callable[[], Spent]:
-    """
-    Begin to measure.
-
-    Returns
-    -------
-    callable
-        Returns what this thread spent since.
-
-    """
+    """Begin to measure."""
     begin, own = perf_counter(), thread_time()
     return lambda: Spent(perf_counter() - begin, thread_time() - own)
 
@@ -41,18 +33,7 @@ def shortfall(spent: Spent, available: float) -> str:
     """
     Return why work does not keep up with what comes in.
 
-    Parameters
-    ----------
-    spent : Spent
-        On what came in within some time.
-    available : float
-        This time [s].
-
-    Returns
-    -------
-    str
-        Empty: it does keep up.
-
+    available [s].
     """
     if spent.seconds <= available:
         return ''

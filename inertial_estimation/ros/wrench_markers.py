@@ -42,22 +42,7 @@ class WrenchMarkers:
         self._shapes: list[Shapes] = []
 
     def of(self, estimate: WrenchEstimate, deviations: Deviations | None) -> list[Marker]:
-        """
-        Return what there is to see of the contacts of an estimate.
-
-        Parameters
-        ----------
-        estimate : WrenchEstimate
-            Of one instant.
-        deviations : Deviations or None
-            The newest standard deviations, if there are any.
-
-        Returns
-        -------
-        list of Marker
-            They are changed by the next call.
-
-        """
+        """Return what there is to see of the contacts of an estimate."""
         for k in range(len(self._shapes), len(estimate.contacts)):
             self._shapes.append(_shapes(k))
         sure = force_deviations(estimate, deviations)
@@ -90,19 +75,7 @@ def arrow_lengths(
     """
     Return where the arrows of a wrench begin, and how far they reach.
 
-    Parameters
-    ----------
-    contact : Contact
-        Its point is where they begin.
-    wrench : ndarray, shape (6,)
-        In and about its frame [N, Nm].
-
-    Returns
-    -------
-    start, force, moment : ndarray, shape (3,)
-        In its frame [m]; the moment is that about the point: what a force at the point does
-        about the frame's origin is no moment of its own.
-
+    wrench (6,) [N, Nm]; returns start, force, moment (3,) [m].
     """
     start, force = np.array(contact.point), wrench[:3]
     moment = wrench[3:] - np.cross(start, force)
@@ -113,17 +86,7 @@ def ellipsoid(sigma: np.ndarray) -> list[float] | None:
     """
     Return the diameters of what surrounds the tip of a force.
 
-    Parameters
-    ----------
-    sigma : ndarray, shape (3,)
-        Standard deviation of the force along each axis [N].
-
-    Returns
-    -------
-    list of float or None
-        Of `SIGMAS` on each side, on the scale of the arrow [m]; None where there is nothing to
-        draw: no estimate, a force that is not told apart from others, or a known one.
-
+    sigma (3,) [N].
     """
     if not np.isfinite(sigma).all() or not sigma.any():
         return None
@@ -135,18 +98,7 @@ def force_deviations(estimate: WrenchEstimate, deviations: Deviations | None) ->
     """
     Return how sure the forces of an estimate are, as far as that is known.
 
-    Parameters
-    ----------
-    estimate : WrenchEstimate
-        Of one instant.
-    deviations : Deviations or None
-        Of this instant or one shortly before.
-
-    Returns
-    -------
-    ndarray, shape (n_contacts, 3)
-        [N]; NaN if there are none, or those of other contacts or of long ago.
-
+    Returns (n_contacts, 3) [N].
     """
     unknown = np.full((len(estimate.contacts), 3), np.nan)
     if deviations is None or not 0 <= estimate.stamp_ns - deviations.stamp_ns <= LIFETIME_NS:

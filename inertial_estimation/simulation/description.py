@@ -41,24 +41,7 @@ def demo_package(name: str) -> ModuleType:
 
 
 def icub_urdf(model: str = ICUB) -> str:
-    """
-    Return the URDF text of an iCub that the package icub-models brings.
-
-    Parameters
-    ----------
-    model : str
-        Which one.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ModelError
-        If that package is not installed, or brings no file for this robot.
-
-    """
+    """Return the URDF text of an iCub that the package icub-models brings."""
     path = demo_package('icub_models').get_model_file(model)
     try:
         return Path(path).read_text(encoding='utf-8')
@@ -109,41 +92,14 @@ class Description:
     force_torque: tuple[ForceTorqueTag, ...]
 
     def placement(self, frame: str) -> Placement:
-        """
-        Return where a link of the URDF sits.
-
-        Raises
-        ------
-        FrameNotFound
-            If the URDF has no link of that name.
-
-        """
+        """Return where a link of the URDF sits."""
         if frame not in self.frames:
             raise FrameNotFound(frame, self.frames)
         return self.frames[frame]
 
 
 def describe(urdf: str) -> Description:
-    """
-    Read a URDF.
-
-    Parameters
-    ----------
-    urdf : str
-        URDF text. Links without inertia must be leaves behind fixed joints, as on the iCub:
-        they become frames.
-
-    Returns
-    -------
-    Description
-
-    Raises
-    ------
-    ModelError
-        If the text is no URDF, has several roots or a moving link without inertia, or has an FT
-        sensor in an unknown joint, frame or direction.
-
-    """
+    """Read a URDF."""
     try:
         tree = ElementTree.fromstring(urdf)
     except ElementTree.ParseError as error:

@@ -20,21 +20,6 @@ class Loads:
 
     The servos feel the difference; velocities stay, as of a hand that closes around something
     which moves along with it.
-
-    Parameters
-    ----------
-    model : mujoco.MjModel
-        What `build_model` returned.
-    description : Description
-        The robot.
-    loads : sequence of Load
-        What is carried, and when.
-
-    Raises
-    ------
-    FrameNotFound
-        If a load names a link that the URDF lacks.
-
     """
 
     def __init__(self, model: Any, description: Description, loads: Sequence[Load]) -> None:
@@ -50,11 +35,7 @@ class Loads:
         """
         Let the model carry what is carried at a time.
 
-        Parameters
-        ----------
-        time : float
-            Of the scenario [s].
-
+        time [s].
         """
         carried = tuple(load.start <= time < load.end for load in self._loads)
         if carried == self._carried:

@@ -59,32 +59,7 @@ def build_model(
     """
     Return the compiled model.
 
-    Parameters
-    ----------
-    description : Description
-        The robot.
-    fixed : bool
-        Whether the root link is welded to the world; it floats and has feet otherwise.
-    imus : mapping of str to str
-        Link of the URDF at which each IMU sits.
-    frames : iterable of str
-        Links of the URDF that get a site of their own.
-    timestep : float
-        [s]
-
-    Returns
-    -------
-    mujoco.MjModel
-        Sites ``frame/<link>``; sensors in blocks: FT forces, FT torques, gyroscopes,
-        accelerometers, angular accelerations.
-
-    Raises
-    ------
-    ModelError
-        If mujoco is missing or refuses the robot.
-    FrameNotFound
-        If the URDF has no such link.
-
+    timestep [s].
     """
     mujoco = demo_package('mujoco')
     try:

@@ -26,17 +26,8 @@ class Motion:
     """
     Reference motion of all joints.
 
-    Parameters
-    ----------
-    posture : ndarray, shape (n_joints,)
-        Positions about which the joints move [rad].
-    amplitudes : ndarray, shape (n_joints, SINES)
-        Amplitude of each sine [rad].
-    frequencies : ndarray, shape (n_joints, SINES)
-        Angular frequency of each sine [rad/s].
-    phases : ndarray, shape (n_joints, SINES)
-        Phase of each sine [rad].
-
+    posture (n_joints,) [rad]; amplitudes (n_joints, SINES) [rad]; frequencies (n_joints, SINES)
+    [rad/s]; phases (n_joints, SINES) [rad].
     """
 
     posture: Array
@@ -49,19 +40,7 @@ class Motion:
         """
         Return a motion with random frequencies and phases.
 
-        Parameters
-        ----------
-        posture : ndarray, shape (n_joints,)
-            Positions about which the joints move [rad].
-        accelerations : ndarray, shape (n_joints,)
-            Root mean square of each joint's reference acceleration [rad/s^2].
-        rng : numpy.random.Generator
-            Source of the randomness.
-
-        Returns
-        -------
-        Motion
-
+        posture (n_joints,) [rad]; accelerations (n_joints,) [rad/s^2].
         """
         shape = (posture.size, SINES)
         # One from each part of the range: sines close together would beat for minutes.
@@ -84,18 +63,7 @@ class Motion:
         """
         Return the reference at a time.
 
-        Parameters
-        ----------
-        time : float
-            Time since the start of the motion [s]; before it the joints rest.
-
-        Returns
-        -------
-        positions : ndarray, shape (n_joints,)
-            [rad]
-        velocities : ndarray, shape (n_joints,)
-            [rad/s]
-
+        time [s]; returns positions (n_joints,) [rad]; velocities (n_joints,) [rad/s].
         """
         share, rate = _smooth_step(time / START)
         angles = self.frequencies * time + self.phases

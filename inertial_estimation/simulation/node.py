@@ -51,17 +51,7 @@ STREAM = QoSProfile(depth=100)
 
 
 class Layout:
-    """
-    The bytes of a message that keeps its layout; stamp and numbers are patched in.
-
-    Parameters
-    ----------
-    message : message of ROS
-        Holds marks, numbers that stand nowhere else in it, where numbers will be.
-    *marks : ndarray
-        The marks of each block of numbers.
-
-    """
+    """The bytes of a message that keeps its layout; stamp and numbers are patched in."""
 
     def __init__(self, message, *marks: np.ndarray) -> None:
         self._buffer = bytearray(serialize_message(message))
@@ -71,21 +61,7 @@ class Layout:
         ]
 
     def encode(self, stamp_ns: int, *values: np.ndarray) -> bytes:
-        """
-        Return the message.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp [ns].
-        *values : ndarray
-            Numbers of each block.
-
-        Returns
-        -------
-        bytes
-
-        """
+        """Return the message."""
         STAMP.pack_into(self._buffer, STAMP_AT, *divmod(stamp_ns, NANOSECONDS))
         for block, numbers in zip(self._blocks, values):
             block[:] = numbers
@@ -93,25 +69,7 @@ class Layout:
 
 
 class EmbeddedRobot(Node):
-    """
-    Publishes the simulated robot in real time.
-
-    Parameters
-    ----------
-    **kwargs
-        As for any node.
-
-    Attributes
-    ----------
-    done : Future
-        Done when the scenario is over.
-
-    Raises
-    ------
-    InertialEstimationError
-        If a parameter does not fit, or a package of the simulation is missing.
-
-    """
+    """Publishes the simulated robot in real time."""
 
     def __init__(self, **kwargs) -> None:
         super().__init__(NODE_NAME, **kwargs)
@@ -282,42 +240,14 @@ def _load_to_message(stamp_ns: int, load: Load) -> InertiaStamped:
 
 
 def as_type_of(default: object, value: object) -> int | float | None:
-    """
-    Return a number as the other type of number, where that changes nothing.
-
-    Parameters
-    ----------
-    default : object
-        Of the type that is wanted.
-    value : object
-        What a command line or file gave; for ROS 500 and 500.0 are of different types.
-
-    Returns
-    -------
-    int, float or None
-        None: leave it to ROS.
-
-    """
+    """Return a number as the other type of number, where that changes nothing."""
     if type(default) is int and isinstance(value, float) and value.is_integer():
         return int(value)
     return float(value) if type(default) is float and type(value) is int else None
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """
-    Run the node until its scenario is over or it is interrupted.
-
-    Parameters
-    ----------
-    args : sequence of str, optional
-        Command line; default: that of the process.
-
-    Returns
-    -------
-    int
-        Exit code: 1 if the robot cannot be built as the parameters say.
-
-    """
+    """Run the node until its scenario is over or it is interrupted."""
     signals = note_signals()
     try:
         init(args, NODE_NAME)

@@ -42,14 +42,6 @@ class SensorNoise:
 
     Each kind of sensor draws from a stream of its own, so that switching one off leaves the
     readings of all the others as they were, to the last bit.
-
-    Parameters
-    ----------
-    levels : NoiseLevels, optional
-        Standard deviations.
-    seed : int, optional
-        Seed of the streams.
-
     """
 
     def __init__(self, levels: NoiseLevels | None = None, seed: int = 0) -> None:
@@ -61,24 +53,7 @@ class SensorNoise:
         }
 
     def apply(self, snapshot: Snapshot) -> Sample:
-        """
-        Return the readings of one instant.
-
-        The motor boards report positions and nothing else, and no sensor measures angular
-        acceleration: joint velocities, joint accelerations and angular accelerations are NaN,
-        for the estimator to derive.
-
-        Parameters
-        ----------
-        snapshot : Snapshot
-            The truth.
-
-        Returns
-        -------
-        Sample
-            Arrays of its own, rows in the order of the robot that took the snapshot.
-
-        """
+        """Return the readings of one instant."""
         forces, moments = np.hsplit(snapshot.ft_wrenches, 2)
         return Sample(
             stamp_ns=snapshot.time_ns,

@@ -54,29 +54,7 @@ def play(
     """
     Play a motion.
 
-    Parameters
-    ----------
-    robot : Robot
-        On a fixed base, without FT sensors.
-    motion : callable
-        Takes instants, shape (n,) [s]; returns positions, velocities and accelerations, shape
-        (3, n, n_joints).
-    duration : float
-        How much of it [s].
-    clearance : SelfClearance, optional
-        The geometry, and which parts must not touch. Default: none.
-    progress : callable
-        Told what is done and how much of it, 0 to 1.
-
-    Returns
-    -------
-    Played
-
-    Raises
-    ------
-    ModelError
-        If mujoco is not installed, or refuses the robot.
-
+    duration [s].
     """
     engine = _engine()
     model = _compiled(engine, robot, None)

@@ -39,35 +39,6 @@ class SimulatedRobot:
 
     When the scenario starts, the robot has come to rest in its posture and moves in full, unless
     the scenario says that it begins to move later.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        How it is held, moved and pushed.
-    imus : mapping of str to str, optional
-        Name of each IMU, and the link of the URDF at whose origin and in whose axes it measures.
-    rate_hz : int, optional
-        Snapshots per second; must divide `PHYSICS_HZ`.
-
-    Attributes
-    ----------
-    urdf : str
-        The whole robot description, FT sensors and all.
-    joint_names, ft_names, imu_names, contact_frames : tuple of str
-        Order of the rows in a snapshot. FT sensors have the name of their tag in the URDF.
-
-    Raises
-    ------
-    ModelError
-        If mujoco or icub-models is not installed.
-    FrameNotFound
-        If an IMU, a contact or a push names a link that the URDF lacks.
-    NameNotFound
-        If the scenario names a joint that the robot lacks.
-    ConfigError
-        If the rate does not fit, the motion would leave a joint's limits, or the contacts are
-        not one for each submodel.
-
     """
 
     def __init__(

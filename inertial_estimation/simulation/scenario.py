@@ -55,16 +55,7 @@ class Push:
         """
         Return the wrench at a time of the scenario.
 
-        Parameters
-        ----------
-        time : float
-            Time since the start of the scenario [s].
-
-        Returns
-        -------
-        ndarray, shape (6,), or None
-            In and about the frame [N, Nm]; None before and after the push.
-
+        time [s]; returns (6,) [N, Nm].
         """
         inside = min(time - self.start, self.start + self.duration - time)
         if inside <= 0.0:
@@ -132,17 +123,7 @@ def pole(duration: float = 30.0, seed: int = 0) -> Scenario:
     """
     Return the robot on a pole: every joint moves, every limb is pushed with about 50 N.
 
-    Parameters
-    ----------
-    duration : float
-        How long the pushes go on [s].
-    seed : int
-        Seed of the motion and of the pushes.
-
-    Returns
-    -------
-    Scenario
-
+    duration [s].
     """
     posture = {**_TRUNK, **_on_both_sides(_ARM), **_on_both_sides(_HANGING_LEG)}
     wrenches = _random_wrenches(cycle(_PUSHED_ON_POLE), np.random.default_rng([seed, 1]))
@@ -161,18 +142,7 @@ def standing(duration: float = 30.0, seed: int = 0) -> Scenario:
     """
     Return the robot on both feet: arms, head and torso move, and it withstands the pushes.
 
-    Parameters
-    ----------
-    duration : float
-        How long the pushes go on [s].
-    seed : int
-        Seed of the motion; also where in the list of pushes, all of which the robot is known to
-        withstand, it begins.
-
-    Returns
-    -------
-    Scenario
-
+    duration [s].
     """
     wrenches = islice(cycle(_STANDING_PUSHES), seed % len(_STANDING_PUSHES), None)
     moving = {**_TRUNK, **_on_both_sides(_ARM)}
@@ -191,17 +161,7 @@ def carrying(duration: float = 30.0, seed: int = 0) -> Scenario:
     """
     Return the robot on both feet that nobody pushes: it picks something up.
 
-    Parameters
-    ----------
-    duration : float
-        Half of it goes by, `PICK_UP` at most, before the left hand holds 1 kg [s].
-    seed : int
-        Seed of the motion.
-
-    Returns
-    -------
-    Scenario
-
+    duration [s].
     """
     load = Load(min(0.5 * duration, PICK_UP), 'l_hand', 1.0, (0.03, 0.0, -0.04), 0.002)
     return replace(standing(duration, seed), name='carrying', pushes=(), loads=(load,))

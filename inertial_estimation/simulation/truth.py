@@ -67,26 +67,7 @@ class Snapshot(NamedTuple):
 
 
 class TruthReader:
-    """
-    Reads snapshots of one robot.
-
-    Parameters
-    ----------
-    model : mujoco.MjModel
-        What `build_model` returned.
-    description : Description
-        The robot.
-    imus : sequence of str
-        Names of the IMUs, in the order of the rows.
-    contacts : sequence of str
-        One link of the URDF per submodel.
-
-    Raises
-    ------
-    ConfigError
-        If a submodel has no contact frame, or more than one.
-
-    """
+    """Reads snapshots of one robot."""
 
     def __init__(
         self, model: Any, description: Description, imus: Sequence[str], contacts: Sequence[str]
@@ -122,22 +103,7 @@ class TruthReader:
         return np.asarray(own[:, None] == submodel[None, :], float)
 
     def read(self, data: Any, time_ns: int) -> Snapshot:
-        """
-        Return the truth.
-
-        Parameters
-        ----------
-        data : mujoco.MjData
-            After mj_forward with sensors: accelerations and forces of one and the same instant.
-        time_ns : int
-            Time of the scenario [ns].
-
-        Returns
-        -------
-        Snapshot
-            Arrays of its own.
-
-        """
+        """Return the truth."""
         ft_wrenches, gyroscopes, accelerometers, angular = self._sensors(data)
         return Snapshot(
             time_ns=time_ns,

@@ -49,17 +49,7 @@ class DelayedJointPart(JointPart):
     """
     The joints that one publisher reports together, at an instant in the past.
 
-    Parameters
-    ----------
-    name : str
-        Name for reports.
-    rows : ndarray of int, shape (n,)
-        Rows of the robot's joints, increasing.
-    differentiator : Differentiator or None
-        Of n channels; None if nothing is filtered.
-    smooth : bool
-        Take the positions from the filter as well.
-
+    rows (n,).
     """
 
     __slots__ = ('_held', '_instant_ns', '_message', '_smooth')
@@ -79,15 +69,7 @@ class DelayedJointPart(JointPart):
         self._message = self.block
 
     def feed(self, stamp_ns: int) -> None:
-        """
-        Let the filter see the messages up to the newest joint state.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Its stamp [ns].
-
-        """
+        """Let the filter see the messages up to the newest joint state."""
         queue = self._queue
         while queue and queue[0][0] <= stamp_ns:
             message = queue.popleft()
@@ -96,23 +78,7 @@ class DelayedJointPart(JointPart):
                 self._differentiator.append(message[0], message[1][POSITION])
 
     def next_instant(self, after_ns: int, until_ns: int) -> int:
-        """
-        Return the stamp of the message that the next sample is about.
-
-        Parameters
-        ----------
-        after_ns : int
-            Stamp of the sample before [ns].
-        until_ns : int
-            Latest stamp that is allowed [ns].
-
-        Returns
-        -------
-        int
-            Of the next message. When more than `WAITING` others wait behind it, as after a gap,
-            of the newest one. 0: there is none.
-
-        """
+        """Return the stamp of the message that the next sample is about."""
         passed = takewhile(lambda message: message[0] <= until_ns, self._held)
         stamps = [stamp for stamp, _ in passed if stamp > after_ns]
         if not stamps:
@@ -127,17 +93,7 @@ class DelayedJointPart(JointPart):
             self.stamp_ns, self._message = held.popleft()
 
     def use(self, filter_velocity: bool, filter_acceleration: bool) -> None:
-        """
-        Write the values at the instant into `block`, which is to enter a sample.
-
-        Parameters
-        ----------
-        filter_velocity : bool
-            Replace the velocities of the message.
-        filter_acceleration : bool
-            Replace the zero accelerations.
-
-        """
+        """Write the values at the instant into `block`, which is to enter a sample."""
         self.block = self._measured()
         differentiator = self._differentiator
         if differentiator is None:
@@ -164,25 +120,7 @@ class DelayedJointPart(JointPart):
 
 
 class DelayedSensorStream(ImuStream):
-    """
-    Readings of an FT sensor or IMU at an instant in the past.
-
-    Parameters
-    ----------
-    name : str
-        Name of the sensor.
-    settings : FtSettings or ImuSettings
-        Limits of age and of standing still, and the time offset.
-    differentiator : Differentiator or None
-        Of the first numbers of a reading, or of all six. None if nothing is filtered.
-    derive : bool
-        Take the angular acceleration from the filter. False: it is neglected.
-    smooth : bool
-        Take the reading from the filter.
-    measures : str
-        As in `SensorStream`.
-
-    """
+    """Readings of an FT sensor or IMU at an instant in the past."""
 
     __slots__ = ('_derive', '_fed_ns', '_fed_since_ns', '_held', '_reading', '_smooth')
 
@@ -214,15 +152,7 @@ class DelayedSensorStream(ImuStream):
         self._fed_ns = self._fed_since_ns = 0
 
     def feed(self, stamp_ns: int) -> None:
-        """
-        Let the filter see the readings up to the newest joint state.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Its stamp [ns].
-
-        """
+        """Let the filter see the readings up to the newest joint state."""
         queue, differentiator = self._queue, self._differentiator
         while queue and queue[0][0] <= stamp_ns:
             message = queue.popleft()
@@ -239,21 +169,7 @@ class DelayedSensorStream(ImuStream):
         self.data = self._reading
 
     def select(self, stamp_ns: int) -> int:
-        """
-        Say whether `data` and `angular_acceleration` may be used for a sample.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            The instant [ns].
-
-        Returns
-        -------
-        int
-            A `SensorState`: absent, stale, frozen or, for smoothed readings, warming, else fresh,
-            whatever the numbers are.
-
-        """
+        """Say whether `data` and `angular_acceleration` may be used for a sample."""
         state = SensorStream.select(self, stamp_ns)
         if state == FRESH and self.is_standing(self._fed_ns - self._fed_since_ns):
             self.used -= 1

@@ -16,21 +16,7 @@ from inertial_estimation.streams.stream import StreamStatistics
 
 
 class ImuStream(SensorStream):
-    """
-    Readings of angular velocity and proper acceleration; the former may be differentiated.
-
-    Parameters
-    ----------
-    name : str
-        Name of the IMU.
-    settings : FtSettings or ImuSettings
-        Limits of age and of standing still, and the time offset.
-    differentiator : Differentiator or None
-        Of three channels. None: angular accelerations are neglected.
-    measures : str
-        As in `SensorStream`.
-
-    """
+    """Readings of angular velocity and proper acceleration; the former may be differentiated."""
 
     __slots__ = ('_differentiator', '_evaluated_ns', 'angular_acceleration')
 
@@ -76,20 +62,7 @@ class ImuStream(SensorStream):
             differentiator.append(stamp_ns, np.frombuffer(data, count=differentiator.n_channels))
 
     def select(self, stamp_ns: int) -> int:
-        """
-        Say whether `data` and `angular_acceleration` may be used for a sample.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the joint state [ns].
-
-        Returns
-        -------
-        int
-            A `SensorState`: absent, stale or frozen, else fresh, whatever the numbers are.
-
-        """
+        """Say whether `data` and `angular_acceleration` may be used for a sample."""
         state = super().select(stamp_ns)
         differentiator = self._differentiator
         if differentiator is None:

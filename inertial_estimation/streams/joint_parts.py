@@ -30,29 +30,7 @@ WARMING = int(SensorState.WARMING)
 
 
 class JointParts:
-    """
-    The joints of a robot as their publishers report them.
-
-    Parameters
-    ----------
-    joint_names : sequence of str
-        The robot's joints.
-    settings : EstimatorSettings
-        Limits, filters and assumed joints.
-
-    Attributes
-    ----------
-    ignored : dict of str to int
-        Joints that are not estimated, or assumed, and how many layouts named them.
-
-    Raises
-    ------
-    ConfigError
-        If there are more or fewer assumed positions than joints, or every joint is assumed.
-    NameNotFound
-        If an assumed joint does not exist.
-
-    """
+    """The joints of a robot as their publishers report them."""
 
     def __init__(self, joint_names: Sequence[str], settings: EstimatorSettings) -> None:
         self._settings = settings
@@ -82,21 +60,7 @@ class JointParts:
         return list(self._parts.values())
 
     def layout(self, source_index: int, names: tuple[str, ...]) -> JointLayout:
-        """
-        Return how to read a message; learnt once for each list of names.
-
-        Parameters
-        ----------
-        source_index : int
-            Index of the joint topic.
-        names : tuple of str
-            Its joints; quickest if it is the same object for the same names.
-
-        Returns
-        -------
-        JointLayout
-
-        """
+        """Return how to read a message; learnt once for each list of names."""
         newest = self._newest_layouts.get(source_index)
         if newest is not None and newest[0] is names:
             return newest[1]
@@ -114,18 +78,7 @@ class JointParts:
         """
         Return what all parts say at an instant.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            The instant [ns].
-
-        Returns
-        -------
-        block : ndarray
-            As of `JointPart`, of all joints; NaN where nobody says anything.
-        states : ndarray of uint8, shape (n_joints,)
-            `SensorState` of each joint.
-
+        Returns states (n_joints,).
         """
         block = self._block.copy()
         states = self._states.copy()
@@ -152,11 +105,7 @@ class JointParts:
         """
         Return how often each joint is reported.
 
-        Returns
-        -------
-        ndarray, shape (n_joints,)
-            Of the publisher that spoke last; NaN where none is known [Hz].
-
+        Returns (n_joints,) [Hz].
         """
         rates = np.full(len(self._names), np.nan)
         for part in sorted(self._parts.values(), key=lambda part: part.last_ns):

@@ -28,15 +28,7 @@ class JointPart(Stream):
     """
     The joints that one publisher reports together.
 
-    Parameters
-    ----------
-    name : str
-        Name for reports.
-    rows : ndarray of int, shape (n,)
-        Rows of the robot's joints, increasing.
-    differentiator : Differentiator or None
-        Of n channels; None if neither velocities nor accelerations are filtered.
-
+    rows (n,).
     """
 
     __slots__ = (
@@ -72,13 +64,7 @@ class JointPart(Stream):
         """
         Take the joint values of a message that is later than the last one.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the message [ns].
-        block : ndarray, shape (4, n)
-            Position, velocity, acceleration and effort; owned by this part from now on.
-
+        block (4, n).
         """
         self.note(stamp_ns)
         if len(self._queue) == MAX_QUEUE:
@@ -95,17 +81,7 @@ class JointPart(Stream):
                 differentiator.append(self.stamp_ns, self.block[POSITION])
 
     def use(self, filter_velocity: bool, filter_acceleration: bool) -> None:
-        """
-        Write derivatives at the current message into `block`, which is to enter a sample.
-
-        Parameters
-        ----------
-        filter_velocity : bool
-            Replace the velocities of the message.
-        filter_acceleration : bool
-            Replace the zero accelerations.
-
-        """
+        """Write derivatives at the current message into `block`, which is to enter a sample."""
         differentiator = self._differentiator
         if differentiator is not None and self._evaluated_ns != self.stamp_ns:
             self._evaluated_ns = self.stamp_ns
@@ -125,19 +101,7 @@ class JointPart(Stream):
 
 
 class JointLayout:
-    """
-    Where the values of a message with certain names go.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Names of the message.
-    row_of : mapping of str to int
-        Row of each joint that is estimated and not assumed.
-    find_part : callable
-        Returns the part of some rows, a new one if there is none.
-
-    """
+    """Where the values of a message with certain names go."""
 
     def __init__(
         self,
@@ -159,16 +123,7 @@ class JointLayout:
         """
         Return the values in the order of `rows`.
 
-        Parameters
-        ----------
-        positions, velocities, efforts : ndarray, shape (n_names,) or (0,)
-            As in the message; empty where it says nothing.
-
-        Returns
-        -------
-        ndarray, shape (4, n)
-            Position, velocity, acceleration (zero) and effort; NaN where nothing was said.
-
+        positions, velocities, efforts (n_names,); returns (4, n).
         """
         block = np.empty((4, len(self.rows)))
         size, take = self.size, self._take
@@ -182,19 +137,7 @@ class JointLayout:
         """
         Return the part that a message belongs to, and its values.
 
-        Publishers with the same names that leave out (NaN) the joints of each other are parts of
-        their own; a joint that is NaN for a moment stays in its part.
-
-        Parameters
-        ----------
-        block : ndarray, shape (4, n)
-            As from `read`.
-
-        Returns
-        -------
-        tuple of JointPart and ndarray, or None
-            None if the message has no position of a joint that is estimated.
-
+        block (4, n).
         """
         positions = block[POSITION]
         total = positions.dot(positions)
@@ -235,27 +178,7 @@ def joint_template(
     """
     Return what is known of the joints before any message.
 
-    Parameters
-    ----------
-    joint_names : tuple of str
-        The robot's joints.
-    settings : EstimatorSettings
-        Read for assumed joints and their positions.
-
-    Returns
-    -------
-    block : ndarray, shape (4, n_joints)
-        NaN, or the assumed position with zero velocity and acceleration.
-    states : ndarray of uint8, shape (n_joints,)
-        `SensorState.ABSENT` or `SensorState.ASSUMED`.
-
-    Raises
-    ------
-    ConfigError
-        If there are more or fewer assumed positions than joints, or every joint is assumed.
-    NameNotFound
-        If an assumed joint does not exist.
-
+    Returns block (4, n_joints); states (n_joints,).
     """
     joints, positions = settings.assumed_joints, settings.assumed_positions
     if len(joints) != len(positions):

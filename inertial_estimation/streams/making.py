@@ -19,38 +19,12 @@ from inertial_estimation.streams.temperature_stream import TemperatureStream
 
 
 def delays(settings: EstimatorSettings) -> bool:
-    """
-    Tell whether samples are made of what lies in the past.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Delay and smoothing.
-
-    Returns
-    -------
-    bool
-
-    """
+    """Tell whether samples are made of what lies in the past."""
     return bool(round(1e9 * settings.filter_delay)) or settings.smooth_readings
 
 
 def make_ft_stream(settings: EstimatorSettings, name: str) -> SensorStream:
-    """
-    Return the stream of an FT sensor.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Limits and filters.
-    name : str
-        Name of the sensor.
-
-    Returns
-    -------
-    SensorStream
-
-    """
+    """Return the stream of an FT sensor."""
     given = settings.ft_of(name)
     if not delays(settings):
         return SensorStream(name, given)
@@ -61,44 +35,12 @@ def make_ft_stream(settings: EstimatorSettings, name: str) -> SensorStream:
 
 
 def make_temperature_stream(settings: EstimatorSettings, name: str) -> TemperatureStream | None:
-    """
-    Return the stream of the temperature of an FT sensor.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Topics and limits.
-    name : str
-        Name of the sensor.
-
-    Returns
-    -------
-    TemperatureStream or None
-        None: no topic tells it.
-
-    """
+    """Return the stream of the temperature of an FT sensor."""
     given = settings.ft_of(name)
     return TemperatureStream(name, given) if given.temperature_topic else None
 
 
 def make_imu_stream(settings: EstimatorSettings, name: str, measures: str) -> ImuStream:
-    """
-    Return the stream of an IMU.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Limits and filters.
-    name : str
-        Name of the IMU.
-    measures : str
-        One of `sensors.MEASURES`.
-
-    Returns
-    -------
-    ImuStream
-
-    """
     derive = settings.angular_acceleration_source == 'filter' and measures != 'accelerometer'
     smooth = settings.smooth_readings
     differentiator: Differentiator | None = None
@@ -118,19 +60,7 @@ def make_joint_part(settings: EstimatorSettings, name: str, rows: Indices) -> Jo
     """
     Return the stream of joints that one publisher reports together.
 
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Filters.
-    name : str
-        Name for reports.
-    rows : ndarray of int, shape (n,)
-        Rows of the robot's joints, increasing.
-
-    Returns
-    -------
-    JointPart
-
+    rows (n,).
     """
     differentiator: Differentiator | None = None
     if 'filter' in (settings.velocity_source, settings.acceleration_source):

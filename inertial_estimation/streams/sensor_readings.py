@@ -26,17 +26,7 @@ USED = (FRESH, PARTIAL)
 
 
 class SensorReadings:
-    """
-    The readings of all sensors.
-
-    Parameters
-    ----------
-    fts : sequence of SensorStream
-        In the robot's order.
-    imus : sequence of ImuStream
-        Likewise.
-
-    """
+    """The readings of all sensors."""
 
     def __init__(self, fts: Sequence[SensorStream], imus: Sequence[ImuStream]) -> None:
         self._imus = imus
@@ -46,18 +36,7 @@ class SensorReadings:
         """
         Return the newest readings that are not later than an instant.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            The instant [ns].
-
-        Returns
-        -------
-        readings : ndarray, shape (n_fts + n_imus, 6)
-            Of each FT, then IMU; NaN if it is not usable.
-        states : ndarray of uint8, shape (n_fts + n_imus,)
-            `SensorState` of each.
-
+        Returns readings (n_fts + n_imus, 6); states (n_fts + n_imus,).
         """
         streams = self._streams
         codes = [stream.select(stamp_ns) for stream in streams]
@@ -77,23 +56,7 @@ class SensorReadings:
         """
         Return the angular acceleration of each IMU in its axes; mark those that warm up.
 
-        One that warms up counts as missing, its acceleration too. That could be used with the
-        rotation that a neighbour tells through the joints; but the neighbour alone serves the
-        link as well for the tenth of a second that a window takes to fill, and what is used of
-        the link would change twice more after every gap.
-
-        Parameters
-        ----------
-        states : ndarray of uint8, shape (n_imus,)
-            As `select` found them; changed in place.
-        rates : ndarray, shape (n_imus, 3)
-            Angular velocities [rad/s].
-
-        Returns
-        -------
-        ndarray, shape (n_imus, 3)
-            NaN where there is none [rad/s^2].
-
+        states (n_imus,); rates (n_imus, 3) [rad/s]; returns (n_imus, 3) [rad/s^2].
         """
         accelerations = np.empty((len(self._imus), 3))
         for k, (imu, state) in enumerate(zip(self._imus, states.tolist())):

@@ -44,17 +44,6 @@ class SensorStream(Stream):
     Readings of six numbers, kept as bytes until a joint state asks for one.
 
     Bytes are compared and joined faster than arrays, and nobody else can change them.
-
-    Parameters
-    ----------
-    name : str
-        Name of the sensor.
-    settings : FtSettings or ImuSettings
-        Limits of age and of standing still, and the time offset.
-    measures : str
-        Of an IMU what it measures, one of `sensors.MEASURES`; what it does not is NaN. Empty: all
-        six numbers belong together.
-
     """
 
     __slots__ = (
@@ -95,24 +84,7 @@ class SensorStream(Stream):
         self.stamp_ns = self.since_ns = 0
 
     def push(self, stamp_ns: int, data: bytes, restart_on_jump: bool) -> None:
-        """
-        Take a reading.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the message; not used unless positive and later than the last one [ns].
-        data : bytes
-            Six float64.
-        restart_on_jump : bool
-            Whether an earlier stamp means that time was set back.
-
-        Raises
-        ------
-        ShapeError
-            If it is not six numbers.
-
-        """
+        """Take a reading."""
         if len(data) != READING_BYTES:
             raise ShapeError(self.name, (6,), (len(data) // 8,))
         stamp = stamp_ns + self._offset_ns
@@ -142,23 +114,7 @@ class SensorStream(Stream):
         return False
 
     def skip(self, stamp_ns: int) -> bool:
-        """
-        Count a reading without its numbers, unless they may matter.
-
-        They do where a filter needs them, where the stamp is not in order, and so often that a
-        value that stands still is told from one that changes.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            As for `push`.
-
-        Returns
-        -------
-        bool
-            False: push it.
-
-        """
+        """Count a reading without its numbers, unless they may matter."""
         stamp = stamp_ns + self._offset_ns
         standing = self._frozen_after_ns and stamp - self._kept_ns > self._frozen_after_ns // SEEN
         if self.needs_all or standing or stamp_ns <= 0 or stamp <= self.last_ns:
@@ -173,20 +129,7 @@ class SensorStream(Stream):
             self.stamp_ns, self.data, self.since_ns = queue.popleft()
 
     def select(self, stamp_ns: int) -> int:
-        """
-        Say whether `data` may be used for a sample.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the joint state [ns].
-
-        Returns
-        -------
-        int
-            A `SensorState`: absent, stale or frozen, else fresh, whatever the numbers are.
-
-        """
+        """Say whether `data` may be used for a sample."""
         self.advance(stamp_ns)
         if not self.stamp_ns:
             return ABSENT
@@ -199,36 +142,14 @@ class SensorStream(Stream):
         return FRESH
 
     def is_standing(self, lasted_ns: int) -> bool:
-        """
-        Tell whether values that have not changed for so long are not those of a live sensor.
-
-        Parameters
-        ----------
-        lasted_ns : int
-            How long they have been the same [ns].
-
-        Returns
-        -------
-        bool
-
-        """
+        """Tell whether values that have not changed for so long are not those of a live sensor."""
         return 0 < self._frozen_after_ns <= lasted_ns
 
     def judge(self, reading: Array) -> int:
         """
         Say how much of a reading may be used.
 
-        Parameters
-        ----------
-        reading : ndarray, shape (6,)
-            Numbers, or what stands in their place.
-
-        Returns
-        -------
-        int
-            A `SensorState`: fresh if it is all that the sensor measures, partial if an IMU that
-            measures both quantities leaves one out, else invalid.
-
+        reading (6,).
         """
         finite = np.isfinite(reading)
         if finite.all():
@@ -241,19 +162,7 @@ class SensorStream(Stream):
         return PARTIAL if in_part and self.measures == 'both' else INVALID
 
     def is_sound(self, data: bytes) -> bool:
-        """
-        Tell whether something of a reading may be used.
-
-        Parameters
-        ----------
-        data : bytes
-            Six float64.
-
-        Returns
-        -------
-        bool
-
-        """
+        """Tell whether something of a reading may be used."""
         return is_finite(data) or self.judge(np.frombuffer(data)) != INVALID
 
     def reject(self) -> None:
@@ -284,35 +193,11 @@ class SensorStream(Stream):
 
 
 def is_finite(data: bytes) -> bool:
-    """
-    Tell whether bytes hold neither NaN nor infinity.
-
-    Parameters
-    ----------
-    data : bytes
-        Any number of float64.
-
-    Returns
-    -------
-    bool
-
-    """
+    """Tell whether bytes hold neither NaN nor infinity."""
     return bool(np.isfinite(np.frombuffer(data)).all())
 
 
 def all_finite(values: Array) -> bool:
-    """
-    Tell whether no value is NaN or infinite; quicker than asking each.
-
-    Parameters
-    ----------
-    values : ndarray
-        Any numbers whose squares are no infinity.
-
-    Returns
-    -------
-    bool
-
-    """
+    """Tell whether no value is NaN or infinite; quicker than asking each."""
     total = float(np.vdot(values, values))
     return total - total == 0.0

@@ -97,15 +97,7 @@ class StreamRates(NamedTuple):
 
 
 class Stream:
-    """
-    Order and counters of the messages of one stream.
-
-    Parameters
-    ----------
-    name : str
-        Name for reports.
-
-    """
+    """Order and counters of the messages of one stream."""
 
     __slots__ = (
         '_counted',
@@ -137,15 +129,7 @@ class Stream:
         self.first_ns = self.last_ns = self._counted = 0
 
     def note(self, stamp_ns: int) -> None:
-        """
-        Count a message whose stamp was found to be later than the last.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Its stamp [ns].
-
-        """
+        """Count a message whose stamp was found to be later than the last."""
         if not self.last_ns:
             self.first_ns = stamp_ns
         elif stamp_ns - self.last_ns > self.longest_gap_ns:

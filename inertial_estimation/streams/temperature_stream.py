@@ -12,17 +12,7 @@ from inertial_estimation.streams.stream import MAX_QUEUE, Stream
 
 
 class TemperatureStream(Stream):
-    """
-    One number now and then, held for long: it changes in minutes.
-
-    Parameters
-    ----------
-    name : str
-        Name of the sensor.
-    settings : FtSettings
-        How old a temperature may be.
-
-    """
+    """One number now and then, held for long: it changes in minutes."""
 
     __slots__ = ('_max_age_ns', '_queue', 'stamp_ns', 'value')
 
@@ -42,15 +32,7 @@ class TemperatureStream(Stream):
         """
         Take a temperature.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the message; not used unless positive and later than the last one [ns].
-        celsius : float
-            NaN or infinity: not known from then on [degrees Celsius].
-        restart_on_jump : bool
-            Whether an earlier stamp means that time was set back.
-
+        celsius [degrees Celsius].
         """
         if stamp_ns <= 0 or stamp_ns <= self.last_ns:
             if stamp_ns <= 0 or stamp_ns == self.last_ns or not restart_on_jump:
@@ -64,20 +46,7 @@ class TemperatureStream(Stream):
         self._queue.append((stamp_ns, celsius))
 
     def at(self, stamp_ns: int) -> float:
-        """
-        Return the temperature at an instant.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the sample [ns].
-
-        Returns
-        -------
-        float
-            NaN if none came, or it is too old, or no number [degrees Celsius].
-
-        """
+        """Return the temperature at an instant."""
         queue = self._queue
         while queue and queue[0][0] <= stamp_ns:
             self.stamp_ns, self.value = queue.popleft()

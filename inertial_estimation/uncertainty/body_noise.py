@@ -50,21 +50,7 @@ class BodyNoise:
     """
     What noise of joints and IMUs does to the motions of the bodies of one plan.
 
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints and IMUs.
-    plan : MotionPlan
-        How the motions come from the readings; it is not plain.
-    arrays : bool
-        Whether angular accelerations come from arrays of accelerometers.
-    imu_roots : ndarray, shape (n_imus, 3, 3)
-        Triangular roots of the covariances of angular velocity, proper acceleration and angular
-        acceleration.
-    combined : bool
-        Sources stand for all IMUs of a body together, whose means they disturb as much; else
-        for each IMU. There may be five times as many of those.
-
+    imu_roots (n_imus, 3, 3).
     """
 
     def __init__(
@@ -103,19 +89,7 @@ class BodyNoise:
         """
         Return what one standard deviation of each source does to the motions of bodies.
 
-        Parameters
-        ----------
-        sample : Sample
-            Completed by the plan.
-        serving : ndarray of int
-            Rows of the sample that hold the bodies asked for.
-        joint_roots : ndarray, shape (n_joints, 3, 3)
-            Triangular roots of the covariances of position, velocity and acceleration.
-
-        Returns
-        -------
-        BodyChanges
-
+        joint_roots (n_joints, 3, 3).
         """
         m = len(self._joints)
         own = np.zeros((m, 3, m, 3))

@@ -42,8 +42,8 @@ class Deviations(NamedTuple):
     """
     Standard deviations of the results of one instant, or of many.
 
-    Rows follow those of `WrenchEstimate`. NaN: there is no estimate. Infinity: the estimate is
-    the shortest of many that the sensors do not tell apart.
+    Rows follow those of `WrenchEstimate`. NaN: there is no estimate. Infinity: the estimate is the
+    shortest of many that the sensors do not tell apart.
     """
 
     stamp_ns: int | NDArray[np.int64]

@@ -33,15 +33,7 @@ def independent(*deviations: float) -> Array:
     """
     Return the covariance of signals that err independently.
 
-    Parameters
-    ----------
-    *deviations : float
-        Standard deviation of each.
-
-    Returns
-    -------
-    ndarray, shape (n, n)
-
+    Returns (n, n).
     """
     return np.diag(np.square(deviations))
 
@@ -52,31 +44,7 @@ def filter_weights(
     """
     Return what a sampled value and its derivatives are made of: the answer to one odd sample.
 
-    A filter whose window adapts is taken as it is at rest, with its longest window; in motion its
-    derivatives are noisier.
-
-    Parameters
-    ----------
-    differentiator : Differentiator
-        The filter; what it held is forgotten.
-    rate : float
-        Rate of the samples, taken to be regular [Hz].
-    delay : float
-        How far the instant that is estimated lies before the newest sample [s].
-    smooth : bool
-        The filter gives the value, too; otherwise it is the sample at the instant.
-
-    Returns
-    -------
-    ndarray, shape (3, count)
-        Weights of the samples, the newest one last, in the value, its first [1/s] and its second
-        derivative [1/s^2]; NaN for a derivative that the filter leaves out.
-
-    Raises
-    ------
-    ConfigError
-        If the filter returns nothing at this rate, or never forgets.
-
+    rate [Hz]; delay [s]; returns (3, count) [1/s].
     """
     period_ns, delay_ns = round(1e9 / rate), round(1e9 * delay)
     stamps = _warm_up(differentiator, period_ns)
@@ -135,22 +103,7 @@ def joint_covariance(
     """
     Return the noise of a joint whose derivatives are filtered from its positions.
 
-    Parameters
-    ----------
-    position : float
-        Standard deviation of a position sample [rad or m].
-    weights : ndarray, shape (3, count)
-        From `filter_weights`.
-    velocity : float, optional
-        Standard deviation of velocities that the robot reports [rad/s or m/s]. Default: they are
-        filtered, too.
-    neglects_acceleration : bool
-        Accelerations are set to zero; how wrong that is, is no noise.
-
-    Returns
-    -------
-    ndarray, shape (3, 3)
-
+    position [rad or m]; weights (3, count); velocity [rad/s or m/s]; returns (3, 3).
     """
     own = np.array([1.0, velocity is None, not neglects_acceleration])
     weights = own[:, None] * weights
@@ -164,19 +117,7 @@ def imu_covariance(gyroscope: float, accelerometer: float, weights: Array | None
     """
     Return the noise of an IMU whose angular acceleration is filtered from its gyroscope.
 
-    Parameters
-    ----------
-    gyroscope : float
-        Standard deviation of a sample along each axis [rad/s].
-    accelerometer : float
-        Likewise [m/s^2].
-    weights : ndarray, shape (3, count), optional
-        From `filter_weights`. Default: angular accelerations are neglected.
-
-    Returns
-    -------
-    ndarray, shape (3, 3)
-
+    gyroscope [rad/s]; accelerometer [m/s^2]; weights (3, count); returns (3, 3).
     """
     covariance = independent(gyroscope, accelerometer, 0.0)
     if weights is not None:

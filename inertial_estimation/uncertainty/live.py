@@ -31,17 +31,7 @@ CHANGED = 0.05
 
 
 class LiveUncertainty:
-    """
-    Standard deviations of what an estimator says about the samples of an assembler.
-
-    Parameters
-    ----------
-    estimator : WrenchEstimator
-        Whose results they are.
-    settings : EstimatorSettings
-        Noise of the messages, filters, delay and smoothing.
-
-    """
+    """Standard deviations of what an estimator says about the samples of an assembler."""
 
     def __init__(self, estimator: WrenchEstimator, settings: EstimatorSettings) -> None:
         self._estimator, self._settings = estimator, settings
@@ -57,11 +47,7 @@ class LiveUncertainty:
         """
         Say how sure the inertial parameters are.
 
-        Parameters
-        ----------
-        roots : ndarray, shape (n_links, 10, r), or None
-            As for `Uncertainty.set_parameter_roots`; the same array as before costs nothing.
-
+        roots (n_links, 10, r).
         """
         if roots is self._roots:
             return
@@ -75,31 +61,7 @@ class LiveUncertainty:
         contacts: Iterable[Contact] | ContactSet | None,
         rates: Callable[[], StreamRates],
     ) -> Deviations | None:
-        """
-        Return the standard deviations of the estimate of one instant.
-
-        The rates are looked at once a second, and as long as they are not known. What a filter
-        does at a new one takes milliseconds to find out: one filter a call, which then returns
-        nothing.
-
-        Parameters
-        ----------
-        sample, contacts
-            As for `WrenchEstimator.update`.
-        rates : callable
-            Returns the rates of the streams, such as `SampleAssembler.rates`.
-
-        Returns
-        -------
-        Deviations or None
-            None while the noise of something in the sample is not known.
-
-        Raises
-        ------
-        ModelError, ShapeError, FrameNotFound
-            As of `Uncertainty`.
-
-        """
+        """Return the standard deviations of the estimate of one instant."""
         found = self._found
         if found is None or not 0 <= sample.stamp_ns - self._looked_ns < LOOK_NS:
             found = self._look(sample, rates())

@@ -51,19 +51,7 @@ class Loads:
 
 
 def find_loads(plan: Plan) -> Loads:
-    """
-    Lay out the loads of a plan.
-
-    Parameters
-    ----------
-    plan : Plan
-        What one step follows.
-
-    Returns
-    -------
-    Loads
-
-    """
+    """Lay out the loads of a plan."""
     balance, frames = plan.balance, plan.frames
     n_measured, n_contacts = frames.contacts, len(plan.active)
     owners = np.array(balance.contact_submodel, dtype=np.intp)

@@ -18,17 +18,7 @@ MOST_NAMES = 5
 
 
 class MomentumNoise:
-    """
-    What noise makes of joint velocities, and of the check of momentum that takes them.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Noise and filters of joints, noise of IMUs.
-    robot : Robot
-        Its joints.
-
-    """
+    """What noise makes of joint velocities, and of the check of momentum that takes them."""
 
     def __init__(self, settings: EstimatorSettings, robot: Robot) -> None:
         self._settings, self._names = settings, robot.joint_names
@@ -39,16 +29,7 @@ class MomentumNoise:
         """
         Return what noise makes of joint velocities.
 
-        Parameters
-        ----------
-        rates : StreamRates or None
-            Of their streams [Hz]; None: not known.
-
-        Returns
-        -------
-        ndarray, shape (n_joints,)
-            Standard deviations [rad/s or m/s]; NaN: not known.
-
+        Returns (n_joints,) [rad/s or m/s].
         """
         found = np.full(len(self._names), np.nan)
         if rates is not None:
@@ -65,37 +46,13 @@ class MomentumNoise:
         """
         Return about how much noise leaves unexplained.
 
-        Parameters
-        ----------
-        check : MomentumCheck
-            In its last position, with the IMU that it watches.
-        rates : StreamRates or None
-            As in `velocities`.
-
-        Returns
-        -------
-        ndarray, shape (2,)
-            Force [N] and moment [Nm]; NaN: not known.
-
+        Returns (2,) [N].
         """
         gyroscope = self._settings.imu_of(check.imu).gyroscope_noise if check.imu else 0.0
         return check.deviation(gyroscope, self.velocities(rates))
 
     def lack(self, rates: StreamRates | None) -> str:
-        """
-        Say why it is not known.
-
-        Parameters
-        ----------
-        rates : StreamRates or None
-            As in `velocities`.
-
-        Returns
-        -------
-        str
-            Empty if it is.
-
-        """
+        """Say why it is not known."""
         unknown = np.isnan(self.velocities(rates))
         if not unknown.any():
             return ''

@@ -23,12 +23,6 @@ class MotionDerivatives:
     Wrenches are linear in all accelerations (columns of the mass matrix); their derivatives by
     positions and velocities are Pinocchio's, analytic ones. The roots of the trees have the
     readings of their IMUs as velocity and acceleration, so an IMU's columns are the root's.
-
-    Parameters
-    ----------
-    dynamics : Dynamics
-        Forest; it is not kept.
-
     """
 
     def __init__(self, dynamics: Dynamics) -> None:
@@ -59,26 +53,8 @@ class MotionDerivatives:
         """
         Return what noise does to the generalised forces at the sample that was run last.
 
-        Parameters
-        ----------
-        dynamics : Dynamics
-            The one that this was made for.
-        joint_roots : ndarray, shape (n_joints, 3, 3)
-            Triangular roots of the covariances of position, velocity and acceleration.
-        imu_roots : ndarray, shape (n_serving, 3, 3)
-            Likewise of angular velocity, proper acceleration and angular acceleration of the IMUs
-            that serve.
-        body_changes : BodyChanges, optional
-            Where a body does not have just one whole IMU; `imu_roots` is not used then.
-
-        Returns
-        -------
-        ndarray, shape (n_joints + 3 n_serving, 3, 6 n_tops + n_joints)
-            With `body_changes` their sources in place of the IMUs. One standard deviation of each
-            of the three independent sources of a joint or of an axis of an IMU. Columns: the
-            wrenches below the tops, in and about their frames, then ``tau`` of each joint, zero
-            between trees [N, Nm].
-
+        joint_roots (n_joints, 3, 3); imu_roots (n_serving, 3, 3); returns (n_joints + 3 n_serving,
+        3, 6 n_tops + n_joints) [N, Nm].
         """
         signals, n = self._signals, len(joint_roots)
         by_q, by_v, by_a = (x.reshape(-1) for x in dynamics_derivatives(dynamics))
@@ -113,16 +89,7 @@ def dynamics_derivatives(dynamics: Dynamics) -> tuple[Array, Array, Array]:
     """
     Return the derivatives of ``tau`` at the sample that the dynamics ran last.
 
-    Parameters
-    ----------
-    dynamics : Dynamics
-        Its workspace is used.
-
-    Returns
-    -------
-    by_q, by_v, by_a : ndarray, shape (nv, nv)
-        A row for each entry of ``tau``; views into Pinocchio's memory, good until its next call.
-
+    Returns by_q, by_v, by_a (nv, nv).
     """
     d = dynamics
     by_q, by_v, by_a = pin.computeRNEADerivatives(d.forest.model, d.forest_data, d.q, d.v, d.a)

@@ -29,27 +29,7 @@ def independent_parts(robot: Robot, roots: Array) -> Parts:
     """
     Return the errors of inertial parameters that are independent of each other.
 
-    Parameters
-    ----------
-    robot : Robot
-        Links and submodels.
-    roots : ndarray, shape (n_links, 10, r)
-        The rows of the links of a submodel are a root F of the covariance F F' of their
-        parameters; different submodels are independent. Zeros: exact.
-
-    Returns
-    -------
-    sequence of tuple
-        Of each submodel that is not exact its links, and F without columns of zeros, shape
-        (10 n_links of it, n_columns).
-
-    Raises
-    ------
-    ShapeError
-        If the first two axes are not links and parameters.
-    ModelError
-        If a number is not finite.
-
+    roots (n_links, 10, r).
     """
     roots = np.asarray(roots, dtype=np.float64)
     n = len(robot.links)
@@ -73,14 +53,6 @@ class ParameterNoise:
 
     Generalised forces are linear in the parameters: Pinocchio's joint torque regressor has the
     factors, for bodies in the frames of the forest's joints.
-
-    Parameters
-    ----------
-    dynamics : Dynamics
-        Forest; it is not kept.
-    parts : Parts
-        From `independent_parts`.
-
     """
 
     def __init__(self, dynamics: Dynamics, parts: Parts) -> None:
@@ -105,18 +77,7 @@ class ParameterNoise:
         """
         Return what the errors do to the generalised forces at the sample that was run last.
 
-        Parameters
-        ----------
-        dynamics : Dynamics
-            The one that this was made for.
-
-        Returns
-        -------
-        ndarray, shape (6 n_tops + n_joints, n_columns)
-            One standard deviation of each of the independent errors. Rows: the wrenches below
-            the tops, in and about their frames, then ``tau`` of each joint, zero between trees
-            [N, Nm].
-
+        Returns (6 n_tops + n_joints, n_columns) [N, Nm].
         """
         d = dynamics
         factors = pin.computeJointTorqueRegressor(d.forest.model, d.forest_data, d.q, d.v, d.a)

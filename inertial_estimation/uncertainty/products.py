@@ -21,17 +21,7 @@ def product(left: Array, right: Array) -> Array:
     """
     Return the product of two matrices, in pieces if need be.
 
-    Parameters
-    ----------
-    left : ndarray, shape (n, k)
-        First factor.
-    right : ndarray, shape (k, m)
-        Second factor.
-
-    Returns
-    -------
-    ndarray, shape (n, m)
-
+    left (n, k); right (k, m); returns (n, m).
     """
     n, size = len(left), left.size * right.shape[1]
     if size <= SINGLE_THREAD:

@@ -50,8 +50,8 @@ class Disturbances(NamedTuple):
     """
     What the sources do to the results, each with one standard deviation; they are independent.
 
-    Rows are the wrenches of the active contacts (six each), the residuals of the submodels of
-    the balance that have one (six each), the joint torques, and the external joint torques.
+    Rows are the wrenches of the active contacts (six each), the residuals of the submodels of the
+    balance that have one (six each), the joint torques, and the external joint torques.
     """
 
     motion: Array
@@ -80,17 +80,7 @@ class Disturbances(NamedTuple):
 
 
 class Sensitivities:
-    """
-    Derivatives of all results of one plan.
-
-    Parameters
-    ----------
-    plan : Plan
-        What one step follows; its workspace is not kept.
-    rank_tolerance : float
-        As in `contact_forces.split_wrench`.
-
-    """
+    """Derivatives of all results of one plan."""
 
     def __init__(self, plan: Plan, rank_tolerance: float) -> None:
         self.loads = loads = find_loads(plan)
@@ -115,21 +105,7 @@ class Sensitivities:
         """
         Return what noise does at the sample that the dynamics ran last.
 
-        Parameters
-        ----------
-        dynamics : Dynamics
-            That of the plan.
-        columns : sequence of ndarray
-            The columns of each split, for the points of the contacts at this instant.
-        readings : ndarray, shape (n_fts, 6)
-            Calibrated readings, zero where missing [N, Nm].
-        roots : Roots
-            Size of the noise.
-
-        Returns
-        -------
-        Disturbances
-
+        readings (n_fts, 6) [N, Nm].
         """
         terms, placed = self._place(dynamics, readings)
         dterms = placed.turned(terms) * self._moved_terms

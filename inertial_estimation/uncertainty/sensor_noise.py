@@ -119,20 +119,7 @@ def triangular_root(covariances: Array) -> Array:
     """
     Return lower triangular L with ``L L' = covariance``, for singular covariances, too.
 
-    Parameters
-    ----------
-    covariances : ndarray, shape (..., 3, 3)
-        Zero rows and perfect correlations are fine; signals may differ by any factor in size.
-
-    Returns
-    -------
-    ndarray, shape (..., 3, 3)
-
-    Raises
-    ------
-    ConfigError
-        If a matrix is no covariance.
-
+    covariances (..., 3, 3); returns (..., 3, 3).
     """
     variances = np.diagonal(covariances, axis1=-2, axis2=-1)
     if (variances < 0.0).any() or not np.array_equal(covariances, covariances.swapaxes(-1, -2)):

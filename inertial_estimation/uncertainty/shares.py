@@ -36,17 +36,7 @@ class Blind(NamedTuple):
         """
         Tell which results hold some of these combinations.
 
-        Parameters
-        ----------
-        covectors : ndarray, shape (n_rows, 6)
-            Covector of each result.
-        factors : ndarray, shape (n_rows, n_shared)
-            Factor of each shared contact in its load.
-
-        Returns
-        -------
-        ndarray of bool, shape (n_rows,)
-
+        covectors (n_rows, 6); factors (n_rows, n_shared); returns (n_rows,).
         """
         own = factors[:, self.shared]
         held = (own * (covectors @ self.columns.T)) @ self.combinations
@@ -86,34 +76,14 @@ class Placed(NamedTuple):
         """
         Return what the joints do to wrenches that are attached beyond them.
 
-        Parameters
-        ----------
-        wrenches : ndarray, shape (n, 6)
-            About the root link's origin.
-
-        Returns
-        -------
-        ndarray, shape (n, n_joints, 6)
-
+        wrenches (n, 6); returns (n, n_joints, 6).
         """
         change = product(wrenches, self.turn.reshape(6, -1))
         return change.reshape(len(wrenches), len(self.axes), 6)
 
 
 class Sharing:
-    """
-    The shared contacts of one plan.
-
-    Parameters
-    ----------
-    plan : Plan
-        What one step follows; its workspace is not kept.
-    loads : Loads
-        Which contacts are shared.
-    rank_tolerance : float
-        As in `contact_forces.split_wrench`.
-
-    """
+    """The shared contacts of one plan."""
 
     def __init__(self, plan: Plan, loads: Loads, rank_tolerance: float) -> None:
         self._loads = loads
@@ -137,21 +107,7 @@ class Sharing:
         """
         Solve for the shared contacts.
 
-        Parameters
-        ----------
-        placed : Placed
-            Where everything is.
-        columns : sequence of ndarray
-            The columns of each split, for the points of the contacts at this instant.
-        terms : ndarray, shape (n_measured, 6)
-            Measured terms about the root link's origin [N, Nm].
-        dterms : ndarray, shape (n_measured, n_joints, 6)
-            Their derivatives by the positions.
-
-        Returns
-        -------
-        Shares
-
+        terms (n_measured, 6) [N, Nm]; dterms (n_measured, n_joints, 6).
         """
         n, n_joints = len(self._contacts), len(placed.axes)
         wrenches, changes = np.zeros((n, 6)), np.zeros((n, n_joints, 6))

@@ -57,21 +57,7 @@ class Answer(NamedTuple):
 
 
 def solve(problem: Problem, rank_tolerance: float) -> Answer:
-    """
-    Solve as `contact_forces.split_wrench` does, and differentiate.
-
-    Parameters
-    ----------
-    problem : Problem
-        The least squares.
-    rank_tolerance : float
-        As in `contact_forces.split_wrench`.
-
-    Returns
-    -------
-    Answer
-
-    """
+    """Solve as `contact_forces.split_wrench` does, and differentiate."""
     totals, columns, noise = problem.totals, problem.columns, problem.noise
     # Rows times `whiten` have unit noise: whiten whiten' is the inverse of noise' noise.
     whiten = np.linalg.inv(np.linalg.qr(noise, mode='r'))
@@ -100,13 +86,7 @@ def _changes(problem: Problem, u: Array, rows: Array, whiten: Array, turned: Arr
     """
     Return how columns and totals change in the axes of the singular vectors.
 
-    The derivative of `whiten` is free by a rotation, on which nothing depends: it is
-    ``-1/2 whiten whiten' d(noise' noise) whiten``.
-
-    Returns
-    -------
-    ndarray, shape (n, n_unknowns + 1, n_joints, 6)
-
+    Returns (n, n_unknowns + 1, n_joints, 6).
     """
     n, n_rows, _ = rows.shape
     n_joints = problem.dtotals.shape[1]
@@ -130,21 +110,8 @@ def _bent(s: Array, rank: NDArray[np.int64], change: Array, total: Array) -> Arr
     """
     Return what a change of the matrix does to the solution, in the axes of singular vectors.
 
-    Parameters
-    ----------
-    s : ndarray, shape (n, min(n_unknowns, 6))
-        Singular values.
-    rank : ndarray of int, shape (n,)
-        How many of them do not count as zero.
-    change : ndarray, shape (n, n_unknowns, n_joints, 6)
-        Change of the matrix in these axes.
-    total : ndarray, shape (n, 6)
-        Right side in these axes.
-
-    Returns
-    -------
-    ndarray, shape (n, n_unknowns, n_joints)
-
+    s (n, min(n_unknowns, 6); rank (n,); change (n, n_unknowns, n_joints, 6); total (n, 6); returns
+    (n, n_unknowns, n_joints).
     """
     n, n_unknowns, n_joints, _ = change.shape
     size = max(n_unknowns, 6)
@@ -161,10 +128,6 @@ def _bent(s: Array, rank: NDArray[np.int64], change: Array, total: Array) -> Arr
 def _weights(s: Array, rank: NDArray[np.int64], size: int) -> tuple[Array, Array]:
     """
     Return how the pseudo-inverse changes with the matrix F, both in axes of singular vectors.
-
-    Its entry (i, j), transposed, is ``straight[i, j] F[i, j] + crossed[i, j] F[j, i]``. Between
-    two kept ones that is -F' / (s_i s_j); between a kept k and a dropped d
-    (s_k F + s_d F') / (s_k (s_k^2 - s_d^2)); between two dropped ones nothing.
     """
     values = np.zeros((len(s), size))
     values[:, : s.shape[1]] = s

@@ -59,20 +59,7 @@ class StreamNoise:
     """Which FT sensors, shape (n_fts,)."""
 
     def covers(self, sample: Sample) -> bool:
-        """
-        Tell whether it is stated for all readings of a sample.
-
-        Parameters
-        ----------
-        sample : Sample
-            Readings that are not fresh do not count: they are not used, or assumed. But without
-            the noise of any joint nothing is covered.
-
-        Returns
-        -------
-        bool
-
-        """
+        """Tell whether it is stated for all readings of a sample."""
         states = sample.joint_states, sample.imu_states, sample.ft_states
         return bool(self.joints.any()) and not any(
             (~known if state is None else np.isin(state, USED) & ~known).any()
@@ -86,12 +73,6 @@ class StreamFilters:
 
     What a filter makes of its samples takes milliseconds to find out. It is kept. A window that
     adapts has no noise that could be stated: how long it is depends on the motion.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Noise of the messages, filters, delay and smoothing.
-
     """
 
     def __init__(self, settings: EstimatorSettings) -> None:
@@ -106,16 +87,7 @@ class StreamFilters:
         """
         Return the noise of a joint.
 
-        Parameters
-        ----------
-        rate : float
-            Of its joint states, NaN where it is not known [Hz].
-
-        Returns
-        -------
-        ndarray, shape (3, 3), or None
-            Covariance of position, velocity and acceleration; None: not known at this rate.
-
+        rate [Hz]; returns (3, 3).
         """
         settings, weights = self._settings, self._at(self._joints, rate)
         if weights is None:
@@ -132,20 +104,7 @@ class StreamFilters:
         """
         Return the noise of an IMU.
 
-        Parameters
-        ----------
-        imu : Imu
-            Its name, and what it measures.
-        rate : float
-            Of its messages, NaN where it is not known [Hz].
-
-        Returns
-        -------
-        ndarray, shape (3, 3), or None
-            Covariance of angular velocity, proper acceleration and angular acceleration along an
-            axis; None: not known at this rate. The angular acceleration has none unless it is
-            the gyroscope's derivative: that from an array is made of the accelerations.
-
+        rate [Hz]; returns (3, 3).
         """
         weights = self._at(self._kind_of(imu), rate)
         if weights is None:
@@ -160,18 +119,7 @@ class StreamFilters:
         """
         Return the noise of an FT sensor.
 
-        Parameters
-        ----------
-        name : str
-            Its name.
-        rate : float
-            Of its messages, NaN where it is not known [Hz].
-
-        Returns
-        -------
-        ndarray, shape (6,), or None
-            Standard deviation of its readings before calibration; None: not known at this rate.
-
+        rate [Hz]; returns (6,).
         """
         weights = self._at(self._readings, rate)
         return (
@@ -181,22 +129,7 @@ class StreamFilters:
         )
 
     def learn_next(self, robot: Robot, rates: StreamRates) -> bool:
-        """
-        Find out what one filter does that is not known yet at its rate, if there is one.
-
-        Parameters
-        ----------
-        robot : Robot
-            Its joints and sensors.
-        rates : StreamRates
-            Of all streams.
-
-        Returns
-        -------
-        bool
-            Whether there was one.
-
-        """
+        """Find out what one filter does that is not known yet at its rate, if there is one."""
         kinds = (
             [self._joints] * len(robot.joint_names),
             [self._kind_of(imu) for imu in robot.imus],
@@ -255,25 +188,7 @@ class StreamFilters:
 def stream_noise(
     settings: EstimatorSettings, robot: Robot, rates: StreamRates, filters: StreamFilters
 ) -> StreamNoise:
-    """
-    Return the noise of all readings of a robot.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Noise of the messages.
-    robot : Robot
-        Its joints and sensors.
-    rates : StreamRates
-        Of all streams.
-    filters : StreamFilters
-        Of the same settings.
-
-    Returns
-    -------
-    StreamNoise
-
-    """
+    """Return the noise of all readings of a robot."""
     joints = [filters.joint(rate) for rate in rates.joints.tolist()]
     imus = [filters.imu(s, r) for s, r in zip(robot.imus, rates.imus.tolist(), strict=True)]
     fts = [

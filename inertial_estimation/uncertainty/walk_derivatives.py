@@ -50,15 +50,7 @@ class _Given(NamedTuple):
 
 
 class WalkDerivatives(Walk):
-    """
-    A walk and its derivatives; Pinocchio has those of the motions of joints.
-
-    Parameters
-    ----------
-    robot, bodies, forest, known
-        As of `Walk`.
-
-    """
+    """A walk and its derivatives; Pinocchio has those of the motions of joints."""
 
     def __init__(
         self, robot: Robot, bodies: Sequence[Body], forest: Forest, known: Indices
@@ -77,21 +69,7 @@ class WalkDerivatives(Walk):
         return self._inside
 
     def differentiate(self, sample: Sample, motion: Motions) -> WalkChanges:
-        """
-        Return the derivatives at one instant.
-
-        Parameters
-        ----------
-        sample : Sample
-            Joints.
-        motion : Motions
-            Of all bodies; that of the known ones is read.
-
-        Returns
-        -------
-        WalkChanges
-
-        """
+        """Return the derivatives at one instant."""
         self.run(sample, motion)
         model, data, frame = self._model, self._data, pin.ReferenceFrame.LOCAL
         pin.computeForwardKinematicsDerivatives(model, data, self._q, self._v, self._a)

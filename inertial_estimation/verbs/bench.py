@@ -28,15 +28,7 @@ NEEDED_BACKGROUND = ('icub_models', 'mujoco')
 
 
 def add(verbs: Any) -> None:
-    """
-    Add the verb that measures times.
-
-    Parameters
-    ----------
-    verbs : object
-        Where argparse keeps the verbs.
-
-    """
+    """Add the verb that measures times."""
     verb = add_verb(
         verbs, 'bench',
         'times beside iDynTree and cvxpy; derivative filters; cost of what is neglected; missed '

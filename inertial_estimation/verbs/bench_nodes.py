@@ -33,28 +33,7 @@ PAIR_COLUMNS = (
 
 
 def measure(chosen: argparse.Namespace) -> tuple[dict[str, Any], list[Goal]]:
-    """
-    Measure and show what was asked for.
-
-    Parameters
-    ----------
-    chosen : argparse.Namespace
-        Lengths of runs, ``cycles`` and ``identifier`` [s], zero for none, ``pairs`` of
-        ``pair_seconds`` [s], and ``rate`` [Hz].
-
-    Returns
-    -------
-    figures : dict of str to Any
-        By measurement.
-    goals : list of Goal
-        Those that there are.
-
-    Raises
-    ------
-    ConfigError
-        If the nodes could not be measured.
-
-    """
+    """Measure and show what was asked for."""
     from inertial_estimation.benchmark.run import GOAL_COLUMNS
 
     figures: dict[str, Any] = {}
@@ -84,11 +63,7 @@ def _cycle_row(figures: dict[str, Any]) -> list[str]:
 
 
 def _cycles(duration: float, rate: float) -> list[dict[str, Any]]:
-    """
-    Compare what node and bare reader miss; what needs ROS is a process of its own.
-
-    First nobody asks for standard deviations, then, for half as long, somebody does.
-    """
+    """Compare what node and bare reader miss; what needs ROS is a process of its own."""
     from inertial_estimation.benchmark.robots import CONTACTS, ONE_IMU
     from inertial_estimation.simulation.description import icub_urdf
 
@@ -113,20 +88,7 @@ def _identifier(duration: float, rate: float) -> dict[str, Any]:
 
 
 def identifier_row(load: dict[str, Any]) -> list[str]:
-    """
-    Return what the identifier costs as text.
-
-    Parameters
-    ----------
-    load : dict of str to Any
-        The fields of `ros.bench_identifier.IdentifierLoad`.
-
-    Returns
-    -------
-    list of str
-        Of `IDENTIFIER_COLUMNS`.
-
-    """
+    """Return what the identifier costs as text."""
     *counts, share, stretch, refit = load.values()
     return [*map(str, counts), f'{share:.1%}', f'{1e3 * stretch:.0f}', f'{1e3 * refit:.0f}']
 
@@ -149,20 +111,7 @@ def _pairs(pairs: int, seconds: float, rate: float) -> dict[str, Any]:
 
 
 def pair_row(load: dict[str, Any]) -> list[str]:
-    """
-    Return what pairs say as text.
-
-    Parameters
-    ----------
-    load : dict of str to Any
-        The fields of `ros.bench_pairs.PairedLoad`.
-
-    Returns
-    -------
-    list of str
-        Of `PAIR_COLUMNS`.
-
-    """
+    """Return what pairs say as text."""
     pairs, *times, ratio, share, refits, updates = load.values()
     return [
         str(pairs), *(f'{value:.0f}' for value in times), f'{ratio:.3f}', f'{share:.1%}',
@@ -171,19 +120,7 @@ def pair_row(load: dict[str, Any]) -> list[str]:
 
 
 def pair_goals(load: dict[str, Any]) -> tuple[Goal, ...]:
-    """
-    Hold what pairs say against the goals.
-
-    Parameters
-    ----------
-    load : dict of str to Any
-        The fields of `ros.bench_pairs.PairedLoad`.
-
-    Returns
-    -------
-    tuple of Goal
-
-    """
+    """Hold what pairs say against the goals."""
     from inertial_estimation.benchmark.run import Goal
 
     return (
@@ -193,27 +130,7 @@ def pair_goals(load: dict[str, Any]) -> tuple[Goal, ...]:
 
 
 def in_ros(module: str, job: dict[str, Any]) -> Any:
-    """
-    Return what a process with ROS says to a job.
-
-    Parameters
-    ----------
-    module : str
-        Of `inertial_estimation.ros`; its ``main`` takes the job.
-    job : dict of str to Any
-        What it asks for.
-
-    Returns
-    -------
-    Any
-        The answer.
-
-    Raises
-    ------
-    ConfigError
-        If there is none.
-
-    """
+    """Return what a process with ROS says to a job."""
     done = subprocess.run(
         [sys.executable, '-c', f'from inertial_estimation.ros.{module} import main; exit(main())'],
         input=json.dumps(job),

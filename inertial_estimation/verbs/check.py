@@ -19,15 +19,7 @@ if TYPE_CHECKING:
 
 
 def add(verbs: Any) -> None:
-    """
-    Add the verb that describes a robot.
-
-    Parameters
-    ----------
-    verbs : object
-        Where argparse keeps the verbs.
-
-    """
+    """Add the verb that describes a robot."""
     verb = add_verb(
         verbs, 'check', 'what the package makes of a robot description',
         'robot.urdf --imu torso_imu --contacts l_foot r_foot',

@@ -12,15 +12,7 @@ from inertial_estimation.verbs.options import add_verb
 
 
 def add(verbs: Any) -> None:
-    """
-    Add the verb that pushes a simulated robot, and gives it something to carry.
-
-    Parameters
-    ----------
-    verbs : object
-        Where argparse keeps the verbs.
-
-    """
+    """Add the verb that pushes a simulated robot, and gives it something to carry."""
     verb = add_verb(
         verbs, 'demo', 'a simulated iCub is pushed, and carries something: estimates and truth',
         '--duration 20 --json demo.json',

@@ -24,15 +24,7 @@ WARNINGS = 8
 
 
 def add(verbs: Any) -> None:
-    """
-    Add the verb that designs motions for identification.
-
-    Parameters
-    ----------
-    verbs : object
-        Where argparse keeps the verbs.
-
-    """
+    """Add the verb that designs motions for identification."""
     verb = add_verb(
         verbs, 'excite', 'design a motion that tells most of what a robot weighs',
         '--robot arm.urdf --acceleration 3 --out-csv motion.csv',

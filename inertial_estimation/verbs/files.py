@@ -20,24 +20,7 @@ OF_A_BAG = ('.yaml', '.mcap', '.db3', '.zstd')
 
 
 def load_urdf(path: str) -> str:
-    """
-    Return the text of a URDF file; what is wrong with it is said with its name.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ModelError
-        If it cannot be read, or is no robot description.
-
-    """
+    """Return the text of a URDF file; what is wrong with it is said with its name."""
     from inertial_estimation.model.urdf import load_text, parse
 
     text = load_text(Path(path))
@@ -47,24 +30,7 @@ def load_urdf(path: str) -> str:
 
 
 def load_text(path: str) -> str:
-    """
-    Return the text of any file, without the mark that some programs begin it with.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read.
-
-    """
+    """Return the text of any file, without the mark that some programs begin it with."""
     try:
         return Path(path).read_text(encoding='utf-8-sig')
     except OSError as error:
@@ -75,20 +41,7 @@ def load_text(path: str) -> str:
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """
-    Say which file is meant by what is wrong with a robot description.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-
-    Raises
-    ------
-    ModelError
-        In place of the one that leaves the block.
-
-    """
+    """Say which file is meant by what is wrong with a robot description."""
     try:
         yield
     except ModelError as error:
@@ -96,25 +49,7 @@ def naming(path: str) -> Iterator[None]:
 
 
 def check_outputs(outputs: Sequence[Path | None], inputs: Iterable[str | Path | None]) -> None:
-    """
-    Refuse outputs that could not be written, or would replace what is read or each other.
-
-    Parameters
-    ----------
-    outputs : sequence of Path or None
-        Where to write later; None: not asked for.
-    inputs : iterable of str, Path or None
-        What is read; of the folder of a bag the files of a bag. What does not exist is left to
-        its reader.
-
-    Raises
-    ------
-    ConfigError
-        If an output cannot be written, with the reason.
-    CallError
-        If an output is a file that is read, under whatever name, or another output, or ``-``.
-
-    """
+    """Refuse outputs that could not be written, or would replace what is read or each other."""
     asked = [path for path in outputs if path is not None]
     there: dict[tuple[int, int], Path] = {}
     for k, path in enumerate(asked):
@@ -161,19 +96,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def config_files(path: str | None) -> Iterator[Path]:
-    """
-    Yield a configuration, and the node's parameter file if it names one.
-
-    Parameters
-    ----------
-    path : str, optional
-        The configuration. Default: none, as a verb may do without.
-
-    Yields
-    ------
-    Path
-
-    """
+    """Yield a configuration, and the node's parameter file if it names one."""
     from inertial_estimation.config.files import load_mapping
 
     if not path:
@@ -188,16 +111,6 @@ def config_files(path: str | None) -> Iterator[Path]:
 
 
 def write_json(path: Path | None, data: Any) -> None:
-    """
-    Write what was printed for a machine, if asked to.
-
-    Parameters
-    ----------
-    path : Path, optional
-        Where to.
-    data : object
-        What JSON can hold.
-
-    """
+    """Write what was printed for a machine, if asked to."""
     if path is not None:
         write_whole(path, json.dumps(data, indent=2) + '\n')

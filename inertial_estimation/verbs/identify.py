@@ -25,15 +25,7 @@ METHODS = (
 
 
 def add(verbs: Any) -> None:
-    """
-    Add the verb that identifies what the links weigh.
-
-    Parameters
-    ----------
-    verbs : object
-        Where argparse keeps the verbs.
-
-    """
+    """Add the verb that identifies what the links weigh."""
     verb = add_verb(
         verbs, 'identify', 'find out from logs what the links of a robot weigh',
         'run1.npz run2.npz --robot arm.urdf --config arm_logs.yaml --validate run3.npz '

@@ -18,12 +18,6 @@ class VerbParser(argparse.ArgumentParser):
 
     argparse hands what a verb does not know back to the top, whose usage tells nothing of it; and
     an option that takes several values takes the log behind them too, which is then missing.
-
-    Parameters
-    ----------
-    *arguments, **named
-        As for `argparse.ArgumentParser`.
-
     """
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -33,24 +27,7 @@ class VerbParser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """
-        Parse, and refuse what is not known here.
-
-        Parameters
-        ----------
-        args : sequence of str, optional
-            As for `argparse.ArgumentParser`.
-        namespace : object, optional
-            Likewise.
-
-        Returns
-        -------
-        namespace : object
-            What was found.
-        left : list of str
-            Always empty.
-
-        """
+        """Parse, and refuse what is not known here."""
         self._given = [] if args is None else list(args)
         found, left = super().parse_known_args(args, namespace)
         if left:
@@ -58,15 +35,7 @@ class VerbParser(argparse.ArgumentParser):
         return found, left
 
     def error(self, message: str) -> NoReturn:
-        """
-        End with usage and message.
-
-        Parameters
-        ----------
-        message : str
-            What is wrong.
-
-        """
+        """End with usage and message."""
         missing = [
             str(action.metavar) for action in self._get_positional_actions()
             if message.endswith(f'are required: {action.metavar}')

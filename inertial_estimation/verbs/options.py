@@ -34,24 +34,7 @@ class _Help(argparse.HelpFormatter):
 def add_verb(
     verbs: Any, name: str, job: str, example: str, of: str = ''
 ) -> argparse.ArgumentParser:
-    """
-    Add a verb that may write JSON.
-
-    Parameters
-    ----------
-    verbs : object
-        Where argparse keeps the verbs.
-    name, job, example : str
-        The verb, what it is for, and what may follow it.
-    of : str, optional
-        The verb that it belongs to, as one of its ways. Default: none.
-
-    Returns
-    -------
-    argparse.ArgumentParser
-        For its options.
-
-    """
+    """Add a verb that may write JSON."""
     verb: argparse.ArgumentParser = verbs.add_parser(
         name, help=job, description=job, formatter_class=_Help,
         epilog=f'example: inertial-estimation {f"{of} {name}".strip()} {example}',
@@ -64,22 +47,7 @@ def add_verb(
 
 
 def add_ways(verbs: Any, name: str, job: str) -> Any:
-    """
-    Add a verb that has verbs of its own, one of which must be chosen.
-
-    Parameters
-    ----------
-    verbs : object
-        Where argparse keeps the verbs.
-    name, job : str
-        The verb, and what it is for.
-
-    Returns
-    -------
-    object
-        Where argparse keeps its verbs.
-
-    """
+    """Add a verb that has verbs of its own, one of which must be chosen."""
     verb: argparse.ArgumentParser = verbs.add_parser(
         name, help=job, description=job, formatter_class=_Help,
         epilog=f'options and an example of a way: inertial-estimation {name} WAY --help',
@@ -88,18 +56,6 @@ def add_ways(verbs: Any, name: str, job: str) -> Any:
 
 
 def install_advice(verb: str) -> str:
-    """
-    Say how to get what a verb needs.
-
-    Parameters
-    ----------
-    verb : str
-        The verb.
-
-    Returns
-    -------
-    str
-
-    """
+    """Say how to get what a verb needs."""
     what = f"'.[{EXTRAS[verb]}]'" if verb in EXTRAS else '.'
     return f'in the checkout, run pip install {what}'

@@ -16,15 +16,7 @@ from inertial_estimation.verbs.terminal import escape, progress_bars, show, tabl
 
 
 def add(verbs: Any) -> None:
-    """
-    Add the verb that runs the estimator over a bag.
-
-    Parameters
-    ----------
-    verbs : object
-        Where argparse keeps the verbs.
-
-    """
+    """Add the verb that runs the estimator over a bag."""
     verb = add_verb(
         verbs, 'replay', 'run the estimator over a ROS 2 bag, without ROS',
         'walk.mcap --robot robot.urdf --config robot.yaml --range 5 20 --out results',

@@ -11,15 +11,7 @@ from typing import Any
 
 
 def show(*shown: Any) -> None:
-    """
-    Print text and tables; wide enough for them when nobody watches.
-
-    Parameters
-    ----------
-    *shown : object
-        Text in which brackets are markup, or what rich can draw.
-
-    """
+    """Print text and tables; wide enough for them when nobody watches."""
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -34,42 +26,14 @@ def show(*shown: Any) -> None:
 
 
 def escape(text: str) -> str:
-    """
-    Return text in which brackets mean brackets.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-
-    """
+    """Return text in which brackets mean brackets."""
     from rich.markup import escape
 
     return escape(text)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:
-    """
-    Return a table for a person.
-
-    Parameters
-    ----------
-    title : str
-        Stands above it.
-    columns : sequence of str
-        Their names.
-    rows : sequence of sequence of str
-        As many values each.
-
-    Returns
-    -------
-    rich.table.Table
-
-    """
+    """Return a table for a person."""
     from rich.table import Table
 
     drawn = Table(title=escape(title), title_justify='left')
@@ -82,15 +46,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
 
 @contextmanager
 def progress_bars() -> Iterator[Callable[[str, float], None]]:
-    """
-    Show a bar for each stage of a job, on standard error so that results can be piped.
-
-    Yields
-    ------
-    callable
-        Takes the name of the stage and the part of it that is done, 0 to 1.
-
-    """
+    """Show a bar for each stage of a job, on standard error so that results can be piped."""
     from rich.console import Console
     from rich.progress import Progress
 

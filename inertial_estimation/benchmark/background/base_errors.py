@@ -40,21 +40,7 @@ class BaseOf:
 
     @classmethod
     def of(cls, robot: Robot, wrong: Robot, submodel: Submodel) -> BaseOf:
-        """
-        Group the parameters of a submodel by what the sum of its wrenches can tell.
-
-        Parameters
-        ----------
-        robot, wrong : Robot
-            As it is, and as it is described.
-        submodel : Submodel
-            Of both.
-
-        Returns
-        -------
-        BaseOf
-
-        """
+        """Group the parameters of a submodel by what the sum of its wrenches can tell."""
         links = list(submodel.links)
         grouping = BaseParameters.of_null_space(structural_null_space(robot, submodel))
         names = Unknowns(tuple(robot.link_names[k] for k in links)).names
@@ -77,17 +63,7 @@ class BaseOf:
         """
         Return how wrong base parameters are: 1 is as wrong as descriptions are.
 
-        Parameters
-        ----------
-        base : ndarray, shape (n_base,)
-            Found or described.
-        chosen : ndarray of int, optional
-            Which of them. Default: all.
-
-        Returns
-        -------
-        float
-
+        base (n_base,).
         """
         ratios = (base - self.true) / self.spread
         return float(np.sqrt(np.mean(ratios[... if chosen is None else chosen] ** 2)))
@@ -101,34 +77,12 @@ class BaseErrors:
 
     @classmethod
     def of(cls, robot: Robot, wrong: Robot, names: Sequence[str]) -> BaseErrors:
-        """
-        Return what there is to be noted.
-
-        Parameters
-        ----------
-        robot, wrong : Robot
-            As it is, and as it is described.
-        names : sequence of str
-            Submodels.
-
-        Returns
-        -------
-        BaseErrors
-
-        """
+        """Return what there is to be noted."""
         chosen = (one for one in robot.submodels if one.name in names)
         return cls(tuple(BaseOf.of(robot, wrong, one) for one in chosen))
 
     def note(self, robot: Robot) -> None:
-        """
-        Note what is believed after a second.
-
-        Parameters
-        ----------
-        robot : Robot
-            As it is identified.
-
-        """
+        """Note what is believed after a second."""
         for one in self.submodels:
             links = list(one.submodel.links)
             one.found.append(one.grouping.of(robot.parameters[links].reshape(-1)))

@@ -58,24 +58,7 @@ class Second:
 
 
 def carried_load(seed: int = 0) -> tuple[Goal, ...]:
-    """
-    Let the robot pick something up.
-
-    Parameters
-    ----------
-    seed : int
-        Of motion, noise and offsets.
-
-    Returns
-    -------
-    tuple of Goal
-
-    Raises
-    ------
-    ModelError
-        If mujoco or icub-models is not installed.
-
-    """
+    """Let the robot pick something up."""
     scenario = carrying(SECONDS, seed)
     (load,) = scenario.loads
     log = record(scenario, SECONDS)

@@ -16,19 +16,7 @@ from inertial_estimation.streams.stream import StreamRates
 
 
 def node_settings(robot: Robot) -> RecursionSettings:
-    """
-    Return the settings; offsets of all FT sensors are unknown.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its FT sensors.
-
-    Returns
-    -------
-    RecursionSettings
-
-    """
+    """Return the settings; offsets of all FT sensors are unknown."""
     node = IdentifierSettings()
     return RecursionSettings(
         rows=RowChoice(offsets=tuple(sensor.name for sensor in robot.ft_sensors)),
@@ -48,19 +36,7 @@ def state_noise(robot: Robot, settings: EstimatorSettings, rate: float) -> State
     """
     Return how noisy the motion is that a node with these settings knows.
 
-    Parameters
-    ----------
-    robot : Robot
-        Its joints and IMUs.
-    settings : EstimatorSettings
-        Noise of the messages, and filters.
-    rate : float
-        Of all messages [Hz].
-
-    Returns
-    -------
-    StateNoise
-
+    rate [Hz].
     """
     counts = (len(robot.joint_names), len(robot.imus), len(robot.ft_sensors))
     rates = StreamRates(*(np.full(n, rate) for n in counts))

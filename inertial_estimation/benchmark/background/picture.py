@@ -23,22 +23,7 @@ SIZE = (10.0, 9.0)
 
 
 def draw(found: Background, path: Path) -> None:
-    """
-    Draw the first run.
-
-    Parameters
-    ----------
-    found : Background
-        What was found.
-    path : Path
-        Of the picture.
-
-    Raises
-    ------
-    ConfigError
-        If matplotlib is not installed.
-
-    """
+    """Draw the first run."""
     plots, run = pyplot(), found.runs[0]
     figure, axes = plots.subplots(len(GROUPS) + 1, 1, sharex=True, figsize=SIZE)
     for ax, (group, joints) in zip(axes, GROUPS.items(), strict=False):

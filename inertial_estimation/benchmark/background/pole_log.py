@@ -23,22 +23,7 @@ def smooth_motion(
     """
     Let all joints follow sums of sines about zero.
 
-    Parameters
-    ----------
-    robot : Robot
-        With a fixed link.
-    seconds, rate : float
-        How long, and samples per second [s, Hz].
-    seed : int
-        Of the sines.
-    swing : float
-        Size of each sine [rad].
-
-    Returns
-    -------
-    SampleBatch
-        FT sensors read zero.
-
+    seconds, rate [s, Hz]; swing [rad].
     """
     rng = np.random.default_rng(seed)
     n, joints = round(seconds * rate), len(robot.joint_names)

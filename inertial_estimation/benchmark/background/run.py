@@ -87,30 +87,7 @@ def run_all(
     stretches: int = STRETCHES,
     progress: Progress = lambda done: None,
 ) -> Background:
-    """
-    Run all of it.
-
-    Parameters
-    ----------
-    seeds : sequence of int
-        Of wrong descriptions of the robot on two feet.
-    seconds : float
-        How long that stands and moves, more than `LATE` [s].
-    stretches : int
-        Seconds that an arm stands still.
-    progress : callable
-        Is told the share that is done, from 0 to 1.
-
-    Returns
-    -------
-    Background
-
-    Raises
-    ------
-    ModelError
-        If mujoco or icub-models is not installed.
-
-    """
+    """Seconds [s]."""
     log = record(at_random(seconds), seconds, progress=lambda done: progress(0.1 * done))
     runs = []
     for seed in seeds:
@@ -128,20 +105,7 @@ def rms(runs: Sequence[Run], first: float, last: float, joints: Sequence[int]) -
     """
     Return errors of torques over some time, of all wrong descriptions together.
 
-    Parameters
-    ----------
-    runs : sequence of Run
-        At least one.
-    first, last : float
-        Whole seconds in between count [s].
-    joints : sequence of int
-        Which of `JOINTS`.
-
-    Returns
-    -------
-    ndarray, shape (4,)
-        Root mean squares, of `DESCRIPTIONS` [Nm]; NaN where there is no such second.
-
+    first, last [s]; returns (4,) [Nm].
     """
     kept = [
         one.squares[(one.times > first + HALF) & (one.times < last + HALF)][..., list(joints)]

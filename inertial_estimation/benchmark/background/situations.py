@@ -64,30 +64,13 @@ class Told:
         """
         Return what is subtracted of a sensor after each refit.
 
-        Parameters
-        ----------
-        sensor : str
-            Its name.
-
-        Returns
-        -------
-        ndarray, shape (n, 6)
-            [N, Nm]
-
+        Returns (n, 6) [N, Nm].
         """
         return np.array([refit.subtracted[sensor] for refit in self.refits])
 
 
 class PoleRobot:
-    """
-    The robot, what is believed of it, and its offsets.
-
-    Parameters
-    ----------
-    seed : int
-        Of all that is random.
-
-    """
+    """The robot, what is believed of it, and its offsets."""
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
@@ -97,38 +80,12 @@ class PoleRobot:
         self.offsets = OFFSETS * self._rng.normal(size=(len(self.robot.ft_sensors), 6))
 
     def noisy(self, samples: SampleBatch) -> SampleBatch:
-        """
-        Return samples whose readings have offsets and noise.
-
-        Parameters
-        ----------
-        samples : SampleBatch
-            Without.
-
-        Returns
-        -------
-        SampleBatch
-
-        """
+        """Return samples whose readings have offsets and noise."""
         noise = NOISE * self._rng.normal(size=samples.ft_readings.shape)
         return replace(samples, ft_readings=samples.ft_readings + self.offsets + noise)
 
     def tell(self, samples: SampleBatch, every: int = 1) -> Told:
-        """
-        Identify.
-
-        Parameters
-        ----------
-        samples : SampleBatch
-            With offsets and noise.
-        every : int
-            Refit after so many seconds.
-
-        Returns
-        -------
-        Told
-
-        """
+        """Identify."""
         identifier = RecursiveIdentifier(self.wrong, node_settings(self.wrong))
         refits, changes, payloads = [], [], []
         for k, part in enumerate(equal_parts(samples, 1.0)):
@@ -141,19 +98,7 @@ class PoleRobot:
 
 
 def drift(seed: int = 0) -> tuple[Goal, ...]:
-    """
-    Let the force offsets of all FT sensors drift, each in a direction of its own.
-
-    Parameters
-    ----------
-    seed : int
-        Of all that is random.
-
-    Returns
-    -------
-    tuple of Goal
-
-    """
+    """Let the force offsets of all FT sensors drift, each in a direction of its own."""
     pole = PoleRobot(seed)
     samples = smooth_motion(pole.robot, DRIFT_SECONDS, DRIFT_RATE, seed)
     samples = pole.noisy(with_readings(pole.robot, samples, pole.robot.parameters))
@@ -173,19 +118,7 @@ def drift(seed: int = 0) -> tuple[Goal, ...]:
 
 
 def push(seed: int = 0) -> tuple[Goal, ...]:
-    """
-    Push a hand.
-
-    Parameters
-    ----------
-    seed : int
-        Of all that is random.
-
-    Returns
-    -------
-    tuple of Goal
-
-    """
+    """Push a hand."""
     pole = PoleRobot(seed)
     samples = smooth_motion(pole.robot, 2 * FREE + PUSHED, seed=seed)
     wrench = np.zeros((len(samples), 6))
@@ -204,19 +137,7 @@ def push(seed: int = 0) -> tuple[Goal, ...]:
 
 
 def payload(seed: int = 0) -> tuple[Goal, ...]:
-    """
-    Let a hand pick something up, carry it, and put it down.
-
-    Parameters
-    ----------
-    seed : int
-        Of all that is random.
-
-    Returns
-    -------
-    tuple of Goal
-
-    """
+    """Let a hand pick something up, carry it, and put it down."""
     pole = PoleRobot(seed)
     samples = smooth_motion(pole.robot, 3 * CARRIED, seed=seed)
     times = (samples.stamp_ns - samples.stamp_ns[0]) / 1e9
@@ -252,15 +173,7 @@ def carrying(robot: Robot) -> Array:
     """
     Return the parameters of the robot with something in its hand.
 
-    Parameters
-    ----------
-    robot : Robot
-        Without.
-
-    Returns
-    -------
-    ndarray, shape (n_links, 10)
-
+    Returns (n_links, 10).
     """
     parameters = robot.parameters.copy()
     inertia = LOAD * ((CENTER @ CENTER) * np.eye(3) - np.outer(CENTER, CENTER))

@@ -59,17 +59,7 @@ def at_random(seconds: float = SECONDS, seed: int = 0) -> Scenario:
     """
     Return a robot that stands at rest, and then moves arms, head and torso at random.
 
-    Parameters
-    ----------
-    seconds : float
-        How long [s].
-    seed : int
-        Of the motion.
-
-    Returns
-    -------
-    Scenario
-
+    seconds [s].
     """
     return replace(standing(seconds, seed), pushes=(), onset=ONSET)
 
@@ -80,24 +70,7 @@ def record(
     """
     Let the robot stand and move.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        What happens; its seed is that of the noise too.
-    seconds : float
-        How long [s].
-    progress : callable
-        Is told the share that is done, from 0 to 1.
-
-    Returns
-    -------
-    StandingLog
-
-    Raises
-    ------
-    ModelError
-        If mujoco or icub-models is not installed.
-
+    seconds [s].
     """
     simulated = SimulatedRobot(scenario, {name: name for name in IMUS}, RATE)
     robot = Robot.from_urdf(simulated.urdf, imus=IMUS)

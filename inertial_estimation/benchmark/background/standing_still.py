@@ -52,31 +52,7 @@ OF_FORCE, OF_MASS = 1.0, 0.05
 def standing_still(
     stretches: int = STRETCHES, seed: int = 0, progress: Progress = lambda done: None
 ) -> tuple[Goal, ...]:
-    """
-    Let an arm move, stand still, and move.
-
-    What rows of the motion told of masses fades, and the description comes back; the offset then
-    takes what its masses weigh too much or too little, and nothing more.
-
-    Parameters
-    ----------
-    stretches : int
-        Of a second, that it stands still.
-    seed : int
-        Of all that is random.
-    progress : callable
-        Is told the share that is done, from 0 to 1.
-
-    Returns
-    -------
-    tuple of Goal
-
-    Raises
-    ------
-    ModelError
-        If icub-models is not installed.
-
-    """
+    """Let an arm move, stand still, and move."""
     arm = _Arm(seed)
     arm.move()
     refits = [arm.refit()]

@@ -79,21 +79,7 @@ class Run:
 
 
 def run(log: StandingLog, seed: int) -> Run:
-    """
-    Estimate and identify.
-
-    Parameters
-    ----------
-    log : StandingLog
-        Of the robot as it is.
-    seed : int
-        Of the wrong description and of offsets.
-
-    Returns
-    -------
-    Run
-
-    """
+    """Estimate and identify."""
     rng = np.random.default_rng(seed)
     offsets = OFFSETS * rng.normal(size=(len(log.robot.ft_sensors), 6))
     samples = replace(log.samples, ft_readings=log.samples.ft_readings + offsets)

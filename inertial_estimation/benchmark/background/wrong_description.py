@@ -25,23 +25,7 @@ OFFSETS = np.array([10.0, 10.0, 10.0, 1.0, 1.0, 1.0])
 
 
 def wrong_robot(robot: Robot, rng: np.random.Generator, wrong: float = WRONG) -> Robot:
-    """
-    Return the robot with bodies that are wrong at random, each still a possible one.
-
-    Parameters
-    ----------
-    robot : Robot
-        As it is.
-    rng : numpy.random.Generator
-        Of the errors.
-    wrong : float
-        Their standard deviation in whitened coordinates, in which a body has size one.
-
-    Returns
-    -------
-    Robot
-
-    """
+    """Return the robot with bodies that are wrong at random, each still a possible one."""
     bodies, _ = widened(robot.link_names, robot.parameters)
     moves = wrong * rng.normal(size=bodies.shape)
     return robot.with_parameters(bodies + np.einsum('lij,lj->li', whitening(bodies), moves))
@@ -51,20 +35,7 @@ def tare(robot: Robot, rest: SampleBatch, submodels: Sequence[str]) -> Array:
     """
     Return the offsets with which a robot at rest fits its description best.
 
-    Parameters
-    ----------
-    robot : Robot
-        What is believed of it.
-    rest : SampleBatch
-        While it stands still, readings with offsets.
-    submodels : sequence of str
-        Those in free air, each with one FT sensor.
-
-    Returns
-    -------
-    ndarray, shape (n_fts, 6)
-        In each sensor's frame [N, Nm]; zero for sensors of other submodels.
-
+    Returns (n_fts, 6) [N, Nm].
     """
     names = [sensor.name for sensor in robot.ft_sensors]
     choice = RowChoice(wrenches=tuple(submodels), offsets=tuple(names))

@@ -55,24 +55,7 @@ class Poses(NamedTuple):
 
 
 def read_poses(path: Path) -> Poses:
-    """
-    Read poses and turn the wrenches back into the sensor's frame.
-
-    Parameters
-    ----------
-    path : Path
-        A csv file.
-
-    Returns
-    -------
-    Poses
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read.
-
-    """
+    """Read poses and turn the wrenches back into the sensor's frame."""
     rows = read_table(path, (*QUATERNION, *WRENCH))
     turns, wrenches = (
         np.array([[float(row[name]) for name in names] for row in rows])
@@ -85,20 +68,7 @@ def read_poses(path: Path) -> Poses:
 
 
 def owners_fit(poses: Poses) -> dict[str, float]:
-    """
-    Return what the owners' least squares find.
-
-    Parameters
-    ----------
-    poses : Poses
-        Readings.
-
-    Returns
-    -------
-    dict of str to float
-        Keys of `PUBLISHED`.
-
-    """
+    """Return what the owners' least squares find."""
     n = len(poses.wrenches)
     up = poses.accelerations / GRAVITY
     ones = np.tile(np.eye(3), (n, 1, 1))
@@ -111,24 +81,7 @@ def owners_fit(poses: Poses) -> dict[str, float]:
 
 
 def run(folder: Path) -> Finding:
-    """
-    Fit the offsets.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the data sets.
-
-    Returns
-    -------
-    Finding
-
-    Raises
-    ------
-    InertialEstimationError
-        If a data set cannot be read, or tells no offset.
-
-    """
+    """Fit the offsets."""
     seven, sixty = (read_poses(folder / name) for name in FILES)
     fits = owners_fit(seven), owners_fit(sixty)
     found = tuple(
@@ -153,21 +106,7 @@ def run(folder: Path) -> Finding:
 def expectations(
     fit: dict[str, float], found: tuple[InSituOffset, ...]
 ) -> tuple[Expectation, ...]:
-    """
-    Hold what was found against what the owners print.
-
-    Parameters
-    ----------
-    fit : dict of str to float
-        Of seven poses.
-    found : tuple of InSituOffset
-        Of seven and sixty poses.
-
-    Returns
-    -------
-    tuple of Expectation
-
-    """
+    """Hold what was found against what the owners print."""
     worst = max(abs(fit[name] - value) for name, value in PUBLISHED.items())
     gap = min(one.subspace.gap for one in found)
     return (

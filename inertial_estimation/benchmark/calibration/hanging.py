@@ -86,19 +86,7 @@ class Loaded:
 
 
 def run(folder: Path) -> Finding:
-    """
-    Calibrate with each error.
-
-    Parameters
-    ----------
-    folder : Path
-        Of data sets, of which none is read.
-
-    Returns
-    -------
-    Finding
-
-    """
+    """Calibrate with each error."""
     tilted = [offsets(tilt, noise) for tilt in TILTS for noise in ACCELEROMETERS]
     loaded = [matrices('as stated'), matrices('play of 1 % of the swing', play=PLAY)]
     loaded += [matrices(f'one centre {1e2 * d:g} cm off', aside=d) for d in ASIDE]
@@ -113,17 +101,7 @@ def offsets(tilt: float, noise: float) -> Tilted:
     """
     Find offsets of a body that is tilted to all sides about two axes.
 
-    Parameters
-    ----------
-    tilt : float
-        At most, about each axis [degrees].
-    noise : float
-        Of the accelerometer [m/s^2].
-
-    Returns
-    -------
-    Tilted
-
+    tilt [degrees]; noise [m/s^2].
     """
     weight = BODY.mass * GRAVITY
     found = []
@@ -142,21 +120,7 @@ def matrices(what: str, *, play: float = 0.0, aside: float = 0.0, heavier: float
     """
     Find matrices from the loads.
 
-    Parameters
-    ----------
-    what : str
-        Is wrong.
-    play : float
-        Half of it, over the largest force or moment.
-    aside : float
-        By which the centre of one load is off, in any direction [m].
-    heavier : float
-        Share by which its mass is.
-
-    Returns
-    -------
-    Loaded
-
+    aside [m].
     """
     rows, doubted = [], 0
     for draw in range(SOME):

@@ -95,19 +95,7 @@ def simulate(place: Place, matrix: Array, rng: np.random.Generator) -> Experimen
     """
     Make the data sets of a sensor.
 
-    Parameters
-    ----------
-    place : Place
-        Where it is.
-    matrix : ndarray, shape (6, 6)
-        What turns its counts into wrenches.
-    rng : Generator
-        For noise and offsets.
-
-    Returns
-    -------
-    Experiment
-
+    matrix (6, 6).
     """
     correction = np.diag(place.correction)
     correction[:3, 3:] = rng.uniform(-COUPLING, COUPLING, (3, 3))

@@ -64,19 +64,7 @@ class Score:
 
 
 def axes_table(scores: Sequence[Score]) -> Table:
-    """
-    Return semi-axes of the ellipsoids of forces, as T Table 5.1.
-
-    Parameters
-    ----------
-    scores : sequence of Score
-        Of sensors.
-
-    Returns
-    -------
-    Table
-
-    """
+    """Return semi-axes of the ellipsoids of forces, as T Table 5.1."""
     rows = tuple(
         (one.place.name, v.data_set, f'{v.added:g}', *_pair(v.semiaxes, 1.0, 1))
         for one in scores
@@ -90,19 +78,7 @@ def axes_table(scores: Sequence[Score]) -> Table:
 
 
 def mass_table(scores: Sequence[Score]) -> Table:
-    """
-    Return masses that were added, as T Table 5.2.
-
-    Parameters
-    ----------
-    scores : sequence of Score
-        Of sensors.
-
-    Returns
-    -------
-    Table
-
-    """
+    """Return masses that were added, as T Table 5.2."""
     rows = tuple(
         (one.place.name, v.data_set, f'{v.added:g}', *(f'{mass:.3f}' for mass in v.masses))
         for one in scores
@@ -116,19 +92,7 @@ def mass_table(scores: Sequence[Score]) -> Table:
 
 
 def centre_table(scores: Sequence[Score]) -> Table:
-    """
-    Return the centres of these masses, as T Table 5.3.
-
-    Parameters
-    ----------
-    scores : sequence of Score
-        Of sensors.
-
-    Returns
-    -------
-    Table
-
-    """
+    """Return the centres of these masses, as T Table 5.3."""
     rows = tuple(
         (one.place.name, v.data_set, _numbers(v.centre, 100.0, 1), *_pair(v.centres, 100.0, 1))
         for one in scores
@@ -143,19 +107,7 @@ def centre_table(scores: Sequence[Score]) -> Table:
 
 
 def summary(scores: Sequence[Score]) -> Table:
-    """
-    Return how it went with all sensors, at each place.
-
-    Parameters
-    ----------
-    scores : sequence of Score
-        Of sensors.
-
-    Returns
-    -------
-    Table
-
-    """
+    """Return how it went with all sensors, at each place."""
     rows = []
     for place in (FOOT, LEG):
         here = [one for one in scores if one.place is place]

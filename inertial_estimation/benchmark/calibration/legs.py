@@ -56,21 +56,7 @@ def read_matrices(path: Path) -> dict[str, Array]:
     """
     Read the matrices of the sensors.
 
-    Parameters
-    ----------
-    path : Path
-        npz file.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (6, 6)
-        By serial number [N, Nm per count].
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read.
-
+    Returns (6, 6) [N, Nm per count].
     """
     try:
         with np.load(path) as file:
@@ -80,26 +66,7 @@ def read_matrices(path: Path) -> dict[str, Array]:
 
 
 def run(folder: Path, serials: Sequence[str] | None = None) -> Finding:
-    """
-    Calibrate all sensors at both places.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the data sets.
-    serials : sequence of str, optional
-        Of the sensors. Default: all, and `SHOWN` in the tables.
-
-    Returns
-    -------
-    Finding
-
-    Raises
-    ------
-    InertialEstimationError
-        If the matrices cannot be read, or the data sets do not tell one.
-
-    """
+    """Calibrate all sensors at both places."""
     matrices = read_matrices(folder / FILE)
     chosen = list(matrices) if serials is None else list(serials)
     scores = []
@@ -117,21 +84,7 @@ def run(folder: Path, serials: Sequence[str] | None = None) -> Finding:
 
 
 def score(serial: str, experiment: Experiment) -> Score:
-    """
-    Calibrate a sensor and judge the result.
-
-    Parameters
-    ----------
-    serial : str
-        Its serial number.
-    experiment : Experiment
-        Its data sets.
-
-    Returns
-    -------
-    Score
-
-    """
+    """Calibrate a sensor and judge the result."""
     sets, true, workshop = experiment.data_sets, experiment.matrix, experiment.workshop
     found = matrix_from_added_masses([sets[k] for k in CALIBRATION], workshop=workshop)
     inverse, scale = np.linalg.inv(true), np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)
@@ -152,25 +105,7 @@ def score(serial: str, experiment: Experiment) -> Score:
 
 
 def validate(found: MatrixCalibration, experiment: Experiment, k: int) -> Validation:
-    """
-    Weigh what is added in a data set with the matrix that was found and with the workshop's.
-
-    As in T section 5.4 the body without mass is that of the calibration.
-
-    Parameters
-    ----------
-    found : MatrixCalibration
-        From other data sets.
-    experiment : Experiment
-        Of the same sensor.
-    k : int
-        Which of its data sets.
-
-    Returns
-    -------
-    Validation
-
-    """
+    """Weigh what is added in a data set with the matrix that was found and with the workshop's."""
     one = experiment.data_sets[k]
     workshop = experiment.workshop
     offset = offset_in_situ(one.raw, one.accelerations, matrix=workshop, what=one.name)
@@ -187,19 +122,7 @@ def validate(found: MatrixCalibration, experiment: Experiment, k: int) -> Valida
 
 
 def expectations(scores: Sequence[Score]) -> tuple[Expectation, ...]:
-    """
-    Hold the scores against what the thesis reaches.
-
-    Parameters
-    ----------
-    scores : sequence of Score
-        Of all sensors.
-
-    Returns
-    -------
-    tuple of Expectation
-
-    """
+    """Hold the scores against what the thesis reaches."""
     errors = np.abs(np.array([one.mass_errors for one in scores]))
     worst, workshop = (float(errors[..., k].max()) for k in (0, 1))
     centres = np.array([np.median(one.centre_errors, axis=0) for one in scores])

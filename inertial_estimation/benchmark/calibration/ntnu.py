@@ -39,24 +39,7 @@ WAYS = ('orientations of the arm', 'IMU', 'IMU, its bias not taken off')
 
 
 def run(folder: Path) -> Finding:
-    """
-    Find the offset in three ways.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the data sets.
-
-    Returns
-    -------
-    Finding
-
-    Raises
-    ------
-    InertialEstimationError
-        If the data set cannot be read, or tells no offset.
-
-    """
+    """Find the offset in three ways."""
     rows = read_table(folder / FILE, (*WRENCH, *IMU, *GRAVITY))
     wrenches, imu, gravity = (
         np.array([[float(row[name]) for name in names] for row in rows])
@@ -83,19 +66,7 @@ def run(folder: Path) -> Finding:
 
 
 def expectations(found: tuple[InSituOffset, ...]) -> tuple[Expectation, ...]:
-    """
-    Hold offsets against the published ones.
-
-    Parameters
-    ----------
-    found : tuple of InSituOffset
-        By orientations, and by the IMU with its bias taken off.
-
-    Returns
-    -------
-    tuple of Expectation
-
-    """
+    """Hold offsets against the published ones."""
     said = []
     for way, one in zip(WAYS, found[:2], strict=False):
         off = np.abs(one.offset - OFFSET)

@@ -81,24 +81,7 @@ class Left(NamedTuple):
 
 
 def run(folder: Path) -> Finding:
-    """
-    Fit matrices to halves.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the data sets.
-
-    Returns
-    -------
-    Finding
-
-    Raises
-    ------
-    InertialEstimationError
-        If the log cannot be read.
-
-    """
+    """Fit matrices to halves."""
     settings = in_hindsight(EstimatorSettings.from_yaml(CONFIGS / CONFIG))
     robot = build_robot(settings, (folder / URDF).read_text(encoding='utf-8'))
     calibrations = sensor_calibrations(settings, robot)
@@ -131,23 +114,7 @@ def run(folder: Path) -> Finding:
 def with_all_samples(
     predicted: Predicted, row: int, parts: tuple[TimeRange, TimeRange] = (FIRST, SECOND)
 ) -> Left:
-    """
-    Fit and test as the README of the data does.
-
-    Parameters
-    ----------
-    predicted : Predicted
-        Of the time on one foot, with readings that are not filtered.
-    row : int
-        Of the sensor.
-    parts : tuple of TimeRange, optional
-        Both halves. Default: those of the README.
-
-    Returns
-    -------
-    Left
-
-    """
+    """Fit and test as the README of the data does."""
     raw, wanted = predicted.samples.ft_readings[:, row], predicted.wrenches[:, row]
     times = predicted.times
     halves = [part.mask(times) for part in parts]
@@ -163,19 +130,7 @@ def with_all_samples(
 
 
 def expectations(left: Left) -> tuple[Expectation, ...]:
-    """
-    Hold what is left against the README of the data.
-
-    Parameters
-    ----------
-    left : Left
-        From `with_all_samples`.
-
-    Returns
-    -------
-    tuple of Expectation
-
-    """
+    """Hold what is left against the README of the data."""
     same = np.abs(left.offset - README_OFFSET) <= 0.5 * LAST_DIGIT
     better = left.second <= README_AFFINE + HALF_DIGIT
     ratio = float(np.sqrt(np.mean((left.second / README_RIDGE) ** 2)))

@@ -62,19 +62,7 @@ class Errors:
 
 
 class Turned:
-    """
-    A body that somebody turns from pose to pose.
-
-    Parameters
-    ----------
-    rng : Generator
-        For the noise.
-    every : int
-        A hand touches it in every so many poses; 0: in none.
-    play : float
-        Half of the sensor's play, over the weight, and over the weight times 0.1 m.
-
-    """
+    """A body that somebody turns from pose to pose."""
 
     def __init__(self, rng: np.random.Generator, every: int, play: float) -> None:
         self._rng, self._every = rng, every
@@ -83,20 +71,7 @@ class Turned:
         self._stamp_ns, self._pose = 0, 0
 
     def close(self, session: Session) -> int:
-        """
-        Turn the body until the data set of the load that hangs on it is closed.
-
-        Parameters
-        ----------
-        session : Session
-            With an open data set.
-
-        Returns
-        -------
-        int
-            Poses that it took; `MOST_POSES` if it is still open.
-
-        """
+        """Turn the body until the data set of the load that hangs on it is closed."""
         load, collection = session.load, session.collection
         for k in range(MOST_POSES):
             if collection.coverage().is_enough and _is_closed(session):
@@ -133,19 +108,7 @@ class Turned:
 
 
 def run(folder: Path) -> Finding:
-    """
-    Go through sessions.
-
-    Parameters
-    ----------
-    folder : Path
-        Of data sets, of which none is read.
-
-    Returns
-    -------
-    Finding
-
-    """
+    """Go through sessions."""
     cases = (
         errors('three data sets, noise alone', len(LOADS)),
         errors('one data set, noise alone', 1),
@@ -157,23 +120,7 @@ def run(folder: Path) -> Finding:
 
 
 def errors(what: str, n_sets: int, *, every: int = 0, play: float = 0.0) -> Errors:
-    """
-    Go through sessions of one kind.
-
-    Parameters
-    ----------
-    what : str
-        Which kind.
-    n_sets : int
-        The first so many of `LOADS`.
-    every, play
-        As for `Turned`.
-
-    Returns
-    -------
-    Errors
-
-    """
+    """Go through sessions of one kind."""
     found, poses = [], []
     for draw in range(DRAWS):
         body = Turned(np.random.default_rng((SEED, draw)), every, play)

@@ -49,24 +49,7 @@ MODEL = 42.6
 
 
 def run(folder: Path) -> Finding:
-    """
-    Take the printed offsets off, and own ones.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the data sets.
-
-    Returns
-    -------
-    Finding
-
-    Raises
-    ------
-    InertialEstimationError
-        If the log cannot be read.
-
-    """
+    """Take the printed offsets off, and own ones."""
     settings = EstimatorSettings.from_yaml(CONFIGS / CONFIG)
     robot = build_robot(settings, str(folder / URDF))
     samples = read_samples(folder / BAG, robot, settings).within(STILL).samples

@@ -17,26 +17,7 @@ from inertial_estimation.errors import ConfigError
 
 
 def read_json(path: Path, keys: Sequence[str]) -> dict[str, Any]:
-    """
-    Return what a JSON file holds.
-
-    Parameters
-    ----------
-    path : Path
-        Of the file.
-    keys : sequence of str
-        That it must have.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read or lacks something.
-
-    """
+    """Return what a JSON file holds."""
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding='utf-8'))
     except (OSError, ValueError) as error:
@@ -46,26 +27,7 @@ def read_json(path: Path, keys: Sequence[str]) -> dict[str, Any]:
 
 
 def read_table(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
-    """
-    Return the rows of a csv file by its first line.
-
-    Parameters
-    ----------
-    path : Path
-        Of the file.
-    columns : sequence of str
-        That it must have.
-
-    Returns
-    -------
-    list of dict of str to str
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read or lacks something.
-
-    """
+    """Return the rows of a csv file by its first line."""
     try:
         with path.open(encoding='utf-8', newline='') as file:
             reader = csv.DictReader(file)
@@ -77,26 +39,7 @@ def read_table(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
 
 
 def read_array(path: Path, name: str) -> NDArray[np.float64]:
-    """
-    Return an array of an npz file.
-
-    Parameters
-    ----------
-    path : Path
-        Of the file.
-    name : str
-        Of the array.
-
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read or lacks the array.
-
-    """
+    """Return an array of an npz file."""
     try:
         with np.load(path) as file:
             return np.asarray(file[name], dtype=float)

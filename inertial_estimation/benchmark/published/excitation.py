@@ -23,26 +23,7 @@ KEYS = ('lower', 'upper', 'velocity', 'acceleration')
 
 
 def run(folder: Path, starts: int = STARTS) -> Finding:
-    """
-    Search for a motion.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the data sets.
-    starts : int
-        Random ones.
-
-    Returns
-    -------
-    Finding
-
-    Raises
-    ------
-    ConfigError
-        If a data set cannot be read.
-
-    """
+    """Search for a motion."""
     arm = WamArm(folder)
     limits = _limits(arm)
     settings = ExciteSettings(limits=limits, starts=starts, seconds=ENOUGH_TIME)
@@ -63,21 +44,7 @@ def run(folder: Path, starts: int = STARTS) -> Finding:
 
 
 def expectations(found: Design, of_s: float) -> tuple[Expectation, ...]:
-    """
-    Hold a design against S.
-
-    Parameters
-    ----------
-    found : Design
-        With the limits of the published motion.
-    of_s : float
-        Condition number of the best motion about the frames and over the columns of S.
-
-    Returns
-    -------
-    tuple of Expectation
-
-    """
+    """Hold a design against S."""
     ends = [end for _, end in found.conditions]
     low, high, speed, acceleration = _reached(found)
     limits = found.limits

@@ -67,15 +67,7 @@ class Tested(NamedTuple):
         )
 
     def as_dict(self) -> dict[str, object]:
-        """
-        Return the figures for a machine.
-
-        Returns
-        -------
-        dict
-            Without a margin if there is none.
-
-        """
+        """Return the figures for a machine."""
         return {
             'base_parameters': self.name,
             'cone': CONES[self.check.consistency],
@@ -87,24 +79,7 @@ class Tested(NamedTuple):
 
 
 def run(folder: Path) -> Finding:
-    """
-    Test what S prints.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the data sets.
-
-    Returns
-    -------
-    Finding
-
-    Raises
-    ------
-    ConfigError
-        If a table cannot be read.
-
-    """
+    """Test what S prints."""
     links, arm = ThreeLinks.read(folder), WamArm(folder)
     table1 = [_of_table1(links, vector, cone) for vector in VECTORS for cone in CONES]
     table6 = [_of_table6(arm, name, cone) for name in ESTIMATES for cone in CONES]

@@ -38,26 +38,7 @@ WITH_AND_WITHOUT, WORSE = 0.05, 0.4
 
 
 def run(folder: Path) -> Finding:
-    """
-    Identify the humanoid.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the data sets.
-
-    Returns
-    -------
-    Finding
-
-    Raises
-    ------
-    ModelError
-        If icub-models is not installed.
-    ConfigError
-        If A's figures cannot be read.
-
-    """
+    """Identify the humanoid."""
     published = _published(folder)
     experiment = icub_experiment()
     scores = identification.compare(experiment)
@@ -78,19 +59,7 @@ def run(folder: Path) -> Finding:
 
 
 def expectations(scores: Sequence[Score]) -> tuple[Expectation, ...]:
-    """
-    Hold the four methods against A's relations.
-
-    Parameters
-    ----------
-    scores : sequence of Score
-        From `humanoid_identification.compare`.
-
-    Returns
-    -------
-    tuple of Expectation
-
-    """
+    """Hold the four methods against A's relations."""
     with_prior, plain, prior, without = scores
     n = len(with_prior.parameters)
     differ = max(float(np.abs(_ratio(with_prior, without, k) - 1).max()) for k in MOTIONS)

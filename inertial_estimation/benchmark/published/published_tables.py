@@ -49,24 +49,7 @@ class ThreeLinks:
 
     @classmethod
     def read(cls, folder: Path) -> ThreeLinks:
-        """
-        Read the table.
-
-        Parameters
-        ----------
-        folder : Path
-            Of the data sets.
-
-        Returns
-        -------
-        ThreeLinks
-
-        Raises
-        ------
-        ConfigError
-            If it cannot be read.
-
-        """
+        """Read the table."""
         rows = read_table(folder / TABLE_1, ('combination', *VECTORS, CORRECTED))
         links = range(1, 4)
         symbols = [symbol for k in links for symbol in link_symbols(k)]
@@ -77,21 +60,7 @@ class ThreeLinks:
         )
 
     def check(self, column: str, consistency: Consistency) -> BaseParameterCheck:
-        """
-        Test one of the vectors.
-
-        Parameters
-        ----------
-        column : str
-            Its name.
-        consistency : Consistency
-            The 6x6 cone of S or the 4x4 cone.
-
-        Returns
-        -------
-        BaseParameterCheck
-
-        """
+        """Test one of the vectors."""
         return check_base_parameters(
             self.base, self.columns[column], self.unknowns, consistency=consistency
         )
@@ -101,18 +70,7 @@ def table6(arm: WamArm, column: str) -> tuple[Array, Array]:
     """
     Return an estimate of Table 6.
 
-    Parameters
-    ----------
-    arm : WamArm
-        The arm.
-    column : str
-        `OLS` or `FBPE`.
-
-    Returns
-    -------
-    tuple of ndarray, shape (69,)
-        Values, and half of the last digit of each.
-
+    Returns (69,).
     """
     values = np.array([float(row[column]) for row in arm.table6])
     return values, 0.5 * 10.0 ** (np.floor(np.log10(np.abs(values))) - DIGITS + 1)
@@ -126,27 +84,7 @@ def check_table6(
     everything: bool = False,
     rounded: bool = False,
 ) -> BaseParameterCheck:
-    """
-    Test an estimate of Table 6.
-
-    Parameters
-    ----------
-    arm : WamArm
-        The arm.
-    column : str
-        `OLS` or `FBPE`.
-    consistency : Consistency
-        The 6x6 cone of S or the 4x4 cone.
-    everything : bool
-        With bounds of centres of mass and mass, beside signs of friction and drive inertia.
-    rounded : bool
-        Values may be off by half of their last digit.
-
-    Returns
-    -------
-    BaseParameterCheck
-
-    """
+    """Test an estimate of Table 6."""
     values, half_digit = table6(arm, column)
     return check_base_parameters(
         arm.table3, values, arm.unknowns, consistency=consistency,

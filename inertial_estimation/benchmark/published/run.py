@@ -50,30 +50,7 @@ def run_all(
     progress: Progress | None = None,
     experiments: Sequence[Experiment] | None = None,
 ) -> tuple[Finding, ...]:
-    """
-    Run experiments.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the data sets.
-    progress : callable, optional
-        Is told the share that is done, from 0 to 1.
-    experiments : sequence of Experiment, optional
-        Which. Default: `EXPERIMENTS`.
-
-    Returns
-    -------
-    tuple of Finding
-
-    Raises
-    ------
-    ConfigError
-        If the folder or a data set is not there; before anything is run.
-    InertialEstimationError
-        If a data set is not what it should be.
-
-    """
+    """Run experiments."""
     experiments = EXPERIMENTS if experiments is None else experiments
     _require(folder, [name for one in experiments for name in one.files])
     found = []
@@ -85,42 +62,14 @@ def run_all(
 
 
 def data_files(folder: Path, experiments: Sequence[Experiment] | None = None) -> list[Path]:
-    """
-    Return all that the experiments may read.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the data sets.
-    experiments : sequence of Experiment, optional
-        Which. Default: `EXPERIMENTS`.
-
-    Returns
-    -------
-    list of Path
-        Some of which may not be there.
-
-    """
+    """Return all that the experiments may read."""
     experiments = EXPERIMENTS if experiments is None else experiments
     named = [folder / name for experiment in experiments for name in experiment.files]
     return [*named, *(one for path in named if path.is_dir() for one in path.rglob('*'))]
 
 
 def as_dict(findings: Sequence[Finding]) -> dict[str, Any]:
-    """
-    Return all figures for a machine.
-
-    Parameters
-    ----------
-    findings : sequence of Finding
-        From `run_all`.
-
-    Returns
-    -------
-    dict
-        By name of the experiment.
-
-    """
+    """Return all figures for a machine."""
     return {finding.name: finding.as_dict() for finding in findings}
 
 

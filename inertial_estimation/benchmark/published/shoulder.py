@@ -60,24 +60,7 @@ class Fitted:
 
 
 def run(folder: Path) -> Finding:
-    """
-    Identify the arm from all paths.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the data sets.
-
-    Returns
-    -------
-    Finding
-
-    Raises
-    ------
-    ConfigError
-        If M's table cannot be read.
-
-    """
+    """Identify the arm from all paths."""
     found = [_fit(k) for k in range(len(PACES))]
     published, within_digits = _published(
         read_table(folder / FILE, ('trajectory_time', 'manifold', *_PRINTED))
@@ -91,19 +74,7 @@ def run(folder: Path) -> Finding:
 
 
 def expectations(found: Sequence[Fitted]) -> tuple[Expectation, ...]:
-    """
-    Hold both estimates against M's relations.
-
-    Parameters
-    ----------
-    found : sequence of Fitted
-        All paths.
-
-    Returns
-    -------
-    tuple of Expectation
-
-    """
+    """Hold both estimates against M's relations."""
     slow = [one for one in found if one.duration >= SLOW]
     fast = [one for one in found if one.duration <= FAST]
     gap = max(one.gap for one in fast)

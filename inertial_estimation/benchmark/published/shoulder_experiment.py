@@ -65,10 +65,7 @@ def arm() -> Array:
     """
     Return the parameters of the arm.
 
-    Returns
-    -------
-    ndarray, shape (10,)
-
+    Returns (10,).
     """
     sticks = PrincipalBodies(
         np.array([m for m, _, _ in STICKS]),
@@ -80,21 +77,7 @@ def arm() -> Array:
 
 
 def arm_problem(pace: Pace, seed: int = SEED) -> Problem:
-    """
-    Return the problem of one path, in units of the noise.
-
-    Parameters
-    ----------
-    pace : Pace
-        How fast, and how it is filtered.
-    seed : int
-        Of path and noise.
-
-    Returns
-    -------
-    Problem
-
-    """
+    """Return the problem of one path, in units of the noise."""
     rng = np.random.default_rng(seed)
     positions = minimum_jerk(pace.duration, rng)
     measured = positions + JITTER * rng.normal(size=positions.shape)
@@ -114,18 +97,7 @@ def minimum_jerk(duration: float, rng: np.random.Generator) -> Array:
     """
     Return positions of three joints between random points.
 
-    Parameters
-    ----------
-    duration : float
-        From point to point [s].
-    rng : numpy.random.Generator
-        Of the points.
-
-    Returns
-    -------
-    ndarray, shape (6000, 3)
-        [rad].
-
+    duration [s]; returns (6000, 3) [rad].
     """
     times = np.arange(INSTANTS) / RATE
     k = (times // duration).astype(int)
@@ -139,16 +111,7 @@ def shoulder_rows(q: Array, v: Array, a: Array) -> Array:
     """
     Return the regressor of the sensor's wrench.
 
-    Parameters
-    ----------
-    q, v, a : ndarray, shape (n, 3)
-        Motion of the joints [rad, rad/s, rad/s^2].
-
-    Returns
-    -------
-    ndarray, shape (n, 6, 10)
-        In the frame of the sensor.
-
+    q, v, a (n, 3) [rad, rad/s, rad/s^2]; returns (n, 6, 10).
     """
     rate = rate_of_rate = np.zeros_like(q)
     attitude = Rotation.identity(len(q))

@@ -48,26 +48,7 @@ Scores = Mapping[tuple[str, str, str], Score]
 
 
 def run(folder: Path, draws: int = DRAWS) -> Finding:
-    """
-    Weigh the tools.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the data sets.
-    draws : int
-        Of the noise, at each level.
-
-    Returns
-    -------
-    Finding
-
-    Raises
-    ------
-    ConfigError
-        If a data set cannot be read.
-
-    """
+    """Weigh the tools."""
     scores = {(s.tool, s.level, s.method): s for s in weigh(folder, draws)}
     return Finding(
         NAME,
@@ -78,19 +59,7 @@ def run(folder: Path, draws: int = DRAWS) -> Finding:
 
 
 def unfinished(scores: Scores) -> list[str]:
-    """
-    Return which methods ended before their optimum, in words.
-
-    Parameters
-    ----------
-    scores : mapping
-        By tool, level of noise and method.
-
-    Returns
-    -------
-    list of str
-
-    """
+    """Return which methods ended before their optimum, in words."""
     return [
         f"'{score.method}' did not reach its optimum: {score.tool}, noise {score.level}, "
         f'{len(score.optimal) - np.count_nonzero(score.optimal)} of {len(score.optimal)} draws; '
@@ -121,23 +90,7 @@ class Worse(NamedTuple):
 
 
 def worse(scores: Scores, method: str, reference: str) -> Worse:
-    """
-    Compare the errors of two methods on the same draws of the noise.
-
-    Parameters
-    ----------
-    scores : mapping
-        By tool, level and method.
-    method, reference : str
-        Of `METHODS`.
-
-    Returns
-    -------
-    Worse
-        Errors are larger where the mean of their differences is more than `SURE` of its standard
-        errors above zero.
-
-    """
+    """Compare the errors of two methods on the same draws of the noise."""
     ratios: dict[str, float] = {}
     for tool in TOOLS:
         for level in NOISY:
@@ -151,19 +104,7 @@ def worse(scores: Scores, method: str, reference: str) -> Worse:
 
 
 def expectations(scores: Scores) -> tuple[Expectation, ...]:
-    """
-    Hold the methods against what is asked of them.
-
-    Parameters
-    ----------
-    scores : mapping
-        By tool, level and method.
-
-    Returns
-    -------
-    tuple of Expectation
-
-    """
+    """Hold the methods against what is asked of them."""
     off = {name: _exactness(scores, name) for name in (WEIGHTED, DEFAULT)}
     n, good = _consistent(scores, [name for name, one in METHODS.items() if one.consistent])
     n_plain, plain = _consistent(scores, [WEIGHTED])

@@ -55,15 +55,7 @@ class Body(NamedTuple):
         """
         Return the body of inertial parameters.
 
-        Parameters
-        ----------
-        parameters : ndarray, shape (10,)
-            As in `model.inertia`; of any mass but zero.
-
-        Returns
-        -------
-        Body
-
+        parameters (10,).
         """
         mass, center = float(parameters[0]), parameters[1:4] / parameters[0]
         xx, xy, yy, xz, yz, zz = parameters[4:]
@@ -81,17 +73,7 @@ class Body(NamedTuple):
         """
         Return by how much this is another body.
 
-        Parameters
-        ----------
-        truth : Body
-            The right one.
-
-        Returns
-        -------
-        ndarray, shape (3,)
-            Of mass and inertia as shares of the truth, of the centre of mass in metres; the norm
-            of the inertia is Frobenius'.
-
+        Returns (3,).
         """
         inertia = np.linalg.norm(self.inertia - truth.inertia) / np.linalg.norm(truth.inertia)
         center = np.linalg.norm(self.center - truth.center)
@@ -102,19 +84,7 @@ def ball(mass: float, center: Array, radius: float) -> Body:
     """
     Return a ball of even density.
 
-    Parameters
-    ----------
-    mass : float
-        [kg]
-    center : ndarray, shape (3,)
-        [m]
-    radius : float
-        [m]
-
-    Returns
-    -------
-    Body
-
+    mass [kg]; center (3,) [m]; radius [m].
     """
     return Body(mass, center, 0.4 * mass * radius**2 * np.eye(3))
 
@@ -140,26 +110,7 @@ class Tool:
 
     @classmethod
     def read(cls, folder: Path, name: str) -> Tool:
-        """
-        Read a tool.
-
-        Parameters
-        ----------
-        folder : Path
-            Of all data sets.
-        name : str
-            One of `TOOLS`.
-
-        Returns
-        -------
-        Tool
-
-        Raises
-        ------
-        ConfigError
-            If its file cannot be read.
-
-        """
+        """Read a tool."""
         path = folder / f'stars_tools_sim/{name}.npz'
         world_R_sensor = read_array(path, 'ft_pose')[:, :3, :3]
 
@@ -184,23 +135,7 @@ class Tool:
         )
 
     def evidence(self, builder: RowBuilder, level: float, rng: np.random.Generator) -> Evidence:
-        """
-        Return what noisy readings say.
-
-        Parameters
-        ----------
-        builder : RowBuilder
-            For a robot of one link, `LINK`.
-        level : float
-            Of the noise, over the low one.
-        rng : Generator
-            Of the noise.
-
-        Returns
-        -------
-        Evidence
-
-        """
+        """Return what noisy readings say."""
         exact = self.proper_accelerations, self.angular_accelerations, self.forces, self.torques
         # White noise alike on all axes is the same in sensor axes as in those of the world.
         a, dw, force, torque = (

@@ -143,28 +143,7 @@ class Score:
 
 
 def weigh(folder: Path, draws: int = DRAWS, seed: int = 0) -> tuple[Score, ...]:
-    """
-    Weigh all tools at all levels of noise by all methods.
-
-    Parameters
-    ----------
-    folder : Path
-        Of all data sets.
-    draws : int
-        Of the noise, at each level.
-    seed : int
-        Of the noise.
-
-    Returns
-    -------
-    tuple of Score
-
-    Raises
-    ------
-    ConfigError
-        If a data set cannot be read.
-
-    """
+    """Weigh all tools at all levels of noise by all methods."""
     rng = np.random.default_rng(seed)
     robot = guessed_robot()
     builder = RowBuilder(robot)

@@ -58,26 +58,7 @@ class Assessed:
 
 
 def run(folder: Path, poses: int = POSES) -> Finding:
-    """
-    Identify the arm.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the data sets.
-    poses : int
-        At which the mass matrix is looked at.
-
-    Returns
-    -------
-    Finding
-
-    Raises
-    ------
-    ConfigError
-        If the data set cannot be read.
-
-    """
+    """Identify the arm."""
     arm, rng = WamArm(folder), np.random.default_rng(SEED)
     sets = [simulate(arm, number, rng) for number in TRAJECTORIES.values()]
     found = [_assess(arm, sets, cone, poses) for cone in CONES]
@@ -90,21 +71,7 @@ def run(folder: Path, poses: int = POSES) -> Finding:
 
 
 def expectations(found: Assessed, arm: WamArm) -> tuple[Expectation, ...]:
-    """
-    Hold estimates with one cone against S's relations.
-
-    Parameters
-    ----------
-    found : Assessed
-        With one cone.
-    arm : WamArm
-        The arm.
-
-    Returns
-    -------
-    tuple of Expectation
-
-    """
+    """Hold estimates with one cone against S's relations."""
     ols, bpfc, fbpe, bounded = (found.errors[column][0] for column in COLUMNS)
     feasible = [found.whole[column] for column in COLUMNS[1:]]
     limit = float(arm.model['total_mass_upper'])

@@ -55,34 +55,12 @@ _EDGE = 50
 
 
 def link_symbols(k: int) -> list[str]:
-    """
-    Return the names that S gives to the parameters of a link.
-
-    Parameters
-    ----------
-    k : int
-        Number of the link, from 1.
-
-    Returns
-    -------
-    list of str
-        Ten, in the order of `model.inertia`.
-
-    """
+    """Return the names that S gives to the parameters of a link."""
     return [_SYMBOLS[name].format(k) for name in INERTIAL]
 
 
 class WamArm:
-    """
-    The arm.
-
-    Parameters
-    ----------
-    folder : Path
-        Of all data sets. Nothing is read before it is asked for; what cannot be read raises
-        ConfigError.
-
-    """
+    """The arm."""
 
     unknowns = Unknowns(
         tuple(f'link_{k}' for k in JOINTS),
@@ -100,14 +78,7 @@ class WamArm:
 
     @cached_property
     def urdf(self) -> str:
-        """
-        The arm as URDF.
-
-        Distal DH: the frame of a link lies at its far end, and the axis of its joint in the
-        frame of the link before. In URDF the axis passes through the frame of the link that it
-        moves; so each link is two, ``arm_k`` at its joint and ``link_k`` fixed to it at its far
-        end.
-        """
+        """The arm as URDF."""
         links = zip(self.model['dh'], self.model['links_cad'], strict=True)
         parts = [_moved(k, dh, link) for k, (dh, link) in enumerate(links, 1)]
         return f'<robot name="wam7"><link name="link_0"/>{"".join(parts)}</robot>'
@@ -148,17 +119,7 @@ class WamArm:
         """
         Return torque rows over the unknowns.
 
-        Parameters
-        ----------
-        q, dq, ddq : ndarray, shape (n, 7)
-            Motion of the joints [rad, rad/s, rad/s^2].
-        gravity : bool
-            Without it, torques are those of motion and friction.
-
-        Returns
-        -------
-        ndarray, shape (n, 7, 98)
-
+        q, dq, ddq (n, 7) [rad, rad/s, rad/s^2]; returns (n, 7, 98).
         """
         robot = self.robot if gravity else self.weightless
         (found,) = submodel_regressors(robot, _batch(q, dq, ddq), robot.submodels)
@@ -174,16 +135,7 @@ class WamArm:
         """
         Return a reference, filtered as in S 5.2.2.
 
-        Parameters
-        ----------
-        number : int
-            1 is the one of the identification, 2 to 4 are those of the validation.
-
-        Returns
-        -------
-        tuple of ndarray, shape (n, 7)
-            Positions, velocities and accelerations at 100 Hz [rad, rad/s, rad/s^2].
-
+        Returns (n, 7) [rad, rad/s, rad/s^2].
         """
         q = read_array(self._folder / _REFERENCES[number - 1], 'q')
         b, a = butter(3, self.model['published']['cutoff_hz'] / (RATE / 2))
@@ -219,7 +171,6 @@ def _moved(k: int, dh: dict[str, float], link: dict[str, Any]) -> str:
 
 
 def _inverse(matrix: Array) -> Array:
-    """Return the inverse."""
     return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
 
 

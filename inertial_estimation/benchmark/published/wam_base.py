@@ -61,24 +61,7 @@ class Choice(NamedTuple):
 
 
 def run(folder: Path) -> Finding:
-    """
-    Find base parameters of the arm.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the data sets.
-
-    Returns
-    -------
-    Finding
-
-    Raises
-    ------
-    ConfigError
-        If the data set cannot be read.
-
-    """
+    """Find base parameters of the arm."""
     arm = WamArm(folder)
     data = simulate(arm, 1, np.random.default_rng(SEED))
     rank, difference = compare_groupings(arm, data.W)
@@ -113,21 +96,7 @@ def run(folder: Path) -> Finding:
 
 
 def condition(arm: WamArm, number: int) -> float:
-    """
-    Return the condition number of a reference over the base parameters of Table 3.
-
-    Parameters
-    ----------
-    arm : WamArm
-        The arm.
-    number : int
-        As in `WamArm.trajectory`.
-
-    Returns
-    -------
-    float
-
-    """
+    """Return the condition number of a reference over the base parameters of Table 3."""
     return float(np.linalg.cond(rows(arm, number)[:, arm.table3.independent]))
 
 
@@ -135,20 +104,7 @@ def compare_groupings(arm: WamArm, W: Array) -> tuple[int, float]:
     """
     Find base parameters from rows, and compare them with Table 3.
 
-    Parameters
-    ----------
-    arm : WamArm
-        The arm.
-    W : ndarray, shape (n, 98)
-        Rows that tell all base parameters.
-
-    Returns
-    -------
-    rank : int
-        Base parameters that are found.
-    difference : float
-        Greatest difference of a factor; infinite if other columns are kept.
-
+    W (n, 98).
     """
     found, published = BaseParameters.of_regressor(W, ORDERS['as S']), arm.table3
     ours, theirs = np.argsort(found.independent), np.argsort(published.independent)
@@ -159,23 +115,7 @@ def compare_groupings(arm: WamArm, W: Array) -> tuple[int, float]:
 
 
 def choose(arm: WamArm, data: Data, order: str) -> Choice:
-    """
-    Fit, test and correct with one choice of columns.
-
-    Parameters
-    ----------
-    arm : WamArm
-        The arm.
-    data : Data
-        Of the identification.
-    order : str
-        One of `ORDERS`.
-
-    Returns
-    -------
-    Choice
-
-    """
+    """Fit, test and correct with one choice of columns."""
     base, signs = BaseParameters.of_regressor(data.W, ORDERS[order]), bounds(arm, False)
     kept = data.W[:, base.independent]
     reduced = Information.of(kept, data.torques)

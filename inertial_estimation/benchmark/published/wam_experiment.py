@@ -51,15 +51,7 @@ def truth(arm: WamArm) -> Array:
     """
     Return CAD bodies, and friction and drive inertia of Table 6, as unknowns.
 
-    Parameters
-    ----------
-    arm : WamArm
-        The arm.
-
-    Returns
-    -------
-    ndarray, shape (98,)
-
+    Returns (98,).
     """
     table = {row['combination']: row for row in arm.table6}
     x = np.concatenate([arm.cad_parameters.reshape(-1), np.zeros(28)])
@@ -74,21 +66,7 @@ def truth(arm: WamArm) -> Array:
 
 
 def bounds(arm: WamArm, everything: bool) -> Bounds:
-    """
-    Return that friction and drive inertia are not negative, and what Table 7 adds.
-
-    Parameters
-    ----------
-    arm : WamArm
-        The arm.
-    everything : bool
-        With bounds of centres of mass (Table 7) and of the total mass, 27 kg.
-
-    Returns
-    -------
-    Bounds
-
-    """
+    """Return that friction and drive inertia are not negative, and what Table 7 adds."""
     signed = np.array([[0.0, np.inf]] * 3 + [[-np.inf, np.inf]])
     extras = np.tile(signed, (7, 1))
     if not everything:
@@ -102,42 +80,14 @@ def rows(arm: WamArm, number: int, every: int = EVERY) -> Array:
     """
     Return torque rows of a reference trajectory.
 
-    Parameters
-    ----------
-    arm : WamArm
-        The arm.
-    number : int
-        As in `WamArm.trajectory`.
-    every : int
-        One sample in so many is used.
-
-    Returns
-    -------
-    ndarray, shape (n, 98)
-
+    Returns (n, 98).
     """
     q, dq, ddq = (part[::every] for part in arm.trajectory(number))
     return arm.regressor(q, dq, ddq).reshape(-1, N_UNKNOWNS)
 
 
 def simulate(arm: WamArm, number: int, rng: np.random.Generator) -> Data:
-    """
-    Return what the robot would report on a reference trajectory.
-
-    Parameters
-    ----------
-    arm : WamArm
-        The arm.
-    number : int
-        As in `WamArm.trajectory`.
-    rng : numpy.random.Generator
-        Of the noise.
-
-    Returns
-    -------
-    Data
-
-    """
+    """Return what the robot would report on a reference trajectory."""
     W = rows(arm, number)
     torques = W @ truth(arm)
     torques += rng.normal(0.0, NOISE * np.sqrt(np.mean(torques**2)), len(torques))
@@ -145,23 +95,7 @@ def simulate(arm: WamArm, number: int, rng: np.random.Generator) -> Data:
 
 
 def estimate(arm: WamArm, data: Data, consistency: Consistency) -> Estimates:
-    """
-    Return the four estimates.
-
-    Parameters
-    ----------
-    arm : WamArm
-        The arm.
-    data : Data
-        Of the identification.
-    consistency : Consistency
-        The 6x6 cone of S or the 4x4 cone.
-
-    Returns
-    -------
-    Estimates
-
-    """
+    """Return the four estimates."""
     base, cad = arm.table3, arm.cad_parameters
     fitted, *_ = np.linalg.lstsq(data.W[:, base.independent], data.torques)
     ols = np.asarray(fitted, dtype=np.float64)
@@ -182,17 +116,7 @@ def relative_error(data: Data, x: Array) -> float:
     """
     Return the error of torques in per cent [S 84].
 
-    Parameters
-    ----------
-    data : Data
-        Of a trajectory.
-    x : ndarray, shape (98,)
-        Unknowns.
-
-    Returns
-    -------
-    float
-
+    x (98,).
     """
     missed = np.linalg.norm(data.torques - data.W @ x)
     return float(100 * missed / np.linalg.norm(data.torques))
@@ -202,22 +126,7 @@ def smallest_mass_matrix_eigenvalues(arm: WamArm, x: Array, n: int, seed: int = 
     """
     Return the smallest eigenvalue of the mass matrix at random poses.
 
-    Parameters
-    ----------
-    arm : WamArm
-        The arm.
-    x : ndarray, shape (..., 98)
-        Unknowns, of several estimates at once if need be.
-    n : int
-        Poses.
-    seed : int
-        Of the poses.
-
-    Returns
-    -------
-    ndarray, shape (..., n)
-        [kg m^2].
-
+    x (..., 98); returns (..., n) [kg m^2].
     """
     rng = np.random.default_rng(seed)
     found = []

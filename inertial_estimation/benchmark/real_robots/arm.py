@@ -57,24 +57,7 @@ def _found(answer: Identification) -> Found:
 
 
 class Arm:
-    """
-    A robot with what its logs say.
-
-    Parameters
-    ----------
-    robot : RealRobot
-        Which.
-    data : Path
-        Folder of the logs.
-    configs : Path
-        Folder of the files that say how they become rows.
-
-    Raises
-    ------
-    InertialEstimationError
-        If the first log is not what the files say.
-
-    """
+    """A robot with what its logs say."""
 
     def __init__(self, robot: RealRobot, data: Path, configs: Path) -> None:
         self.robot = robot
@@ -89,35 +72,11 @@ class Arm:
         self.prior = widened(self.block.unknowns.links, self.reader.robot.parameters[links])[0]
 
     def stretch(self, said: str) -> Stretch:
-        """
-        Return a part of a log of the data.
-
-        Parameters
-        ----------
-        said : str
-            Below the folder of the logs, as `Stretch.parse` takes it.
-
-        Returns
-        -------
-        Stretch
-
-        """
+        """Return a part of a log of the data."""
         return Stretch.parse(self._data / said)
 
     def evidence(self, stretches: Sequence[Stretch]) -> Evidence:
-        """
-        Return what logs say.
-
-        Parameters
-        ----------
-        stretches : sequence of Stretch
-            Parts of logs.
-
-        Returns
-        -------
-        Evidence
-
-        """
+        """Return what logs say."""
         (found,) = reduce_logs(stretches, self.reader, self._builder, self.settings).evidence
         return found
 
@@ -125,17 +84,7 @@ class Arm:
         """
         Return what gives unknowns and rank, by method.
 
-        Parameters
-        ----------
-        seen : Evidence
-            Rows that are fitted.
-        noise : mapping of str to float
-            Standard deviation of each kind of row [N, Nm]; the default finds its own.
-
-        Returns
-        -------
-        dict of str to callable
-
+        noise [N, Nm].
         """
         unknowns, scales = self.block.unknowns, friction_scales(seen)
         kinds = {kind: rows for kind, rows in seen.kinds.items() if rows.count}
@@ -163,25 +112,6 @@ class Arm:
         }
 
     def figaroh(self, rows: Information, python: str) -> Found:
-        """
-        Return what FIGAROH finds.
-
-        Parameters
-        ----------
-        rows : Information
-            In units of their noise.
-        python : str
-            An interpreter that has it.
-
-        Returns
-        -------
-        Found
-
-        Raises
-        ------
-        ModelError
-            If it finds nothing, or does not run.
-
-        """
+        """Return what FIGAROH finds."""
         answer = figaroh.solve(Problem.of(self.block.unknowns, rows, self.prior), python)
         return Found(answer.x, 0, answer.time)

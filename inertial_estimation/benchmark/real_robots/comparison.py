@@ -71,30 +71,7 @@ class Comparison:
 def compare(
     robot: RealRobot, data: Path, configs: Path, figaroh_python: str | None = None
 ) -> Comparison:
-    """
-    Compare the methods on one robot.
-
-    Parameters
-    ----------
-    robot : RealRobot
-        Which.
-    data : Path
-        Folder of the logs.
-    configs : Path
-        Folder of the files that say how they become rows.
-    figaroh_python : str, optional
-        An interpreter that has FIGAROH. Default: without it.
-
-    Returns
-    -------
-    Comparison
-
-    Raises
-    ------
-    InertialEstimationError
-        If a log is not what the files say.
-
-    """
+    """Compare the methods on one robot."""
     arm = Arm(robot, data, configs)
     seen = arm.evidence([arm.stretch(said) for said in robot.fitted])
     unseen = arm.evidence([arm.stretch(said) for said in robot.predicted])

@@ -18,19 +18,7 @@ Array = NDArray[np.float64]
 
 
 def comparison_tables(found: Sequence[Comparison]) -> list[Table]:
-    """
-    Return one table for each robot, and one of little data.
-
-    Parameters
-    ----------
-    found : sequence of Comparison
-        Of robots.
-
-    Returns
-    -------
-    list of Table
-
-    """
+    """Return one table for each robot, and one of little data."""
     spans = [(one, seconds) for one in found for seconds in one.short]
     methods = dict.fromkeys(method for one, seconds in spans for method in one.short[seconds])
     rows = tuple(
@@ -43,20 +31,7 @@ def comparison_tables(found: Sequence[Comparison]) -> list[Table]:
 
 
 def little_data_notes(found: Comparison) -> list[str]:
-    """
-    Return how the entropic and the Euclidean prior compare, start by start.
-
-    Parameters
-    ----------
-    found : Comparison
-        Of a robot.
-
-    Returns
-    -------
-    list of str
-        One sentence for each length of logs.
-
-    """
+    """Return how the entropic and the Euclidean prior compare, start by start."""
     notes = []
     for seconds, errors in found.short.items():
         ratios = errors[ENTROPIC] / errors[LMI_EUCLIDEAN]
@@ -69,20 +44,7 @@ def little_data_notes(found: Comparison) -> list[str]:
 
 
 def figures(found: Comparison) -> dict[str, Any]:
-    """
-    Return all figures of a robot for a machine.
-
-    Parameters
-    ----------
-    found : Comparison
-        Of the robot.
-
-    Returns
-    -------
-    dict
-        Errors over efforts are shares, those of joints in N or Nm.
-
-    """
+    """Return all figures of a robot for a machine."""
     return {
         'fitted': found.robot.fitted,
         'predicted': found.robot.predicted,

@@ -142,23 +142,6 @@ class _Arm:
 def compare_gains(data: Path, configs: Path) -> DriveGains:
     """
     Find the gains, weigh the payload with them and with published ones, and predict other logs.
-
-    Parameters
-    ----------
-    data : Path
-        Folder of the logs.
-    configs : Path
-        Folder of the files that say how they become rows.
-
-    Returns
-    -------
-    DriveGains
-
-    Raises
-    ------
-    InertialEstimationError
-        If a log is not what the files say.
-
     """
     arm = _Arm(data, configs)
     both, light = (UNLOADED, LOADED), arm.light()

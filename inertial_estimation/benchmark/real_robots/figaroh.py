@@ -54,26 +54,7 @@ class Answer(NamedTuple):
 
 
 def solve(problem: Problem, python: str | Path) -> Answer:
-    """
-    Let FIGAROH solve a problem with its own prior weight and bounds.
-
-    Parameters
-    ----------
-    problem : Problem
-        Rows and prior; its bounds are not handed over.
-    python : str or Path
-        An interpreter that has FIGAROH.
-
-    Returns
-    -------
-    Answer
-
-    Raises
-    ------
-    ModelError
-        If it does not run or finds nothing, with its own words.
-
-    """
+    """Let FIGAROH solve a problem with its own prior weight and bounds."""
     links, extras = problem.unknowns.links, problem.unknowns.extras
     names = [f'{key}_{link}' for link in links for key in INERTIAL] + [str(e) for e in extras]
     with TemporaryDirectory() as folder:

@@ -18,37 +18,12 @@ from inertial_estimation.table import Table
 
 
 def gain_tables(found: DriveGains) -> list[Table]:
-    """
-    Return the gains, the payload weighed with them, and errors of what was not fitted.
-
-    Parameters
-    ----------
-    found : DriveGains
-        Of a robot.
-
-    Returns
-    -------
-    list of Table
-
-    """
+    """Return the gains, the payload weighed with them, and errors of what was not fitted."""
     return [_gains(found), _weighed(found), _predicted(found)]
 
 
 def gain_figures(found: DriveGains) -> dict[str, Any]:
-    """
-    Return the same for a machine.
-
-    Parameters
-    ----------
-    found : DriveGains
-        Of a robot.
-
-    Returns
-    -------
-    dict
-        Gains in N m/A, masses in kg, errors as shares of the efforts.
-
-    """
+    """Return the same for a machine."""
     return {
         'joints': found.joints,
         'payload': found.mass,

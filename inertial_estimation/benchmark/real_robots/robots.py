@@ -38,20 +38,7 @@ class RealRobot:
     """Seconds of the first fitted log for fits to little data."""
 
     def description(self, data: Path) -> str:
-        """
-        Return the description of the robot as it was.
-
-        Parameters
-        ----------
-        data : Path
-            Folder of the logs.
-
-        Returns
-        -------
-        str
-            URDF, but for what was not on the robot.
-
-        """
+        """Return the description of the robot as it was."""
         urdf = (data / self.urdf).read_text(encoding='utf-8')
         return _without(urdf, self.without) if self.without else urdf
 

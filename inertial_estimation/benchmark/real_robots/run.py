@@ -57,20 +57,7 @@ class RealRobots:
 
 
 def data_files(data: Path) -> list[Path]:
-    """
-    Return what is read of the folder of the logs, and how logs become rows.
-
-    Parameters
-    ----------
-    data : Path
-        Folder of the logs.
-
-    Returns
-    -------
-    list of Path
-        Some of which may not be there.
-
-    """
+    """Return what is read of the folder of the logs, and how logs become rows."""
     found = [CONFIGS / drive_gains.CONFIG, *(data / name for name in drive_gains.FILES)]
     for robot in ROBOTS:
         logs = [Stretch.parse(data / said).path for said in (*robot.fitted, *robot.predicted)]
@@ -81,30 +68,7 @@ def data_files(data: Path) -> list[Path]:
 def run_all(
     data: Path, figaroh_python: str | None = None, progress: Progress | None = None
 ) -> RealRobots:
-    """
-    Compare the methods on all robots whose logs are there, and gains where a payload is.
-
-    Parameters
-    ----------
-    data : Path
-        Folder of the logs.
-    figaroh_python : str, optional
-        An interpreter that has FIGAROH. Default: without it.
-    progress : callable, optional
-        Is told the share that is done, from 0 to 1.
-
-    Returns
-    -------
-    RealRobots
-
-    Raises
-    ------
-    ConfigError
-        If no log is there.
-    InertialEstimationError
-        If a log is not what the files say.
-
-    """
+    """Compare the methods on all robots whose logs are there, and gains where a payload is."""
     there = [robot for robot in ROBOTS if (data / robot.urdf).exists()]
     if not there:
         raise ConfigError(f"'{data}' holds none of {', '.join(robot.urdf for robot in ROBOTS)}")

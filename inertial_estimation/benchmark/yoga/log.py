@@ -48,46 +48,11 @@ class YogaLog(NamedTuple):
 
 
 def data_files(data: Path) -> list[Path]:
-    """
-    Return what is read.
-
-    Parameters
-    ----------
-    data : Path
-        Folder of the logs.
-
-    Returns
-    -------
-    list of Path
-        Some of which may not be there.
-
-    """
+    """Return what is read."""
     return [CONFIGS / CONFIG, data / BAG, data / URDF]
 
 
 def read_log(data: Path, progress: Callable[[float], None] = lambda done: None) -> YogaLog:
-    """
-    Read the log.
-
-    Parameters
-    ----------
-    data : Path
-        Folder of the logs.
-    progress : callable
-        Is told the share that is done, from 0 to 1.
-
-    Returns
-    -------
-    YogaLog
-
-    Raises
-    ------
-    ConfigError
-        If it is not there.
-    InertialEstimationError
-        If it is not what the parameter file says.
-
-    """
     config, bag, urdf = data_files(data)
     missing = [str(path) for path in (config, bag, urdf) if not path.exists()]
     if missing:

@@ -68,21 +68,7 @@ class Told(NamedTuple):
 
     @classmethod
     def of(cls, identifier: RecursiveIdentifier, refit: Refit) -> Told:
-        """
-        Return what a refit says.
-
-        Parameters
-        ----------
-        identifier : RecursiveIdentifier
-            Right after it.
-        refit : Refit
-            Its last one.
-
-        Returns
-        -------
-        Told
-
-        """
+        """Return what a refit says."""
         bodies = np.concatenate(list(identifier.bodies().values()))
         return cls(
             refit.stamp_ns,
@@ -94,23 +80,7 @@ class Told(NamedTuple):
 
 
 def follow(robot: Robot, stretches: Iterable[SampleBatch], choice: Choice = DEFAULT) -> list[Told]:
-    """
-    Identify stretch by stretch, as the node does.
-
-    Parameters
-    ----------
-    robot : Robot
-        As described.
-    stretches : iterable of SampleBatch
-        Of a second, in order.
-    choice : Choice
-        Which bodies are told.
-
-    Returns
-    -------
-    list of Told
-
-    """
+    """Identify stretch by stretch, as the node does."""
     settings = node_settings(robot)
     settings = replace(settings, weight=choice.prior_weight, excited=choice.least_told)
     identifier = RecursiveIdentifier(robot, settings)
@@ -126,18 +96,6 @@ def follow(robot: Robot, stretches: Iterable[SampleBatch], choice: Choice = DEFA
 def as_told(samples: SampleBatch, told: Sequence[Told]) -> list[SampleBatch]:
     """
     Return the stretches that somebody else has made of a log, after each of which he refitted.
-
-    Parameters
-    ----------
-    samples : SampleBatch
-        In order.
-    told : sequence of Told
-        What he told; before the first of them stretches are seconds.
-
-    Returns
-    -------
-    list of SampleBatch
-
     """
     ends = [one.stamp_ns for one in told]
     early = np.arange(ends[0], samples.stamp_ns[0], -STRETCH_NS)[:0:-1]
@@ -152,25 +110,7 @@ def errors(robot: Robot, samples: SampleBatch, told: Sequence[Told]) -> dict[str
     """
     Return what predictions miss of what the sensors of `FREE` read.
 
-    Parameters
-    ----------
-    robot : Robot
-        As described, with a fixed link.
-    samples : SampleBatch
-        In order.
-    told : sequence of Told
-        In order of time.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (n, 2, 6)
-        By `WAYS`, all at the same instants, in the sensors' frames [N, Nm].
-
-    Raises
-    ------
-    LogError
-        If nothing was told of these sensors before the end of the samples.
-
+    Returns (n, 2, 6) [N, Nm].
     """
     known = [one for one in told if np.isfinite(one.offsets).all()]
     if not known or known[0].stamp_ns >= samples.stamp_ns[-1]:
@@ -201,52 +141,18 @@ def rms(found: Array) -> Array:
     """
     Return how large errors are.
 
-    Parameters
-    ----------
-    found : ndarray, shape (n, 2, 6)
-        Of `errors`.
-
-    Returns
-    -------
-    ndarray, shape (2, 2)
-        For each sensor root mean square of a component of force and of moment [N, Nm].
-
+    found (n, 2, 6); returns (2, 2) [N, Nm].
     """
     return np.asarray(np.sqrt(np.mean(found.reshape(len(found), -1, 2, 3) ** 2, axis=(0, 3))))
 
 
 def submodels(told: Sequence[Told]) -> tuple[str, ...]:
-    """
-    Return whose bodies were told.
-
-    Parameters
-    ----------
-    told : sequence of Told
-        What was told.
-
-    Returns
-    -------
-    tuple of str
-        Submodels whose bodies were other ones than those of the description, sorted.
-
-    """
+    """Return whose bodies were told."""
     return tuple(sorted({name for one in told for name in one.refitted}))
 
 
 def telling(told: Sequence[Told]) -> int:
-    """
-    Return how many refits tell bodies that are not the description's.
-
-    Parameters
-    ----------
-    told : sequence of Told
-        What was told.
-
-    Returns
-    -------
-    int
-
-    """
+    """Return how many refits tell bodies that are not the description's."""
     return sum(bool(one.refitted) for one in told)
 
 

@@ -169,26 +169,7 @@ class Yoga:
 
 
 def compare(log: YogaLog, played: Played | None = None) -> Yoga:
-    """
-    Predict by what the library finds, and by what the node found.
-
-    Parameters
-    ----------
-    log : YogaLog
-        The log.
-    played : Played, optional
-        What the node told while the same log was played. Default: it was not.
-
-    Returns
-    -------
-    Yoga
-
-    Raises
-    ------
-    LogError
-        If one of them told nothing.
-
-    """
+    """Predict by what the library finds, and by what the node found."""
     by_choice = {
         choice: follow(log.robot, equal_parts(log.samples, SECOND), choice)
         for choice in (DEFAULT, *EASILY_TOLD)
@@ -206,19 +187,7 @@ def compare(log: YogaLog, played: Played | None = None) -> Yoga:
 
 
 def played_of(answer: Mapping[str, Any]) -> Played:
-    """
-    Return what the process with the node says.
-
-    Parameters
-    ----------
-    answer : mapping
-        Of `inertial_estimation.ros.bench_played`.
-
-    Returns
-    -------
-    Played
-
-    """
+    """Return what the process with the node says."""
     told = tuple(
         Told(
             int(one['stamp_ns']),

@@ -49,17 +49,7 @@ class Chosen(NamedTuple):
         """
         Sum up.
 
-        Parameters
-        ----------
-        told : sequence of Told
-            What was told.
-        found : mapping of str to ndarray, shape (n, 2, 6)
-            Errors by `WAYS` [N, Nm].
-
-        Returns
-        -------
-        Chosen
-
+        found (n, 2, 6) [N, Nm].
         """
         return cls(
             len(told),
@@ -71,19 +61,7 @@ class Chosen(NamedTuple):
 
 
 def choices_table(choices: Mapping[Choice, Chosen]) -> Table:
-    """
-    Return what came of choices, for a person.
-
-    Parameters
-    ----------
-    choices : mapping of Choice to Chosen
-        In the order of the rows.
-
-    Returns
-    -------
-    Table
-
-    """
+    """Return what came of choices, for a person."""
     rows = [
         (
             f'{choice.prior_weight:g}', str(choice.least_told),

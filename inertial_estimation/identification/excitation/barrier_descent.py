@@ -49,15 +49,7 @@ class LinearLimits:
         """
         Return what must be between -1 and 1.
 
-        Parameters
-        ----------
-        x : ndarray, shape (n_groups, k)
-            A point.
-
-        Returns
-        -------
-        ndarray, shape (n_groups, m)
-
+        x (n_groups, k); returns (n_groups, m).
         """
         return np.asarray((self.A @ x[..., None])[..., 0] + self.offset)
 
@@ -65,16 +57,7 @@ class LinearLimits:
         """
         Return the mean logarithmic barrier of each group, summed.
 
-        Parameters
-        ----------
-        x : ndarray, shape (n_groups, k)
-            A point.
-
-        Returns
-        -------
-        Value
-            Infinite outside.
-
+        x (n_groups, k).
         """
         y = self.values(x)
         room = 1.0 - y**2
@@ -88,15 +71,7 @@ class LinearLimits:
         """
         Return the second derivative of the barrier.
 
-        Parameters
-        ----------
-        x : ndarray, shape (n_groups, k)
-            A point inside.
-
-        Returns
-        -------
-        ndarray, shape (n_groups, k, k)
-
+        x (n_groups, k); returns (n_groups, k, k).
         """
         y = self.values(x)
         room = 1.0 - y**2
@@ -118,28 +93,7 @@ def minimise_inside(
     """
     Go down a function, and keep inside its limits.
 
-    Parameters
-    ----------
-    function : callable
-        Takes a point, shape (n_groups, k).
-    limits : LinearLimits
-        The point that is started from is inside.
-    x : ndarray, shape (n_groups, k)
-        Where to start.
-    weight : float
-        Of the barrier.
-    tolerance : float
-        A step that brings less is the last one.
-    steps : int
-        At most.
-    stop : callable
-        Asked after each step whether to end here.
-
-    Returns
-    -------
-    ndarray, shape (n_groups, k)
-        Inside the limits, and not above the start.
-
+    x (n_groups, k); returns (n_groups, k).
     """
 
     def whole(x: Array) -> Value:

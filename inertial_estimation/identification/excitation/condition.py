@@ -36,16 +36,7 @@ def condition_number(W: Array) -> float:
     """
     Return the largest singular value over the least.
 
-    Parameters
-    ----------
-    W : ndarray, shape (m, n)
-        Rows, as many as columns or more.
-
-    Returns
-    -------
-    float
-        Infinite if columns depend on each other.
-
+    W (m, n).
     """
     values = np.linalg.svd(np.linalg.qr(W, mode='r'), compute_uv=False)
     return float(values[0] / values[-1]) if values[-1] > 0.0 else float('inf')
@@ -55,17 +46,7 @@ def condition_bound(Y: Array, P: float) -> ConditionBound:
     """
     Return a smooth bound of the condition number.
 
-    Parameters
-    ----------
-    Y : ndarray, shape (n, n_rows, n_columns)
-        Rows at n instants.
-    P : float
-        The bound is above the condition number by a factor of n_columns^(2 / P) at most.
-
-    Returns
-    -------
-    ConditionBound
-
+    Y (n, n_rows, n_columns).
     """
     n, _, columns = Y.shape
     W = Y.reshape(-1, columns) / np.sqrt(n)
@@ -82,19 +63,7 @@ def worst_bound(bounds: Sequence[float], P: float) -> tuple[float, Array]:
     """
     Return the logarithm of the P-norm of what has these logarithms.
 
-    Parameters
-    ----------
-    bounds : sequence of float, shape (k,)
-        Logarithms.
-    P : float
-        The result is above the largest one by log(k) / P at most.
-
-    Returns
-    -------
-    bound : float
-    shares : ndarray, shape (k,)
-        Its gradient over them.
-
+    bounds (k,); returns shares (k,).
     """
     found = np.array(bounds)
     worst = float(found.max())

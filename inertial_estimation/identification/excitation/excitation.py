@@ -71,30 +71,7 @@ class SubmodelRows:
 
 
 class ExcitationRegressor:
-    """
-    Rows of joint efforts and of FT sensors over the base parameters of each submodel.
-
-    Parameters
-    ----------
-    robot : Robot
-        On a fixed base, as for `TorqueRegressor`; its inertial parameters are not used. The
-        wrench on each submodel beyond an FT sensor gives six rows.
-    joint : JointModel
-        Friction and drive inertia that are unknown too. Its ``sign_width`` is used by `condition`
-        only, its ``dead_zone`` not at all: it tells which rows of a log to leave out.
-    efforts : sequence of str, optional
-        Joints whose efforts give rows. Default: all.
-    joint_names : sequence of str, optional
-        Order of the joints in motions. Default: that of the robot.
-
-    Raises
-    ------
-    ModelError
-        If the robot has no joint, there is no row, or as `TorqueRegressor`.
-    NameNotFound
-        If there is no such joint.
-
-    """
+    """Rows of joint efforts and of FT sensors over the base parameters of each submodel."""
 
     def __init__(
         self,
@@ -142,15 +119,7 @@ class ExcitationRegressor:
         """
         Return the rows of a motion over the base parameters of each submodel.
 
-        Parameters
-        ----------
-        motion : ndarray, shape (3, n, n_joints)
-            Positions, velocities, accelerations.
-
-        Returns
-        -------
-        list of ndarray, shape (n n_rows, n_base)
-
+        motion (3, n, n_joints); returns (n n_rows, n_base).
         """
         Y = self._stacked(motion[..., self._order])
         return [
@@ -161,15 +130,7 @@ class ExcitationRegressor:
         """
         Return the condition number of each submodel's rows.
 
-        Parameters
-        ----------
-        motion : ndarray, shape (3, n, n_joints)
-            As for `rows`.
-
-        Returns
-        -------
-        list of float
-
+        motion (3, n, n_joints).
         """
         return [condition_number(W) for W in self.rows(motion)]
 
@@ -177,15 +138,7 @@ class ExcitationRegressor:
         """
         Return the condition number of a motion: the worst of its submodels.
 
-        Parameters
-        ----------
-        motion : ndarray, shape (3, n, n_joints)
-            As for `rows`.
-
-        Returns
-        -------
-        float
-
+        motion (3, n, n_joints).
         """
         return max(self.conditions(motion))
 
@@ -193,20 +146,7 @@ class ExcitationRegressor:
         """
         Return a smooth bound of the condition number, and how the motion changes it.
 
-        Parameters
-        ----------
-        motion : ndarray, shape (3, n, n_joints)
-            As for `rows`.
-        sharpness : float
-            P; the bound is above the condition number by a factor of n_base^(2 / P) at most, times
-            n_submodels^(1 / P).
-        sign_widths : ndarray, shape (n_joints,)
-            Velocity at which tanh stands for the sign [rad/s or m/s].
-
-        Returns
-        -------
-        Judged
-
+        motion (3, n, n_joints); sign_widths (n_joints,) [rad/s or m/s].
         """
         ordered = motion[..., self._order]
         rows = self._regressor.rows(*ordered)

@@ -27,13 +27,6 @@ class FourierBasis:
     Which harmonics a motion is made of.
 
     Its coefficients are velocities a_1..a_L, b_1..b_L and the centre q_0, in this order.
-
-    Raises
-    ------
-    CallError
-        If the period is not positive, there are more than `MOST_HARMONICS`, or fewer than two: one
-        alone is never at rest.
-
     """
 
     period: float
@@ -64,41 +57,12 @@ class FourierBasis:
         """
         Return instants that divide the period evenly.
 
-        Parameters
-        ----------
-        n : int
-            Their number.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            From zero on [s].
-
+        Returns (n,) [s].
         """
         return np.asarray(self.period * np.arange(n) / n)
 
     def overshoot(self, n: int) -> float:
-        """
-        Return by what factor a motion may exceed its largest value at even instants.
-
-        A trigonometric polynomial of degree L that is within 1 at n > 2 L even instants is within
-        1 / cos(pi L / n) everywhere (Ehlich and Zeller 1964).
-
-        Parameters
-        ----------
-        n : int
-            Number of instants, as in `instants`.
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        ConfigError
-            If there are too few instants to tell.
-
-        """
+        """Return by what factor a motion may exceed its largest value at even instants."""
         if n <= 2 * self.harmonics:
             raise ConfigError(f'{n} instants do not tell {self.harmonics} harmonics apart')
         return float(1.0 / np.cos(np.pi * self.harmonics / n))
@@ -107,13 +71,7 @@ class FourierBasis:
         """
         Return combinations of coefficients with neither velocity nor acceleration at time zero.
 
-        A robot can begin and end such a motion where it stands. The last combination is q_0.
-
-        Returns
-        -------
-        ndarray, shape (2 L + 1, 2 L - 1)
-            Orthonormal columns.
-
+        Returns (2 L + 1, 2 L - 1).
         """
         velocity, acceleration = self.matrices(np.zeros(1))[1:, 0, :-1]
         moving = np.linalg.qr(np.array([velocity, acceleration]).T, mode='complete')[0][:, 2:]
@@ -125,15 +83,7 @@ class FourierBasis:
         """
         Return what positions, velocities and accelerations are of the coefficients.
 
-        Parameters
-        ----------
-        t : ndarray, shape (n,)
-            Instants [s].
-
-        Returns
-        -------
-        ndarray, shape (3, n, 2 L + 1)
-
+        t (n,) [s]; returns (3, n, 2 L + 1).
         """
         w = 2.0 * np.pi / self.period * np.arange(1, self.harmonics + 1)
         sine, cosine = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
@@ -149,15 +99,7 @@ class FourierBasis:
 
 @dataclass(frozen=True, eq=False)
 class FourierMotion:
-    """
-    A periodic motion of some joints.
-
-    Raises
-    ------
-    ShapeError
-        If the coefficients are not those of the basis.
-
-    """
+    """A periodic motion of some joints."""
 
     basis: FourierBasis
     joint_names: tuple[str, ...]
@@ -174,16 +116,7 @@ class FourierMotion:
         """
         Return positions, velocities and accelerations.
 
-        Parameters
-        ----------
-        t : ndarray, shape (n,)
-            Instants [s].
-
-        Returns
-        -------
-        ndarray, shape (3, n, n_joints)
-            [rad or m, and their rates].
-
+        t (n,) [s]; returns (3, n, n_joints) [rad or m, and their rates].
         """
         return np.asarray(self.basis.matrices(t) @ self.coefficients.T)
 

@@ -37,12 +37,6 @@ class KeepAway:
     Keeps the links of a robot at a margin from each other.
 
     Of a pair at distance d at one of n instants ``log((d - margin) / zone)^2 / n`` is the cost.
-
-    Raises
-    ------
-    CallError
-        If the margin is negative.
-
     """
 
     clearance: SelfClearance
@@ -58,16 +52,7 @@ class KeepAway:
         """
         Return what nearness costs.
 
-        Parameters
-        ----------
-        positions : ndarray, shape (n, n_joints)
-            Of the joints [rad or m].
-
-        Returns
-        -------
-        Value
-            Its gradient of shape (n, n_joints); infinite where the margin is not kept.
-
+        positions (n, n_joints) [rad or m].
         """
         near = self.clearance.near(positions, self.margin + ZONE)
         left = near.distances - self.margin
@@ -88,16 +73,7 @@ class KeepAway:
         """
         Return who comes nearest.
 
-        Parameters
-        ----------
-        positions : ndarray, shape (n, n_joints)
-            As for `penalty`.
-
-        Returns
-        -------
-        Nearest
-            Of the pairs within the margin and the zone beyond it.
-
+        positions (n, n_joints).
         """
         near = self.clearance.near(positions, self.margin + ZONE)
         if not len(near.distances):

@@ -91,15 +91,7 @@ class Attempt:
 
 @dataclass(frozen=True, eq=False)
 class ExcitationSearch:
-    """
-    What is searched for.
-
-    Raises
-    ------
-    CallError
-        If there is no start or no time, or the seed is negative.
-
-    """
+    """What is searched for."""
 
     regressor: ExcitationRegressor
     limits: JointLimits
@@ -123,21 +115,7 @@ class ExcitationSearch:
             raise CallError(f'the search has {self.seconds} seconds, expected more than none')
 
     def run(self) -> list[Attempt]:
-        """
-        Search from each start.
-
-        Returns
-        -------
-        list of Attempt
-            The best one first. The first start is always begun: what it comes to is within the
-            limits, whenever it is ended.
-
-        Raises
-        ------
-        ConfigError
-            If no free posture is found within the limits.
-
-        """
+        """Search from each start."""
         rng = np.random.default_rng(self.seed)
         end = time.monotonic() + self.seconds
         found: list[Attempt] = []

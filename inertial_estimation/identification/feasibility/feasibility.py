@@ -111,38 +111,7 @@ def check_base_parameters(
     """
     Return whether bodies have given base parameters, and the nearest that some have.
 
-    Parameters
-    ----------
-    base : BaseParameters
-        What they are combinations of.
-    values : ndarray, shape (n_base,)
-        Base parameters.
-    unknowns : Unknowns
-        Columns of the grouping.
-    consistency : Consistency
-        The 4x4 cone, or the 6x6 cone of S.
-    bounds : Bounds, optional
-        What else is known, as that friction is not negative.
-    rounding : ndarray, shape (n_base,), optional
-        By how much each of the values may be off, as printed numbers are. Default: exact.
-    scale : ndarray, shape (n_links, 10), optional
-        Bodies of about the right size: what is large and small to the solver. Default: balls of
-        one kilogramme.
-    margin : float, optional
-        Eigenvalue by which the nearest ones are inside the cone, in SI units. Default: `MARGIN`
-        for the default scale, and in proportion to the least eigenvalue of others.
-
-    Returns
-    -------
-    BaseParameterCheck
-
-    Raises
-    ------
-    ShapeError
-        If there is not one value for each base parameter.
-    ModelError
-        If bounds contradict each other whatever the base parameters.
-
+    values (n_base,); rounding (n_base,); scale (n_links, 10).
     """
     _require_fit(base, values, unknowns)
     cone = _Cone(unknowns, consistency, bounds or Bounds(), _checked_scale(unknowns, scale))
@@ -229,11 +198,7 @@ class _Cone:
         self.roots = [np.diag(1 / np.sqrt(np.diag(M))) for M in consistency.matrix(scale)]
 
     def blocks(self, margin: float | None) -> list[Block]:
-        """
-        Return blocks of the scaled unknowns and one more variable.
-
-        If no margin is given that variable is it, in units of the scale.
-        """
+        """Return blocks of the scaled unknowns and one more variable."""
         from scipy.sparse import csc_array
 
         n = len(self.sizes)

@@ -106,29 +106,7 @@ class BelowZero(NamedTuple):
 
 
 def read_base_parameters(text: str, robot: Robot) -> StatedBaseParameters:
-    """
-    Read stated base parameters of a robot.
-
-    Parameters
-    ----------
-    text : str
-        As above.
-    robot : Robot
-        Whose links and joints they name.
-
-    Returns
-    -------
-    StatedBaseParameters
-
-    Raises
-    ------
-    ModelError
-        If the text has other columns, a value is no number, a deviation is negative, two
-        combinations begin with the same name, or a combination is none that sensors could tell.
-    NameNotFound
-        If there is no such link, parameter or joint.
-
-    """
+    """Read stated base parameters of a robot."""
     rows, payloads = _rows(text)
     combinations = [row['combination'] for row in rows]
     unknowns = Unknowns(robot.link_names, _extras(combinations, robot, payloads))
@@ -149,28 +127,7 @@ def check_stated(
     consistency: Consistency = Consistency.FULL,
     any_sign: bool = False,
 ) -> BaseParameterCheck:
-    """
-    Return whether bodies have stated base parameters, up to their rounding.
-
-    Friction and drive inertia that are summed with parameters of links are not to be negative,
-    unless any sign is allowed.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its links give the solver the size of bodies.
-    stated : StatedBaseParameters
-        As read.
-    consistency : Consistency
-        Which cone.
-    any_sign : bool, optional
-        Whether friction and drive inertia may be negative in sums with parameters of links.
-
-    Returns
-    -------
-    BaseParameterCheck
-
-    """
+    """Return whether bodies have stated base parameters, up to their rounding."""
     n = stated.unknowns.n_inertial
     columns = stated.base.grouping[stated.of_bodies, n:].T
     with_bodies = [bool(column.any()) for column in columns]
@@ -192,25 +149,7 @@ def check_stated(
 def ruled_out_by_drives(
     robot: Robot, stated: StatedBaseParameters, found: BaseParameterCheck
 ) -> tuple[str, ...]:
-    """
-    Return the friction and drives whose sign alone rules base parameters out.
-
-    Parameters
-    ----------
-    robot : Robot
-        As for `check_stated`.
-    stated : StatedBaseParameters
-        As read.
-    found : BaseParameterCheck
-        What `check_stated` said of them.
-
-    Returns
-    -------
-    tuple of str
-        Those that the certificate rests on; none if bodies do not have the base parameters
-        whatever their sign.
-
-    """
+    """Return the friction and drives whose sign alone rules base parameters out."""
     if found.certificate is None:
         return ()
     n = stated.unknowns.n_inertial

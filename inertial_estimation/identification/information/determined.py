@@ -54,22 +54,7 @@ class Determined:
 
 
 def tellable(builder: RowBuilder, seed: int = 0) -> list[BaseParameters]:
-    """
-    Return what the rows of each block can determine at all.
-
-    Parameters
-    ----------
-    builder : RowBuilder
-        Builds them.
-    seed : int
-        Of the random states.
-
-    Returns
-    -------
-    list of BaseParameters
-        One for each block; without any combination where there are no rows.
-
-    """
+    """Return what the rows of each block can determine at all."""
     # Of the rows as they are: what is reduced has round-off in columns that say nothing.
     found = []
     samples = builder.random_samples(seed)
@@ -83,23 +68,7 @@ def tellable(builder: RowBuilder, seed: int = 0) -> list[BaseParameters]:
 
 
 def determined(block: Block, base: BaseParameters, rows: Information) -> Determined:
-    """
-    Return which combinations some rows determine.
-
-    Parameters
-    ----------
-    block : Block
-        Whose unknowns they are.
-    base : BaseParameters
-        What they could, of `tellable`.
-    rows : Information
-        All kinds, in units of their noise.
-
-    Returns
-    -------
-    Determined
-
-    """
+    """Return which combinations some rows determine."""
     kept = rows.R[:, base.independent]
     unseen = unexcited_directions(kept, EXCITED)
     # The last ones in an order that conditions well: what is left to determine the others by.
@@ -112,21 +81,7 @@ def determined(block: Block, base: BaseParameters, rows: Information) -> Determi
 
 
 def in_words(missing: Sequence[str], most: int = 6) -> str:
-    """
-    Return names of what is missing, not all if there are many.
-
-    Parameters
-    ----------
-    missing : sequence of str
-        The names.
-    most : int
-        How many to say.
-
-    Returns
-    -------
-    str
-
-    """
+    """Return names of what is missing, not all if there are many."""
     rest = len(missing) - most
     more = f' and {rest} more' if rest > 0 else ''
     return ', '.join(missing[:most]) + more

@@ -28,18 +28,7 @@ def eliminated(information: Information, columns: Columns) -> Information:
     """
     Return what is known of the others, whatever some unknowns are.
 
-    Parameters
-    ----------
-    information : Information
-        Of n unknowns.
-    columns : ndarray of int, shape (k,)
-        Those to eliminate.
-
-    Returns
-    -------
-    Information
-        Of the other n - k, in their order; squares and rows are counted as before.
-
+    columns (k,).
     """
     n = information.n
     others = np.setdiff1d(np.arange(n), columns)
@@ -54,27 +43,7 @@ def wandered(information: Information, columns: Columns, deviations: Array) -> I
     """
     Return what is still known after some unknowns have wandered off.
 
-    Parameters
-    ----------
-    information : Information
-        Of n unknowns, its rows in units of their noise.
-    columns : ndarray of int, shape (k,)
-        Those that may have changed.
-    deviations : ndarray, shape (k,)
-        Standard deviation of each change, in its unit; infinite where nothing is known of it.
-
-    Returns
-    -------
-    Information
-        Of the same unknowns, as they are now.
-
-    Raises
-    ------
-    ShapeError
-        If there is not one deviation for each column.
-    InertialEstimationError
-        If one is negative or NaN.
-
+    columns (k,); deviations (k,).
     """
     if deviations.shape != columns.shape:
         raise ShapeError('deviations', columns.shape, deviations.shape, 'one for each column')
@@ -105,18 +74,7 @@ def across(columns: Array, rest: Array) -> Array:
     """
     Return combinations of rows in which some of their columns do not appear.
 
-    Parameters
-    ----------
-    columns : ndarray, shape (m, k)
-        Those that are to go; they may depend on each other.
-    rest : ndarray, shape (m, n)
-        The other columns.
-
-    Returns
-    -------
-    ndarray, shape (m - rank, n)
-        Orthonormal combinations of the rows of these.
-
+    columns (m, k); rest (m, n); returns (m - rank, n).
     """
     from scipy.linalg.lapack import dgeqp3, dormqr
 

@@ -46,19 +46,7 @@ class Evidence:
     """What errors of the state add to rows of each kind, [dY dy] of shape (m, n + 1); or none."""
 
     def merge(self, other: Evidence) -> Evidence:
-        """
-        Return this together with what another log says.
-
-        Parameters
-        ----------
-        other : Evidence
-            Of the same block.
-
-        Returns
-        -------
-        Evidence
-
-        """
+        """Return this together with what another log says."""
         return Evidence(
             self.block,
             {kind: self.kinds[kind].merge(other.kinds[kind]) for kind in self.kinds},
@@ -74,16 +62,7 @@ class Evidence:
         """
         Return the root mean square residual of each kind of row.
 
-        Parameters
-        ----------
-        x : ndarray, shape (n_unknowns,)
-            Unknowns of the block.
-
-        Returns
-        -------
-        dict of str to float
-            In the unit of the row [N, Nm]; NaN where there are no rows.
-
+        x (n_unknowns,).
         """
         return {
             kind: float(np.sqrt(part.squared_residual(x) / part.count)) if part.count else np.nan
@@ -94,17 +73,7 @@ class Evidence:
         """
         Return the root mean square of what was measured of each kind of row.
 
-        Parameters
-        ----------
-        x : ndarray, shape (n_unknowns,), optional
-            Unknowns, of which the gains turn currents into efforts. Default: gains of zero,
-            which leave nothing of them.
-
-        Returns
-        -------
-        dict of str to float
-            In the unit of the row [N, Nm]; NaN where there are no rows.
-
+        x (n_unknowns,).
         """
         measured = np.zeros(len(self.block.unknowns))
         if x is not None:
@@ -122,41 +91,14 @@ def gather(
     carried: Array | None = None,
     share: float = 1.0,
 ) -> list[Evidence]:
-    """
-    Reduce the rows of a log.
-
-    Parameters
-    ----------
-    builder : RowBuilder
-        Builds them.
-    samples : SampleBatch
-        Of any number.
-    external, free, carried : optional
-        As for `RowBuilder.rows`.
-    share : float
-        As for `Gathering.add`.
-
-    Returns
-    -------
-    list of Evidence
-        One for each block of the builder.
-
-    """
+    """Reduce the rows of a log."""
     gathering = Gathering(builder)
     gathering.add(samples, external=external, free=free, carried=carried, share=share)
     return gathering.evidence()
 
 
 class Gathering:
-    """
-    Evidence that grows: while a robot works, or log by log.
-
-    Parameters
-    ----------
-    builder : RowBuilder
-        Builds the rows.
-
-    """
+    """Evidence that grows: while a robot works, or log by log."""
 
     def __init__(self, builder: RowBuilder) -> None:
         self._builder = builder
@@ -174,26 +116,7 @@ class Gathering:
         carried: Array | None = None,
         share: float = 1.0,
     ) -> None:
-        """
-        Work the rows of some samples in.
-
-        Parameters
-        ----------
-        samples : SampleBatch
-            Of any number.
-        external, free, carried : optional
-            As for `RowBuilder.rows`.
-        share : float
-            As how many rows of independent noise each of these counts: its square is multiplied
-            by it and so is the number of rows, and what is the mean of rows stays what it is.
-            Of a log that went through a low pass that of `independence.independent_share`.
-
-        Raises
-        ------
-        InertialEstimationError
-            If the share is not above 0 and at most 1.
-
-        """
+        """Work the rows of some samples in."""
         if not 0.0 < share <= 1.0:
             raise InertialEstimationError(f'share is {share!r}, expected above 0 and at most 1')
         for start in range(0, len(samples), INSTANTS_AT_ONCE):
@@ -211,20 +134,11 @@ class Gathering:
                         reductions[kind].add(rows, share)
 
     def evidence(self) -> list[Evidence]:
-        """
-        Return what all rows so far say.
-
-        Returns
-        -------
-        list of Evidence
-            One for each block of the builder.
-
-        """
+        """Return what all rows so far say."""
         with one_thread():
             return self._evidence()
 
     def _evidence(self) -> list[Evidence]:
-        """Return it."""
         return [
             Evidence(
                 block,
@@ -241,8 +155,8 @@ class _Reduction:
     """
     Rows of one kind while they come in.
 
-    Only the base parameters of the kind are columns: the others are combinations of these, and
-    the triangle is a tenth of the size where rows touch few links.
+    Only the base parameters of the kind are columns: the others are combinations of these, and the
+    triangle is a tenth of the size where rows touch few links.
     """
 
     base: BaseParameters

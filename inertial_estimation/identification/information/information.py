@@ -318,26 +318,7 @@ class Information:
 
 
 def weighted_sum(parts: Iterable[Information], weights: Iterable[float]) -> Information:
-    """
-    Merge information of several kinds of rows, each with the weight of its rows.
-
-    Parameters
-    ----------
-    parts : iterable of Information
-        At least one.
-    weights : iterable of float
-        One for each, not negative.
-
-    Returns
-    -------
-    Information
-
-    Raises
-    ------
-    InertialEstimationError
-        If there are no parts, not as many weights, or a weight makes no sense.
-
-    """
+    """Merge information of several kinds of rows, each with the weight of its rows."""
     kinds, factors = list(parts), list(weights)
     if not kinds or len(kinds) != len(factors):
         raise InertialEstimationError(

@@ -75,25 +75,7 @@ class Trimmed(NamedTuple):
 def least_trimmed(
     kinds: Mapping[str, WindowRows], n_windows: int, prior: Information, stiff: Information
 ) -> Trimmed:
-    """
-    Return the fit whose better half of the windows is best.
-
-    Parameters
-    ----------
-    kinds : mapping of str to WindowRows
-        Rows as they were measured, of at least one kind.
-    n_windows : int
-        Windows, some of which may have no rows.
-    prior : Information
-        In units of the noise, as half of the windows need not determine everything.
-    stiff : Information
-        The same with so much weight on the bodies that they stay.
-
-    Returns
-    -------
-    Trimmed
-
-    """
+    """Return the fit whose better half of the windows is best."""
     search = _Search(kinds, n_windows, prior)
     described = search.steps(search.all, FIRST_STEPS, stiff)
     starts = [described.kept, search.all, *search.stretches()]

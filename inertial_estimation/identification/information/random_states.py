@@ -14,21 +14,7 @@ def random_samples(robot: Robot, n: int, fastest: float = 1.0, seed: int = 0) ->
     """
     Return states in which everything moves, with readings that nothing explains.
 
-    Parameters
-    ----------
-    robot : Robot
-        Whose joints and sensors they are of.
-    n : int
-        How many.
-    fastest : float
-        Joint velocities are up to this much [rad/s or m/s].
-    seed : int
-        Of the random numbers.
-
-    Returns
-    -------
-    SampleBatch
-
+    fastest [rad/s or m/s].
     """
     rng = np.random.default_rng(seed)
     joints, imus = len(robot.joint_names), len(robot.imus)

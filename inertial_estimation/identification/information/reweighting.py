@@ -71,44 +71,7 @@ def noise_levels(
     max_iterations: int = 100,
     settled: float = SETTLED,
 ) -> NoiseLevels:
-    """
-    Return the noise of each kind of row, by least squares that are weighted anew.
-
-    A kind's variance is its squared residual over its rows minus the unknowns that it alone
-    accounts for: the trace of its share of the projection on the fit. Without a prior, shares
-    sum up to the rank.
-
-    With a prior there may be two answers: little noise, or so much that rows count for nothing
-    and the prior explains itself. The search begins at the noise that rows tell without it, as
-    far as they can.
-
-    Parameters
-    ----------
-    kinds : mapping of str to Information
-        Rows of each kind, as they were measured. Kinds without rows are left out.
-    prior : Information, optional
-        Rows in units of their noise that take part in the fit, as of
-        `quadratic_priors.prior_rows`: with little data, what no prior holds fits noise, and
-        levels come out too low. They are no rows of the result. Default: none.
-    max_iterations : int
-        Least squares that are solved at most.
-    settled : float
-        Relative change of all levels at which the search ends.
-
-    Returns
-    -------
-    NoiseLevels
-        Without kinds whose rows the fit uses up: nothing tells their noise. The others tell what
-        they can without them.
-
-    Raises
-    ------
-    ModelError
-        If no kind has rows.
-    UntoldNoiseError
-        If none has more of them than the fit uses up.
-
-    """
+    """Return the noise of each kind of row, by least squares that are weighted anew."""
     parts = {name: part for name, part in kinds.items() if part.count > 0}
     if not parts:
         raise ModelError('there are no rows to fit: no sample was usable')
@@ -240,31 +203,7 @@ def robust_weights(residuals: Array, noise: Array, loss: Loss = Loss.TUKEY) -> A
     """
     Return how much samples count, from 0 to 1.
 
-    The rows of one sample stand or fall together: a contact disturbs all components of a wrench.
-    Their size is the root mean square of residuals over noise, cut where a single row would be.
-
-    Parameters
-    ----------
-    residuals : ndarray, shape (n,) or (n, k)
-        Of n samples with k rows each, against the current estimate; NaN where a row is missing.
-    noise : ndarray, shape () or (k,)
-        Standard deviation of each row, say of `noise_levels` or `spread`.
-    loss : Loss
-        How large ones count.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        For ``Information.add``, repeated for each row of a sample; zero if all its rows are
-        missing.
-
-    Raises
-    ------
-    ShapeError
-        If there is not one noise level for each row of a sample.
-    ModelError
-        If one is not positive.
-
+    residuals (n,); noise (); returns (n,).
     """
     rows = residuals[:, None] if residuals.ndim == 1 else residuals
     levels = np.atleast_1d(np.asarray(noise, dtype=float))
@@ -287,16 +226,7 @@ def spread(residuals: Array) -> Array:
     """
     Return the noise of rows in spite of outliers: the median size, scaled.
 
-    Parameters
-    ----------
-    residuals : ndarray, shape (n,) or (n, k)
-        NaN where a row is missing.
-
-    Returns
-    -------
-    ndarray, shape () or (k,)
-        Standard deviation if most of them are normal; NaN if all are missing.
-
+    residuals (n,); returns ().
     """
     if not np.isfinite(residuals).any():
         return np.full(residuals.shape[1:], np.nan)

@@ -52,17 +52,7 @@ class RowSpace:
         """
         Decompose rows.
 
-        Parameters
-        ----------
-        factor : ndarray, shape (r, n)
-            Rows.
-        tolerance : float
-            Singular values below this share of the largest are zero.
-
-        Returns
-        -------
-        RowSpace
-
+        factor (r, n).
         """
         scales = _scales(np.linalg.norm(factor, axis=0))
         left, strengths, directions = np.linalg.svd(factor / scales, full_matrices=True)
@@ -85,15 +75,7 @@ class RowSpace:
         """
         Return the least squares of least scaled norm.
 
-        Parameters
-        ----------
-        target : ndarray, shape (r,)
-            Right-hand sides.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-
+        target (r,); returns (n,).
         """
         shares = (self.left.T @ target) / self.strengths
         return np.asarray(self.directions @ shares / self.scales)
@@ -113,17 +95,7 @@ def numerical_rank(gram: Array) -> int:
     """
     Return how many combinations rows determine, faster and coarser than `RowSpace`.
 
-    Parameters
-    ----------
-    gram : ndarray, shape (n, n)
-        Product factor' factor.
-
-    Returns
-    -------
-    int
-        By pivoted Cholesky with columns scaled: combinations that are seen 1e-7 times as well as
-        the best one, or worse, may not be counted.
-
+    gram (n, n).
     """
     from scipy.linalg.lapack import dpstrf
 
@@ -136,16 +108,7 @@ def column_basis(factor: Array) -> Array:
     """
     Return an orthonormal basis of what columns span: that of `RowSpace`, faster where it can be.
 
-    Parameters
-    ----------
-    factor : ndarray, shape (r, n)
-        Columns, scaled to a length of one first.
-
-    Returns
-    -------
-    ndarray, shape (r, rank)
-        By pivoted orthogonal transforms, unless a pivot is too small to tell the rank.
-
+    factor (r, n); returns (r, rank).
     """
     from scipy.linalg.lapack import dgeqp3, dorgqr
 

@@ -51,72 +51,26 @@ class StateErrors(NamedTuple):
         """
         Sum up errors of rows.
 
-        Parameters
-        ----------
-        parts : iterable of ndarray, shape (m, n + 1)
-            [dY dy] in units of the noise of their rows.
-        n : int
-            Unknowns.
-
-        Returns
-        -------
-        StateErrors
-
+        parts (m, n + 1) [dY dy].
         """
         stacked = np.vstack([np.zeros((0, n + 1)), *parts])
         products = stacked.T @ stacked
         return cls(products[:n, :n], products[:n, n])
 
     def add(self, other: StateErrors, kept: float = 1.0) -> StateErrors:
-        """
-        Return this, faded, together with another one.
-
-        Parameters
-        ----------
-        other : StateErrors
-            Of further rows.
-        kept : float
-            What is left of the squares of older rows.
-
-        Returns
-        -------
-        StateErrors
-
-        """
+        """Return this, faded, together with another one."""
         return StateErrors(kept * self.gram + other.gram, kept * self.cross + other.cross)
 
     def shifted(self, columns: Columns, change: Array) -> StateErrors:
         """
         Return the same of rows from whose right sides something known was taken.
 
-        Parameters
-        ----------
-        columns : ndarray of int, shape (k,)
-            Of unknowns that are known in part.
-        change : ndarray, shape (k,)
-            By how much.
-
-        Returns
-        -------
-        StateErrors
-
+        columns (k,); change (k,).
         """
         return StateErrors(self.gram, self.cross - self.gram[:, columns] @ change)
 
     def without(self, columns: Columns) -> StateErrors:
-        """
-        Return what is left once rows no longer tell of some unknowns.
-
-        Parameters
-        ----------
-        columns : ndarray of int
-            Of the unknowns that were let go.
-
-        Returns
-        -------
-        StateErrors
-
-        """
+        """Return what is left once rows no longer tell of some unknowns."""
         gram, cross = self.gram.copy(), self.cross.copy()
         gram[columns], gram[:, columns], cross[columns] = 0.0, 0.0, 0.0
         return StateErrors(gram, cross)
@@ -125,28 +79,7 @@ class StateErrors(NamedTuple):
 def errors_of_wandered(
     errors: StateErrors, information: Information, columns: Columns, deviations: Array
 ) -> StateErrors:
-    """
-    Return what errors of the state add to what `elimination.wandered` leaves.
-
-    It leaves the least squares over what the unknowns were before, and these are taken for other
-    ones by what errors add to both: x = T z + t with what all unknowns z are now gives
-
-        T'N T,    T'(n - N t).
-
-    Parameters
-    ----------
-    errors : StateErrors
-        Of the rows.
-    information : Information
-        The rows before, in units of their noise.
-    columns, deviations
-        As for `elimination.wandered`.
-
-    Returns
-    -------
-    StateErrors
-
-    """
+    """Return what errors of the state add to what `elimination.wandered` leaves."""
     moved, n = columns[deviations > 0.0], information.n
     if not len(moved):
         return errors
@@ -165,21 +98,7 @@ def without_state_errors(information: Information, errors: StateErrors, x0: Arra
     """
     Return what rows tell beyond the errors of the state in them.
 
-    Parameters
-    ----------
-    information : Information
-        In units of the noise of rows.
-    errors : StateErrors
-        Of the same rows.
-    x0 : ndarray, shape (n,)
-        Unknowns that should stay what they are if they are right.
-
-    Returns
-    -------
-    Information
-        Its solution is unbiased at x0. Directions in which errors are the larger part are not in
-        it. The square that x0 leaves is that of before.
-
+    x0 (n,).
     """
     if not errors.gram.any():
         return information

@@ -19,26 +19,7 @@ def absorb(triangle: Array, rows: Array, triangular: bool = False) -> Array:
     """
     Return the triangle of a triangle and rows below it.
 
-    The zeros of the triangle cost nothing, unlike in a QR of both as they stand.
-
-    Parameters
-    ----------
-    triangle : ndarray, shape (n, n)
-        Upper triangle; used up where it is in the order of LAPACK.
-    rows : ndarray, shape (m, n)
-        Used up likewise.
-    triangular : bool
-        Whether the rows are an upper trapezoid themselves, with m <= n.
-
-    Returns
-    -------
-    ndarray, shape (n, n)
-
-    Raises
-    ------
-    InertialEstimationError
-        If LAPACK refuses.
-
+    triangle (n, n); rows (m, n); returns (n, n).
     """
     from scipy.linalg.lapack import dtpqrt
 

@@ -43,15 +43,7 @@ class BaseValues:
 
 
 class BaseTable:
-    """
-    The base parameters of all submodels of a robot.
-
-    Parameters
-    ----------
-    builder : RowBuilder
-        Of the rows.
-
-    """
+    """The base parameters of all submodels of a robot."""
 
     def __init__(self, builder: RowBuilder) -> None:
         with one_thread():
@@ -69,21 +61,7 @@ class BaseTable:
         """
         Return what rows tell of them.
 
-        An offset of a sensor is an unknown of both submodels beside it: what the rows of all the
-        others tell of it counts.
-
-        Parameters
-        ----------
-        known : sequence of Knowledge
-            Of all submodels.
-        found : mapping of str to ndarray, shape (n_unknowns,)
-            Unknowns by submodel, those of the last refit.
-
-        Returns
-        -------
-        tuple of BaseValues
-            Of the submodels that were refitted.
-
+        found (n_unknowns,).
         """
         ready = [one for one in known if one.told is not None]
         names = tuple(dict.fromkeys(name for one in ready for name in one.offset_names))

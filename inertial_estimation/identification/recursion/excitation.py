@@ -30,24 +30,7 @@ class Excitation:
 
 
 def excitation(known: Knowledge, weight: float) -> Excitation:
-    """
-    Return how much the rows of a submodel say of its bodies.
-
-    Offsets of its sensors and friction are unknown as well: what could be either of them or a
-    body is not counted. A combination is counted where rows weigh more than the prior.
-
-    Parameters
-    ----------
-    known : Knowledge
-        Its rows.
-    weight : float
-        Of the prior.
-
-    Returns
-    -------
-    Excitation
-
-    """
+    """Return how much the rows of a submodel say of its bodies."""
     information = known.told
     assert information is not None
     told = combinations_told(known, information, weight)
@@ -57,20 +40,6 @@ def excitation(known: Knowledge, weight: float) -> Excitation:
 def combinations_told(known: Knowledge, information: Information, weight: float) -> int:
     """
     Return how many combinations of inertial parameters some rows tell better than the prior does.
-
-    Parameters
-    ----------
-    known : Knowledge
-        Unknowns and prior of the submodel.
-    information : Information
-        Its rows, in units of their noise; only what they multiply counts, not what was measured.
-    weight : float
-        Of the prior.
-
-    Returns
-    -------
-    int
-
     """
     others = np.arange(known.block.unknowns.n_inertial, information.n)
     left: Information = eliminated(information, others)

@@ -27,17 +27,7 @@ Array = NDArray[np.float64]
 
 
 class FirstMotion:
-    """
-    Of one submodel.
-
-    Parameters
-    ----------
-    knowledge : Knowledge
-        What is known of it.
-    settings : RecursionSettings
-        How long rows must be, and how much they must tell.
-
-    """
+    """Of one submodel."""
 
     def __init__(self, knowledge: Knowledge, settings: RecursionSettings) -> None:
         self._known, self._settings = knowledge, settings
@@ -52,11 +42,7 @@ class FirstMotion:
         """
         Go on as if more had been subtracted from all readings.
 
-        Parameters
-        ----------
-        change : ndarray, shape (k,)
-            So much of each offset [N, Nm].
-
+        change (k,) [N, Nm].
         """
         if self._kept is not None:
             self._kept = shifted_evidence(self._kept, self._known.offsets, change)
@@ -65,18 +51,7 @@ class FirstMotion:
         """
         Keep rows that disagree.
 
-        Parameters
-        ----------
-        evidence : Evidence
-            As they were measured.
-        seconds : float
-            Time that they span [s].
-
-        Returns
-        -------
-        bool
-            Whether they are all that is known now.
-
+        seconds [s].
         """
         if not self._may_begin():
             return False

@@ -64,21 +64,7 @@ class FollowedOffsets:
         """
         Return what would be subtracted beside other bodies.
 
-        Parameters
-        ----------
-        found : mapping of str to float
-            Offsets that fit all rows beside the new bodies [N, Nm].
-        before : mapping of str to float
-            Likewise beside the bodies so far.
-        told : iterable of str
-            Those that rows tell. Others come with bodies alone, if they were told once.
-        seconds : float
-            Since it was asked for last [s].
-
-        Returns
-        -------
-        Proposal
-
+        found [N, Nm]; seconds [s].
         """
         told, seconds = set(told), min(max(seconds, 0.0), LONGEST)
         proposed = {name: value for name, value in found.items() if name in told}
@@ -107,17 +93,7 @@ class FollowedOffsets:
         return max(min(1.0, drift * seconds / far) if far else 1.0, settling)
 
     def take(self, proposal: Proposal, told: Iterable[str], seconds: float) -> None:
-        """
-        Go on with what was proposed.
-
-        Parameters
-        ----------
-        proposal : Proposal
-            From `proposed`.
-        told, seconds : iterable of str and float
-            As given there. Time in which rows do not tell an offset is no part of its mean.
-
-        """
+        """Go on with what was proposed."""
         told, passed = set(told), min(max(seconds, 0.0), LONGEST)
         self._ages |= {
             name: self._ages[name] + passed * (name in told) if name in self.values else 0.0
@@ -127,15 +103,7 @@ class FollowedOffsets:
         self._refused |= proposal.refused
 
     def forget(self, names: Iterable[str]) -> None:
-        """
-        Take what is told next for what is subtracted.
-
-        Parameters
-        ----------
-        names : iterable of str
-            Of offsets that have changed in a way that motion has told.
-
-        """
+        """Take what is told next for what is subtracted."""
         for name in names:
             self.values.pop(name, None)
             self._refused.pop(name, None)
@@ -144,11 +112,7 @@ class FollowedOffsets:
         """
         Go on as if more had been subtracted from all readings.
 
-        Parameters
-        ----------
-        change : mapping of str to float
-            How much more [N, Nm].
-
+        change [N, Nm].
         """
         for name, more in change.items():
             if name in self.values:
@@ -158,10 +122,6 @@ class FollowedOffsets:
 def _explained(with_bodies: Array, wanted: Array, refused: Array) -> tuple[Array, Array]:
     """
     Return as much of what bodies change as leads to where the readings are, and what was refused.
-
-    A load that is picked up looks like an offset until it is found in a body: then the readings
-    ask for the old offset again, and not for one that makes up for both. What goes back on
-    changes that were refused before only makes up for these.
     """
     in_all = refused + with_bodies
     refused = _along_with(in_all, refused) * refused

@@ -71,24 +71,7 @@ def joint_minimum(
     """
     Return the minimum if it is near.
 
-    Parameters
-    ----------
-    known : sequence of Knowledge
-        Submodels that have rows in units of their noise.
-    problems : sequence of Problem
-        Theirs, with all offsets zero.
-    names : sequence of str
-        Of the offsets of all.
-    weight : float
-        Of the prior, as of solvers.
-    near : mapping of str to ndarray, shape (n_links, 10)
-        Strictly consistent bodies to start from, by submodel.
-
-    Returns
-    -------
-    Minimum or None
-        None: other methods have to find it.
-
+    near (n_links, 10).
     """
     parts = [
         _part(one, problem, names, near[one.block.submodel.name])

@@ -77,22 +77,7 @@ def joint_refit(
     """
     Refit bodies and offsets.
 
-    Parameters
-    ----------
-    known : sequence of Knowledge
-        Those that have rows in units of their noise.
-    weight : float
-        Of the prior, as of solvers.
-    start : mapping of str to ndarray, shape (n_links, 10), optional
-        Bodies to start from, strictly consistent, by the name of the submodel. Default: priors.
-    method : str
-        One of `methods.METHODS`. Bodies of others than the first two need not be any that could
-        exist. With ``semidefinite`` the offsets are those that fit best if bodies need not be.
-
-    Returns
-    -------
-    JointRefit
-
+    start (n_links, 10).
     """
     near = {one.block.submodel.name: one.prior for one in known} | dict(start or {})
     names = tuple(dict.fromkeys(name for one in known for name in one.offset_names))

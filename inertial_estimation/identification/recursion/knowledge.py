@@ -67,33 +67,7 @@ class Knowledge:
     """
     Of one submodel.
 
-    Parameters
-    ----------
-    block : Block
-        Its unknowns and kinds of rows.
-    prior : ndarray, shape (n_links, 10)
-        Of its links, strictly consistent.
-    settings : RecursionSettings
-        How it remembers.
-
-    Attributes
-    ----------
-    information : Information or None
-        Rows in units of their noise, with the errors of the state in them; None while the noise
-        is not known.
-    errors : StateErrors or None
-        What errors of the state add to these rows; None: they have none.
-    noise : dict of str to float
-        Standard deviation of each kind of row; empty while it is not known.
-    maps : ndarray, shape (n_links, 10, 10)
-        Inertial parameters from whitened coordinates of each link.
-    scales : ndarray, shape (n_extras,)
-        How far other unknowns may well be from zero.
-    seconds : float
-        Time with rows.
-    learned : bool
-        Whether rows ever told as much as settings ask for.
-
+    prior (n_links, 10); maps (n_links, 10, 10); scales (n_extras,).
     """
 
     def __init__(self, block: Block, prior: Array, settings: RecursionSettings) -> None:
@@ -133,11 +107,7 @@ class Knowledge:
 
     @property
     def drawn(self) -> Information | None:
-        """
-        The same where offsets that nothing tells are drawn to zero; None: nothing yet.
-
-        As weakly as one of `OFFSET_SIZES` is odd.
-        """
+        """The same where offsets that nothing tells are drawn to zero; None: nothing yet."""
         told = self.told
         if told is not None and (self._drawn is None or self._drawn[0] is not told):
             k = len(self.offsets)
@@ -150,13 +120,7 @@ class Knowledge:
         """
         Forget unknowns that have changed.
 
-        Parameters
-        ----------
-        columns : ndarray of int, shape (k,)
-            Of these unknowns.
-        by : ndarray, shape (k,)
-            How far they may have changed; infinity: all that was known of them is lost.
-
+        columns (k,); by (k,).
         """
         assert self.information is not None
         before, self.information = self.information, wandered(self.information, columns, by)
@@ -172,15 +136,7 @@ class Knowledge:
         """
         Return the largest change of a body over the size of its prior.
 
-        Parameters
-        ----------
-        changes : ndarray, shape (n_links, 10)
-            Of inertial parameters.
-
-        Returns
-        -------
-        float
-
+        changes (n_links, 10).
         """
         return float(np.linalg.norm(np.einsum('lij,lj->li', self._shapes, changes), axis=1).max())
 
@@ -188,15 +144,7 @@ class Knowledge:
         """
         Return one number for each column of an offset.
 
-        Parameters
-        ----------
-        force, moment : float
-            Those of forces and of moments.
-
-        Returns
-        -------
-        ndarray, shape (k,)
-
+        Returns (k,).
         """
         return np.where(self._is_force, force, moment)
 
@@ -204,11 +152,7 @@ class Knowledge:
         """
         Let time go by: offsets wander.
 
-        Parameters
-        ----------
-        elapsed : float
-            How much [s].
-
+        elapsed [s].
         """
         if self.information is not None and len(self.offsets):
             self.information = wandered(self.information, self.offsets, self.walks(elapsed))
@@ -217,11 +161,7 @@ class Knowledge:
         """
         Go on as if more had been subtracted from all readings.
 
-        Parameters
-        ----------
-        change : ndarray, shape (k,)
-            So much of each offset [N, Nm].
-
+        change (k,) [N, Nm].
         """
         if self.information is not None:
             self.information = shifted(self.information, self.offsets, change)
@@ -234,16 +174,7 @@ class Knowledge:
         """
         Return how far offsets may wander.
 
-        Parameters
-        ----------
-        elapsed : float
-            In which time [s].
-
-        Returns
-        -------
-        ndarray, shape (k,)
-            Standard deviations [N, Nm].
-
+        elapsed [s]; returns (k,) [N, Nm].
         """
         walks = self.offset_scales(self._settings.force_walk, self._settings.moment_walk)
         return np.asarray(walks * np.sqrt(max(elapsed, 0.0)))
@@ -252,15 +183,7 @@ class Knowledge:
         """
         Work further rows in, and let older ones fade.
 
-        Parameters
-        ----------
-        rows : Information
-            In units of their noise.
-        seconds : float
-            Time that they span [s].
-        errors : StateErrors, optional
-            What errors of the state add to them. Default: they have none.
-
+        seconds [s].
         """
         assert self.information is not None
         self.seconds += seconds
@@ -276,13 +199,7 @@ class Knowledge:
         """
         Keep rows until they tell their noise.
 
-        Parameters
-        ----------
-        evidence : Evidence
-            Rows of each kind, as they were measured.
-        seconds : float
-            Time that they span [s].
-
+        seconds [s].
         """
         self.seconds += seconds
         self._kinds = evidence if self._kinds is None else self._kinds.merge(evidence)
@@ -290,20 +207,7 @@ class Knowledge:
             self._kinds = None
 
     def begin(self, evidence: Evidence) -> bool:
-        """
-        Take rows for all that is known, in units of the noise that they tell.
-
-        Parameters
-        ----------
-        evidence : Evidence
-            Rows of each kind, as they were measured.
-
-        Returns
-        -------
-        bool
-            False: they are too few to tell noise from unknowns, and nothing has changed.
-
-        """
+        """Take rows for all that is known, in units of the noise that they tell."""
         scales, self.scales = self.scales, friction_scales(evidence)
         seen: dict[str, float] = {}
         if not self._settings.noise.keys() >= set(self.block.kinds):
@@ -321,17 +225,7 @@ class Knowledge:
         return True
 
     def hear(self, evidence: Evidence) -> None:
-        """
-        Let friction be as large as the largest efforts so far allow.
-
-        A joint that hardly carries anything at first says nothing of its friction in motion.
-
-        Parameters
-        ----------
-        evidence : Evidence
-            Further rows, as they were measured.
-
-        """
+        """Let friction be as large as the largest efforts so far allow."""
         if not any(kind.startswith(EFFORT) for kind in evidence.kinds):
             return
         seen = friction_scales(evidence)
@@ -358,17 +252,7 @@ class Knowledge:
         """
         Let the noise of further rows follow what is left of rows lately.
 
-        A model that is not quite right leaves more than sensors do, and what a robot does at
-        first may not show it. Kinds that had no rows yet, as those of a joint that stood still,
-        begin with what is left of them.
-
-        Parameters
-        ----------
-        left : mapping of str to float
-            Root mean square of what was found leaves of each kind of row that had no part in it.
-        seconds : float
-            Time that they span [s].
-
+        seconds [s].
         """
         share = 1.0 - np.exp(-seconds / MEMORY)
         seen = {kind: level for kind, level in left.items() if np.isfinite(level)}

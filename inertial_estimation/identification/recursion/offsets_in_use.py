@@ -38,19 +38,7 @@ def fitted_offsets(known: Sequence[Knowledge], bodies: Mapping[str, Array]) -> d
     """
     Return the offsets that fit bodies.
 
-    Parameters
-    ----------
-    known : sequence of Knowledge
-        Those that have rows in units of their noise, in the order of the robot's submodels: outer
-        ones come after inner ones.
-    bodies : mapping of str to ndarray, shape (n_links, 10)
-        That are used, by submodel.
-
-    Returns
-    -------
-    dict of str to float
-        By the names of their columns [N, Nm].
-
+    bodies (n_links, 10).
     """
     names = tuple(dict.fromkeys(name for one in known for name in one.offset_names))
     if not names:
@@ -95,21 +83,6 @@ def _rows_beside(one: Knowledge, bodies: Array, names: Sequence[str]) -> tuple[A
 def offset_deviations(known: Sequence[Knowledge], names: Sequence[str]) -> dict[str, float]:
     """
     Return how sure offsets are, beside bodies that may be off by as much as they may well be.
-
-    Parameters
-    ----------
-    known : sequence of Knowledge
-        Those that have rows in units of their noise.
-    names : sequence of str
-        Of the columns of the offsets.
-
-    Returns
-    -------
-    dict of str to float
-        Standard deviations [N, Nm]. Errors that all rows share are not in them. Of an offset that
-        rows do not tell it is about the one of `OFFSET_SIZES`, or that of a body that passes for
-        it.
-
     """
     rows = Information.empty(len(names))
     for one in known:

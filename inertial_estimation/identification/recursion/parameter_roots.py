@@ -83,19 +83,7 @@ def parameter_roots(found: JointRefit, weight: float) -> dict[str, Array]:
     """
     Return a root of the covariance of the inertial parameters of each submodel.
 
-    Parameters
-    ----------
-    found : JointRefit
-        The answer.
-    weight : float
-        Of the prior, as it was found with.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (10 n_links, 10 n_links)
-        F by the name of the submodel: F F' is the covariance of the parameters of its links about
-        their origins [kg, kg m, kg m^2].
-
+    Returns (10 n_links, 10 n_links) [kg, kg m, kg m^2].
     """
     names = tuple(found.offsets)
     triangles = [_triangle(bodies, names, weight) for bodies in found.bodies]
@@ -148,19 +136,7 @@ def moved_by_other_errors(bodies: Array, rows: Array, others: Array, noise: floa
     """
     Return how far the answer is from the description on average if that is right.
 
-    Parameters
-    ----------
-    bodies, rows, others : ndarray, shape (n_bodies or n_rows or n_others, rank)
-        Parts of an orthonormal basis of what rows and priors span: the prior of bodies, measured
-        rows, and the priors of other unknowns, in units of errors of variance one.
-    noise : float
-        Variance of an error of the rows in these units.
-
-    Returns
-    -------
-    float
-        As the square of a distance in whitened coordinates.
-
+    bodies, rows, others (n_bodies or n_rows or n_others, rank).
     """
     return noise * float(np.sum((bodies @ rows.T) ** 2)) + float(np.sum((bodies @ others.T) ** 2))
 

@@ -51,15 +51,7 @@ class PayloadFit:
     The submodel without it goes on to be known better from the same rows, and offsets wander on:
     to hold both at what was found before the change would take their errors for the load.
 
-    Parameters
-    ----------
-    link : str
-        Said to carry it.
-    columns : ndarray of int, shape (10,)
-        Its inertial parameters among the unknowns.
-    without : Information
-        Of the unknowns before the change, with a prior; rows in units of their noise.
-
+    columns (10,).
     """
 
     def __init__(self, link: str, columns: NDArray[np.intp], without: Information) -> None:
@@ -72,13 +64,7 @@ class PayloadFit:
         """
         Let offsets wander.
 
-        Parameters
-        ----------
-        offsets : ndarray of int, shape (k,)
-            Their columns among the unknowns.
-        deviations : ndarray, shape (k,)
-            How far they may have gone [N, Nm].
-
+        offsets (k,); deviations (k,) [N, Nm].
         """
         self._rows = wandered(self._rows, offsets, deviations)
 
@@ -86,13 +72,7 @@ class PayloadFit:
         """
         Go on as if more had been subtracted from all readings.
 
-        Parameters
-        ----------
-        offsets : ndarray of int, shape (k,)
-            Columns of offsets among the unknowns.
-        change : ndarray, shape (k,)
-            So much of each [N, Nm].
-
+        offsets (k,); change (k,) [N, Nm].
         """
         self._rows = shifted(self._rows, offsets, change)
 
@@ -100,13 +80,7 @@ class PayloadFit:
         """
         Work rows in that were measured since.
 
-        Parameters
-        ----------
-        rows : Information
-            Of all unknowns, in units of their noise.
-        seconds : float
-            Time that they span [s].
-
+        seconds [s].
         """
         if self._seconds >= LONGEST:
             return
@@ -117,15 +91,7 @@ class PayloadFit:
         self._count += rows.count
 
     def payload(self) -> Payload | None:
-        """
-        Return the body.
-
-        Returns
-        -------
-        Payload or None
-            None: rows do not tell a mass.
-
-        """
+        """Return the body."""
         # The lowest rows of the triangle are free of all other unknowns.
         own = slice(-len(self._columns), None)
         space = RowSpace.of(self._rows.R[own, own])

@@ -345,17 +345,7 @@ def equal_parts(samples: SampleBatch, seconds: float) -> Sequence[SampleBatch]:
     """
     Return a log as the stretches that a working robot would give.
 
-    Parameters
-    ----------
-    samples : SampleBatch
-        In order.
-    seconds : float
-        Length of a stretch [s].
-
-    Returns
-    -------
-    list of SampleBatch
-
+    seconds [s].
     """
     times = (samples.stamp_ns - samples.stamp_ns[0]) / SECOND_NS
     edges = np.flatnonzero(np.diff(np.floor(times / seconds)) > 0) + 1

@@ -20,20 +20,7 @@ OFFSET_TOLD = np.repeat([2.0, 0.2], 3)
 
 
 def told_up_to(column: str) -> float:
-    """
-    Return the standard deviation up to which the column of an offset is told.
-
-    Parameters
-    ----------
-    column : str
-        Its name, such as ``l_arm_ft.force_x``.
-
-    Returns
-    -------
-    float
-        [N] or [Nm]
-
-    """
+    """Return the standard deviation up to which the column of an offset is told."""
     return float(OFFSET_TOLD[COMPONENTS.index(column.rpartition('.')[2])])
 
 

@@ -32,39 +32,13 @@ def shifted(rows: Information, columns: Columns, change: Array) -> Information:
     """
     Return what rows say of offsets of which more is subtracted already.
 
-    Parameters
-    ----------
-    rows : Information
-        Of any unknowns.
-    columns : ndarray of int, shape (k,)
-        Those of offsets.
-    change : ndarray, shape (k,)
-        How much more is subtracted [N, Nm].
-
-    Returns
-    -------
-    Information
-
+    columns (k,); change (k,) [N, Nm].
     """
     return replace(rows, rho=rows.rho - rows.R[:, columns] @ change)
 
 
 def shifted_evidence(evidence: Evidence, columns: Columns, change: Array) -> Evidence:
-    """
-    Return what rows of every kind say of offsets of which more is subtracted already.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        Of one submodel.
-    columns, change
-        As for `shifted`.
-
-    Returns
-    -------
-    Evidence
-
-    """
+    """Return what rows of every kind say of offsets of which more is subtracted already."""
     kinds = {kind: shifted(part, columns, change) for kind, part in evidence.kinds.items()}
     errors = {}
     for kind, rows in evidence.errors.items():
@@ -77,16 +51,7 @@ def effective_offsets(calibration: FtCalibration) -> Array:
     """
     Return what is subtracted at zero degrees.
 
-    Parameters
-    ----------
-    calibration : FtCalibration
-        Of all sensors.
-
-    Returns
-    -------
-    ndarray, shape (n_fts, 6)
-        Offsets [N, Nm]: another reference temperature is nothing but other offsets.
-
+    Returns (n_fts, 6) [N, Nm].
     """
     warmth = calibration.temperature_coefficients * calibration.reference_temperatures[:, None]
     return np.asarray(calibration.offsets + warmth)
@@ -96,15 +61,7 @@ def has_other_slopes(before: FtCalibration, after: FtCalibration) -> NDArray[np.
     """
     Tell of which sensors more has changed than offsets.
 
-    Parameters
-    ----------
-    before, after : FtCalibration
-        Of the same sensors.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_fts,)
-
+    Returns (n_fts,).
     """
     matrices = (before.matrices != after.matrices).any(axis=(1, 2))
     slopes = before.temperature_coefficients != after.temperature_coefficients
@@ -112,17 +69,7 @@ def has_other_slopes(before: FtCalibration, after: FtCalibration) -> NDArray[np.
 
 
 class CalibrationChange:
-    """
-    What a change of the calibration does to the rows of submodels.
-
-    Parameters
-    ----------
-    robot : Robot
-        Its FT sensors.
-    before, after : FtCalibration
-        Of them.
-
-    """
+    """What a change of the calibration does to the rows of submodels."""
 
     def __init__(self, robot: Robot, before: FtCalibration, after: FtCalibration) -> None:
         self._robot = robot
@@ -133,17 +80,7 @@ class CalibrationChange:
         """
         Return how the unknown offsets of a submodel change.
 
-        Parameters
-        ----------
-        block : Block
-            Of the submodel.
-
-        Returns
-        -------
-        ndarray, shape (k,), or None
-            By how much more of each is subtracted [N, Nm]. None: its rows, if it has any, would
-            be others.
-
+        Returns (k,) [N, Nm].
         """
         if not block.kinds:
             return on_columns(block, {})
@@ -160,18 +97,7 @@ def on_columns(block: Block, change: Mapping[str, Array]) -> Array:
     """
     Return a change of the offsets of sensors as one of the unknowns of a submodel.
 
-    Parameters
-    ----------
-    block : Block
-        Of the submodel.
-    change : mapping of str to ndarray, shape (6,)
-        By name of the sensor; that of others is zero [N, Nm].
-
-    Returns
-    -------
-    ndarray, shape (k,)
-        Of each of its unknown offsets.
-
+    change (6,) [N, Nm]; returns (k,).
     """
     none = np.zeros(len(FT_OFFSET))
     offsets = (extra for extra in block.unknowns.extras if extra.term in FT_OFFSET)

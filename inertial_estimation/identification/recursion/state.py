@@ -39,20 +39,7 @@ LAST_NS = 2**63
 
 
 def to_text(identifier: RecursiveIdentifier) -> str:
-    """
-    Return what is known; rows whose noise is not known yet are not part of it.
-
-    Parameters
-    ----------
-    identifier : RecursiveIdentifier
-        Of any age.
-
-    Returns
-    -------
-    str
-        JSON.
-
-    """
+    """Return what is known; rows whose noise is not known yet are not part of it."""
     content = {
         'robot': fingerprint(identifier),
         'stamp_ns': identifier.stamp_ns,
@@ -68,27 +55,7 @@ def to_text(identifier: RecursiveIdentifier) -> str:
 
 
 def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
-    """
-    Give what was known to an identification of the same robot.
-
-    Parameters
-    ----------
-    identifier : RecursiveIdentifier
-        Forgets what it knew; unchanged if the text is refused.
-    text : str
-        Of `to_text`.
-
-    Returns
-    -------
-    tuple of str
-        Submodels that something is known of now.
-
-    Raises
-    ------
-    ModelError
-        If the text is damaged, of another version, robot or choice of rows.
-
-    """
+    """Give what was known to an identification of the same robot."""
     content = _content(text)
     if content.get('robot') != fingerprint(identifier):
         raise ModelError(
@@ -125,21 +92,7 @@ def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
 
 
 def fingerprint(identifier: RecursiveIdentifier) -> str:
-    """
-    Return a sum over all that rows depend on: description, gravity, choice, calibration.
-
-    Offsets that are unknown are no part of it: other ones shift what is known.
-
-    Parameters
-    ----------
-    identifier : RecursiveIdentifier
-        Of a robot.
-
-    Returns
-    -------
-    str
-
-    """
+    """Return a sum over all that rows depend on: description, gravity, choice, calibration."""
     unknowns = [(block.unknowns.names, block.kinds) for block in identifier.builder.blocks]
     calibration = _without_unknown_offsets(identifier)
     robot = identifier.robot

@@ -58,24 +58,7 @@ class SubmodelIdentifier:
     """
     One submodel.
 
-    Parameters
-    ----------
-    knowledge : Knowledge
-        What is known of it; it grows.
-    settings : RecursionSettings
-        How it remembers.
-
-    Attributes
-    ----------
-    known : Knowledge
-        As given.
-    found : ndarray, shape (n_unknowns,), or None
-        All unknowns, of the last refit.
-    errors : Errors or None
-        Of the last refit, in the newest rows.
-    withheld : Withheld or None
-        Rows that are left out now, as something unknown acts on the submodel or has changed.
-
+    found (n_unknowns,).
     """
 
     def __init__(self, knowledge: Knowledge, settings: RecursionSettings) -> None:
@@ -118,22 +101,7 @@ class SubmodelIdentifier:
         """
         Return what bodies leave of the newest rows with no offsets but those that are subtracted.
 
-        So they are used. Where rows hardly tell a weight from an offset, noise in what they
-        multiply makes bodies lighter and offsets larger.
-
-        Parameters
-        ----------
-        x : ndarray, shape (n_unknowns,)
-            All unknowns.
-        subtracted : mapping of str to float
-            By the names of columns of offsets: what goes with these bodies [N, Nm].
-
-        Returns
-        -------
-        float
-            Over what the description leaves [rms], in the middle of these stretches, with offsets
-            that are as far from those that fit it best; none where none are subtracted.
-
+        x (n_unknowns,); subtracted [N, Nm].
         """
         columns = self.known.offsets
         if not len(columns):
@@ -158,11 +126,7 @@ class SubmodelIdentifier:
         """
         Note what a refit found, for new rows to be held against.
 
-        Parameters
-        ----------
-        x : ndarray, shape (n_unknowns,)
-            All unknowns.
-
+        x (n_unknowns,).
         """
         self._described, self.found = self.known.described(), x
 
@@ -170,11 +134,7 @@ class SubmodelIdentifier:
         """
         Go on as if more had been subtracted from all readings.
 
-        Parameters
-        ----------
-        change : ndarray, shape (k,)
-            So much of each offset [N, Nm].
-
+        change (k,) [N, Nm].
         """
         columns = self.known.offsets
         self.known.shift_offsets(change)
@@ -189,34 +149,14 @@ class SubmodelIdentifier:
         self._described = _without(self._described, columns, change)
 
     def payload(self) -> Payload | None:
-        """
-        Return what is carried since something was picked up last.
-
-        Returns
-        -------
-        Payload or None
-
-        """
+        """Return what is carried since something was picked up last."""
         return self._payload.payload() if self._payload else None
 
     def add(self, new: Evidence, elapsed: float, seconds: float) -> Change | None:
         """
         Let time pass, and work rows in unless they are suspect.
 
-        Parameters
-        ----------
-        new : Evidence
-            Rows, as they were measured; there may be none.
-        elapsed : float
-            Time since rows were asked for last [s].
-        seconds : float
-            Time that the rows span [s].
-
-        Returns
-        -------
-        Change or None
-            What has just happened.
-
+        elapsed [s]; seconds [s].
         """
         self.known.wait(elapsed)
         if self._payload:
@@ -284,11 +224,7 @@ class SubmodelIdentifier:
         self.known.adapt(self.errors.found, seconds)
 
     def _ratio(self, new: Evidence, described: Array, found: Array) -> float:
-        """
-        Return what is left of rows over what the description leaves [rms, over the noise].
-
-        Of forces, of moments or of efforts, whichever is worse: gain in one is no excuse.
-        """
+        """Return what is left of rows over what the description leaves [rms, over the noise]."""
         before, after = (_losses(new.residuals(x), self.known.noise) for x in (described, found))
         ratios = [after[group] / max(before[group], 1.0) for group in after]
         return float(np.sqrt(max(ratios, default=1.0)))

@@ -40,20 +40,7 @@ class Telling:
     """
     Makes of what was fitted what others may rely on, and remembers what they use.
 
-    Parameters
-    ----------
-    robot : Robot
-        Its links and submodels.
-    prior : ndarray, shape (n_links, 10)
-        Told of submodels that rows do not tell enough of.
-    settings : RecursionSettings
-        How much is enough, and how fast offsets are followed.
-
-    Attributes
-    ----------
-    followed : FollowedOffsets
-        Offsets that are to be subtracted.
-
+    prior (n_links, 10).
     """
 
     def __init__(self, robot: Robot, prior: Array, settings: RecursionSettings) -> None:
@@ -69,25 +56,7 @@ class Telling:
         stamp_ns: int,
         assumed: Indices,
     ) -> Refit:
-        """
-        Return what is told of a refit; submodels that rows do not tell enough of stay.
-
-        Parameters
-        ----------
-        found : JointRefit
-            Of those that have rows in units of their noise.
-        submodels : sequence of SubmodelIdentifier
-            All, with what their newest rows were like.
-        stamp_ns : int
-            Of the last sample that went in [ns].
-        assumed : ndarray of int
-            Joints whose positions nobody has measured.
-
-        Returns
-        -------
-        Refit
-
-        """
+        """Return what is told of a refit; submodels that rows do not tell enough of stay."""
         since = (stamp_ns - self._used_ns) / SECOND_NS if self._used_ns else 0.0
         own = {one.name: one for one in submodels}
         named = {one.knowledge.block.submodel.name: one for one in found.bodies}

@@ -27,24 +27,7 @@ what bodies gain.
 
 
 def why_not(one: SubmodelIdentifier, seen: Excitation, excited: int) -> str:
-    """
-    Say why bodies are not told, whatever is subtracted beside them.
-
-    Parameters
-    ----------
-    one : SubmodelIdentifier
-        What is known of the submodel, and its newest rows.
-    seen : Excitation
-        What its rows tell.
-    excited : int
-        Combinations that rows must tell better than the description does.
-
-    Returns
-    -------
-    str
-        With the remedy; empty: nothing speaks against it.
-
-    """
+    """Say why bodies are not told, whatever is subtracted beside them."""
     if seen.told < excited:
         return (
             f'rows tell {seen.told} combinations of parameters better than the '
@@ -64,20 +47,7 @@ def why_not_in_use(one: SubmodelIdentifier, x: Array, subtracted: Mapping[str, f
     """
     Say why bodies are not told, as they would be used.
 
-    Parameters
-    ----------
-    one : SubmodelIdentifier
-        What is known of the submodel, and its newest rows.
-    x : ndarray, shape (n_unknowns,)
-        What was found.
-    subtracted : mapping of str to float
-        By the names of columns of offsets: what would go with these bodies [N, Nm].
-
-    Returns
-    -------
-    str
-        With the remedy; empty: nothing speaks against it.
-
+    x (n_unknowns,); subtracted [N, Nm].
     """
     if (worse := one.times_worse_in_use(x, subtracted)) > WORSE_IN_USE:
         return (

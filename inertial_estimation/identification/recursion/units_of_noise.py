@@ -18,20 +18,7 @@ FORCES, MOMENTS = COMPONENTS[:3], COMPONENTS[3:]
 
 
 def alike(noise: Mapping[str, float]) -> dict[str, float]:
-    """
-    Return the same noise for all forces, and for all moments: it has no axes.
-
-    Parameters
-    ----------
-    noise : mapping of str to float
-        Standard deviation of each kind.
-
-    Returns
-    -------
-    dict of str to float
-        Of the same kinds; those of efforts are as they were.
-
-    """
+    """Return the same noise for all forces, and for all moments: it has no axes."""
     found = dict(noise)
     for kinds in (FORCES, MOMENTS):
         known = [noise[kind] for kind in kinds if kind in noise]
@@ -42,22 +29,7 @@ def alike(noise: Mapping[str, float]) -> dict[str, float]:
 
 
 def in_units_of_noise(evidence: Evidence, noise: Mapping[str, float]) -> Information | None:
-    """
-    Return rows of all kinds together.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        Rows of each kind.
-    noise : mapping of str to float
-        Standard deviation of each kind.
-
-    Returns
-    -------
-    Information or None
-        None: there is no row.
-
-    """
+    """Return rows of all kinds together."""
     parts = {
         kind: part for kind, part in evidence.kinds.items() if part.count > 0 and kind in noise
     }
@@ -67,22 +39,7 @@ def in_units_of_noise(evidence: Evidence, noise: Mapping[str, float]) -> Informa
 
 
 def errors_in_units_of_noise(evidence: Evidence, noise: Mapping[str, float]) -> StateErrors | None:
-    """
-    Return what errors of the state add to rows of all kinds together.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        Rows of each kind.
-    noise : mapping of str to float
-        Standard deviation of each kind.
-
-    Returns
-    -------
-    StateErrors or None
-        Of bodies and offsets; friction is told as if the state were exact. None: it is.
-
-    """
+    """Return what errors of the state add to rows of all kinds together."""
     parts = [rows / noise[kind] for kind, rows in evidence.errors.items() if kind in noise]
     if not parts:
         return None

@@ -100,24 +100,7 @@ class Verdict(NamedTuple):
 
 
 class Watch:
-    """
-    Of one submodel.
-
-    Parameters
-    ----------
-    knowledge : Knowledge
-        What is known of it, its noise at least.
-    link : int
-        The one of its links that carries what it picks up.
-    gate : float
-        Residual over the usual one from which rows are suspect.
-
-    Attributes
-    ----------
-    usual : float
-        Mean square of residuals over the noise that rows have lately.
-
-    """
+    """Of one submodel."""
 
     def __init__(self, knowledge: Knowledge, link: int, gate: float) -> None:
         self._known, self._gate = knowledge, gate
@@ -139,11 +122,7 @@ class Watch:
         """
         Go on as if more had been subtracted from all readings.
 
-        Parameters
-        ----------
-        change : ndarray, shape (k,)
-            So much of each offset [N, Nm].
-
+        change (k,) [N, Nm].
         """
 
         def moved(one: Stretch) -> Stretch:
@@ -157,21 +136,7 @@ class Watch:
         self._suspect = deque(map(moved, self._suspect), maxlen=KEPT)
 
     def judge(self, new: Stretch) -> Verdict:
-        """
-        Look at a stretch of rows.
-
-        A stretch is accepted when the next one agrees too: a touch may begin at its end.
-
-        Parameters
-        ----------
-        new : Stretch
-            Rows in units of their noise.
-
-        Returns
-        -------
-        Verdict
-
-        """
+        """Look at a stretch of rows."""
         before = self._before()
         size = self._added(before, (new,))
         far = self._sway(before, new)
@@ -214,13 +179,7 @@ class Watch:
         return (before.merge(*rows).energy - before.energy) / sum(one.count for one in rows)
 
     def _sway(self, before: Information, new: Stretch) -> float:
-        """
-        Return how far offsets would have to go to agree, as the square of how far they may.
-
-        A robot that stands still and is pushed all the time looks like one with other offsets;
-        among hundreds of rows that all agree in this a few offsets would cost nothing. Where the
-        matrices of sensors are wrong offsets sway with every posture, which is usual then.
-        """
+        """Return how far offsets would have to go to agree, as the square of how far they may."""
         offsets = self._known.offsets
         if not len(offsets):
             return 0.0
@@ -255,8 +214,6 @@ class Watch:
     def _tells_apart(self, before: Information, stretches: tuple[Stretch, ...]) -> bool:
         """
         Return whether rows tell by which mass a body has changed, beside offsets that are loose.
-
-        What the link itself weighs may never be known: mass can move from link to link unseen.
         """
         n, k = before.n, len(self._body)
         later = [one.rows.R for one in stretches]

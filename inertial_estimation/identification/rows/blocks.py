@@ -36,32 +36,7 @@ def blocks_of(
     sides: Mapping[int, Sequence[FreeSide]],
     ground: int,
 ) -> tuple[Block, ...]:
-    """
-    Return all submodels of a robot with their unknowns.
-
-    Parameters
-    ----------
-    robot : Robot
-        Whose names the choice has.
-    choice : RowChoice
-        Which rows, and what is unknown.
-    payloads : Payloads
-        Those of the choice.
-    sides : mapping of int to sequence of FreeSide
-        What is beyond each joint that is told of, by the root link of the submodel.
-    ground : int
-        The link that the ground holds, -1 if none.
-
-    Returns
-    -------
-    tuple of Block
-
-    Raises
-    ------
-    ConfigError
-        If the choice leaves no rows, or rows that cannot be.
-
-    """
+    """Return all submodels of a robot with their unknowns."""
     found = tuple(
         _block(robot, choice, payloads, submodel, sides[submodel.root], ground)
         for submodel in robot.submodels

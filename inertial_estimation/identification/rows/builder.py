@@ -69,26 +69,7 @@ class Rows(NamedTuple):
 
 
 class RowBuilder:
-    """
-    Builds the rows of all submodels of a robot.
-
-    Parameters
-    ----------
-    robot : Robot
-        Links, joints, sensors, fixed link; its parameters are not used.
-    choice : RowChoice, optional
-        Default: the wrenches of every submodel, nothing else unknown.
-    calibration : FtCalibration, optional
-        Of the FT sensors. Default: readings are wrenches.
-
-    Raises
-    ------
-    NameNotFound
-        If a joint, a sensor or the frame of a payload does not exist.
-    ConfigError
-        If the choice leaves no rows, or the name of a payload is taken.
-
-    """
+    """Builds the rows of all submodels of a robot."""
 
     def __init__(
         self,
@@ -113,15 +94,7 @@ class RowBuilder:
         self.blocks = blocks_of(robot, choice, self._payloads, self._sides, self._ground)
 
     def set_calibration(self, calibration: FtCalibration | None) -> None:
-        """
-        Build further rows of readings that are calibrated otherwise.
-
-        Parameters
-        ----------
-        calibration : FtCalibration or None
-            Of the FT sensors; None: readings are wrenches.
-
-        """
+        """Build further rows of readings that are calibrated otherwise."""
         self._calibration = calibration
 
     def rows(
@@ -135,31 +108,7 @@ class RowBuilder:
         """
         Build the rows of some samples.
 
-        Parameters
-        ----------
-        samples : SampleBatch
-            NaN in a value costs the rows that rest on it.
-        external : mapping of str to ndarray, shape (n, 6), optional
-            Known wrenches of the environment on the robot, by the frame that they are in and
-            about, [force; torque] [N, Nm]; NaN where unknown, which costs rows as above.
-        free : ndarray of bool, shape (n, n_submodels), optional
-            Where no other wrench acts on a submodel. Default: nowhere does any, but at the fixed
-            link.
-        carried : ndarray, shape (n, n_payloads), optional
-            One where a payload of the choice is there, zero where it is not. Default: none is.
-
-        Returns
-        -------
-        list of dict of str to Rows
-            By kind, for each block.
-
-        Raises
-        ------
-        FrameNotFound
-            If a frame of `external` does not exist.
-        ShapeError
-            If an array does not belong to the samples.
-
+        external (n, 6) [force; torque]; free (n, n_submodels); carried (n, n_payloads).
         """
         found = []
         for block, kinds in self.sparse(samples, external=external, free=free, carried=carried):
@@ -181,22 +130,6 @@ class RowBuilder:
     ) -> Iterator[tuple[Block, Iterator[tuple[str, SparseRows]]]]:
         """
         Yield the rows of some samples block by block and kind by kind: less to hold at a time.
-
-        Parameters
-        ----------
-        samples, external, free, carried
-            As for `rows`.
-
-        Yields
-        ------
-        tuple of Block and iterator of (str, SparseRows)
-            The kinds of a block are there until the next block is asked for.
-
-        Raises
-        ------
-        FrameNotFound, ShapeError
-            As `rows` does.
-
         """
         n = len(samples)
         if free is not None and free.shape != (n, len(self.blocks)):
@@ -223,19 +156,7 @@ class RowBuilder:
             yield block, self._of_block(block, placed, motions, samples, pushes, loads, usable)
 
     def random_samples(self, seed: int = 0) -> SampleBatch:
-        """
-        Return states in which everything moves, enough to tell what rows can tell at all.
-
-        Parameters
-        ----------
-        seed : int
-            Of the random numbers.
-
-        Returns
-        -------
-        SampleBatch
-
-        """
+        """Return states in which everything moves, enough to tell what rows can tell at all."""
         unknowns = max(len(block.unknowns) for block in self.blocks)
         slowest = max([model.dead_zone for model in self.models.values()], default=0.0)
         fastest = min(1.0 + 10.0 * slowest, FASTEST)
@@ -246,16 +167,7 @@ class RowBuilder:
         """
         Return that none, then each of the payloads is carried, over and over.
 
-        Parameters
-        ----------
-        samples : SampleBatch
-            Say of `random_samples`.
-
-        Returns
-        -------
-        ndarray, shape (n, n_payloads)
-            For `rows` and `sparse`.
-
+        Returns (n, n_payloads).
         """
         return self._payloads.in_turn(len(samples))
 

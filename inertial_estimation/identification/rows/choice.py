@@ -40,20 +40,7 @@ class RowChoice:
     """Bodies that are there at times only."""
 
     def require_names(self, robot: Robot) -> None:
-        """
-        Refuse names that a robot does not have.
-
-        Parameters
-        ----------
-        robot : Robot
-            Whose rows are chosen.
-
-        Raises
-        ------
-        NameNotFound
-            If a joint, a sensor or a submodel does not exist.
-
-        """
+        """Refuse names that a robot does not have."""
         sensors = [sensor.name for sensor in robot.ft_sensors]
         submodels = [submodel.name for submodel in robot.submodels]
         chosen = self.wrenches if isinstance(self.wrenches, tuple) else ()
@@ -68,23 +55,6 @@ class RowChoice:
                     raise NameNotFound(kind, name, known)
 
     def model_of(self, joint: str) -> JointModel:
-        """
-        Return friction and dead zone of a joint.
-
-        Parameters
-        ----------
-        joint : str
-            Its name.
-
-        Returns
-        -------
-        JointModel
-
-        Raises
-        ------
-        ConfigError
-            If its dead zone makes no sense.
-
-        """
+        """Return friction and dead zone of a joint."""
         dead_zone = self.dead_zones.get(joint, self.joint.dead_zone)
         return replace(self.joint, dead_zone=dead_zone)

@@ -23,18 +23,7 @@ def derivative(values: Array, step: float) -> Array:
     """
     Return the derivative of signals; at both ends from one side.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n, ...)
-        At even steps, at least `POINTS` of them.
-    step : float
-        Between two of them [s].
-
-    Returns
-    -------
-    ndarray, shape (n, ...)
-        NaN where an instant that takes part is.
-
+    values (n, ...); step [s]; returns (n, ...).
     """
     n, half = len(values), POINTS // 2
     flat = values.reshape(n, -1)

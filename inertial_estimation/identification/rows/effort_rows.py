@@ -23,19 +23,7 @@ def inertial_part(axis: Array, wrench: Array, links: Sequence[int]) -> Part:
     """
     Return the share of some links' wrenches along an axis.
 
-    Parameters
-    ----------
-    axis : ndarray, shape (n, 6)
-        Of the joint, as for wrenches about the origin of the root link of the submodel.
-    wrench : ndarray, shape (6, 10 * n_links, n)
-        Wrenches of all links of the submodel by their parameters.
-    links : sequence of int
-        Those beyond the joint, by their place in the submodel.
-
-    Returns
-    -------
-    Part
-
+    axis (n, 6); wrench (6, 10 * n_links, n).
     """
     n = len(axis)
     chosen = wrench.reshape(6, -1, 10, n)
@@ -56,31 +44,7 @@ def effort_parts(
     """
     Return friction and the like of a joint, its effort, and where it moves enough.
 
-    Parameters
-    ----------
-    choice : RowChoice
-        Which gains are unknown, and which drives are coupled.
-    model : JointModel
-        Friction and dead zone of the joint.
-    unknowns : Unknowns
-        Of the block.
-    samples : SampleBatch
-        Motion and efforts.
-    joints : sequence of str
-        Of the columns of the samples.
-    name : str
-        Of the joint.
-
-    Returns
-    -------
-    parts : list of Part
-        Columns of friction, drive and gain.
-    effort : ndarray, shape (n,)
-        On the right-hand side [N or N m]; zero where it is multiplied by an unknown gain, NaN
-        where it is unknown.
-    moving : ndarray of bool, shape (n,)
-        Where the joint is outside of its dead zone.
-
+    Returns effort (n,) [N or N m]; moving (n,).
     """
     joint = joints.index(name)
     efforts = np.full(len(samples), np.nan)

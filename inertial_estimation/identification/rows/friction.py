@@ -24,12 +24,6 @@ class JointModel:
     How a joint's effort becomes the torque of its links.
 
     torque = effort - viscous q' - coulomb sign(q') - offset - drive_inertia q''
-
-    Raises
-    ------
-    ConfigError
-        If a number is negative or a term is not one of a joint.
-
     """
 
     terms: tuple[Term, ...] = OF_A_JOINT
@@ -54,19 +48,7 @@ class JointModel:
                 raise ConfigError(f"'{term.value}' is no term of a joint; there are {known}")
 
     def extras(self, joint: str) -> tuple[Extra, ...]:
-        """
-        Return the unknowns of a joint.
-
-        Parameters
-        ----------
-        joint : str
-            Its name.
-
-        Returns
-        -------
-        tuple of Extra
-
-        """
+        """Return the unknowns of a joint."""
         return tuple(Extra(joint, term) for term in self.terms)
 
     def columns(
@@ -75,18 +57,7 @@ class JointModel:
         """
         Return what each unknown of a joint adds to its effort.
 
-        Parameters
-        ----------
-        velocities, accelerations : ndarray, shape (n,)
-            Of the joint [rad/s or m/s; rad/s^2 or m/s^2].
-        directions : ndarray, shape (n,), optional
-            Of its motion, as in `Sample.directions`, in place of the sign of the velocities; not
-            in place of a smooth one.
-
-        Returns
-        -------
-        ndarray, shape (n, n_terms)
-
+        velocities, accelerations (n,); directions (n,); returns (n, n_terms).
         """
         filtered = directions is not None and not self.sign_width
         each = {
@@ -102,15 +73,7 @@ class JointModel:
         """
         Return the sign of velocities, smooth if it has a width.
 
-        Parameters
-        ----------
-        velocities : ndarray, shape (n,)
-            [rad/s or m/s].
-
-        Returns
-        -------
-        ndarray, shape (n,)
-
+        velocities (n,) [rad/s or m/s]; returns (n,).
         """
         if self.sign_width:
             return np.asarray(np.tanh(velocities / self.sign_width))
@@ -120,15 +83,7 @@ class JointModel:
         """
         Tell where a joint is outside its dead zone.
 
-        Parameters
-        ----------
-        velocities : ndarray, shape (n,)
-            Of the joint [rad/s or m/s].
-
-        Returns
-        -------
-        ndarray of bool, shape (n,)
-
+        velocities (n,) [rad/s or m/s]; returns (n,).
         """
         return np.asarray(np.abs(velocities) >= self.dead_zone)
 
@@ -138,16 +93,10 @@ class Coupling:
     """
     A drive that turns with the sum of two joint velocities and loads both joints alike.
 
-    Each joint's effort has further parts, with unknowns that both joints share: viscous times
-    the velocity of the *other* joint, drive_inertia times the acceleration of the other joint,
-    coulomb times the sign of the sum of both velocities. What such a drive takes for the joint's
-    own velocity and acceleration is in the joint's own terms already.
-
-    Raises
-    ------
-    ConfigError
-        If these are not two joints, or a term is not one of a coupling.
-
+    Each joint's effort has further parts, with unknowns that both joints share: viscous times the
+    velocity of the *other* joint, drive_inertia times the acceleration of the other joint, coulomb
+    times the sign of the sum of both velocities. What such a drive takes for the joint's own
+    velocity and acceleration is in the joint's own terms already.
     """
 
     joints: tuple[str, str]
@@ -175,19 +124,7 @@ class Coupling:
         return tuple(Extra(self.name, term) for term in self.terms)
 
     def other(self, joint: str) -> str:
-        """
-        Return the other joint.
-
-        Parameters
-        ----------
-        joint : str
-            One of both.
-
-        Returns
-        -------
-        str
-
-        """
+        """Return the other joint."""
         return self.joints[self.joints[0] == joint]
 
     def columns(
@@ -200,19 +137,8 @@ class Coupling:
         """
         Return what each unknown adds to the effort of one of the joints.
 
-        Parameters
-        ----------
-        velocities : ndarray, shape (n,)
-            Of that joint [rad/s or m/s].
-        other_velocities, other_accelerations : ndarray, shape (n,)
-            Of the other one [rad/s or m/s; rad/s^2 or m/s^2].
-        sign : JointModel
-            Whose `sign_width` the sign has.
-
-        Returns
-        -------
-        ndarray, shape (n, n_terms)
-
+        velocities (n,) [rad/s or m/s]; other_velocities, other_accelerations (n,); returns (n,
+        n_terms).
         """
         each = {
             Term.VISCOUS: other_velocities,

@@ -27,20 +27,7 @@ def friction_scales(evidence: Evidence, x: Array | None = None) -> Array:
     """
     Return for each unknown beside inertial parameters how far from zero it may well be.
 
-    Parameters
-    ----------
-    evidence : Evidence
-        Rows of a submodel.
-    x : ndarray, shape (n_unknowns,), optional
-        Unknowns, of which the gains turn currents into efforts. Default: those have no efforts.
-
-    Returns
-    -------
-    ndarray, shape (n_extras,)
-        For `Problem.extra_scales`: of terms of joints and couplings their share, `SHARES`, of the
-        root mean square of the joints' efforts; of payloads their mass times the power of a long
-        lever; infinite for gains, for offsets of sensors, and for joints that have no efforts.
-
+    x (n_unknowns,); returns (n_extras,).
     """
     efforts = evidence.signals(x)
     extras = evidence.block.unknowns.extras

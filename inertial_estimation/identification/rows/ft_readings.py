@@ -29,21 +29,7 @@ def with_readings(
     """
     Return samples with what FT sensors read, from the tips of the limbs inward.
 
-    Parameters
-    ----------
-    robot : Robot
-        With a fixed link that no FT sensor is the root of.
-    samples : SampleBatch
-        Its motion.
-    parameters : ndarray, shape (n_links, 10)
-        Inertial parameters of its links.
-    pushes : mapping of str to ndarray, shape (n, 6), optional
-        What acts on links, in and about them [N, Nm]. Default: nothing does.
-
-    Returns
-    -------
-    SampleBatch
-
+    parameters (n_links, 10); pushes (n, 6) [N, Nm].
     """
     names = [sensor.name for sensor in robot.ft_sensors]
     readings = np.zeros((len(samples), len(names), 6))

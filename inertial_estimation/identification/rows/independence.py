@@ -28,18 +28,7 @@ def independent_share(how: Preparation, step: float) -> float:
     """
     Return as how many rows of independent noise a filtered one counts.
 
-    Parameters
-    ----------
-    how : Preparation
-        The filter.
-    step : float
-        Between recorded instants [s].
-
-    Returns
-    -------
-    float
-        Above 0, at most 1.
-
+    step [s].
     """
     if not how.cutoff:
         return 1.0

@@ -46,19 +46,7 @@ class Contact(NamedTuple):
 
 
 def border_sensors(submodel: Submodel) -> tuple[int, ...]:
-    """
-    Return the FT sensors at the borders of a submodel.
-
-    Parameters
-    ----------
-    submodel : Submodel
-        Which.
-
-    Returns
-    -------
-    tuple of int
-
-    """
+    """Return the FT sensors at the borders of a submodel."""
     root = () if submodel.root_sensor < 0 else (submodel.root_sensor,)
     return (*root, *submodel.child_sensors)
 
@@ -74,25 +62,7 @@ def sensor_pushes(
     """
     Return the wrenches on a submodel that its FT sensors read [T 4.17].
 
-    Parameters
-    ----------
-    robot : Robot
-        Sensors.
-    submodel : Submodel
-        Of that robot.
-    readings : ndarray, shape (n, n_sensors, 6)
-        Wrenches [N, Nm].
-    poses : sequence of Poses
-        Pose of each link in its parent.
-    placed : mapping of int to Poses
-        Pose of each link of the submodel in its root.
-    offsets : container of str
-        Sensors whose offset is unknown.
-
-    Returns
-    -------
-    list of Push
-
+    readings (n, n_sensors, 6) [N, Nm].
     """
     found = []
     for s in border_sensors(submodel):
@@ -118,23 +88,7 @@ def sensor_pushes(
 def contact_pushes(
     submodel: Submodel, contacts: Iterable[Contact], placed: Mapping[int, Poses]
 ) -> list[Push]:
-    """
-    Return the known wrenches on a submodel.
-
-    Parameters
-    ----------
-    submodel : Submodel
-        Which.
-    contacts : iterable of Contact
-        Of the robot.
-    placed : mapping of int to Poses
-        As for `sensor_pushes`.
-
-    Returns
-    -------
-    list of Push
-
-    """
+    """Return the known wrenches on a submodel."""
     return [
         Push(link, wrench_to_root(fixed_at(placed[link], L_H_C), wrench), None)
         for link, L_H_C, wrench in contacts
@@ -146,22 +100,7 @@ def pushed(unknowns: Unknowns, pushes: Iterable[Push], axis: Array) -> tuple[lis
     """
     Return what wrenches from outside add to rows along an axis.
 
-    Parameters
-    ----------
-    unknowns : Unknowns
-        Of the submodel.
-    pushes : iterable of Push
-        On it.
-    axis : ndarray, shape (n, 6)
-        What wrenches are multiplied with.
-
-    Returns
-    -------
-    parts : list of Part
-        Columns of unknown offsets.
-    y : ndarray, shape (n,)
-        Right-hand sides.
-
+    axis (n, 6); returns y (n,).
     """
     parts, y = [], np.zeros(len(axis))
     for push in pushes:
@@ -179,24 +118,7 @@ def pushed_component(
     """
     Return what wrenches from outside add to rows of one of their components.
 
-    Parameters
-    ----------
-    unknowns : Unknowns
-        Of the submodel.
-    pushes : iterable of Push
-        On it.
-    component : int
-        Which of the six.
-    n : int
-        Instants.
-
-    Returns
-    -------
-    parts : list of Part
-        Columns of unknown offsets.
-    y : ndarray, shape (n,)
-        Right-hand sides.
-
+    Returns y (n,).
     """
     parts, y = [], np.zeros(n)
     for push in pushes:
@@ -212,17 +134,7 @@ def fixed_at(pose: Poses, L_H_F: Array) -> Poses:
     """
     Return where a frame fixed to a link is.
 
-    Parameters
-    ----------
-    pose : Poses
-        Where the link is.
-    L_H_F : ndarray, shape (4, 4)
-        Pose of the frame in the link [m].
-
-    Returns
-    -------
-    Poses
-
+    L_H_F (4, 4) [m].
     """
     return Poses(
         pose.rotations @ L_H_F[:3, :3],

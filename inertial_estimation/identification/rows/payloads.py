@@ -44,15 +44,7 @@ HEAVY = 100.0
 
 @dataclass(frozen=True)
 class Payload:
-    """
-    A body that is there at times.
-
-    Raises
-    ------
-    ConfigError
-        If no body could be like that.
-
-    """
+    """A body that is there at times."""
 
     name: str
     frame: str
@@ -101,11 +93,7 @@ class Payload:
         """
         Return its parameters as far as they are known.
 
-        Returns
-        -------
-        ndarray, shape (10,)
-            As in `model.inertia`, about the origin of its frame, in its axes; NaN where unknown.
-
+        Returns (10,).
         """
         found = np.full(10, np.nan)
         if self.mass is None:
@@ -125,20 +113,7 @@ class Payload:
         return tuple(Extra(self.name, OF_A_BODY[k]) for k in unknown)
 
     def scale(self, extra: Extra) -> float:
-        """
-        Return how far from zero one of its unknowns may well be.
-
-        Parameters
-        ----------
-        extra : Extra
-            Of `extras`.
-
-        Returns
-        -------
-        float
-            [kg, kg m or kg m^2].
-
-        """
+        """Return how far from zero one of its unknowns may well be."""
         place = OF_A_BODY.index(extra.term)
         power = 0 if place == 0 else 1 if place < 4 else 2
         return (HEAVY if self.mass is None else self.mass) * REACH**power
@@ -163,18 +138,7 @@ class Load(NamedTuple):
         """
         Return the columns of one component, and what is known of it.
 
-        Parameters
-        ----------
-        unknowns : Unknowns
-            Of the block.
-        component : int
-            0 to 5.
-
-        Returns
-        -------
-        part : Part
-        known : ndarray, shape (n,)
-
+        Returns known (n,).
         """
         columns = unknowns.columns(self.names)
         return Part(columns, self.slopes[component]), self.known[component]
@@ -183,18 +147,7 @@ class Load(NamedTuple):
         """
         Return the columns of the effort of a joint, and what is known of it.
 
-        Parameters
-        ----------
-        unknowns : Unknowns
-            Of the block.
-        axis : ndarray, shape (n, 6)
-            Of the joint, as for wrenches about the origin of the root link.
-
-        Returns
-        -------
-        part : Part
-        known : ndarray, shape (n,)
-
+        axis (n, 6); returns known (n,).
         """
         columns = unknowns.columns(self.names)
         values = np.einsum('ni,ikn->kn', axis, self.slopes)
@@ -202,25 +155,7 @@ class Load(NamedTuple):
 
 
 class Payloads:
-    """
-    What a robot carries, and where.
-
-    Parameters
-    ----------
-    robot : Robot
-        That carries them.
-    payloads : sequence of Payload
-        Each with a name of its own.
-
-    Raises
-    ------
-    FrameNotFound
-        If a frame does not exist.
-    ConfigError
-        If a name is that of a link, a joint, a sensor or another payload, whose unknowns it would
-        take.
-
-    """
+    """What a robot carries, and where."""
 
     def __init__(self, robot: Robot, payloads: Sequence[Payload]) -> None:
         names = [payload.name for payload in payloads]
@@ -243,19 +178,7 @@ class Payloads:
         ]
 
     def on(self, links: Sequence[int]) -> tuple[Payload, ...]:
-        """
-        Return the payloads that some links carry.
-
-        Parameters
-        ----------
-        links : sequence of int
-            Indices of links.
-
-        Returns
-        -------
-        tuple of Payload
-
-        """
+        """Return the payloads that some links carry."""
         both = zip(self._all, self._places, strict=True)
         return tuple(payload for payload, (link, _) in both if link in links)
 
@@ -265,19 +188,7 @@ class Payloads:
         """
         Return what payloads add to the wrench of a submodel.
 
-        Parameters
-        ----------
-        placed : mapping of int to Poses
-            Where the links of the submodel are in its root link.
-        motions : sequence of Motion
-            Of all links.
-        carried : ndarray, shape (n, n_payloads)
-            One where a payload is there, zero where it is not.
-
-        Returns
-        -------
-        list of Load
-
+        carried (n, n_payloads).
         """
         found = []
         for payload, (link, pose), there in zip(self._all, self._places, carried.T, strict=True):
@@ -296,15 +207,7 @@ class Payloads:
         """
         Return that none, then each of the payloads is carried, over and over.
 
-        Parameters
-        ----------
-        n : int
-            Instants.
-
-        Returns
-        -------
-        ndarray, shape (n, n_payloads)
-
+        Returns (n, n_payloads).
         """
         turns = np.arange(n) % (len(self._all) + 1)
         return np.asarray(turns[:, None] == 1 + np.arange(len(self._all)), dtype=np.float64)

@@ -46,15 +46,7 @@ FEWEST = 10
 
 @dataclass(frozen=True)
 class Preparation:
-    """
-    How a log is filtered.
-
-    Raises
-    ------
-    ConfigError
-        If a number makes no sense.
-
-    """
+    """How a log is filtered."""
 
     cutoff: float = 10.0
     """Of the low pass that all signals go through [Hz]; 0: none."""
@@ -101,30 +93,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
-    """
-    Filter a log and take its derivatives.
-
-    Parameters
-    ----------
-    samples : SampleBatch
-        As recorded, in the order of stamps. Velocities may be NaN; accelerations and angular
-        accelerations are not read. A sensor that fails is NaN, and the filtered signal is too
-        within `edges` of that.
-    how : Preparation
-        The filter.
-
-    Returns
-    -------
-    Prepared
-
-    Raises
-    ------
-    LogError
-        If stamps do not grow, or nothing long enough is left.
-    ConfigError
-        If the log is too slow for the low pass, or `every` leaves next to nothing of it.
-
-    """
+    """Filter a log and take its derivatives."""
     t = samples.stamp_ns * NANOSECONDS
     back = np.flatnonzero(np.diff(samples.stamp_ns) <= 0)
     if len(t) < 2:
@@ -167,17 +136,7 @@ def folded_back(how: Preparation, period: float) -> str:
     """
     Return what is wrong with keeping one instant in so many, or an empty string.
 
-    Parameters
-    ----------
-    how : Preparation
-        The filter.
-    period : float
-        Of the log [s].
-
-    Returns
-    -------
-    str
-
+    period [s].
     """
     kept = 1.0 / (period * how.every)
     if how.every == 1 or 0 < how.cutoff <= (1.0 + JITTER) * SAFE * kept:

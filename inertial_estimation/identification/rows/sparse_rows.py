@@ -41,18 +41,7 @@ class SparseRows(NamedTuple):
         """
         Return [Y y] of some columns in the order of LAPACK, and how many instants gave no row.
 
-        Parameters
-        ----------
-        columns : ndarray of int, shape (k,)
-            Columns to keep, each once.
-        n_unknowns : int
-            Columns in all.
-
-        Returns
-        -------
-        rows : ndarray, shape (m, k + 1)
-        left_out : int
-
+        columns (k,); returns rows (m, k + 1).
         """
         place = np.full(n_unknowns, -1)
         place[columns] = np.arange(len(columns))
@@ -72,16 +61,7 @@ class SparseRows(NamedTuple):
         """
         Return [Y y] of all columns.
 
-        Parameters
-        ----------
-        n_unknowns : int
-            Columns in all.
-
-        Returns
-        -------
-        ndarray, shape (n, n_unknowns + 1)
-            NaN where an instant gives no row.
-
+        Returns (n, n_unknowns + 1).
         """
         transposed = np.zeros((n_unknowns + 1, len(self.y)))
         for part in self.parts:
@@ -94,16 +74,7 @@ class SparseRows(NamedTuple):
         """
         Return what unknowns leave of each row.
 
-        Parameters
-        ----------
-        x : ndarray, shape (n_unknowns,)
-            Unknowns.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            NaN where an instant gives no row.
-
+        x (n_unknowns,); returns (n,).
         """
         found = np.where(self.usable, -self.y, np.nan)
         for part in self.parts:
@@ -114,16 +85,7 @@ class SparseRows(NamedTuple):
         """
         Return what rows like these can tell: these are of random states, more than unknowns.
 
-        Parameters
-        ----------
-        order : ndarray of int, shape (n_unknowns,)
-            Columns, those to keep first.
-
-        Returns
-        -------
-        BaseParameters
-            Of all columns.
-
+        order (n_unknowns,).
         """
         n = len(order)
         touched = np.unique(np.concatenate([part.columns for part in self.parts]))

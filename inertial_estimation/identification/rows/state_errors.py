@@ -32,15 +32,7 @@ IMU_SIGNALS = ('angular_velocities', 'proper_accelerations', 'angular_accelerati
 
 @dataclass(frozen=True, eq=False)
 class StateNoise:
-    """
-    Noise of what is measured of the motion; rows follow the robot.
-
-    Raises
-    ------
-    ShapeError
-        If an array has the wrong shape.
-
-    """
+    """Noise of what is measured of the motion; rows follow the robot."""
 
     joints: Array
     """Root L of the covariance L L' of position, velocity, acceleration, (n_joints, 3, 3)."""
@@ -73,37 +65,12 @@ class StateNoise:
         """
         Return the noise of covariances.
 
-        Parameters
-        ----------
-        joints, imus : ndarray, shape (n, 3, 3)
-            Covariances, as of `uncertainty.NoiseModel`; zeros where the noise is not known, which
-            counts as none.
-        is_white, measures_velocities : bool, optional
-            As the fields.
-
-        Returns
-        -------
-        StateNoise
-
+        joints, imus (n, 3, 3).
         """
         return cls(_roots(joints), _roots(imus), is_white, measures_velocities)
 
     def at_most(self, samples: SampleBatch, levels: WhiteNoise) -> StateNoise:
-        """
-        Return no more of it than samples can have.
-
-        Parameters
-        ----------
-        samples : SampleBatch
-            Of a stretch.
-        levels : WhiteNoise
-            Of the stretches before; looks at this one too.
-
-        Returns
-        -------
-        StateNoise
-
-        """
+        """Return no more of it than samples can have."""
         if not self.is_white:
             return self
         n, n_joints, n_imus = len(samples), len(self.joints), len(self.imus)
@@ -123,21 +90,7 @@ class StateNoise:
         )
 
     def shaken(self, samples: SampleBatch, rng: np.random.Generator) -> SampleBatch:
-        """
-        Return samples with noise once more.
-
-        Parameters
-        ----------
-        samples : SampleBatch
-            As they were measured.
-        rng : Generator
-            Where the noise comes from.
-
-        Returns
-        -------
-        SampleBatch
-
-        """
+        """Return samples with noise once more."""
         n = len(samples)
         joints = np.einsum(
             'jab,njb->anj', self.joints, rng.normal(size=(n, *self.joints.shape[:2]))
@@ -160,25 +113,7 @@ def rows_of_errors(
     """
     Return what noise of the state adds to the rows of a stretch.
 
-    Parameters
-    ----------
-    builder : RowBuilder
-        Builds the rows.
-    samples : SampleBatch
-        Of the stretch.
-    noise : StateNoise
-        Of the motion.
-    rng : Generator
-        Where the noise comes from.
-    external, free : optional
-        As for `RowBuilder.rows`.
-
-    Returns
-    -------
-    list of dict of str to ndarray, shape (m, n_unknowns + 1)
-        For each block and kind of row [dY dy] of some instants, scaled so that the sum of their
-        squares is about that of all rows of the stretch.
-
+    Returns (m, n_unknowns + 1) [dY dy].
     """
     n = len(samples)
     chosen = np.unique(np.linspace(0, n - 1, min(n, INSTANTS)).astype(int))

@@ -64,19 +64,7 @@ class Observed(NamedTuple):
     """One where a payload is there, zero where it is not, shape (n, n_payloads)."""
 
     def take(self, some: slice | NDArray[np.intp]) -> Observed:
-        """
-        Return some of them.
-
-        Parameters
-        ----------
-        some : slice or ndarray of int
-            Which.
-
-        Returns
-        -------
-        Observed
-
-        """
+        """Return some of them."""
         external = {frame: wrench[some] for frame, wrench in self.external.items()}
         return Observed(self.samples.take(some), external, self.free[some], self.carried[some])
 
@@ -96,20 +84,7 @@ def residuals_of(
     """
     Return what presumed unknowns leave of some rows.
 
-    Parameters
-    ----------
-    builder : RowBuilder
-        Builds the rows.
-    observed : Observed
-        Not much: all is held at once.
-    unknowns : sequence of ndarray or None
-        For each block; None where nothing is presumed.
-
-    Returns
-    -------
-    list of dict of str to ndarray, shape (n,)
-        By the names of `regimes`, for each block; NaN where an instant gives no row.
-
+    Returns (n,).
     """
     found = []
     samples, external, free, carried = observed
@@ -129,20 +104,7 @@ def regimes(robot: Robot, samples: SampleBatch, kind: str) -> Iterator[tuple[str
     """
     Yield the instants whose rows of a kind have the same noise: of joints that turn or rest.
 
-    Parameters
-    ----------
-    robot : Robot
-        Of the joints.
-    samples : SampleBatch
-        The instants.
-    kind : str
-        As in `Block.kinds`.
-
-    Yields
-    ------
-    tuple of str and ndarray of bool, shape (n,)
-        A name of its own, and when.
-
+    Returns (n,).
     """
     if not kind.startswith(EFFORT):
         yield kind, np.ones(len(samples), dtype=bool)
@@ -163,23 +125,7 @@ def suspects(
     """
     Return when something unknown seems to act on which submodel.
 
-    Parameters
-    ----------
-    builder : RowBuilder
-        Builds the rows.
-    observed : Observed
-        A log.
-    presumed : sequence of Presumed or None
-        For each block; None where nothing is presumed, and nothing suspected.
-    limit : float
-        Windows whose root mean square is more than so many deviations are off.
-    reach : float
-        And what is recorded so long before and after, as filters spread it [s].
-
-    Returns
-    -------
-    Suspects
-
+    reach [s].
     """
     found = np.zeros_like(observed.free)
     unknowns = [None if one is None else one.x for one in presumed]
@@ -224,19 +170,7 @@ def windowed_size(stamps: NDArray[np.int64], residuals: Array) -> Array:
     """
     Return the smaller of the root mean squares before and after each instant.
 
-    Parameters
-    ----------
-    stamps : ndarray of int, shape (n,)
-        In order [ns].
-    residuals : ndarray, shape (n,)
-        Of rows of one kind; NaN where an instant gives none.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Of the windows of `WINDOW` that end and begin there. Few rows count as if they were
-        `LEAST` of the instants.
-
+    stamps (n,) [ns]; residuals (n,); returns (n,).
     """
     span = round(WINDOW / NANOSECONDS)
     there = np.isfinite(residuals)

@@ -40,18 +40,7 @@ class WhiteNoise:
         """
         Look at a further stretch.
 
-        Parameters
-        ----------
-        signals : ndarray, shape (n, k)
-            Evenly sampled, NaN where there is nothing.
-
-        Returns
-        -------
-        ndarray, shape (k,)
-            Variance of white noise in each that is not exceeded; infinite where nothing tells.
-            Zero where this stretch has none at all: readings that stand still, of a joint at rest
-            or as they are stuck, say nothing of others.
-
+        signals (n, k); returns (k,).
         """
         if signals.shape[1] != len(self._level):
             self._forget(signals.shape[1])

@@ -28,20 +28,7 @@ def wrench_columns(
     """
     Return the net wrenches of links, by parameter, about one origin in its axes.
 
-    Parameters
-    ----------
-    links : sequence of int
-        Indices of the links.
-    placed : mapping of int to Poses
-        Pose of each of them there.
-    motions : sequence of Motion
-        Of all links.
-
-    Returns
-    -------
-    ndarray, shape (6, 10 n_links, n)
-        [force; torque] over ten parameters of each link, as in `model.inertia`.
-
+    Returns (6, 10 n_links, n) [force; torque].
     """
     w, dw, a = (_instants_last(parts) for parts in zip(*(motions[k] for k in links), strict=True))
     R = _instants_last([placed[k].rotations for k in links])

@@ -45,21 +45,7 @@ def settle(problem: BoundedProblem, pressed: Flags, active: Flags, rounds: int) 
     """
     Minimise from a guess.
 
-    Parameters
-    ----------
-    problem : BoundedProblem
-        What is minimised.
-    pressed : ndarray, shape (k,)
-        Variables that may be at their floor.
-    active : ndarray, shape (m,)
-        Rows C that may be at their limit.
-    rounds : int
-        At most, at least one.
-
-    Returns
-    -------
-    Settled
-
+    pressed (k,); active (m,).
     """
     number, done = 0, False
     while not done and number < rounds:

@@ -88,51 +88,18 @@ class BodyProgram:
         return self.rows.n
 
     def objective(self, z: Array) -> float:
-        """
-        Return the objective.
-
-        Parameters
-        ----------
-        z : ndarray, shape (n,)
-            Variables.
-
-        Returns
-        -------
-        float
-
-        """
+        """Z (n,)."""
         return 0.5 * self.rows.squared_residual(z)
 
     def gradient(self, z: Array) -> Array:
-        """
-        Return its gradient.
-
-        Parameters
-        ----------
-        z : ndarray, shape (n,)
-            Variables.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-
-        """
+        """Z (n,); returns (n,)."""
         return np.asarray(self.rows.R.T @ (self.rows.R @ z - self.rows.rho))
 
     def size(self, z: Array) -> float:
         """
         Return what the objective is scaled by where it is expanded about some variables.
 
-        Parameters
-        ----------
-        z : ndarray, shape (n,)
-            Variables.
-
-        Returns
-        -------
-        float
-            Twice the objective, or next to nothing.
-
+        z (n,).
         """
         return max(self.rows.squared_residual(z), float(np.finfo(float).tiny))
 
@@ -140,20 +107,7 @@ class BodyProgram:
         """
         Return the least of the objective, expanded about some variables and scaled to about one.
 
-        Parameters
-        ----------
-        blocks : sequence of Block
-            Of the variables.
-        about : ndarray, shape (n,)
-            Variables. The solver's accuracy is a share of the objective there.
-        time_limit : float
-            Seconds until the solver stops.
-
-        Returns
-        -------
-        ConicSolution
-            Its x is how far the variables are from there; its multipliers are over `size`.
-
+        about (n,).
         """
         from scipy.sparse import csc_array
 
@@ -176,24 +130,7 @@ class BodyProgram:
         """
         Return how far above the least objective some variables are at most.
 
-        The objective is convex and multipliers are in dual cones: what is in the cones has an
-        objective less by no more than the multipliers times the rows, and what they leave of the
-        gradient times the way there. It tells of the least objective among bodies that are not
-        much larger than those of the variables.
-
-        Parameters
-        ----------
-        z : ndarray, shape (n,)
-            Variables.
-        blocks : sequence of Block
-            Of the variables.
-        multipliers : sequence of ndarray
-            Of each block, in its dual cone.
-
-        Returns
-        -------
-        float
-
+        z (n,).
         """
         left, gap = self.gradient(z), 0.0
         for block, y in zip(blocks, multipliers, strict=True):
@@ -207,17 +144,7 @@ class BodyProgram:
         """
         Return how far above the least objective variables are, over the objective.
 
-        Parameters
-        ----------
-        z : ndarray, shape (n,)
-            Variables.
-        above : float
-            How far they are.
-
-        Returns
-        -------
-        float
-
+        z (n,).
         """
         return above / max(self.objective(z), self.floor, float(np.finfo(float).tiny))
 

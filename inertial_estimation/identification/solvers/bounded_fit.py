@@ -69,24 +69,7 @@ def fit_bounded(problem: BoundedProblem, max_iterations: int, time_limit: float)
     """
     Minimise.
 
-    Parameters
-    ----------
-    problem : BoundedProblem
-        What is minimised.
-    max_iterations : int
-        Of OSQP.
-    time_limit : float
-        Of everything [s]; may be infinite.
-
-    Returns
-    -------
-    Fitted
-
-    Raises
-    ------
-    ModelError
-        If no variables meet all bounds; with the bounds that contradict each other.
-
+    time_limit [s].
     """
     deadline = perf_counter() + time_limit
     _require_feasible(problem)

@@ -67,39 +67,14 @@ class BoundedProblem:
         return np.asarray(self.bounds.limits / self._sizes)
 
     def gradient(self, v: Array) -> Array:
-        """
-        Return the gradient.
-
-        Parameters
-        ----------
-        v : ndarray, shape (k,)
-            Variables.
-
-        Returns
-        -------
-        ndarray, shape (k,)
-
-        """
+        """V (k,); returns (k,)."""
         return np.asarray(self.M.T @ (self.M @ v - self.b) + self.d * (v - self.v0))
 
     def violation(self, v: Array, y: Array) -> float:
         """
         Return by how much variables miss the conditions of optimality.
 
-        Parameters
-        ----------
-        v : ndarray, shape (k,)
-            Variables, none below its floor.
-        y : ndarray, shape (m,)
-            Multipliers of the rows C, not negative.
-
-        Returns
-        -------
-        float
-            The largest of: what is left of the gradient, as a share of the gradient at zero, or
-            the distance to the floor if that is less; by how much rows miss their limits; the
-            same of their multipliers and slack.
-
+        v (k,); y (m,).
         """
         size = float(np.abs(self.gradient(np.zeros(len(v)))).max()) or 1.0
         gradient = (self.gradient(v) - self.C.T @ y) / size
@@ -114,18 +89,7 @@ def inverse(rows: Array, diagonal: Array) -> Callable[[Array], Array]:
     """
     Return the map by the inverse of ``rows' rows + diagonal`` [Woodbury], with refinement.
 
-    Parameters
-    ----------
-    rows : ndarray, shape (r, k)
-        Few rows of many columns.
-    diagonal : ndarray, shape (k,)
-        Positive.
-
-    Returns
-    -------
-    callable
-        From right-hand sides of shape (k, any number) to solutions.
-
+    rows (r, k); diagonal (k,).
     """
     from scipy.linalg import cho_factor, cho_solve
 

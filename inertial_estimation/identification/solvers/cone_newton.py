@@ -113,17 +113,7 @@ class ConeNewton:
     """
     One problem.
 
-    Parameters
-    ----------
-    coordinates : Coordinates
-        Rows, and the prior at their origin.
-    weight : float
-        Of the prior.
-    A : ndarray, shape (k, n_u)
-        Bounds ``A u >= b``, with rows of length one.
-    b : ndarray, shape (k,)
-        Their limits.
-
+    A (k, n_u); b (k,).
     """
 
     def __init__(self, coordinates: Coordinates, weight: float, A: Array, b: Array) -> None:
@@ -139,19 +129,7 @@ class ConeNewton:
         """
         Return the minimum.
 
-        Parameters
-        ----------
-        first : ndarray, shape (n_u,)
-            Strictly consistent.
-        max_iterations : int
-            Steps after which the answer is given as it is.
-        room : float
-            Least slack that a bound starts with.
-
-        Returns
-        -------
-        Minimum
-
+        first (n_u,).
         """
         value, gradient = self.gradient(first)
         state, root = self._start(first, gradient, room)
@@ -184,16 +162,7 @@ class ConeNewton:
         """
         Return objective and gradient, without the bounds.
 
-        Parameters
-        ----------
-        u : ndarray, shape (n_u,)
-            Strictly consistent.
-
-        Returns
-        -------
-        value : float
-        gradient : ndarray, shape (n_u,)
-
+        u (n_u,); returns gradient (n_u,).
         """
         rows, S, extras = self.coordinates, self._shapes(u), u[self.size :]
         residual = rows.factor @ u - rows.target
@@ -207,15 +176,7 @@ class ConeNewton:
         """
         Return whether all bodies are strictly consistent, in the numbers that are given.
 
-        Parameters
-        ----------
-        u : ndarray, shape (n_u,)
-            Coordinates.
-
-        Returns
-        -------
-        bool
-
+        u (n_u,).
         """
         inertial, shapes = self.coordinates.unknowns(u)[: self.size], self._shapes(u)
         # Round-off may take either away first: steps need the root, the objective eigenvalues.
@@ -226,15 +187,7 @@ class ConeNewton:
         """
         Return whether bodies are inside, and so are their multipliers at the start.
 
-        Parameters
-        ----------
-        u : ndarray, shape (n_u,)
-            Coordinates.
-
-        Returns
-        -------
-        bool
-
+        u (n_u,).
         """
         return self.inside(u) and has_root(self._inverse(u))
 

@@ -16,15 +16,7 @@ def product_hessian(V: Array, Y: Array) -> Array:
     """
     Return the matrix of ``B -> V B Y``, symmetrised, by the components of B.
 
-    Parameters
-    ----------
-    V, Y : ndarray, shape (n, 4, 4)
-        Symmetric.
-
-    Returns
-    -------
-    ndarray, shape (n, 10, 10)
-
+    V, Y (n, 4, 4); returns (n, 10, 10).
     """
     basis = symmetric(np.eye(10))
     images = V[:, None] @ basis @ Y[:, None]
@@ -35,15 +27,7 @@ def has_root(matrices: Array) -> bool:
     """
     Return whether symmetric matrices have a Cholesky factor in spite of round-off.
 
-    Parameters
-    ----------
-    matrices : ndarray, shape (n, m, m)
-        Any.
-
-    Returns
-    -------
-    bool
-
+    matrices (n, m, m).
     """
     if not np.isfinite(matrices).all():
         return False
@@ -58,18 +42,7 @@ def edge(bodies: Array, change: Array) -> float:
     """
     Return the step at which the first of some matrices stops being positive definite.
 
-    Parameters
-    ----------
-    bodies : ndarray, shape (n, 4, 4)
-        Positive definite.
-    change : ndarray, shape (n, 4, 4)
-        Symmetric: how they change in a step of one.
-
-    Returns
-    -------
-    float
-        Infinite if none does.
-
+    bodies (n, 4, 4); change (n, 4, 4).
     """
     root = np.linalg.cholesky(bodies)
     half = np.linalg.solve(root, change)
@@ -82,18 +55,7 @@ def edge_of_line(values: Array, change: Array) -> float:
     """
     Return the step at which the first of some positive numbers stops being positive.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-        Positive.
-    change : ndarray, shape (n,)
-        In a step of one.
-
-    Returns
-    -------
-    float
-        Infinite if none does.
-
+    values (n,); change (n,).
     """
     least = float((change / values).min(initial=0.0))
     return -1.0 / least if least < 0.0 else np.inf
@@ -103,17 +65,7 @@ def solve_root(root: Array, vector: Array) -> Array:
     """
     Return the inverse of U'U times a vector.
 
-    Parameters
-    ----------
-    root : ndarray, shape (n, n)
-        Upper triangle U.
-    vector : ndarray, shape (n,)
-        Right-hand side.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-
+    root (n, n); vector (n,); returns (n,).
     """
     from scipy.linalg.blas import dtrsv
 

@@ -35,15 +35,7 @@ class Consistency(str, Enum):
         """
         Return the matrix that has to be positive semidefinite.
 
-        Parameters
-        ----------
-        parameters : ndarray, shape (..., 10)
-            As in `model.inertia`.
-
-        Returns
-        -------
-        ndarray, shape (..., 4, 4) or (..., 6, 6)
-
+        parameters (..., 10); returns (..., 4, 4).
         """
         return pseudo_inertia(parameters) if self is Consistency.FULL else spatial(parameters)
 
@@ -51,15 +43,7 @@ class Consistency(str, Enum):
         """
         Return the smallest eigenvalue of that matrix.
 
-        Parameters
-        ----------
-        parameters : ndarray, shape (..., 10)
-            As in `model.inertia`.
-
-        Returns
-        -------
-        ndarray, shape (...)
-
+        parameters (..., 10); returns (...).
         """
         return np.asarray(np.linalg.eigvalsh(self.matrix(parameters))[..., 0], dtype=np.float64)
 
@@ -67,15 +51,7 @@ class Consistency(str, Enum):
         """
         Return the map of the parameters of a link to its matrix as a vector.
 
-        Parameters
-        ----------
-        congruence : ndarray, shape (..., k, k), optional
-            C, to have C M C' in place of M.
-
-        Returns
-        -------
-        ndarray, shape (..., k (k + 1) / 2, 10)
-
+        congruence (..., k, k); returns (..., k (k + 1).
         """
         matrices = self.matrix(np.eye(10))
         if congruence is not None:
@@ -88,18 +64,7 @@ def spatial(parameters: Array) -> Array:
     """
     Return the spatial inertia of links, [angular; linear] [S 17].
 
-    In the kinetic energy the blocks off the diagonal have the other sign; definiteness is the
-    same.
-
-    Parameters
-    ----------
-    parameters : ndarray, shape (..., 10)
-        As in `model.inertia`.
-
-    Returns
-    -------
-    ndarray, shape (..., 6, 6)
-
+    parameters (..., 10); returns (..., 6, 6).
     """
     m, _, _, _, xx, xy, yy, xz, yz, zz = np.moveaxis(np.asarray(parameters), -1, 0)
     inertia = np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), (0, 1), (-2, -1))
@@ -118,17 +83,7 @@ def vector(matrices: Array) -> Array:
     """
     Return symmetric matrices as vectors of the same inner product.
 
-    The upper triangle column by column, off the diagonal times the root of two.
-
-    Parameters
-    ----------
-    matrices : ndarray, shape (..., k, k)
-        Symmetric.
-
-    Returns
-    -------
-    ndarray, shape (..., k (k + 1) / 2)
-
+    matrices (..., k, k); returns (..., k (k + 1).
     """
     rows, columns, factors = _triangle(matrices.shape[-1])
     return np.asarray(matrices[..., rows, columns] * factors)
@@ -138,15 +93,7 @@ def matrix(vectors: Array) -> Array:
     """
     Undo `vector`.
 
-    Parameters
-    ----------
-    vectors : ndarray, shape (..., k (k + 1) / 2)
-        As from `vector`.
-
-    Returns
-    -------
-    ndarray, shape (..., k, k)
-
+    vectors (..., k (k + 1); returns (..., k, k).
     """
     size = int(np.sqrt(2 * vectors.shape[-1]))
     rows, columns, factors = _triangle(size)

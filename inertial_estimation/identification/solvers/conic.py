@@ -93,28 +93,7 @@ def minimise(
     """
     Solve a quadratic program over cones.
 
-    Parameters
-    ----------
-    P : sparse array, shape (n, n)
-        Symmetric positive semidefinite, its upper triangle.
-    q : ndarray, shape (n,)
-        Linear cost.
-    blocks : sequence of Block
-        At least one.
-    tolerance : float
-        Of gap and residuals.
-    time_limit : float
-        Seconds until the solver stops.
-
-    Returns
-    -------
-    ConicSolution
-
-    Raises
-    ------
-    InertialEstimationError
-        If Clarabel is not installed.
-
+    P (n, n); q (n,).
     """
     from scipy.sparse import csc_array, vstack
 
@@ -147,8 +126,6 @@ def minimise(
 def _contradict(blocks: Sequence[Block], multipliers: Sequence[Array]) -> bool:
     """
     Return whether multipliers prove that no variables but huge ones are in all cones [Farkas].
-
-    In the cones ``y' (G x + h)`` is not negative, whatever y in their dual cones.
     """
     inside = [_dual(block, y) for block, y in zip(blocks, multipliers, strict=True)]
     pairs = list(zip(blocks, inside, strict=True))

@@ -39,26 +39,7 @@ def body_block(
     """
     Return the matrix inequalities of all links.
 
-    Parameters
-    ----------
-    unknowns : Unknowns
-        With the names of links.
-    prior : ndarray, shape (n_links, 10)
-        Strictly consistent bodies.
-    maps : ndarray, shape (n_links, 10, 10)
-        A link's parameters are its prior plus its map of ten variables, which come in the order
-        of the links.
-    n : int
-        Number of all variables.
-    consistency : Consistency
-        Which cone.
-    margin : float
-        The matrix is to exceed this share of that of the prior.
-
-    Returns
-    -------
-    Block
-
+    prior (n_links, 10); maps (n_links, 10, 10).
     """
     # About one where a body is its prior, whatever its size and place.
     whiten = np.linalg.inv(np.linalg.cholesky(consistency.matrix(prior)))
@@ -86,20 +67,7 @@ def bound_blocks(bounds: LinearBounds, origin: Array, to_x: sparray) -> list[Blo
     """
     Return the rows of bounds, each scaled to factors of at most one.
 
-    Parameters
-    ----------
-    bounds : LinearBounds
-        On the unknowns.
-    origin : ndarray, shape (n_unknowns,)
-        Unknowns where all variables are zero.
-    to_x : sparse array, shape (n_unknowns, n)
-        Change of the unknowns with the variables.
-
-    Returns
-    -------
-    list of Block
-        None if there are no bounds.
-
+    origin (n_unknowns,); to_x (n_unknowns, n).
     """
     from scipy.sparse import csc_array
 
@@ -116,17 +84,7 @@ def inside(block: Block, x: Array) -> bool:
     """
     Return whether variables are strictly inside the cones of a block.
 
-    Parameters
-    ----------
-    block : Block
-        Of bodies or bounds.
-    x : ndarray, shape (n,)
-        Variables.
-
-    Returns
-    -------
-    bool
-
+    x (n,).
     """
     rows = block.G @ x + block.h
     if block.kind is Kind.SEMIDEFINITE:
@@ -138,18 +96,7 @@ def drawn_inside(bodies: Block, x: Array) -> Array:
     """
     Return variables whose bodies are in their cones, by moving those that are not to the prior.
 
-    Parameters
-    ----------
-    bodies : Block
-        Of `body_block`, ten variables a link, all zero at the prior.
-    x : ndarray, shape (n,)
-        Variables.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        The same where all bodies are inside.
-
+    x (n,); returns (n,).
     """
     n_links = len(bodies.labels)
     changes = matrix((bodies.G @ x).reshape(n_links, -1))
@@ -165,20 +112,7 @@ def missed(bounds: Block, x: Array, share: float = MISSED) -> list[str]:
     """
     Return which bounds are not kept.
 
-    Parameters
-    ----------
-    bounds : Block
-        Of `bound_blocks`.
-    x : ndarray, shape (n,)
-        Variables.
-    share : float
-        Of the largest variable, or of one, by which a bound that is kept may be missed.
-
-    Returns
-    -------
-    list of str
-        Labels.
-
+    x (n,).
     """
     slack = bounds.G @ x + bounds.h
     least = -share * float(np.abs(x).max(initial=1.0))
@@ -186,24 +120,7 @@ def missed(bounds: Block, x: Array, share: float = MISSED) -> list[str]:
 
 
 def contradiction(bodies: Sequence[Block], bounds: Block, solution: ConicSolution) -> list[str]:
-    """
-    Return bounds that contradict each other, of which none can be left out.
-
-    Parameters
-    ----------
-    bodies : sequence of Block
-        What holds anyway.
-    bounds : Block
-        Linear bounds, each with a label.
-    solution : ConicSolution
-        Of a program of the bodies and, last, the bounds; it says that they are infeasible.
-
-    Returns
-    -------
-    list of str
-        Labels; none if that they contradict each other is not proven.
-
-    """
+    """Return bounds that contradict each other, of which none can be left out."""
     shares = solution.multipliers[-1]
     order = np.argsort(shares)
     some = [int(k) for k in order if shares[k] > TAKES_PART * shares.max()]

@@ -57,22 +57,7 @@ class Coordinates:
         """
         Return the coordinates of a problem.
 
-        Parameters
-        ----------
-        problem : Problem
-            With a prior that is strictly consistent.
-        links : ndarray, shape (n_links, 10, 10), optional
-            Maps of the links' coordinates. Default: whitened, as in `divergence`.
-
-        Returns
-        -------
-        Coordinates
-
-        Raises
-        ------
-        ModelError
-            If the prior is no body that could exist, with the links' names.
-
+        links (n_links, 10, 10).
         """
         problem.require_consistent_prior()
         maps = whitening(problem.prior) if links is None else links
@@ -101,15 +86,7 @@ class Coordinates:
         """
         Return the unknowns of coordinates.
 
-        Parameters
-        ----------
-        u : ndarray, shape (n_u,)
-            Coordinates.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-
+        u (n_u,); returns (n,).
         """
         return self.origin + self.directions(u)
 
@@ -117,15 +94,7 @@ class Coordinates:
         """
         Return by how much the unknowns change with the coordinates.
 
-        Parameters
-        ----------
-        u : ndarray, shape (n_u,) or (n_u, k)
-            Changes of coordinates.
-
-        Returns
-        -------
-        ndarray, shape (n,) or (n, k)
-
+        u (n_u,); returns (n,).
         """
         z = u[: self.n_inertial].reshape(len(self.links), 10, -1)
         inertial = (self.links @ z).reshape(self.n_inertial, *u.shape[1:])
@@ -135,15 +104,7 @@ class Coordinates:
         """
         Return rows on unknowns as rows on coordinates.
 
-        Parameters
-        ----------
-        rows : ndarray, shape (k, n)
-            Linear functions of the unknowns.
-
-        Returns
-        -------
-        ndarray, shape (k, n_u)
-
+        rows (k, n); returns (k, n_u).
         """
         return _times_maps(rows, self.links, self.extras)
 
@@ -151,15 +112,7 @@ class Coordinates:
         """
         Return the coordinates of unknowns; undoes `unknowns` where it can be undone.
 
-        Parameters
-        ----------
-        x : ndarray, shape (n,)
-            Unknowns.
-
-        Returns
-        -------
-        ndarray, shape (n_u,)
-
+        x (n,); returns (n_u,).
         """
         difference = x - self.origin
         moved = difference[: self.n_inertial].reshape(len(self.links), 10, 1)
@@ -179,20 +132,7 @@ def _times_maps(rows: Array, links: Array, extras: Array) -> Array:
 
 
 def require_weight(weight: float) -> None:
-    """
-    Raise unless the weight of a prior is one that numbers can tell.
-
-    Parameters
-    ----------
-    weight : float
-        From `LEAST_WEIGHT` to `MOST_WEIGHT`.
-
-    Raises
-    ------
-    ModelError
-        If it is not.
-
-    """
+    """Raise unless the weight of a prior is one that numbers can tell."""
     require_number('weight', weight)
     if not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
         raise ModelError(

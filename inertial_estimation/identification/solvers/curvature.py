@@ -42,21 +42,7 @@ class Curvature:
         """
         Return the curvature at a point.
 
-        Parameters
-        ----------
-        coordinates : Coordinates
-            Rows.
-        gram : ndarray, shape (n_u, n_u)
-            Product factor' factor; where it is too inexact, the rows themselves are used.
-        shapes : ndarray, shape (n_links, 4, 4)
-            S of each link, as in `divergence`.
-        weight : float
-            Of the prior.
-
-        Returns
-        -------
-        Curvature
-
+        gram (n_u, n_u); shapes (n_links, 4, 4).
         """
         from scipy.linalg.lapack import dpotrf
 
@@ -76,15 +62,7 @@ class Curvature:
         """
         Return the inverse of H times a vector.
 
-        Parameters
-        ----------
-        gradient : ndarray, shape (n_u,)
-            Say a gradient.
-
-        Returns
-        -------
-        ndarray, shape (n_u,)
-
+        gradient (n_u,); returns (n_u,).
         """
         return solve_root(self.root, gradient)
 
@@ -119,32 +97,7 @@ def deviations(
     """
     Return how far each unknown may well be from the truth.
 
-    Noise moves the answer, and the prior draws it off the truth. With noise of variance s^2 in
-    each row and a truth that is about as far from the prior as where its divergence is one,
-    the covariance of the error is ``H^-1 (s^2 / count * factor'factor + weight^2 G) H^-1``. What
-    rows do not tell is thus as uncertain as the prior itself; it does not become surer with their
-    number, although the prior weighs more against the noise of a mean of more rows.
-
-    Parameters
-    ----------
-    coordinates : Coordinates
-        Rows.
-    curvature : Curvature
-        At the answer.
-    residual : float
-        Mean squared residual at the answer.
-    count : float
-        Number of rows.
-    noise : float or None
-        Standard deviation of a row. None: from the residual, by the rows that the answer does
-        not use up.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        NaN if noise is to be estimated and no rows are left for that, infinite for free unknowns
-        that rows do not determine.
-
+    Returns (n,).
     """
     inverse = curvature.inverse()
     drawn = curvature.weight * _times_prior(curvature, inverse)

@@ -33,32 +33,7 @@ def solve_within(
     *,
     tolerance: float = 1e-10,
 ) -> tuple[Identification, float]:
-    """
-    Return the answer nearest to the prior whose mean squared residual is within a bound.
-
-    Parameters
-    ----------
-    problem : Problem
-        Rows and prior.
-    greatest : float
-        Greatest mean squared residual, in the units of ``Problem.mean_square``.
-    solve : callable
-        A solver with a ``weight``, say `entropic.solve_entropic`.
-    tolerance : float
-        Of the weight, relative.
-
-    Returns
-    -------
-    result : Identification
-    weight : float
-        Whose answer it is.
-
-    Raises
-    ------
-    ModelError
-        If the prior itself fits as well, so that any weight would do, or nothing fits so well.
-
-    """
+    """Return the answer nearest to the prior whose mean squared residual is within a bound."""
     from scipy.optimize import brentq
 
     at_prior = problem.mean_square(problem.prior_point())

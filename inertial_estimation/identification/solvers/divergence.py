@@ -33,15 +33,7 @@ def symmetric(z: Array) -> Array:
     """
     Return symmetric matrices from their components.
 
-    Parameters
-    ----------
-    z : ndarray, shape (..., 10)
-        Components in an orthonormal basis.
-
-    Returns
-    -------
-    ndarray, shape (..., 4, 4)
-
+    z (..., 10); returns (..., 4, 4).
     """
     S = np.zeros((*z.shape[:-1], 4, 4))
     S[..., _I, _J] = _SCALE * z
@@ -52,15 +44,7 @@ def components(S: Array) -> Array:
     """
     Return the components of symmetric matrices; undoes `symmetric`.
 
-    Parameters
-    ----------
-    S : ndarray, shape (..., 4, 4)
-        Symmetric.
-
-    Returns
-    -------
-    ndarray, shape (..., 10)
-
+    S (..., 4, 4); returns (..., 10).
     """
     return np.asarray(2.0 * _SCALE * S[..., _I, _J])
 
@@ -69,15 +53,7 @@ def parameters_of(J: Array) -> Array:
     """
     Return inertial parameters from the pseudo-inertia; undoes `model.inertia.pseudo_inertia`.
 
-    Parameters
-    ----------
-    J : ndarray, shape (..., 4, 4)
-        Pseudo-inertia.
-
-    Returns
-    -------
-    ndarray, shape (..., 10)
-
+    J (..., 4, 4); returns (..., 10).
     """
     sxx, syy, szz = J[..., 0, 0], J[..., 1, 1], J[..., 2, 2]
     return np.stack(
@@ -101,16 +77,7 @@ def whitening(prior: Array) -> Array:
     """
     Return the maps from whitened coordinates to inertial parameters.
 
-    Parameters
-    ----------
-    prior : ndarray, shape (n_links, 10)
-        Strictly fully physically consistent.
-
-    Returns
-    -------
-    ndarray, shape (n_links, 10, 10)
-        parameters = prior + map @ z.
-
+    prior (n_links, 10); returns (n_links, 10, 10).
     """
     L = np.linalg.cholesky(pseudo_inertia(prior))[:, None]
     bodies = L @ symmetric(np.eye(10)) @ np.swapaxes(L, -1, -2)
@@ -121,16 +88,7 @@ def entropic_divergence(parameters: Array, prior: Array) -> Array:
     """
     Return the log-det Bregman divergence of pseudo-inertias, not symmetric.
 
-    Parameters
-    ----------
-    parameters, prior : ndarray, shape (..., 10)
-        As in `model.inertia`; both strictly fully physically consistent.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        Zero if equal; infinite if the parameters are not strictly consistent.
-
+    parameters, prior (..., 10); returns (...).
     """
     shares = relative_eigenvalues(parameters, prior)
     inside = np.all(shares > -1.0, axis=-1)
@@ -142,15 +100,7 @@ def pullback_distance(parameters: Array, prior: Array) -> Array:
     """
     Return half the squared distance in the Riemannian metric at the prior.
 
-    Parameters
-    ----------
-    parameters, prior : ndarray, shape (..., 10)
-        As in `model.inertia`; the prior strictly fully physically consistent.
-
-    Returns
-    -------
-    ndarray, shape (...)
-
+    parameters, prior (..., 10); returns (...).
     """
     return np.asarray(0.5 * np.sum(relative_eigenvalues(parameters, prior) ** 2, axis=-1))
 
@@ -159,15 +109,7 @@ def relative_eigenvalues(parameters: Array, prior: Array) -> Array:
     """
     Return the eigenvalues of S, ascending, shape (..., 4); all zero at the prior.
 
-    Parameters
-    ----------
-    parameters, prior : ndarray, shape (..., 10)
-        As in `model.inertia`; the prior strictly fully physically consistent.
-
-    Returns
-    -------
-    ndarray, shape (..., 4)
-
+    parameters, prior (..., 10); returns (..., 4).
     """
     L = np.linalg.cholesky(pseudo_inertia(prior))
     half = np.linalg.solve(L, pseudo_inertia(np.asarray(parameters) - np.asarray(prior)))
@@ -179,15 +121,7 @@ def entropic_gradient(S: Array) -> Array:
     """
     Return the gradient of ``tr S - log det (1 + S)`` by the components of S.
 
-    Parameters
-    ----------
-    S : ndarray, shape (n_links, 4, 4)
-        Symmetric, 1 + S positive definite.
-
-    Returns
-    -------
-    ndarray, shape (n_links, 10)
-
+    S (n_links, 4, 4); returns (n_links, 10).
     """
     # 1 - (1 + S)^-1 without the cancellation near the prior.
     pulled = np.linalg.solve(np.eye(4) + S, S)
@@ -198,16 +132,7 @@ def entropic_hessian(S: Array) -> Array:
     """
     Return the second derivative of ``tr S - log det (1 + S)`` by the components of S.
 
-    Parameters
-    ----------
-    S : ndarray, shape (n_links, 4, 4)
-        Symmetric, 1 + S positive definite.
-
-    Returns
-    -------
-    ndarray, shape (n_links, 10, 10)
-        tr(V B_k V B_l) with V = (1 + S)^-1; the identity where S is zero.
-
+    S (n_links, 4, 4); returns (n_links, 10, 10).
     """
     V = np.linalg.inv(np.eye(4) + S)
     a, b = _I[:, None], _J[:, None]
@@ -219,16 +144,7 @@ def entropic_roots(S: Array) -> Array:
     """
     Return roots of `entropic_hessian`, whose condition is the root of its own.
 
-    Parameters
-    ----------
-    S : ndarray, shape (n_links, 4, 4)
-        Symmetric, 1 + S positive definite.
-
-    Returns
-    -------
-    ndarray, shape (n_links, 10, 10)
-        K with K'K the Hessian.
-
+    S (n_links, 4, 4); returns (n_links, 10, 10).
     """
     L = np.linalg.cholesky(np.eye(4) + S)[:, None]
     half = np.linalg.solve(L, symmetric(np.eye(10)))

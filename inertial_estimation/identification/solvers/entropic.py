@@ -60,39 +60,7 @@ def solve_entropic(
     """
     Return the best fit that stays near the prior in the entropic divergence.
 
-    Bounds are kept. Where the answer without them keeps them it is the answer; else they are
-    constraints of the same method.
-
-    Parameters
-    ----------
-    problem : Problem
-        Rows and prior.
-    weight : float
-        Of the prior, against the mean squared residual; above zero.
-    start : ndarray, shape (n,), optional
-        Unknowns to start from, say an earlier answer; bodies that hardly can exist are drawn
-        toward the prior first. Default: the prior.
-    noise : float, optional
-        Standard deviation of a row. Default: from the residual.
-    with_deviations : bool
-        Whether to say how sure the answer is, at the cost of about one iteration.
-    max_iterations : int
-        Newton steps of one descent, after which it ends as it is. There are up to three: without
-        bounds; if it misses some, with them; if that fails, from bodies that keep them.
-
-    Returns
-    -------
-    Identification
-        Its optimality residual is half the squared Newton decrement, which is the gap to the
-        least objective, over the objective plus the weight. Bounds that it misses, because steps
-        ran out, are in its notes.
-
-    Raises
-    ------
-    ModelError
-        If the prior or the start is no body that could exist, with the links' names; or if it is
-        proven that no bodies keep all bounds, with the names of those that contradict.
-
+    start (n,).
     """
     began = perf_counter()
     require_weight(weight)

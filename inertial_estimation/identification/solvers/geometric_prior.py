@@ -34,16 +34,7 @@ def mass_errors(masses: Array) -> Array:
     """
     Return by how much masses may be wrong, dm [A section V corrected].
 
-    Parameters
-    ----------
-    masses : ndarray, shape (n_links,)
-        Presumed masses [kg].
-
-    Returns
-    -------
-    ndarray, shape (n_links,)
-        [kg].
-
+    masses (n_links,) [kg]; returns (n_links,) [kg].
     """
     return np.maximum(MASS_SHARE * masses, LEAST_MASS_ERROR)
 
@@ -52,20 +43,7 @@ def middle_bodies(grids: Sequence[PointGrid], masses: Array, errors: Array | Non
     """
     Return the prior of links of which only box and mass are known: the middle of the bounds.
 
-    Parameters
-    ----------
-    grids : sequence of PointGrid
-        Boxes of the links.
-    masses : ndarray, shape (n_links,)
-        Presumed masses [kg].
-    errors : ndarray, shape (n_links,), optional
-        How far they may be off [kg]. Default: `mass_errors`.
-
-    Returns
-    -------
-    ndarray, shape (n_links, 10)
-        As in `model.inertia`, for `Problem`.
-
+    masses (n_links,) [kg]; errors (n_links,) [kg]; returns (n_links, 10).
     """
     widths = mass_errors(masses) if errors is None else errors
     found = []
@@ -81,20 +59,7 @@ def prior_roots(
     """
     Return the roots of the weights of a prior, W' W = W_phi [A 22, 27, 28 corrected].
 
-    Parameters
-    ----------
-    grids : sequence of PointGrid
-        Boxes of the links.
-    prior : ndarray, shape (n_links, 10)
-        Parameters that are presumed.
-    errors : ndarray, shape (n_links,), optional
-        How far their masses may be off [kg]. Default: `mass_errors`.
-
-    Returns
-    -------
-    list of ndarray, shape (10, 10)
-        W for each link; |W (parameters - prior)| is one where they are as far off as may be.
-
+    prior (n_links, 10); errors (n_links,) [kg]; returns (10, 10).
     """
     widths = mass_errors(prior[:, 0]) if errors is None else errors
     found = []
@@ -111,15 +76,7 @@ def to_box(box: Box) -> Array:
     """
     Return the map of a link's parameters to those about its box, in its axes [A 18].
 
-    Parameters
-    ----------
-    box : Box
-        In the link.
-
-    Returns
-    -------
-    ndarray, shape (10, 10)
-
+    Returns (10, 10).
     """
     each = inertia_seen_from(spatial_inertia(np.eye(10)), inverse_pose(box.L_H_S))
     return parameters_of(each).T

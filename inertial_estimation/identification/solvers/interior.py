@@ -36,21 +36,7 @@ def within_bounds(problem: Problem) -> Array | None:
     """
     Return unknowns that keep all bounds, inside the cone and near the prior.
 
-    Parameters
-    ----------
-    problem : Problem
-        With a consistent prior and bounds.
-
-    Returns
-    -------
-    ndarray, shape (n,) or None
-        In the accuracy of the solver. None if it failed, or is not installed.
-
-    Raises
-    ------
-    ModelError
-        If bounds contradict each other whatever the bodies, with their names.
-
+    Returns (n,).
     """
     from scipy.sparse import eye_array
 

@@ -59,15 +59,7 @@ class Slope(NamedTuple):
         """
         Return which links no bound holds; these move along lines of their parameters.
 
-        Parameters
-        ----------
-        n_links : int
-            Number of links.
-
-        Returns
-        -------
-        ndarray, shape (n_links,)
-
+        Returns (n_links,).
         """
         return np.asarray(self.free[: 10 * n_links].reshape(n_links, 10).all(axis=1))
 
@@ -93,21 +85,7 @@ class Landscape:
 
     @classmethod
     def of(cls, problem: Problem, weight: float) -> Landscape:
-        """
-        Return the landscape of a problem.
-
-        Parameters
-        ----------
-        problem : Problem
-            With a consistent prior.
-        weight : float
-            Of the divergence; zero for none.
-
-        Returns
-        -------
-        Landscape
-
-        """
+        """Return the landscape of a problem."""
         prior = PrincipalBodies.of(problem.prior)
         n_links, n_extras = len(prior.mass), len(problem.unknowns.extras)
         mean = prior.moments.mean(axis=1)
@@ -151,19 +129,7 @@ class Landscape:
         return Point(bodies, np.clip(extras, *self.extra_bounds.T))
 
     def faded(self, weight: float) -> Landscape:
-        """
-        Return the same with another weight of the prior.
-
-        Parameters
-        ----------
-        weight : float
-            Of the divergence.
-
-        Returns
-        -------
-        Landscape
-
-        """
+        """Return the same with another weight of the prior."""
         scales = self.problem.extra_scales
         known = np.zeros(len(self.pull)) if scales is None else 1.0 * np.isfinite(scales)
         return replace(self, weight=weight, pull=weight * known)
@@ -172,19 +138,7 @@ class Landscape:
         """
         Return where a step leads, within the bounds.
 
-        Parameters
-        ----------
-        point : Point
-            Where it starts.
-        step : ndarray, shape (n,)
-            In scaled coordinates.
-        straight : ndarray, shape (n_links,)
-            Links that no bound holds, of `Slope.straight`.
-
-        Returns
-        -------
-        Point
-
+        step (n,); straight (n_links,).
         """
         own = self._of_links(step)
         bodies = point.bodies.moved_straight(own, self.low, self.high, straight)
@@ -195,20 +149,7 @@ class Landscape:
         """
         Return the share of a step that leaves all links that move straight inside the cone.
 
-        Parameters
-        ----------
-        point : Point
-            Where it starts.
-        step : ndarray, shape (n,)
-            In scaled coordinates.
-        straight : ndarray, shape (n_links,)
-            Links that no bound holds.
-
-        Returns
-        -------
-        float
-            At most one.
-
+        step (n,); straight (n_links,).
         """
         if not straight.any():
             return 1.0
@@ -224,32 +165,12 @@ class Landscape:
         """
         Return the unknowns of a point.
 
-        Parameters
-        ----------
-        point : Point
-            On the manifold.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-
+        Returns (n,).
         """
         return self.problem.unknowns.join(point.bodies.parameters, point.extras)
 
     def value(self, point: Point) -> float:
-        """
-        Return the objective.
-
-        Parameters
-        ----------
-        point : Point
-            On the manifold.
-
-        Returns
-        -------
-        float
-
-        """
+        """Return the objective."""
         value = self.problem.mean_square(self.unknowns(point)) / 2
         if self.weight > 0.0:
             far = entropic_divergence(point.bodies.parameters, self.problem.prior)
@@ -257,19 +178,7 @@ class Landscape:
         return value + float(self.pull @ self._strayed(point) ** 2) / 2
 
     def slope(self, point: Point) -> Slope:
-        """
-        Return the derivatives of the objective.
-
-        Parameters
-        ----------
-        point : Point
-            On the manifold.
-
-        Returns
-        -------
-        Slope
-
-        """
+        """Return the derivatives of the objective."""
         problem, size = self.problem, self.scales.size
         residual = problem.factor @ self.unknowns(point) - problem.target
         by_x = problem.factor.T @ residual / problem.count

@@ -36,20 +36,7 @@ class Support(NamedTuple):
 
 
 def find_support(problem: BoundedProblem) -> Support | None:
-    """
-    Return which bounds hold at the minimum.
-
-    Parameters
-    ----------
-    problem : BoundedProblem
-        What is minimised; some variables meet all bounds.
-
-    Returns
-    -------
-    Support or None
-        None if the search did not end.
-
-    """
+    """Return which bounds hold at the minimum."""
     from scipy.linalg import solve_triangular
     from scipy.optimize import nnls
 

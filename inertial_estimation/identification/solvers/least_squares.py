@@ -47,34 +47,7 @@ def solve_least_squares(
     noise: float | None = None,
     rank_tolerance: float = RANK_TOLERANCE,
 ) -> Identification:
-    """
-    Return the parameters that fit the rows best.
-
-    Bounds are not used, and the prior only for what the rows leave open. The optimality residual
-    is the norm of the gradient over that of its factors.
-
-    Parameters
-    ----------
-    problem : Problem
-        Rows, and the prior to fill up with.
-    fill : Fill
-        Which answer is taken in directions that rows do not determine.
-    noise : float, optional
-        Standard deviation of the rows. Default: estimated from the residual [S 82]; then no
-        deviations are stated if there are no more rows than determined unknowns.
-    rank_tolerance : float
-        As in `row_space.RowSpace`.
-
-    Returns
-    -------
-    Identification
-
-    Raises
-    ------
-    ModelError
-        If the prior is used and is no body that could exist, with the links' names.
-
-    """
+    """Return the parameters that fit the rows best."""
     start = perf_counter()
     require_noise(noise)
     fill = choice(Fill, 'fill', fill)
@@ -104,18 +77,7 @@ def relative_gradient(problem: Problem, x: Array) -> float:
     """
     Return how far the residual is from being orthogonal to the rows.
 
-    Parameters
-    ----------
-    problem : Problem
-        Rows.
-    x : ndarray, shape (n,)
-        Unknowns.
-
-    Returns
-    -------
-    float
-        Norm of the gradient by each unknown, over the norms of its column and of the target.
-
+    x (n,).
     """
     lengths = np.linalg.norm(problem.factor, axis=0)
     gradient = problem.factor.T @ (problem.factor @ x - problem.target)

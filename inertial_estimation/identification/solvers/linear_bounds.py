@@ -33,28 +33,7 @@ class LinearBounds:
 
     @classmethod
     def of(cls, problem: Problem) -> LinearBounds:
-        """
-        Return the bounds of a problem that are finite.
-
-        A centre of mass is bounded by ``mc - l m >= 0``, which is linear and, for a positive
-        mass, the same; an ellipsoid by ``tr(Q J) >= 0`` [W].
-
-        Parameters
-        ----------
-        problem : Problem
-            With bounds.
-
-        Returns
-        -------
-        LinearBounds
-
-        Raises
-        ------
-        ModelError
-            If a least value is above the greatest, or masses cannot have their total, with the
-            bounds' names.
-
-        """
+        """Return the bounds of a problem that are finite."""
         require_order(problem)
         _require_total(problem)
         found = [*_masses(problem), *_centers(problem), *_ellipsoids(problem)]
@@ -68,16 +47,7 @@ class LinearBounds:
         """
         Return how far unknowns are inside each bound.
 
-        Parameters
-        ----------
-        x : ndarray, shape (n,)
-            Unknowns.
-
-        Returns
-        -------
-        ndarray, shape (k,)
-            Negative outside.
-
+        x (n,); returns (k,).
         """
         return np.asarray(self.rows @ x - self.limits)
 
@@ -154,20 +124,7 @@ def _extras(problem: Problem) -> Iterator[Row]:
 
 
 def require_order(problem: Problem) -> None:
-    """
-    Raise if a least value is above the greatest.
-
-    Parameters
-    ----------
-    problem : Problem
-        With bounds.
-
-    Raises
-    ------
-    ModelError
-        With the names of these bounds.
-
-    """
+    """Raise if a least value is above the greatest."""
     bounds, links = problem.bounds, problem.unknowns.links
     pairs: list[tuple[str, float, float]] = []
     if bounds.mass is not None:

@@ -26,23 +26,7 @@ def by_rows(problem: Problem, x: Array, space: RowSpace, noise: float | None = N
     """
     Return the standard deviation of each unknown that only rows tell of [S 81-83].
 
-    Parameters
-    ----------
-    problem : Problem
-        Rows.
-    x : ndarray, shape (n,)
-        Unknowns that fit them.
-    space : RowSpace
-        Of the rows.
-    noise : float, optional
-        Standard deviation of a row. Default: from the residual.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Infinite where rows do not determine an unknown, NaN elsewhere if noise is to be estimated
-        and no rows are left for that.
-
+    x (n,); returns (n,).
     """
     variances = space.variances()
     sigma = np.sqrt(_variance(problem, x, float(space.rank), noise))
@@ -56,26 +40,7 @@ def by_rows_and_pull(
     """
     Return the same where rows of a prior take part, which need not tell of everything.
 
-    As in `curvature.deviations`: what rows do not tell is as uncertain as the prior.
-
-    Parameters
-    ----------
-    problem : Problem
-        Rows.
-    x : ndarray, shape (n,)
-        Unknowns.
-    pull : ndarray, shape (p, n)
-        Rows whose squared distance to the prior is one where that may well be off so far.
-    weight : float
-        Of their half square, against half the mean square of the rows.
-    noise : float, optional
-        Standard deviation of a row. Default: from the residual.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Infinite for what neither tells, NaN as in `by_rows`.
-
+    x (n,); pull (p, n); returns (n,).
     """
     factor, drawn = problem.factor / np.sqrt(problem.count), np.sqrt(weight) * pull
     both = np.vstack([factor, drawn])
@@ -101,27 +66,7 @@ def by_prior(
     """
     Return the same where a prior tells of all links, see `curvature.deviations`.
 
-    Parameters
-    ----------
-    problem : Problem
-        Rows and prior.
-    x : ndarray, shape (n,)
-        Unknowns.
-    weight : float
-        Of the prior, against the mean squared residual.
-    links : ndarray, shape (n_links, 10, 10), optional
-        Maps of the links' coordinates, in which the distance to the prior is the length. Default:
-        whitened, as in `divergence`.
-    shapes : ndarray, shape (n_links, 4, 4), optional
-        Where the second derivative of the divergence is taken, S of `divergence`. Default: at the
-        prior, where it is one.
-    noise : float, optional
-        Standard deviation of a row. Default: from the residual.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-
+    x (n,); links (n_links, 10, 10); shapes (n_links, 4, 4); returns (n,).
     """
     coordinates = Coordinates.of(problem, links)
     gram = coordinates.factor.T @ coordinates.factor

@@ -76,37 +76,7 @@ def solve_manifold(
     """
     Return the best fit on the manifold of bodies.
 
-    Bounds of mass, centre of mass and other unknowns are met.
-
-    Parameters
-    ----------
-    problem : Problem
-        Rows, prior, bounds.
-    weight : float, optional
-        Of the prior, against the mean squared residual. None: no prior; it is where the search
-        starts, and where what rows do not tell stays.
-    max_iterations : int
-        Steps that are tried.
-    time_limit : float
-        After which the answer is given as it is [s].
-    noise : float, optional
-        Standard deviation of a row, for the deviations. Default: from the residual.
-    with_deviations : bool
-        Whether to state standard deviations; they cost about as much as some iterations.
-
-    Returns
-    -------
-    Identification
-        Stopped by its budget, it is the best one so far. Its optimality residual is the norm of
-        the gradient over those of the rows and of the target. Deviations are those of the same
-        rows and prior without constraints, see `linear_deviations`.
-
-    Raises
-    ------
-    ModelError
-        If the weight is out of range, the prior is no body, bounds exclude each other, or there
-        are bounds of total mass or ellipsoids, which are not bounds of single coordinates.
-
+    time_limit [s].
     """
     start = perf_counter()
     require_noise(noise)
@@ -221,8 +191,6 @@ class _Search:
     def _descend(self, landscape: Landscape, enough: float, most: int) -> bool:
         """
         Take steps until one would decrease the objective by no more than enough, if that is not 0.
-
-        Returns whether they ended where none gets any further.
         """
         place, damping = _Place.of(landscape, self.point), min(self.damping, DAMPING)
         last, done, stuck = self.used + most, False, False

@@ -16,23 +16,7 @@ def bending(bodies: PrincipalBodies, gradient: Array, free: NDArray[np.bool_]) -
     """
     Return what the curvature of the manifold adds to the Hessian.
 
-    First moments are products of mass and centre; an axis that is held at its least moment turns
-    along the boundary, which is curved.
-
-    Parameters
-    ----------
-    bodies : PrincipalBodies
-        Where.
-    gradient : ndarray, shape (n_links, 10)
-        Of the objective by inertial parameters.
-    free : ndarray, shape (n_links, 10)
-        Coordinates that no bound holds.
-
-    Returns
-    -------
-    ndarray, shape (n_links, 10, 10)
-        In unscaled coordinates, as the columns of `PrincipalBodies.jacobian`.
-
+    gradient (n_links, 10); free (n_links, 10); returns (n_links, 10, 10).
     """
     by_second = _by_second_moments(gradient)
     bend = np.zeros((len(gradient), 10, 10))

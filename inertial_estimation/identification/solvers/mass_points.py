@@ -80,51 +80,7 @@ def solve_mass_points(
     """
     Return the best fit by positive masses at points [A 9-32 corrected].
 
-    All bounds are met.
-
-    Parameters
-    ----------
-    problem : Problem
-        Rows, prior, bounds; see `geometric_prior.middle_bodies` for the prior of links of which
-        nothing but the box is known.
-    grids : sequence of PointGrid, optional
-        One for each link, as from `point_grids.link_grids`. Default: in the cuboids of even
-        density that have the inertia of the prior [M 25].
-    weight : float, optional
-        Of the prior, where rows tell nothing. None: the regularization alone decides there.
-    regularization : float
-        Of masses, as shares of an even distribution, to non-negative ones that come close to the
-        prior; above zero [A 23, 29].
-    mass_errors : ndarray, shape (n_links,), optional
-        How far the masses of the prior may be off [kg]. Default: as in `geometric_prior`.
-    base_map : ndarray, shape (k, 10 n_links), optional
-        Combinations of parameters that the prior must not disturb, Z of (A 25). Default: those
-        that the rows determine [A after 32].
-    max_iterations : int
-        Of OSQP.
-    time_limit : float
-        After which the answer is given as it is [s].
-    noise : float, optional
-        Standard deviation of a row, for the deviations. Default: from the residual.
-    with_deviations : bool
-        Whether to state standard deviations; they cost about as much as a round of `active_set`.
-
-    Returns
-    -------
-    Identification
-        Its optimality residual is the largest violation of the conditions of optimality, over
-        the gradient at zero. Deviations are those of the same rows and prior without
-        constraints, see `linear_deviations`: what rows do not tell is as uncertain as the weight
-        of the prior says that its bodies are [A 22, 28].
-
-    Raises
-    ------
-    ModelError
-        If a weight is out of range, the prior is no body, or bounds contradict each other or
-        the boxes.
-    ShapeError
-        If there is not one grid for each link.
-
+    mass_errors (n_links,) [kg]; base_map (k, 10 n_links); time_limit [s].
     """
     start = perf_counter()
     require_noise(noise)
@@ -196,11 +152,7 @@ def _even(grids: Sequence[PointGrid], prior: Array) -> list[Array]:
 def _reference(
     grids: Sequence[PointGrid], prior: Array, roots: Sequence[Array]
 ) -> tuple[list[Array], Array]:
-    """
-    Return masses that come close to the prior, and how close: |W (P rho - prior)|, by link.
-
-    (A 23) without the condition that masses are not negative gives large ones of both signs.
-    """
+    """Return masses that come close to the prior, and how close: |W (P rho - prior)|, by link."""
     from scipy.optimize import nnls
 
     found, misfits = [], []
@@ -245,12 +197,7 @@ def _without_extras(problem: Problem) -> Array:
 
 
 def _null_space(known: Array, roots: Sequence[Array], columns: int) -> Array:
-    """
-    Return W N: the weighted part of parameters that some rows do not see [A 25].
-
-    Orthogonal in the weight of the prior instead of in SI units, so that the answer does not
-    depend on units and among all bodies that fit alike is the one nearest to the prior.
-    """
+    """Return W N: the weighted part of parameters that some rows do not see [A 25]."""
     inverse = np.zeros((known.shape[1], known.shape[1]))
     root = np.zeros((known.shape[1], columns))
     for k, W in enumerate(roots):

@@ -58,21 +58,7 @@ class Method:
     """
 
     def __call__(self, problem: Problem, **options: Any) -> Identification:
-        """
-        Solve.
-
-        Parameters
-        ----------
-        problem : Problem
-            Rows, prior, bounds.
-        **options
-            Of the solver.
-
-        Returns
-        -------
-        Identification
-
-        """
+        """Solve."""
         return self.solve(problem, **options)
 
 

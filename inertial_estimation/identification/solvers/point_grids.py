@@ -60,16 +60,7 @@ def composition(points: Array) -> Array:
     """
     Return what one kilogram at each of some points adds to a link's parameters [A 10-11].
 
-    Parameters
-    ----------
-    points : ndarray, shape (k, 3)
-        In the link [m].
-
-    Returns
-    -------
-    ndarray, shape (10, k)
-        Rows as in `model.inertia`.
-
+    points (k, 3) [m]; returns (10, k).
     """
     x, y, z = points.T
     moments = y * y + z * z, -x * y, x * x + z * z, -x * z, -y * z, x * x + y * y
@@ -77,28 +68,7 @@ def composition(points: Array) -> Array:
 
 
 def box_grid(box: Box, per_axis: int = PER_AXIS, source: str = CONFIG) -> PointGrid:
-    """
-    Return equally spaced points of a box, its corners among them.
-
-    Parameters
-    ----------
-    box : Box
-        Where mass can be.
-    per_axis : int
-        Points along each edge, at least 3.
-    source : str
-        Where the box comes from.
-
-    Returns
-    -------
-    PointGrid
-
-    Raises
-    ------
-    ModelError
-        If there are too few points, or the box is flat.
-
-    """
+    """Return equally spaced points of a box, its corners among them."""
     if not (np.isfinite(box.half_lengths).all() and box.half_lengths.min() > 0):
         raise ModelError(f'a box of half lengths {box.half_lengths} m holds no body')
     return PointGrid(box.from_unit(_unit_grid(per_axis)), box, source)
@@ -107,25 +77,6 @@ def box_grid(box: Box, per_axis: int = PER_AXIS, source: str = CONFIG) -> PointG
 def hull_grid(shape: Shape, per_axis: int = PER_AXIS) -> PointGrid:
     """
     Return points of a convex hull: those of the grid of its box that are inside, and its ends.
-
-    The ends are the vertices that lie farthest out in the directions of that grid.
-
-    Parameters
-    ----------
-    shape : Shape
-        Where mass can be.
-    per_axis : int
-        Points along each edge of the box, at least 3.
-
-    Returns
-    -------
-    PointGrid
-
-    Raises
-    ------
-    ModelError
-        If there are too few points, or the hull is flat.
-
     """
     from scipy.spatial import ConvexHull, QhullError
 
@@ -154,33 +105,10 @@ def link_grids(
     """
     Return the points of all links.
 
-    A link's shape is taken, else its configured box, else the cuboid of even density that has
-    the inertia of its prior [M 25].
+    A link's shape is taken, else its configured box, else the cuboid of even density that has the
+    inertia of its prior [M 25].
 
-    Parameters
-    ----------
-    links : sequence of str
-        As in `Unknowns`.
-    prior : ndarray, shape (n_links, 10)
-        As in `Problem`.
-    shapes : mapping of str to Shape
-        As `model.geometry.link_shapes` reads them.
-    configured : mapping of str to Box, optional
-        For links without shape.
-    per_axis : int
-        Points along each edge of a box.
-    hulls : bool
-        Fill the convex hulls of shapes instead of their boxes.
-
-    Returns
-    -------
-    tuple of PointGrid
-
-    Raises
-    ------
-    InertialEstimationError
-        If a link's points do not suffice; the message names it.
-
+    prior (n_links, 10).
     """
     boxes = configured or {}
     found = []

@@ -45,20 +45,7 @@ class PrincipalBodies:
         """
         Return the bodies that have given inertial parameters.
 
-        Parameters
-        ----------
-        parameters : ndarray, shape (n_links, 10)
-            As in `model.inertia`.
-
-        Returns
-        -------
-        PrincipalBodies
-
-        Raises
-        ------
-        ModelError
-            If a mass is not positive, where there is no centre of mass.
-
+        parameters (n_links, 10).
         """
         J = pseudo_inertia(parameters)
         mass = J[:, 3, 3]
@@ -80,13 +67,7 @@ class PrincipalBodies:
 
     @property
     def jacobian(self) -> Array:
-        """
-        Derivative of the parameters, shape (n_links, 10, 10).
-
-        Columns: mass, centre of mass, then central second moments in principal axes: xx, yy, zz,
-        xy, xz, yz. Turning the axes by w changes the latter three by w times differences of the
-        former; as coordinates they have no singularity where two moments are equal.
-        """
+        """Derivative of the parameters, shape (n_links, 10, 10)."""
         T = np.zeros((len(self.mass), 10, 10))
         c, m = self.center, self.mass[:, None, None, None]
         T[:, 0, 0] = 1.0
@@ -104,20 +85,7 @@ class PrincipalBodies:
         """
         Return the bodies after a step in the tangent space, kept within bounds [M 24].
 
-        The step of the second moments is retracted by their eigenvectors, so that axes stay a
-        rotation, and moments that would leave their bounds stop there.
-
-        Parameters
-        ----------
-        step : ndarray, shape (n_links, 10)
-            As the columns of `jacobian`.
-        low, high : ndarray, shape (n_links, 7)
-            Bounds of mass, centre of mass and moments.
-
-        Returns
-        -------
-        PrincipalBodies
-
+        step (n_links, 10); low, high (n_links, 7).
         """
         central = np.einsum('lk,kij->lij', step[:, 4:], _SECOND)
         central[:, range(3), range(3)] += self.moments
@@ -136,22 +104,7 @@ class PrincipalBodies:
         """
         Return the same, but for some bodies with parameters that change in proportion to the step.
 
-        Least squares are quadratic along a line of parameters, not along one of mass and centre.
-
-        Parameters
-        ----------
-        step : ndarray, shape (n_links, 10)
-            As the columns of `jacobian`.
-        low, high : ndarray, shape (n_links, 7)
-            Bounds of mass, centre of mass and moments; a body that would leave them is moved as
-            in `moved`.
-        which : ndarray, shape (n_links,)
-            Bodies that are to move so.
-
-        Returns
-        -------
-        PrincipalBodies
-
+        step (n_links, 10); low, high (n_links, 7); which (n_links,).
         """
         curved = self.moved(step, low, high)
         parameters = self.parameters

@@ -41,29 +41,7 @@ OPTIMAL = 1e-10
 def solve_pullback(
     problem: Problem, *, weight: float = 1e-2, noise: float | None = None
 ) -> Identification:
-    """
-    Return the best fit that stays near the prior in the Riemannian metric there.
-
-    Parameters
-    ----------
-    problem : Problem
-        Rows and prior.
-    weight : float
-        Of the prior, against the mean squared residual; above zero.
-    noise : float, optional
-        Standard deviation of a row. Default: from the residual.
-
-    Returns
-    -------
-    Identification
-        Its optimality residual is the norm of the gradient over that of its factors.
-
-    Raises
-    ------
-    ModelError
-        If the prior is no body that could exist, with the links' names.
-
-    """
+    """Return the best fit that stays near the prior in the Riemannian metric there."""
     return _solve('pullback', problem, weight, noise, None)
 
 
@@ -71,29 +49,7 @@ def solve_pullback(
 def solve_euclidean(
     problem: Problem, *, weight: float = 1e-2, noise: float | None = None
 ) -> Identification:
-    """
-    Return the best fit that stays near the prior in SI units.
-
-    Parameters
-    ----------
-    problem : Problem
-        Rows and prior.
-    weight : float
-        Of the prior, against the mean squared residual; above zero.
-    noise : float, optional
-        Standard deviation of a row. Default: from the residual.
-
-    Returns
-    -------
-    Identification
-        Its optimality residual is the norm of the gradient over that of its factors.
-
-    Raises
-    ------
-    ModelError
-        If the prior is no body that could exist, with the links' names.
-
-    """
+    """Return the best fit that stays near the prior in SI units."""
     plain = np.broadcast_to(np.eye(10), (len(problem.unknowns.links), 10, 10))
     return _solve('euclidean', problem, weight, noise, plain)
 
@@ -102,20 +58,7 @@ def prior_rows(unknowns: Unknowns, prior: Array, weight: float) -> Information:
     """
     Return rows whose half square is the pullback distance times a weight.
 
-    Parameters
-    ----------
-    unknowns : Unknowns
-        Other unknowns than parameters of links have zero columns.
-    prior : ndarray, shape (n_links, 10)
-        Strictly fully physically consistent.
-    weight : float
-        Of the distance: that of a solver, times the rows that it takes the mean of.
-
-    Returns
-    -------
-    Information
-        Without any count: these are no measured rows.
-
+    prior (n_links, 10).
     """
     require_weight(weight)
     rows = np.zeros((unknowns.n_inertial, len(unknowns)))

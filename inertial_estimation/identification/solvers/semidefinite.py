@@ -75,41 +75,7 @@ def solve_semidefinite(
     """
     Return the best fit by bodies that could exist, within all bounds.
 
-    Parameters
-    ----------
-    problem : Problem
-        Rows, prior and bounds. The prior gives each link its scale, whatever its weight.
-    weight : float
-        Of the distance to the prior, above zero; not used without one. Other unknowns take part
-        where their scales are finite.
-    prior : PriorTerm
-        Which distance.
-    scales : ndarray, shape (n_links, 10), optional
-        Of the Euclidean distance: how far each parameter may well be off. Default: one.
-    consistency : Consistency
-        The 4x4 cone, or the larger 6x6 cone of S, where the answer need not be a body.
-    margin : float
-        How far inside its cone each link stays, as a share of the prior.
-    time_limit : float
-        After which the solver stops [s].
-    noise : float, optional
-        Standard deviation of a row, for the deviations. Default: from the residual.
-    with_deviations : bool
-        Whether to state standard deviations; they cost about as much as two iterations.
-
-    Returns
-    -------
-    Identification
-        Its optimality residual is how far the objective is above the least one at most, over the
-        objective: duality gap and what is left of the gradient. Deviations are those of the same
-        rows and prior without constraints, see `linear_deviations`.
-
-    Raises
-    ------
-    ModelError
-        If the prior is no body that could exist, if weight, margin or a scale makes no sense, or
-        if bounds contradict each other; with the names of links and bounds.
-
+    scales (n_links, 10); time_limit [s].
     """
     began = perf_counter()
     prior = choice(PriorTerm, 'prior', prior)

@@ -24,15 +24,7 @@ LIVE = '--live'
 
 
 def add(verbs: Any) -> None:
-    """
-    Add the verb that calibrates FT sensors, with its ways.
-
-    Parameters
-    ----------
-    verbs : object
-        Where argparse keeps the verbs.
-
-    """
+    """Add the verb that calibrates FT sensors, with its ways."""
     ways = add_ways(verbs, 'calibrate', 'find out what FT sensors really say')
     for way in (offsets, without_model, added_masses, affine, temperature, tool, live, saved):
         way.add(ways)

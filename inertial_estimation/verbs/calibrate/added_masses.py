@@ -33,15 +33,7 @@ OF_WRENCHES = (
 
 
 def add(ways: Any) -> None:
-    """
-    Add the way that finds a matrix from added masses.
-
-    Parameters
-    ----------
-    ways : object
-        Where argparse keeps the ways of the verb.
-
-    """
+    """Add the way that finds a matrix from added masses."""
     way = add_verb(
         ways, 'matrix',
         'the matrix of a sensor from three data sets or more with known masses added to the body '

@@ -49,15 +49,7 @@ NAMES = {
 
 
 def add(ways: Any) -> None:
-    """
-    Add the way that fits matrices to what the model says.
-
-    Parameters
-    ----------
-    ways : object
-        Where argparse keeps the ways of the verb.
-
-    """
+    """Add the way that fits matrices to what the model says."""
     way = add_verb(
         ways, 'affine', 'matrix and offset of FT sensors from the model, while one contact '
         'carries the robot',

@@ -27,15 +27,7 @@ SOME_ROBOT = 'robot'
 
 
 def add_sensor(way: argparse.ArgumentParser) -> None:
-    """
-    Add the one FT sensor that is calibrated.
-
-    Parameters
-    ----------
-    way : argparse.ArgumentParser
-        Of the way.
-
-    """
+    """Add the one FT sensor that is calibrated."""
     way.add_argument(
         '--ft', required=True, metavar='SENSOR',
         help='name of the FT sensor, as in the calibration file',
@@ -43,34 +35,14 @@ def add_sensor(way: argparse.ArgumentParser) -> None:
 
 
 def add_sensors(way: argparse.ArgumentParser, which: str, default: str) -> None:
-    """
-    Add the FT sensors that are calibrated.
-
-    Parameters
-    ----------
-    way : argparse.ArgumentParser
-        Of the way.
-    which, default : str
-        Which they are, and those that nobody need name.
-
-    """
+    """Add the FT sensors that are calibrated."""
     way.add_argument(
         '--ft', nargs='+', default=[], metavar='SENSOR', help=f'{which} (default: {default})'
     )
 
 
 def add_calibration(way: argparse.ArgumentParser, default: str) -> None:
-    """
-    Add the calibration so far.
-
-    Parameters
-    ----------
-    way : argparse.ArgumentParser
-        Of the way.
-    default : str
-        What holds if none is named.
-
-    """
+    """Add the calibration so far."""
     way.add_argument(
         '--calibration', metavar='FILE',
         help=f'calibration file with what is in use so far (default: {default})',
@@ -78,19 +50,7 @@ def add_calibration(way: argparse.ArgumentParser, default: str) -> None:
 
 
 def add_placement(way: argparse.ArgumentParser, when: str, unknown: str) -> None:
-    """
-    Add how the IMU and the FT sensor sit, where no description of a robot says so.
-
-    Parameters
-    ----------
-    way : argparse.ArgumentParser
-        Of the way.
-    when : str
-        When that is, to begin the help with.
-    unknown : str
-        What holds if the rotation is not given.
-
-    """
+    """Add how the IMU and the FT sensor sit, where no description of a robot says so."""
     way.add_argument(
         '--imu-rpy', nargs=3, type=float, metavar=('ROLL', 'PITCH', 'YAW'),
         help=f"{when}rotation of the IMU, or accelerometer, in the sensor's frame, about fixed "
@@ -104,17 +64,7 @@ def add_placement(way: argparse.ArgumentParser, when: str, unknown: str) -> None
 
 
 def add_accelerometer_offset(way: argparse.ArgumentParser, default: str) -> None:
-    """
-    Add what an accelerometer reads too much.
-
-    Parameters
-    ----------
-    way : argparse.ArgumentParser
-        Of the way.
-    default : str
-        What holds if it is not given.
-
-    """
+    """Add what an accelerometer reads too much."""
     way.add_argument(
         '--accelerometer-offset', nargs=3, type=float, metavar=('X', 'Y', 'Z'),
         help='subtracted from accelerations, in the axes of the accelerometer [m/s^2] (default: '
@@ -123,17 +73,7 @@ def add_accelerometer_offset(way: argparse.ArgumentParser, default: str) -> None
 
 
 def add_robot_name(way: argparse.ArgumentParser, default: str) -> None:
-    """
-    Add what a robot is called.
-
-    Parameters
-    ----------
-    way : argparse.ArgumentParser
-        Of the way.
-    default : str
-        Where its name is from if it is not given.
-
-    """
+    """Add what a robot is called."""
     way.add_argument(
         '--robot-name', metavar='NAME', default='',
         help=f'of the robot in the file that is written (default: {default}, or {SOME_ROBOT})',
@@ -141,19 +81,7 @@ def add_robot_name(way: argparse.ArgumentParser, default: str) -> None:
 
 
 def add_outputs(way: argparse.ArgumentParser, picture: str, default: str = 'no file') -> None:
-    """
-    Add where results go besides the terminal.
-
-    Parameters
-    ----------
-    way : argparse.ArgumentParser
-        Of the way.
-    picture : str
-        What is drawn, and into which kind of file.
-    default : str, optional
-        The calibration file that nobody need name.
-
-    """
+    """Add where results go besides the terminal."""
     way.add_argument(
         '--out', type=Path, metavar='FILE',
         help='calibration file to write, which may be the one that is read; other sensors that '
@@ -166,38 +94,12 @@ def add_outputs(way: argparse.ArgumentParser, picture: str, default: str = 'no f
 
 
 def direction_of(chosen: argparse.Namespace) -> int:
-    """
-    Return whose wrench the readings are.
-
-    Parameters
-    ----------
-    chosen : argparse.Namespace
-        What was asked for.
-
-    Returns
-    -------
-    int
-        +1: of the body beyond the sensor on the sensor, -1: the opposite.
-
-    """
+    """Return whose wrench the readings are."""
     return DIRECTIONS[chosen.direction or 'child_to_parent']
 
 
 def require_calibration(chosen: argparse.Namespace) -> None:
-    """
-    Refuse a calibration so far that is not there.
-
-    Parameters
-    ----------
-    chosen : argparse.Namespace
-        What was asked for.
-
-    Raises
-    ------
-    ConfigError
-        If the option names no file.
-
-    """
+    """Refuse a calibration so far that is not there."""
     path = chosen.calibration
     if path is not None and not Path(path).exists():
         raise ConfigError(
@@ -207,27 +109,7 @@ def require_calibration(chosen: argparse.Namespace) -> None:
 
 
 def before(chosen: argparse.Namespace) -> SensorCalibration | None:
-    """
-    Return the calibration of the sensor so far.
-
-    Parameters
-    ----------
-    chosen : argparse.Namespace
-        What was chosen.
-
-    Returns
-    -------
-    SensorCalibration or None
-        None: none was named.
-
-    Raises
-    ------
-    ConfigError
-        If the file is not there.
-    NameNotFound
-        If it has no such sensor.
-
-    """
+    """Return the calibration of the sensor so far."""
     from inertial_estimation.calibration.calibration_file import read
 
     if chosen.calibration is None:
@@ -243,20 +125,7 @@ def before(chosen: argparse.Namespace) -> SensorCalibration | None:
 
 
 def robot_name(chosen: argparse.Namespace) -> str:
-    """
-    Return what the robot is called in the file that is written.
-
-    Parameters
-    ----------
-    chosen : argparse.Namespace
-        What was asked for.
-
-    Returns
-    -------
-    str
-        As it was given, else as in the file that is read or written.
-
-    """
+    """Return what the robot is called in the file that is written."""
     from inertial_estimation.calibration.calibration_file import read
 
     robot: str = chosen.robot_name
@@ -267,21 +136,5 @@ def robot_name(chosen: argparse.Namespace) -> str:
 
 
 def not_written(out: Path, why: Sequence[str], remedy: str) -> CalibrationError:
-    """
-    Say that a file is held back: what was found is shown all the same.
-
-    Parameters
-    ----------
-    out : Path
-        The file.
-    why : sequence of str
-        What speaks against it.
-    remedy : str
-        What helps.
-
-    Returns
-    -------
-    CalibrationError
-
-    """
+    """Say that a file is held back: what was found is shown all the same."""
     return CalibrationError(f"'{out}' is not written, as {'; '.join(why)}: {remedy}")

@@ -34,15 +34,7 @@ SVG = '.svg'
 
 
 def add(ways: Any) -> None:
-    """
-    Add the way that leads through a session.
-
-    Parameters
-    ----------
-    ways : object
-        Where argparse keeps the ways of the verb.
-
-    """
+    """Add the way that leads through a session."""
     way = add_verb(
         ways, 'live',
         'a session with a robot that publishes: says which way to turn the sensor and which load '

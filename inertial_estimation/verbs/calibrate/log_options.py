@@ -39,15 +39,7 @@ class RobotLog(NamedTuple):
 
 
 def add_bag(way: argparse.ArgumentParser) -> None:
-    """
-    Add the bag, or the part of one, that is calibrated by.
-
-    Parameters
-    ----------
-    way : argparse.ArgumentParser
-        Of the way.
-
-    """
+    """Add the bag, or the part of one, that is calibrated by."""
     way.add_argument(
         'log', metavar='LOG',
         help='bag: its folder, or its mcap or db3 file; a part of one as LOG@FROM:TO, in seconds '
@@ -56,17 +48,7 @@ def add_bag(way: argparse.ArgumentParser) -> None:
 
 
 def add_robot(way: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """
-    Add what says which robot it is, and how its sensors are calibrated so far.
-
-    Parameters
-    ----------
-    way : argparse.ArgumentParser
-        Of the way.
-    required : bool, optional
-        Whether it does not do without.
-
-    """
+    """Add what says which robot it is, and how its sensors are calibrated so far."""
     default = '' if required else ' (default: none)'
     way.add_argument(
         '--robot', required=required, metavar='URDF', help=f'robot description file{default}'
@@ -79,15 +61,7 @@ def add_robot(way: argparse.ArgumentParser, *, required: bool = True) -> None:
 
 
 def add_support(way: argparse.ArgumentParser) -> None:
-    """
-    Add the one contact that carries the robot.
-
-    Parameters
-    ----------
-    way : argparse.ArgumentParser
-        Of the way.
-
-    """
+    """Add the one contact that carries the robot."""
     way.add_argument(
         '--support', default='', metavar='FRAME',
         help='the only contact, which carries the robot: one frame, as only calibrate offsets '
@@ -96,38 +70,14 @@ def add_support(way: argparse.ArgumentParser) -> None:
 
 
 def stretch_of(chosen: argparse.Namespace) -> Stretch:
-    """
-    Return which part of which log is calibrated by.
-
-    Parameters
-    ----------
-    chosen : argparse.Namespace
-        What was asked for.
-
-    Returns
-    -------
-    Stretch
-
-    """
+    """Return which part of which log is calibrated by."""
     from inertial_estimation.logs.stretch import Stretch
 
     return Stretch.parse(chosen.log)
 
 
 def time_range(part: Stretch) -> TimeRange:
-    """
-    Return a part of a log as times after its first FT message.
-
-    Parameters
-    ----------
-    part : Stretch
-        Of a log.
-
-    Returns
-    -------
-    TimeRange
-
-    """
+    """Return a part of a log as times after its first FT message."""
     from inertial_estimation.logs.recording import TimeRange
 
     # Joint states may come before the first FT message.
@@ -135,20 +85,7 @@ def time_range(part: Stretch) -> TimeRange:
 
 
 def check_files(chosen: argparse.Namespace) -> None:
-    """
-    Refuse files that could not be written, before the work.
-
-    Parameters
-    ----------
-    chosen : argparse.Namespace
-        What was asked for.
-
-    Raises
-    ------
-    ConfigError
-        If one cannot be written, or is one that is read.
-
-    """
+    """Refuse files that could not be written, before the work."""
     from inertial_estimation.pictures import require
 
     read = (stretch_of(chosen).path, chosen.robot, *files.config_files(chosen.config))
@@ -160,24 +97,7 @@ def check_files(chosen: argparse.Namespace) -> None:
 
 
 def settings_of(chosen: argparse.Namespace) -> EstimatorSettings:
-    """
-    Return the parameters of the node, with the calibration that was named.
-
-    Parameters
-    ----------
-    chosen : argparse.Namespace
-        What was asked for.
-
-    Returns
-    -------
-    EstimatorSettings
-
-    Raises
-    ------
-    ConfigError
-        If a file is not there, or holds something else.
-
-    """
+    """Return the parameters of the node, with the calibration that was named."""
     from inertial_estimation.config import EstimatorSettings
 
     _call_by_option(chosen)
@@ -195,17 +115,7 @@ def _call_by_option(chosen: argparse.Namespace) -> None:
 
 
 def say_support(chosen: argparse.Namespace, settings: EstimatorSettings) -> None:
-    """
-    Say what carries the robot, before anything else, if nobody named it.
-
-    Parameters
-    ----------
-    chosen : argparse.Namespace
-        What was asked for.
-    settings : EstimatorSettings
-        With the fixed link.
-
-    """
+    """Say what carries the robot, before anything else, if nobody named it."""
     if settings.fixed_link and not chosen.support:
         assumed = (
             f'assumed: {settings.fixed_link} alone carries and touches the robot, as it is the '
@@ -220,30 +130,7 @@ def read_log(
     ranges: Iterable[TimeRange],
     progress: Callable[[str, float], None],
 ) -> RobotLog:
-    """
-    Read a log and predict what its FT sensors should say.
-
-    Parameters
-    ----------
-    chosen : argparse.Namespace
-        What was asked for.
-    settings : EstimatorSettings
-        From `settings_of`.
-    ranges : iterable of TimeRange
-        All that is needed of it.
-    progress : callable
-        Called now and then.
-
-    Returns
-    -------
-    RobotLog
-
-    Raises
-    ------
-    InertialEstimationError
-        If robot, settings and log do not fit together.
-
-    """
+    """Read a log and predict what its FT sensors should say."""
     from inertial_estimation.building import build_robot, sensor_calibrations
     from inertial_estimation.logs.predicted_wrenches import in_hindsight, predict_wrenches
     from inertial_estimation.logs.recording import TimeRange, read_samples
@@ -270,26 +157,7 @@ def save(
     *,
     keeps_slopes: bool = False,
 ) -> None:
-    """
-    Write a calibration file, if asked to.
-
-    Parameters
-    ----------
-    path : Path, optional
-        Where to.
-    robot : str
-        Name of the robot.
-    found : mapping of str to SensorCalibration
-        By sensor.
-    keeps_slopes : bool, optional
-        As for `calibration_file.write`.
-
-    Raises
-    ------
-    ConfigError
-        If the file is of another robot, or cannot be written.
-
-    """
+    """Write a calibration file, if asked to."""
     from inertial_estimation.calibration.calibration_file import write
 
     if path is not None:

@@ -35,15 +35,7 @@ NAMES = {'supports': '--support', 'sensors': '--ft', 'accept_split': '--accept-s
 
 
 def add(ways: Any) -> None:
-    """
-    Add the way that finds offsets while supports carry the robot.
-
-    Parameters
-    ----------
-    ways : object
-        Where argparse keeps the ways of the verb.
-
-    """
+    """Add the way that finds offsets while supports carry the robot."""
     way = add_verb(
         ways, 'offsets', 'offsets of FT sensors from the model, while supports carry the robot',
         'stand.mcap --robot robot.urdf --config node.yaml --support l_sole --out ft.yaml',

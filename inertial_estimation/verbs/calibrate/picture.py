@@ -39,22 +39,7 @@ class Residuals(NamedTuple):
 
 
 def draw(sensors: Sequence[Residuals], path: Path) -> None:
-    """
-    Draw what is left of the readings of some sensors.
-
-    Parameters
-    ----------
-    sensors : sequence of Residuals
-        One column each.
-    path : Path
-        Of the picture.
-
-    Raises
-    ------
-    ConfigError
-        If matplotlib is not installed.
-
-    """
+    """Draw what is left of the readings of some sensors."""
     plots = pyplot()
     width, height = SIZE
     figure, axes = plots.subplots(

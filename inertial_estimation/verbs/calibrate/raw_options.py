@@ -25,15 +25,7 @@ NAMES = {
 
 
 def add_signals(way: argparse.ArgumentParser) -> None:
-    """
-    Add what says where the signals are.
-
-    Parameters
-    ----------
-    way : argparse.ArgumentParser
-        Of the way.
-
-    """
+    """Add what says where the signals are."""
     way.add_argument(
         '--readings', type=_names, metavar='COLUMNS|TOPIC', default=(),
         help='what the FT sensor reads: of a table six columns, with commas between their names '
@@ -69,19 +61,7 @@ def add_signals(way: argparse.ArgumentParser) -> None:
 def add_file(
     way: argparse.ArgumentParser, picture: str = PICTURE, *, of_robot: bool = False
 ) -> None:
-    """
-    Add what says which calibration is read and written.
-
-    Parameters
-    ----------
-    way : argparse.ArgumentParser
-        Of the way.
-    picture : str, optional
-        What is drawn, and into which kind of file.
-    of_robot : bool, optional
-        Whether parameters of a node may name the calibration so far.
-
-    """
+    """Add what says which calibration is read and written."""
     wrenches = 'none, and the readings are taken for wrenches [N, Nm]'
     of_node = 'calibration_file of the parameter file if there is one'
     common_options.add_sensor(way)
@@ -96,19 +76,7 @@ def add_file(
 
 
 def signals_of(chosen: argparse.Namespace) -> RawSignals:
-    """
-    Return where the signals are.
-
-    Parameters
-    ----------
-    chosen : Namespace
-        What was chosen.
-
-    Returns
-    -------
-    RawSignals
-
-    """
+    """Return where the signals are."""
     from inertial_estimation.logs.raw_log import RawSignals
 
     return RawSignals(
@@ -118,22 +86,7 @@ def signals_of(chosen: argparse.Namespace) -> RawSignals:
 
 
 def check_files(chosen: argparse.Namespace, logs: Sequence[str]) -> None:
-    """
-    Refuse outputs that could not be written, before anything is read.
-
-    Parameters
-    ----------
-    chosen : Namespace
-        What was chosen.
-    logs : sequence of str
-        Logs, or parts of them.
-
-    Raises
-    ------
-    ConfigError
-        With the file and the reason.
-
-    """
+    """Refuse outputs that could not be written, before anything is read."""
     from inertial_estimation import pictures
     from inertial_estimation.logs.raw_log import log_file
     from inertial_estimation.verbs import files
@@ -149,19 +102,7 @@ def check_files(chosen: argparse.Namespace, logs: Sequence[str]) -> None:
 def write(
     chosen: argparse.Namespace, found: SensorCalibration, *, keeps_slopes: bool = False
 ) -> None:
-    """
-    Write what was found, if asked to.
-
-    Parameters
-    ----------
-    chosen : Namespace
-        What was chosen.
-    found : SensorCalibration
-        Of the sensor.
-    keeps_slopes : bool, optional
-        As for `calibration_file.write`.
-
-    """
+    """Write what was found, if asked to."""
     from inertial_estimation.calibration import calibration_file
 
     if chosen.out is None:
@@ -179,26 +120,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def number(text: str, what: str) -> float:
-    """
-    Return a number of a data set.
-
-    Parameters
-    ----------
-    text : str
-        As it was written.
-    what : str
-        What it is, for the message.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    CallError
-        If it is none.
-
-    """
+    """Return a number of a data set."""
     try:
         return float(text)
     except ValueError:

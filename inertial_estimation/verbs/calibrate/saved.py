@@ -13,15 +13,7 @@ from inertial_estimation.verbs.terminal import escape, show, table
 
 
 def add(ways: Any) -> None:
-    """
-    Add the way that shows what was saved.
-
-    Parameters
-    ----------
-    ways : object
-        Where argparse keeps the ways of the verb.
-
-    """
+    """Add the way that shows what was saved."""
     way = add_verb(ways, 'show', 'what a calibration file says', 'icub.yaml', 'calibrate')
     way.add_argument('file', metavar='FILE', help='calibration file, as the other ways write it')
     way.set_defaults(run=_run)

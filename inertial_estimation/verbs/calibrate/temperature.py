@@ -41,15 +41,7 @@ NAMES = {
 
 
 def add(ways: Any) -> None:
-    """
-    Add the way that finds temperature coefficients.
-
-    Parameters
-    ----------
-    ways : object
-        Where argparse keeps the ways of the verb.
-
-    """
+    """Add the way that finds temperature coefficients."""
     way = add_verb(
         ways, 'temperature', 'temperature coefficients of FT sensors, from a log in which they '
         'warm up or cool down while one contact carries the robot',

@@ -49,15 +49,7 @@ OF_ROBOT = {'direction': 'measure_direction of --robot', 'sensor_H_imu': 'its po
 
 
 def add(ways: Any) -> None:
-    """
-    Add the way that identifies a tool.
-
-    Parameters
-    ----------
-    ways : object
-        Where argparse keeps the ways of the verb.
-
-    """
+    """Add the way that identifies a tool."""
     way = add_verb(
         ways, 'tool', 'mass and centre of mass of a tool, offset of the FT sensor that carries '
         'it, and delay of an IMU on it, from free motion',

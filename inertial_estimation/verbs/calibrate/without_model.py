@@ -18,15 +18,7 @@ OF_MATRIX = 'they are taken for what the matrix of --calibration makes wrenches 
 
 
 def add(ways: Any) -> None:
-    """
-    Add the way that finds an offset without a model.
-
-    Parameters
-    ----------
-    ways : object
-        Where argparse keeps the ways of the verb.
-
-    """
+    """Add the way that finds an offset without a model."""
     way = add_verb(
         ways, 'offset-without-model',
         'the offset of a sensor that carries one rigid body in several orientations, of which '
