@@ -37,8 +37,8 @@ from inertial_estimation.model.sensors import (
     LinkSensorSpec,
 )
 from inertial_estimation.model.urdf import pose_from_xyz_rpy
-from inertial_estimation.streams.assembler import SampleAssembler
-from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.signals.assembler import SampleAssembler
+from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.stream_noise import StreamFilters, StreamNoise, stream_noise
 
 FILE = ('calibration_file',)

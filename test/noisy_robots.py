@@ -11,9 +11,9 @@ import numpy as np
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
 
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.filters.savitzky_golay import SavitzkyGolayFilter
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
+from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
 from inertial_estimation.uncertainty.filtered_noise import (
     filter_weights,
     imu_covariance,

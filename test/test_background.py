@@ -35,7 +35,7 @@ from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.identifiable import structural_null_space
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.deviations import Uncertainty
 
 pytest.importorskip('mujoco', reason='the simulated robot runs in mujoco')

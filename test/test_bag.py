@@ -17,7 +17,7 @@ from bag_messages import IMU, JOINT_STATE, STORE, WRENCH, imu, joint_state, wren
 from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.logs.bag import BagReader, BagWriter
 from inertial_estimation.logs.decoding import imu_reader, joint_state_reader, wrench_reader
-from inertial_estimation.messages import WrenchEncoder
+from inertial_estimation.signals.encoders import WrenchEncoder
 
 START = 1_700_000_000_000_000_000
 

@@ -26,7 +26,7 @@ from inertial_estimation.building import (
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.sample import Sample, SampleBatch
-from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.deviations import Uncertainty
 
 RATE = 200

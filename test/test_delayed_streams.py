@@ -12,9 +12,9 @@ import pytest
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.filters.derivatives import differentiate_with, joint_differentiator
 from inertial_estimation.sample import SensorState
-from inertial_estimation.streams.assembler import SampleAssembler
+from inertial_estimation.signals.assembler import SampleAssembler
+from inertial_estimation.signals.derivatives import differentiate_with, joint_differentiator
 
 JOINTS = ('hip', 'knee')
 NONE = np.empty(0)

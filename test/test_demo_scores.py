@@ -11,7 +11,7 @@ import pytest
 
 from inertial_estimation.demo.scores import Comparison, NamedRows, State, percentiles
 from inertial_estimation.errors import NameNotFound
-from inertial_estimation.messages import JointEffortEncoder, WrenchesEncoder
+from inertial_estimation.signals.encoders import JointEffortEncoder, WrenchesEncoder
 
 CONTACTS = ('hand', 'sole')
 JOINTS = ('knee', 'hip', 'neck')

@@ -14,15 +14,15 @@ import pytest
 from inertial_estimation.config.schema import settings_of
 from inertial_estimation.config.settings import EstimatorSettings
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.filters.adaptive_window import AdaptiveWindowFilter
-from inertial_estimation.filters.derivatives import (
+from inertial_estimation.signals.adaptive_window import AdaptiveWindowFilter
+from inertial_estimation.signals.derivatives import (
     differentiate_with,
     gyroscope_differentiator,
     joint_differentiator,
 )
-from inertial_estimation.filters.kalman import KalmanFilter
-from inertial_estimation.filters.savitzky_golay import SavitzkyGolayFilter, differentiate
-from inertial_estimation.filters.windows import REGULAR_TOLERANCE, least_samples
+from inertial_estimation.signals.kalman import KalmanFilter
+from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter, differentiate
+from inertial_estimation.signals.windows import REGULAR_TOLERANCE, least_samples
 
 WINDOW = 0.1
 ORDER = 3

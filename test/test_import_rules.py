@@ -22,7 +22,7 @@ PACKAGE = 'inertial_estimation'
 FOLDER = Path(__file__).resolve().parents[1] / PACKAGE
 
 BASE = {'errors', 'sample', 'config', 'table', 'nested'}
-ENGINE = {*BASE, 'model', 'filters', 'streams', 'estimation'}
+ENGINE = {*BASE, 'model', 'signals', 'estimation'}
 MATHEMATICS = {*ENGINE, 'uncertainty', 'building', 'calibration', 'identification'}
 # Modules of folders without ROS that need it: what processes of their own run.
 PROCESSES = ('simulation.node', 'demo.watcher', 'demo.load_watcher', 'demo.reporter')
@@ -36,22 +36,20 @@ MAY_IMPORT = {
     'nested': set(),
     'config': {'errors', 'sample', 'nested'},
     'model': BASE,
-    'messages': BASE,
-    'filters': BASE,
-    'streams': {*BASE, 'filters'},
+    'signals': BASE,
     'estimation': {*BASE, 'model'},
     'uncertainty': ENGINE,
     'building': {*ENGINE, 'uncertainty', 'calibration'},
     'calibration': {*BASE, 'model', 'estimation', 'output', 'pictures', 'table'},
     'identification': {*BASE, 'model'},
-    'logs': {*MATHEMATICS, 'messages'},
-    'ros': {*MATHEMATICS, 'messages', 'logs'},
-    'simulation': {*MATHEMATICS, 'messages', 'logs'},
-    'simulation.node': {*MATHEMATICS, 'messages', 'logs', 'ros', 'simulation'},
-    'demo.reporter': {*MATHEMATICS, 'messages', 'ros', 'demo'},
-    'demo.watcher': {*MATHEMATICS, 'messages', 'ros', 'demo', 'demo.reporter'},
+    'logs': {*MATHEMATICS},
+    'ros': {*MATHEMATICS, 'logs'},
+    'simulation': {*MATHEMATICS, 'logs'},
+    'simulation.node': {*MATHEMATICS, 'logs', 'ros', 'simulation'},
+    'demo.reporter': {*MATHEMATICS, 'ros', 'demo'},
+    'demo.watcher': {*MATHEMATICS, 'ros', 'demo', 'demo.reporter'},
     'demo.load_watcher': {
-        *(*MATHEMATICS, 'messages', 'ros', 'simulation'),
+        *(*MATHEMATICS, 'ros', 'simulation'),
         *('demo', 'demo.reporter', 'demo.watcher'),
     },
     '__init__': MATHEMATICS,
@@ -59,7 +57,7 @@ MAY_IMPORT = {
 # The jobs of the command and the command itself run without ROS: what needs it is a process of
 # its own.
 MAY_IMPORT |= {
-    job: {*MATHEMATICS, 'output', 'messages', 'logs', 'simulation'}
+    job: {*MATHEMATICS, 'output', 'logs', 'simulation'}
     for job in ('benchmark', 'check', 'demo', 'excite')
 }
 MAY_IMPORT['benchmark'] |= {'excite', 'pictures'}

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_discrete_are
 
-from inertial_estimation.filters.kalman import FIRST_VARIANCE, SETTLING, KalmanFilter
-from inertial_estimation.filters.kalman_gains import (
+from inertial_estimation.signals.kalman import FIRST_VARIANCE, SETTLING, KalmanFilter
+from inertial_estimation.signals.kalman_gains import (
     gains_of_step,
     model,
     smoother_gain,

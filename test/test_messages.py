@@ -10,14 +10,9 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.messages import (
-    ImuDecoder,
-    JointEffortEncoder,
-    JointStateDecoder,
-    WrenchDecoder,
-    WrenchesEncoder,
-)
-from inertial_estimation.messages.layout import LayoutReader
+from inertial_estimation.signals.cdr import LayoutReader
+from inertial_estimation.signals.decoders import ImuDecoder, JointStateDecoder, WrenchDecoder
+from inertial_estimation.signals.encoders import JointEffortEncoder, WrenchesEncoder
 
 NAMES = ('hip', 'knee', 'ankle_pitch')
 EFFORTS = np.array([1.0, np.nan, -3.5])

@@ -18,7 +18,7 @@ from inertial_estimation.estimation.momentum_check import MomentumCheck, Momentu
 from inertial_estimation.estimation.momentum_verdict import LEAST_WINDOWS, is_doubtful
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.momentum_noise import MOST_NAMES, MomentumNoise
 
 DRIVER = {'velocity_source': 'message', 'joint_velocity_noise': 0.02}

@@ -21,7 +21,7 @@ from inertial_estimation.logs.offsets import MAX_SAMPLES, OffsetRequest, compute
 from inertial_estimation.logs.recording import Recording, TimeRange
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch, SensorState
-from inertial_estimation.streams.assembler import SampleAssembler
+from inertial_estimation.signals.assembler import SampleAssembler
 
 # Round-off of forces of about 1e3 N, times the condition of the fits.
 EXACT = 1e-8

@@ -34,7 +34,7 @@ from inertial_estimation.logs.recording import Recording, TimeRange, read_sample
 from inertial_estimation.logs.replay import run
 from inertial_estimation.logs.tables import make_tables
 from inertial_estimation.sample import SampleBatch
-from inertial_estimation.streams.assembler import SampleAssembler
+from inertial_estimation.signals.assembler import SampleAssembler
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DATA = REPOSITORY.parent / 'shared' / 'data'

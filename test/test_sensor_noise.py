@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import ConfigError, ShapeError
-from inertial_estimation.filters.adaptive_window import AdaptiveWindowFilter
-from inertial_estimation.filters.kalman import KalmanFilter
-from inertial_estimation.filters.savitzky_golay import SavitzkyGolayFilter
+from inertial_estimation.signals.adaptive_window import AdaptiveWindowFilter
+from inertial_estimation.signals.kalman import KalmanFilter
+from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
 from inertial_estimation.uncertainty.filtered_noise import (
     filter_weights,
     imu_covariance,

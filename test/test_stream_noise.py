@@ -21,13 +21,13 @@ from inertial_estimation.building import (
 )
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.filters.derivatives import (
+from inertial_estimation.sample import SensorState
+from inertial_estimation.signals.derivatives import (
     gyroscope_differentiator,
     joint_differentiator,
     smoother,
 )
-from inertial_estimation.sample import SensorState
-from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.filtered_noise import (
     filter_weights,

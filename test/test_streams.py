@@ -13,7 +13,7 @@ import pytest
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
 from inertial_estimation.sample import SensorState
-from inertial_estimation.streams.assembler import SampleAssembler
+from inertial_estimation.signals.assembler import SampleAssembler
 
 JOINTS = ('hip', 'knee', 'ankle', 'elbow')
 NONE = np.empty(0)

@@ -20,7 +20,7 @@ from inertial_estimation.logs.recording import Recording
 from inertial_estimation.logs.supports import beside_level
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
-from inertial_estimation.streams.assembler import SampleAssembler
+from inertial_estimation.signals.assembler import SampleAssembler
 
 # Round-off of forces of about 1e3 N.
 EXACT = 1e-8

@@ -18,9 +18,9 @@ from inertial_estimation.errors import FrameNotFound, ModelError, ShapeError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.filters.savitzky_golay import SavitzkyGolayFilter
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch, SensorState
+from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.filtered_noise import (
     filter_weights,

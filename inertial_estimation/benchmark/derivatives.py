@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.benchmark.timing import Array, Progress, Timed, interleave, ratio
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.filters.derivatives import (
+from inertial_estimation.signals.derivatives import (
     Differentiator,
     differentiate_with,
     gyroscope_differentiator,

@@ -24,12 +24,12 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.forest import build_forest
 from inertial_estimation.estimation.walks import Motions, Walk
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.filters.savitzky_golay import differentiate
 from inertial_estimation.model.motion_sources import Source
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensor_models import accelerometer, gyroscope
 from inertial_estimation.model.sensors import Imu, LinkSensorSpec
 from inertial_estimation.sample import Array, SampleBatch
+from inertial_estimation.signals.savitzky_golay import differentiate
 from inertial_estimation.simulation.noise import NoiseLevels
 
 RATE = 500

@@ -15,9 +15,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.messages.layout import NANOSECONDS
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.sample import Array
+from inertial_estimation.signals.cdr import NANOSECONDS
 
 WITHIN = 10.0
 """How long identification has from the moment at which something is picked up [s]."""

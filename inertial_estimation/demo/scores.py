@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import NameNotFound
-from inertial_estimation.messages.layout import FLOAT, NANOSECONDS, STAMP, STAMP_AT
 from inertial_estimation.sample import Array
+from inertial_estimation.signals.cdr import FLOAT, NANOSECONDS, STAMP, STAMP_AT
 
 KEPT_NS = 5 * NANOSECONDS
 """How long a message waits for its counterparts; longer than any queue in between."""

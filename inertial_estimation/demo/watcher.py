@@ -23,9 +23,9 @@ from sensor_msgs.msg import JointState, MultiDOFJointState
 
 from inertial_estimation.demo.reporter import Reporter, run, write_line
 from inertial_estimation.demo.scores import KEPT_NS, Comparison, NamedRows, State, percentiles
-from inertial_estimation.filters.savitzky_golay import SavitzkyGolayFilter
-from inertial_estimation.messages import JointStateDecoder
-from inertial_estimation.messages.layout import NANOSECONDS
+from inertial_estimation.signals.cdr import NANOSECONDS
+from inertial_estimation.signals.decoders import JointStateDecoder
+from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
 
 FILTER = (0.12, 3)
 """Window [s] and degree of the filter that says how fast the joints move."""

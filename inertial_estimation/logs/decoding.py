@@ -19,18 +19,20 @@ from inertial_estimation.logs.bag import (
     deserialize,
     standard_types,
 )
-from inertial_estimation.messages import (
+from inertial_estimation.signals.decoders import (
     ImuDecoder,
-    ImuReading,
-    JointReading,
     JointStateDecoder,
     OrientationDecoder,
-    OrientationReading,
     PointDecoder,
-    PointReading,
     TemperatureDecoder,
-    TemperatureReading,
     WrenchDecoder,
+)
+from inertial_estimation.signals.readings import (
+    ImuReading,
+    JointReading,
+    OrientationReading,
+    PointReading,
+    TemperatureReading,
     WrenchReading,
     absent_if,
 )

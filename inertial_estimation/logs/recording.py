@@ -27,7 +27,7 @@ from inertial_estimation.logs.orientations import Orientations, OrientationTaps
 from inertial_estimation.logs.touches import Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, Sample, SampleBatch
-from inertial_estimation.streams.stream import AssemblerStatistics, StreamRates
+from inertial_estimation.signals.stream import AssemblerStatistics, StreamRates
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how much of it is done, from 0 to 1."""

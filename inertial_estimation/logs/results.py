@@ -16,12 +16,8 @@ from inertial_estimation.estimation.estimate import Quality, result_names
 from inertial_estimation.logs.bag import JOINT_STATE, MULTI_DOF_JOINT_STATE, WRENCH, BagWriter
 from inertial_estimation.logs.recording import Progress, no_progress
 from inertial_estimation.logs.replay import Replay
-from inertial_estimation.messages import (
-    JointEffortEncoder,
-    WrenchEncoder,
-    WrenchesEncoder,
-    topic_names,
-)
+from inertial_estimation.signals.encoders import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
+from inertial_estimation.signals.names import topic_names
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from inertial_estimation.logs.figures import StreamReport
-from inertial_estimation.streams.stream import StreamStatistics
+from inertial_estimation.signals.stream import StreamStatistics
 
 
 def stream_reports(

@@ -17,11 +17,11 @@ import numpy as np
 from inertial_estimation.building import accepted_frame_ids, build_robot
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings
 from inertial_estimation.identification.rows.ft_readings import with_readings
-from inertial_estimation.messages.layout import NANOSECONDS, STAMP, STAMP_AT
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.bench_processes import START_TIMEOUT, _join, _spin_until
 from inertial_estimation.ros.identifier_report import IdentifierReport
 from inertial_estimation.sample import SampleBatch
+from inertial_estimation.signals.cdr import NANOSECONDS, STAMP, STAMP_AT
 
 PERIOD = 10
 """After which the motion repeats [s]."""

@@ -21,7 +21,7 @@ import numpy as np
 from inertial_estimation.building import accepted_frame_ids, build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.settings import NODE_NAME
-from inertial_estimation.messages.layout import COUNT, NANOSECONDS, STAMP, STAMP_AT
+from inertial_estimation.signals.cdr import COUNT, NANOSECONDS, STAMP, STAMP_AT
 
 START_TIMEOUT = 30.0
 """For three interpreters to start, import and find each other [s]."""

@@ -20,13 +20,13 @@ from inertial_estimation.building import build_assembler, build_contact_stream, 
 from inertial_estimation.calibration.body_readings import BodyReadings, Reading
 from inertial_estimation.calibration.collection import CONTACT
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.messages import ImuReading
 from inertial_estimation.ros.executors import PolledGroup
 from inertial_estimation.ros.inputs import CONTACTS
 from inertial_estimation.ros.polled_inputs import PERIOD, PolledInputs, taken
 from inertial_estimation.ros.sources import Source
 from inertial_estimation.ros.steady_timer import SteadyTimer
 from inertial_estimation.sample import Sample
+from inertial_estimation.signals.readings import ImuReading
 
 QUEUE = 1000
 """Messages that may wait: a second of a fast sensor."""

@@ -9,7 +9,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, Vector3, WrenchStamped
 from sensor_msgs.msg import Imu, JointState, Temperature
 
-from inertial_estimation.messages import (
+from inertial_estimation.signals.readings import (
     ImuReading,
     JointReading,
     PointReading,

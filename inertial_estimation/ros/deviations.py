@@ -20,12 +20,12 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact, ContactSet, row_names
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.messages import JointEffortEncoder, WrenchesEncoder
 from inertial_estimation.ros.budget import Budget
 from inertial_estimation.ros.conversions import NANOSECONDS
 from inertial_estimation.ros.markers import MarkerOutput
 from inertial_estimation.sample import Array, Sample
-from inertial_estimation.streams.assembler import SampleAssembler
+from inertial_estimation.signals.assembler import SampleAssembler
+from inertial_estimation.signals.encoders import JointEffortEncoder, WrenchesEncoder
 from inertial_estimation.uncertainty.deviations import Deviations
 from inertial_estimation.uncertainty.live import LiveUncertainty
 

@@ -12,7 +12,7 @@ from inertial_estimation.ros.cycles import CycleReport
 from inertial_estimation.ros.deviations import DeviationsReport
 from inertial_estimation.ros.diagnostics import ERROR, OK, WARN, Task, microseconds, milliseconds
 from inertial_estimation.sample import Sample, SensorState
-from inertial_estimation.streams.stream import AssemblerStatistics
+from inertial_estimation.signals.stream import AssemblerStatistics
 
 
 def cycle_task(

@@ -15,7 +15,6 @@ from inertial_estimation.identification.recursion.recursive_identifier import (
     RecursiveIdentifier,
 )
 from inertial_estimation.identification.recursion.refit import Refit
-from inertial_estimation.messages import topic_names
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
@@ -34,6 +33,7 @@ from inertial_estimation.ros.inertial_parameters import (
     roots_to_message,
     to_message,
 )
+from inertial_estimation.signals.names import topic_names
 
 
 class IdentifierOutputs:

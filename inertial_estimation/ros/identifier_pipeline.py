@@ -36,7 +36,7 @@ from inertial_estimation.ros.steady_timer import SteadyTimer
 from inertial_estimation.ros.stretches import FreeStretch, Stretches
 from inertial_estimation.ros.workload import stopwatch
 from inertial_estimation.sample import Sample
-from inertial_estimation.streams.stream import AssemblerStatistics
+from inertial_estimation.signals.stream import AssemblerStatistics
 
 REPORT_PERIOD = 1.0
 """Period of the diagnostics [s]."""

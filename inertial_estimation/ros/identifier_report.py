@@ -39,7 +39,7 @@ from inertial_estimation.ros.source_reports import SourceReports
 from inertial_estimation.ros.stretches import STRETCH_NS
 from inertial_estimation.ros.workload import Spent, shortfall
 from inertial_estimation.sample import Sample
-from inertial_estimation.streams.assembler import SampleAssembler
+from inertial_estimation.signals.assembler import SampleAssembler
 
 PATIENCE = 60
 """Reports in a row without an update of a submodel, after which that is a warning."""

@@ -25,7 +25,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.executors import PolledGroup
 from inertial_estimation.ros.sources import Source
 from inertial_estimation.sample import Sample
-from inertial_estimation.streams.assembler import SampleAssembler
+from inertial_estimation.signals.assembler import SampleAssembler
 
 CONTACTS = 'contacts'
 """Topic of the points that are felt."""

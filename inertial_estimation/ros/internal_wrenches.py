@@ -19,10 +19,11 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.messages import WrenchEncoder, topic_names
 from inertial_estimation.ros.budget import Budget
 from inertial_estimation.ros.conversions import NANOSECONDS
 from inertial_estimation.sample import Sample
+from inertial_estimation.signals.encoders import WrenchEncoder
+from inertial_estimation.signals.names import topic_names
 
 
 class InternalWrenchOutput:

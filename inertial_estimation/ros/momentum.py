@@ -17,7 +17,7 @@ from inertial_estimation.estimation.momentum_verdict import (
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.diagnostics import OK, WARN, Task
 from inertial_estimation.sample import Array, Sample
-from inertial_estimation.streams.assembler import SampleAssembler
+from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.uncertainty.momentum_noise import MomentumNoise
 
 

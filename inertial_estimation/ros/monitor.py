@@ -28,7 +28,7 @@ from inertial_estimation.ros.inputs import Inputs
 from inertial_estimation.ros.momentum import MomentumWatch
 from inertial_estimation.ros.source_reports import SourceReports
 from inertial_estimation.sample import Sample
-from inertial_estimation.streams.assembler import AssemblerStatistics, SampleAssembler
+from inertial_estimation.signals.assembler import AssemblerStatistics, SampleAssembler
 
 WELL = 10
 """Reports in a row in which a task is well before its trouble is over."""

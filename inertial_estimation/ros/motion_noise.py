@@ -5,7 +5,7 @@
 from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.identification.rows.state_errors import StateNoise
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.stream_noise import StreamFilters, stream_noise
 
 

@@ -19,14 +19,10 @@ from sensor_msgs.msg import JointState, MultiDOFJointState
 from inertial_estimation.estimation.contacts import Contact, row_names
 from inertial_estimation.estimation.estimate import WrenchEstimate, result_names
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.messages import (
-    JointEffortEncoder,
-    WrenchEncoder,
-    WrenchesEncoder,
-    topic_names,
-)
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.conversions import NANOSECONDS, wrench_to_message
+from inertial_estimation.signals.encoders import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
+from inertial_estimation.signals.names import topic_names
 
 RELIABLE = QoSProfile(depth=1)
 MAX_LAYOUTS = 64

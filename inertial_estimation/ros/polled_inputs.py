@@ -14,10 +14,10 @@ from typing import Any
 
 from rclpy.subscription import Subscription
 
-from inertial_estimation.messages.layout import ENCAPSULATION, NANOSECONDS, STAMP, STAMP_AT
 from inertial_estimation.ros.inputs import Inputs
 from inertial_estimation.ros.sources import Source
 from inertial_estimation.ros.steady_timer import SteadyTimer
+from inertial_estimation.signals.cdr import ENCAPSULATION, NANOSECONDS, STAMP, STAMP_AT
 
 PERIOD = 0.05
 """Time between two looks [s]; a second of messages fits into each history."""

@@ -16,7 +16,7 @@ from inertial_estimation.ros.source_tasks import (
 )
 from inertial_estimation.ros.sources import Source
 from inertial_estimation.sample import Sample, SensorState
-from inertial_estimation.streams.stream import AssemblerStatistics, StreamStatistics
+from inertial_estimation.signals.stream import AssemblerStatistics, StreamStatistics
 
 
 class SourceWatch:

@@ -11,7 +11,7 @@ from inertial_estimation.estimation.touch_rhythm import SlowSender
 from inertial_estimation.ros.diagnostics import ERROR, OK, WARN, Task, milliseconds
 from inertial_estimation.ros.sources import NOTHING, Source
 from inertial_estimation.sample import SensorState
-from inertial_estimation.streams.stream import StreamStatistics
+from inertial_estimation.signals.stream import StreamStatistics
 
 MARGIN = 2.0
 """Of a timeout over the period: a message may be lost."""

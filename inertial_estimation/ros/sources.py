@@ -10,15 +10,6 @@ from geometry_msgs.msg import PointStamped, WrenchStamped
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Imu, JointState, Temperature
 
-from inertial_estimation.messages import (
-    ImuDecoder,
-    ImuReading,
-    JointReading,
-    JointStateDecoder,
-    PointDecoder,
-    TemperatureDecoder,
-    WrenchDecoder,
-)
 from inertial_estimation.ros.conversions import (
     imu_from_message,
     joints_from_message,
@@ -26,6 +17,14 @@ from inertial_estimation.ros.conversions import (
     temperature_from_message,
     wrench_from_message,
 )
+from inertial_estimation.signals.decoders import (
+    ImuDecoder,
+    JointStateDecoder,
+    PointDecoder,
+    TemperatureDecoder,
+    WrenchDecoder,
+)
+from inertial_estimation.signals.readings import ImuReading, JointReading
 
 MAX_PROBLEMS = 20
 NO_STAMP = 'header.stamp is zero: the driver has to stamp its messages'

@@ -26,13 +26,13 @@ from inertial_estimation.errors import (
     OffsetsNotUnique,
 )
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.messages import topic_names
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.background import Background
 from inertial_estimation.ros.calibration_updates import CalibrationUpdates
 from inertial_estimation.ros.tare_job import TareJob, find_offsets
 from inertial_estimation.ros.waiting_services import create_waiting_services
 from inertial_estimation.sample import Sample
+from inertial_estimation.signals.names import topic_names
 
 MOST_POSES = 20
 """That are kept."""

@@ -28,12 +28,12 @@ from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
 from std_msgs.msg import String
 
 from inertial_estimation.errors import InertialEstimationError, NameNotFound
-from inertial_estimation.messages import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
-from inertial_estimation.messages.layout import FLOAT, NANOSECONDS, STAMP, STAMP_AT
 from inertial_estimation.ros.conversions import ns_to_stamp, point_to_message
 from inertial_estimation.ros.executors import LONG, hand_over, make_executor, note_signals
 from inertial_estimation.ros.startup import init
 from inertial_estimation.sample import Sample
+from inertial_estimation.signals.cdr import FLOAT, NANOSECONDS, STAMP, STAMP_AT
+from inertial_estimation.signals.encoders import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
 from inertial_estimation.simulation.description import describe
 from inertial_estimation.simulation.noise import NoiseLevels, SensorNoise
 from inertial_estimation.simulation.robot import IMUS, SimulatedRobot

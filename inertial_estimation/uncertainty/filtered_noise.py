@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.filters.derivatives import Differentiator
+from inertial_estimation.signals.derivatives import Differentiator
 
 Array = NDArray[np.float64]
 

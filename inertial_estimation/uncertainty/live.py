@@ -13,7 +13,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.sample import Sample
-from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.deviations import Deviations, Uncertainty
 from inertial_estimation.uncertainty.stream_noise import (
     USED,

@@ -10,7 +10,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array
-from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.stream_noise import StreamFilters
 
 MOST_NAMES = 5

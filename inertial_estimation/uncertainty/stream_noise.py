@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.filters.derivatives import (
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import Imu
+from inertial_estimation.sample import Sample, SensorState
+from inertial_estimation.signals.derivatives import (
     Differentiator,
     gyroscope_differentiator,
     joint_differentiator,
     smoother,
 )
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import Imu
-from inertial_estimation.sample import Sample, SensorState
-from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.filtered_noise import (
     filter_weights,
     imu_covariance,

@@ -13,12 +13,6 @@ from rclpy.validate_topic_name import validate_topic_name
 from sensor_msgs.msg import Imu, JointState
 
 from inertial_estimation.estimation.estimate import Quality
-from inertial_estimation.messages import (
-    ImuDecoder,
-    JointStateDecoder,
-    WrenchDecoder,
-    topic_names,
-)
 from inertial_estimation.ros.conversions import (
     imu_from_message,
     joints_from_message,
@@ -28,6 +22,8 @@ from inertial_estimation.ros.conversions import (
     wrench_to_message,
 )
 from inertial_estimation.ros.marker_colours import GREEN, ORANGE, RED, YELLOW, health_colour
+from inertial_estimation.signals.decoders import ImuDecoder, JointStateDecoder, WrenchDecoder
+from inertial_estimation.signals.names import topic_names
 
 STAMP_NS = 1_457_614_036_659_765_005
 

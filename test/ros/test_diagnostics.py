@@ -32,8 +32,8 @@ from inertial_estimation.ros.monitor import MAX_CAUSES, WELL, Reminder, full_nam
 from inertial_estimation.ros.source_tasks import clock_task, contacts_task, sensor_task
 from inertial_estimation.ros.sources import NOTHING, Source
 from inertial_estimation.sample import SensorState
-from inertial_estimation.streams.assembler import SampleAssembler
-from inertial_estimation.streams.stream import StreamStatistics
+from inertial_estimation.signals.assembler import SampleAssembler
+from inertial_estimation.signals.stream import StreamStatistics
 
 
 def test_missing_velocities_come_with_the_remedy(rng):

@@ -26,7 +26,7 @@ from inertial_estimation.building import (
     build_robot,
 )
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.messages import JointStateDecoder, WrenchDecoder
+from inertial_estimation.signals.decoders import JointStateDecoder, WrenchDecoder
 
 pytestmark = pytest.mark.live
 

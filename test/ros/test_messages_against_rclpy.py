@@ -18,16 +18,14 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Imu, JointState, MultiDOFJointState, Temperature
 
-from inertial_estimation.messages import (
+from inertial_estimation.ros.conversions import imu_from_message, temperature_from_message
+from inertial_estimation.signals.decoders import (
     ImuDecoder,
-    JointEffortEncoder,
     JointStateDecoder,
     TemperatureDecoder,
     WrenchDecoder,
-    WrenchEncoder,
-    WrenchesEncoder,
 )
-from inertial_estimation.ros.conversions import imu_from_message, temperature_from_message
+from inertial_estimation.signals.encoders import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
 
 CASES = 300
 ALPHABET = string.ascii_letters + string.digits + '_/é漢'

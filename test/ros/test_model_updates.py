@@ -30,7 +30,6 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.model_in_use import STEP_NS
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.messages import topic_names
 from inertial_estimation.ros import model_updates
 from inertial_estimation.ros.conversions import stamp_to_ns
 from inertial_estimation.ros.inertial_parameters import (
@@ -41,6 +40,7 @@ from inertial_estimation.ros.inertial_parameters import (
     offsets_to_message,
     to_message,
 )
+from inertial_estimation.signals.names import topic_names
 
 SETTINGS = EstimatorSettings.from_dict(HUMANOID)
 ROBOT = build_robot(SETTINGS, SETTINGS.robot_description)

@@ -21,7 +21,7 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.diagnostics import OK, WARN
 from inertial_estimation.ros.momentum import MomentumWatch, momentum_task
-from inertial_estimation.streams.assembler import SampleAssembler
+from inertial_estimation.signals.assembler import SampleAssembler
 
 RATE = 100
 OMEGA = 2.0 * np.pi * 0.8

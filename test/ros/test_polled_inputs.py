@@ -26,7 +26,7 @@ from inertial_estimation.ros.conversions import (
     wrench_to_message,
 )
 from inertial_estimation.ros.polled_inputs import PolledInputs
-from inertial_estimation.streams.sensor_stream import SensorStream
+from inertial_estimation.signals.sensor_stream import SensorStream
 
 FIXED = {key: value for key, value in HUMANOID.items() if key != 'imus'} | {
     'fixed_link': 'root',

@@ -12,7 +12,7 @@ from inertial_estimation.identification.recursion.settings import RecursionSetti
 from inertial_estimation.identification.rows.builder import RowChoice
 from inertial_estimation.identification.rows.state_errors import StateNoise
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.streams.stream import StreamRates
+from inertial_estimation.signals.stream import StreamRates
 
 
 def node_settings(robot: Robot) -> RecursionSettings:

@@ -19,11 +19,11 @@ from inertial_estimation.benchmark.timing import Progress
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
+from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.simulation.noise import SensorNoise
 from inertial_estimation.simulation.robot import SimulatedRobot
 from inertial_estimation.simulation.scenario import Scenario, standing
 from inertial_estimation.simulation.truth import Snapshot
-from inertial_estimation.streams.assembler import SampleAssembler
 
 Array = NDArray[np.float64]
 

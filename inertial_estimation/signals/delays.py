@@ -20,17 +20,17 @@ from itertools import takewhile
 import numpy as np
 
 from inertial_estimation.config import FtSettings, ImuSettings
-from inertial_estimation.filters.derivatives import Differentiator
 from inertial_estimation.sample import Array, SensorState
-from inertial_estimation.streams.imu_stream import ImuStream
-from inertial_estimation.streams.joint_stream import (
+from inertial_estimation.signals.derivatives import Differentiator
+from inertial_estimation.signals.imu_stream import ImuStream
+from inertial_estimation.signals.joint_stream import (
     ACCELERATION,
     POSITION,
     VELOCITY,
     Indices,
     JointPart,
 )
-from inertial_estimation.streams.sensor_stream import (
+from inertial_estimation.signals.sensor_stream import (
     FRESH,
     FROZEN,
     SensorStream,

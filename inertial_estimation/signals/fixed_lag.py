@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inertial_estimation.filters.kalman_gains import Gains, gains_of_step, lag_weights, model
-from inertial_estimation.filters.windows import Rings
 from inertial_estimation.sample import Array
+from inertial_estimation.signals.kalman_gains import Gains, gains_of_step, lag_weights, model
+from inertial_estimation.signals.windows import Rings
 
 
 class Step(NamedTuple):

@@ -8,7 +8,7 @@ from collections import deque
 from math import isfinite, nan
 
 from inertial_estimation.config import FtSettings
-from inertial_estimation.streams.stream import MAX_QUEUE, Stream
+from inertial_estimation.signals.stream import MAX_QUEUE, Stream
 
 
 class TemperatureStream(Stream):

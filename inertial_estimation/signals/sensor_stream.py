@@ -12,7 +12,7 @@ import numpy as np
 from inertial_estimation.config import FtSettings, ImuSettings
 from inertial_estimation.errors import ShapeError
 from inertial_estimation.sample import Array, SensorState
-from inertial_estimation.streams.stream import (
+from inertial_estimation.signals.stream import (
     MAX_QUEUE,
     FrozenInterval,
     Stream,

@@ -18,8 +18,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.linalg.lapack import dposv
 
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.filters.windows import Rings, Stamps, WindowClock
 from inertial_estimation.sample import Array
+from inertial_estimation.signals.windows import Rings, Stamps, WindowClock
 
 
 class SavitzkyGolayFilter:

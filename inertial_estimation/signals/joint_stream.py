@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.filters.derivatives import Differentiator
 from inertial_estimation.sample import Array, SensorState
-from inertial_estimation.streams.stream import MAX_QUEUE, Stream, StreamStatistics
+from inertial_estimation.signals.derivatives import Differentiator
+from inertial_estimation.signals.stream import MAX_QUEUE, Stream, StreamStatistics
 
 Indices = NDArray[np.intp]
 States = NDArray[np.uint8]

@@ -21,15 +21,15 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.filters.growing_windows import (
+from inertial_estimation.sample import Array
+from inertial_estimation.signals.growing_windows import (
     LINE,
     PARABOLA,
     Stack,
     regular_stacks,
     stacks,
 )
-from inertial_estimation.filters.windows import Rings, WindowClock
-from inertial_estimation.sample import Array
+from inertial_estimation.signals.windows import Rings, WindowClock
 
 Flags = NDArray[np.bool_]
 

@@ -8,7 +8,7 @@ from struct import error
 
 import numpy as np
 
-from inertial_estimation.messages.layout import (
+from inertial_estimation.signals.cdr import (
     ENCAPSULATION,
     FLOAT,
     FRAME_AT,
@@ -18,7 +18,7 @@ from inertial_estimation.messages.layout import (
     LayoutReader,
     first_float_after,
 )
-from inertial_estimation.messages.readings import (
+from inertial_estimation.signals.readings import (
     ImuReading,
     JointReading,
     OrientationReading,

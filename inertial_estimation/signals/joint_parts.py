@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.sample import Array, SensorState
-from inertial_estimation.streams.joint_stream import (
+from inertial_estimation.signals.joint_stream import (
     ACCELERATION,
     EFFORT,
     POSITION,
@@ -22,8 +22,8 @@ from inertial_estimation.streams.joint_stream import (
     States,
     joint_template,
 )
-from inertial_estimation.streams.making import make_joint_part
-from inertial_estimation.streams.sensor_stream import FRESH, INVALID, all_finite
+from inertial_estimation.signals.making import make_joint_part
+from inertial_estimation.signals.sensor_stream import FRESH, INVALID, all_finite
 
 STALE = int(SensorState.STALE)
 WARMING = int(SensorState.WARMING)

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from inertial_estimation.config import FtSettings, ImuSettings
-from inertial_estimation.filters.derivatives import Differentiator
 from inertial_estimation.sample import Array
-from inertial_estimation.streams.sensor_stream import FRESH, SensorStream
-from inertial_estimation.streams.stream import StreamStatistics
+from inertial_estimation.signals.derivatives import Differentiator
+from inertial_estimation.signals.sensor_stream import FRESH, SensorStream
+from inertial_estimation.signals.stream import StreamStatistics
 
 
 class ImuStream(SensorStream):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.messages.layout import (
+from inertial_estimation.signals.cdr import (
     COUNT,
     ENCAPSULATION,
     FLOAT,

@@ -5,17 +5,17 @@
 from __future__ import annotations
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.filters.derivatives import (
+from inertial_estimation.signals.delays import DelayedJointPart, DelayedSensorStream
+from inertial_estimation.signals.derivatives import (
     Differentiator,
     gyroscope_differentiator,
     joint_differentiator,
     smoother,
 )
-from inertial_estimation.streams.delayed_streams import DelayedJointPart, DelayedSensorStream
-from inertial_estimation.streams.imu_stream import ImuStream
-from inertial_estimation.streams.joint_stream import Indices, JointPart
-from inertial_estimation.streams.sensor_stream import SensorStream
-from inertial_estimation.streams.temperature_stream import TemperatureStream
+from inertial_estimation.signals.imu_stream import ImuStream
+from inertial_estimation.signals.joint_stream import Indices, JointPart
+from inertial_estimation.signals.sensor_stream import SensorStream
+from inertial_estimation.signals.temperature_stream import TemperatureStream
 
 
 def delays(settings: EstimatorSettings) -> bool:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from inertial_estimation.sample import Array, SensorState
-from inertial_estimation.streams.imu_stream import ImuStream
-from inertial_estimation.streams.joint_stream import States
-from inertial_estimation.streams.sensor_stream import (
+from inertial_estimation.signals.imu_stream import ImuStream
+from inertial_estimation.signals.joint_stream import States
+from inertial_estimation.signals.sensor_stream import (
     FRESH,
     INVALID,
     NO_READING,

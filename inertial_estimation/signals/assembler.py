@@ -24,22 +24,22 @@ import numpy as np
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.sample import Array, Sample
-from inertial_estimation.streams.delayed_streams import DelayedJointPart, DelayedSensorStream
-from inertial_estimation.streams.joint_parts import JointParts
-from inertial_estimation.streams.joint_stream import (
+from inertial_estimation.signals.delays import DelayedJointPart, DelayedSensorStream
+from inertial_estimation.signals.joint_parts import JointParts
+from inertial_estimation.signals.joint_stream import (
     ACCELERATION,
     EFFORT,
     POSITION,
     VELOCITY,
     JointPart,
 )
-from inertial_estimation.streams.making import (
+from inertial_estimation.signals.making import (
     make_ft_stream,
     make_imu_stream,
     make_temperature_stream,
 )
-from inertial_estimation.streams.sensor_readings import SensorReadings
-from inertial_estimation.streams.stream import AssemblerStatistics, StreamRates
+from inertial_estimation.signals.sensor_readings import SensorReadings
+from inertial_estimation.signals.stream import AssemblerStatistics, StreamRates
 
 ABSENT_TRIPLE = np.full(3, np.nan).tobytes()
 

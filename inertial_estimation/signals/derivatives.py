@@ -14,11 +14,11 @@ import numpy as np
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.filters.adaptive_window import AdaptiveWindowFilter
-from inertial_estimation.filters.kalman import KalmanFilter
-from inertial_estimation.filters.savitzky_golay import SavitzkyGolayFilter, differentiate
-from inertial_estimation.filters.windows import Stamps
 from inertial_estimation.sample import Array
+from inertial_estimation.signals.adaptive_window import AdaptiveWindowFilter
+from inertial_estimation.signals.kalman import KalmanFilter
+from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter, differentiate
+from inertial_estimation.signals.windows import Stamps
 
 __all__ = [
     'BAND',

@@ -20,16 +20,16 @@ from functools import lru_cache
 
 import numpy as np
 
-from inertial_estimation.filters.fixed_lag import FixedLagSmoother, Step
-from inertial_estimation.filters.kalman_gains import (
+from inertial_estimation.sample import Array
+from inertial_estimation.signals.fixed_lag import FixedLagSmoother, Step
+from inertial_estimation.signals.kalman_gains import (
     UNIT,
     Gains,
     gains_of_step,
     smoother_gain,
     steady_gains,
 )
-from inertial_estimation.filters.windows import REGULAR_TOLERANCE
-from inertial_estimation.sample import Array
+from inertial_estimation.signals.windows import REGULAR_TOLERANCE
 
 SETTLING = 14.0
 """
