@@ -48,7 +48,7 @@ demo: .venv/package
 # Threads of linear algebra gain nothing on matrices of this size, and cost much beside other work.
 bench: export OMP_NUM_THREADS := 1
 bench: .venv/package
-	$(BIN)/inertial-estimation bench --cycles $(CYCLES) --identifier 30 --pairs $(PAIRS) \
+	$(BIN)/python -m bench --cycles $(CYCLES) --identifier 30 --pairs $(PAIRS) \
 	    --pair-seconds $(PAIR_SECONDS) $(if $(JSON),--json $(JSON)) $(ARGS)
 
 lint: .venv/package

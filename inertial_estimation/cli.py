@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from inertial_estimation.errors import InertialEstimationError, is_wrong_call
-from inertial_estimation.verbs import bench, calibrate, check, demo, excite, identify, replay
+from inertial_estimation.verbs import calibrate, check, demo, excite, identify, replay
 from inertial_estimation.verbs.one_usage import VerbParser
 from inertial_estimation.verbs.options import (
     INTERRUPTED,
@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog='options and an example of a verb: inertial-estimation VERB --help',
     )
     verbs = parser.add_subparsers(dest='verb', metavar='VERB')
-    for verb in (check, replay, calibrate, excite, identify, demo, bench):
+    for verb in (check, replay, calibrate, excite, identify, demo):
         verb.add(verbs)
     return parser
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Logs of a robot on a pole whose limbs are in free air, as the package makes them for itself."""
 
-from inertial_estimation.benchmark.background.pole_log import smooth_motion
+from bench.background.pole_log import smooth_motion
 from inertial_estimation.identification.rows.ft_readings import with_readings
 
 __all__ = ['smooth_motion', 'with_readings']

@@ -12,12 +12,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from inertial_estimation.benchmark.background.carried_load import carried_load
-from inertial_estimation.benchmark.background.node_settings import node_settings, state_noise
-from inertial_estimation.benchmark.background.situations import payload, push
-from inertial_estimation.benchmark.background.standing_still import standing_still
-from inertial_estimation.benchmark.background.wrong_description import tare, wrong_robot
-from inertial_estimation.benchmark.run import Goal
+from bench.background.carried_load import carried_load
+from bench.background.node_settings import node_settings, state_noise
+from bench.background.situations import payload, push
+from bench.background.standing_still import standing_still
+from bench.background.wrong_description import tare, wrong_robot
+from bench.run import Goal
 from inertial_estimation.building import build_noise
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.contacts import Contact
@@ -41,8 +41,8 @@ from inertial_estimation.uncertainty.deviations import Uncertainty
 pytest.importorskip('mujoco', reason='the simulated robot runs in mujoco')
 pytest.importorskip('icub_models', reason='the simulated robot is the iCub of icub-models')
 
+from bench.background import picture, run, standing_log, torque_errors
 from inertial_estimation import pictures
-from inertial_estimation.benchmark.background import picture, run, standing_log, torque_errors
 
 SECONDS = 20.0
 # Round-off of torques, which are sums of some hundred terms.

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from shared_data import SHARED
 
-from inertial_estimation.benchmark.calibration import (
+from bench.calibration import (
     axia,
     experiments,
     hanging,
@@ -24,8 +24,8 @@ from inertial_estimation.benchmark.calibration import (
     sessions,
     tipping,
 )
-from inertial_estimation.benchmark.calibration.leg_robot import FOOT, LEG
-from inertial_estimation.benchmark.published.run import as_dict
+from bench.calibration.leg_robot import FOOT, LEG
+from bench.published.run import as_dict
 from inertial_estimation.calibration.affine_subspace import affine_subspace
 from inertial_estimation.calibration.offset_in_situ import offset_in_situ
 from inertial_estimation.cli import main

@@ -21,13 +21,13 @@ from robots import nested_humanoid_urdf
 
 from inertial_estimation import cli
 from inertial_estimation.cli import main
-from inertial_estimation.verbs import bench, files
+from inertial_estimation.verbs import files
 
 MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main())'
 BINARY = bytes(range(256))
 TIMEOUT = 60.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
-VERBS = ('check', 'replay', 'identify', 'excite', 'demo', 'bench')
+VERBS = ('check', 'replay', 'identify', 'excite', 'demo')
 WAYS = tuple(
     f'calibrate {way}'
     for way in (
@@ -185,12 +185,12 @@ def test_a_wrong_bag_is_named(
     assert str(wrong) in said
 
 
-@pytest.mark.parametrize('verb', ['check', 'replay', 'bench'])
+@pytest.mark.parametrize('verb', ['check', 'replay'])
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # None of the other files exists: it does not get as far as to miss them.
-    rest = {'check': ['u'], 'replay': ['b', '--robot', 'u', '--config', 'c'], 'bench': []}[verb]
+    rest = {'check': ['u'], 'replay': ['b', '--robot', 'u', '--config', 'c']}[verb]
     absent = tmp_path / 'nowhere' / 'out.json'
     for path in (tmp_path, absent):
         said = refusal(capsys, verb, *rest, '--json', str(path))
@@ -206,42 +206,6 @@ def test_a_failed_job_leaves_the_json_file_as_it_was(
         refusal(capsys, 'check', 'nowhere.urdf', '--json', str(path))
     assert old.read_text() == '{}'
     assert not new.exists()
-
-
-@pytest.mark.parametrize(
-    'option',
-    [
-        ('--cycles', '-1'),
-        ('--cycles', 'nan'),
-        ('--rate', '0'),
-        ('--rate', 'inf'),
-        ('--identifier', '-1'),
-        ('--pairs', '-1'),
-        ('--pair-seconds', '0.5'),
-    ],
-)
-def test_bench_refuses_numbers_that_make_no_sense(
-    option: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert 'finite' in refusal(capsys, 'bench', *option, code=2)
-
-
-def test_bench_says_at_once_that_cycles_need_ros(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(bench, 'find_spec', lambda name: None)
-    for option in ('--cycles', '--identifier', '--pairs'):
-        assert 'need ROS' in refusal(capsys, 'bench', option, '1')
-
-
-def test_bench_says_how_to_get_what_it_misses(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(bench, 'find_spec', lambda name: None if name == 'idyntree' else name)
-    said = refusal(capsys, 'bench')
-    assert said.endswith(
-        "bench needs idyntree: in the checkout, run pip install '.[demo,identification,oracle]'"
-    )
 
 
 @pytest.mark.parametrize(('verb', 'what'), [('replay', "'.[bags]'"), ('check', '.')])

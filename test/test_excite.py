@@ -18,7 +18,7 @@ from scipy.interpolate import BPoly
 from shared_data import SHARED
 from test_clearance import folding_urdf
 
-from inertial_estimation.benchmark.published.wam_arm import WamArm
+from bench.published.wam_arm import WamArm
 from inertial_estimation.cli import main
 from inertial_estimation.excite.writing import POINTS, csv_text, trajectory_text
 from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from shared_data import SHARED
 
-from inertial_estimation.benchmark.published.published_tables import TABLE_1, ThreeLinks
+from bench.published.published_tables import TABLE_1, ThreeLinks
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
 from inertial_estimation.identification.feasibility import feasibility
 from inertial_estimation.identification.feasibility.feasibility import (

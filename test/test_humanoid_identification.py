@@ -11,8 +11,8 @@ import json
 import numpy as np
 import pytest
 
-from inertial_estimation.benchmark.humanoid_experiment import NOISE, icub_experiment
-from inertial_estimation.benchmark.humanoid_identification import (
+from bench.humanoid_experiment import NOISE, icub_experiment
+from bench.humanoid_identification import (
     BODY_COLUMNS,
     ERROR_COLUMNS,
     POINT_COLUMNS,

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from simulated_arm import MASSES, arm, arm_urdf, efforts_of, moving
 
-from inertial_estimation.benchmark.real_robots.robots import ROBOTS
+from bench.real_robots.robots import ROBOTS
 from inertial_estimation.cli import _parser
 from inertial_estimation.identification.rows.preparation import Preparation
 from inertial_estimation.identification.solvers.methods import SOLVERS

@@ -58,9 +58,8 @@ MAY_IMPORT = {
 # its own.
 MAY_IMPORT |= {
     job: {*MATHEMATICS, 'output', 'logs', 'simulation'}
-    for job in ('benchmark', 'check', 'demo', 'excite')
+    for job in ('check', 'demo', 'excite')
 }
-MAY_IMPORT['benchmark'] |= {'excite', 'pictures'}
 MAY_IMPORT['findings'] = {'table'}
 MAY_IMPORT['check'] |= {'findings'}
 MAY_IMPORT['ros'] |= {'findings', 'output'}

@@ -14,7 +14,7 @@ import pytest
 from identification_problems import humanoid_case
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.benchmark.published.shoulder_experiment import (
+from bench.published.shoulder_experiment import (
     PACES,
     arm,
     arm_problem,

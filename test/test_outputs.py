@@ -14,15 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from inertial_estimation.benchmark.published import run
-from inertial_estimation.benchmark.real_robots.robots import ROBOTS
 from inertial_estimation.cli import main
 from inertial_estimation.demo.run import find_config
 from inertial_estimation.errors import CallError, ConfigError
 from inertial_estimation.verbs.files import check_outputs
-
-REAL = ROBOTS[1]
-LOG = REAL.fitted[0].partition('@')[0]
 
 
 def same(path: Path) -> Path:
@@ -51,8 +46,7 @@ def folder(tmp_path: Path) -> Path:
     bag = tmp_path / 'bag'
     bag.mkdir()
     files = ('arm.urdf', 'run.npz', 'other.npz', 'node.yaml', 'base.csv', 'bag/metadata.yaml',
-             'bag/bag_0.mcap', REAL.urdf, LOG, *(name for one in run.EXPERIMENTS
-                                                   for name in one.files))  # fmt: skip
+             'bag/bag_0.mcap')  # fmt: skip
     for name in files:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +62,6 @@ CHECK = ('check', '{}/arm.urdf', '--config', '{}/logs.yaml', '--identifiable')
 BASE = ('check', '{}/arm.urdf', '--base-parameters', '{}/base.csv')
 REPLAY = ('replay', '{}/bag', '--robot', '{}/arm.urdf', '--config', '{}/node.yaml')
 REPLAY_FILE = ('replay', '{}/bag/bag_0.mcap', *REPLAY[2:])
-BENCH = ('bench', '--sensors', '{}/arm.urdf')
 CALLS = [
     *((IDENTIFY, option, name)
       for option in ('--json', '--out-urdf', '--out-yaml')
@@ -82,10 +75,6 @@ CALLS = [
     *((call, '--json', name)
       for call in (REPLAY, REPLAY_FILE)
       for name in ('arm.urdf', 'node.yaml', 'bag/metadata.yaml', 'bag/bag_0.mcap')),
-    (BENCH, '--json', 'arm.urdf'),
-    (('bench', '--real-robots', '{}'), '--json', REAL.urdf),
-    (('bench', '--real-robots', '{}'), '--json', LOG),
-    (('bench', '--published', '{}'), '--json', run.EXPERIMENTS[0].files[0]),
 ]  # fmt: skip
 
 

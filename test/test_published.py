@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from shared_data import SHARED
 
-from inertial_estimation.benchmark.published import (
+from bench.published import (
     data_sets,
     excitation,
     humanoid,
@@ -23,8 +23,8 @@ from inertial_estimation.benchmark.published import (
     tools,
     wam,
 )
-from inertial_estimation.benchmark.published.experiment import Expectation, Finding
-from inertial_estimation.benchmark.published.run import EXPERIMENTS, Experiment
+from bench.published.experiment import Expectation, Finding
+from bench.published.run import EXPERIMENTS, Experiment
 from inertial_estimation.cli import main
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.table import Table

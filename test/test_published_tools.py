@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from shared_data import SHARED
 
-from inertial_estimation.benchmark.published import run, tools
-from inertial_estimation.benchmark.published.tools_data import FILES, LEVELS, TOOLS, Body, ball
-from inertial_estimation.benchmark.published.tools_experiment import (
+from bench.published import run, tools
+from bench.published.tools_data import FILES, LEVELS, TOOLS, Body, ball
+from bench.published.tools_experiment import (
     DEFAULT,
     METHODS,
     ONE_ROW,

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from identification_problems import humanoid_case
 
-from inertial_estimation.benchmark.real_robots import comparison, figaroh
-from inertial_estimation.benchmark.real_robots.arm import (
+from bench.real_robots import comparison, figaroh
+from bench.real_robots.arm import (
     DEFAULT,
     ENTROPIC,
     LMI,
@@ -27,10 +27,10 @@ from inertial_estimation.benchmark.real_robots.arm import (
     PRIOR,
     WLS,
 )
-from inertial_estimation.benchmark.real_robots.comparison import compare
-from inertial_estimation.benchmark.real_robots.drive_gains import BOTH, FOUND, SETS, compare_gains
-from inertial_estimation.benchmark.real_robots.robots import CONFIGS, ROBOTS
-from inertial_estimation.benchmark.real_robots.run import RealRobots, run_all
+from bench.real_robots.comparison import compare
+from bench.real_robots.drive_gains import BOTH, FOUND, SETS, compare_gains
+from bench.real_robots.robots import CONFIGS, ROBOTS
+from bench.real_robots.run import RealRobots, run_all
 from inertial_estimation.cli import main
 from inertial_estimation.errors import ConfigError, ModelError
 

@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 from shared_data import SHARED
 
-from inertial_estimation.benchmark.published.published_tables import (
+from bench.published.published_tables import (
     FBPE,
     OLS,
     check_table6,
     table6,
 )
-from inertial_estimation.benchmark.published.wam_arm import N_UNKNOWNS, TRAJECTORIES, WamArm
-from inertial_estimation.benchmark.published.wam_base import (
+from bench.published.wam_arm import N_UNKNOWNS, TRAJECTORIES, WamArm
+from bench.published.wam_base import (
     ORDERS,
     choose,
     compare_groupings,
     condition,
 )
-from inertial_estimation.benchmark.published.wam_experiment import (
+from bench.published.wam_experiment import (
     COLUMNS,
     bounds,
     estimate,

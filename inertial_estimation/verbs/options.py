@@ -15,7 +15,6 @@ INTERRUPTED, PIPE_BROKEN = 130, 141
 """What a shell reports of a process that SIGINT or SIGPIPE ended."""
 EXTRAS = {
     'replay': 'bags', 'calibrate': 'bags', 'identify': 'identification,bags', 'demo': 'demo',
-    'bench': 'demo,identification,oracle',
 }  # fmt: skip
 """What a verb needs beyond what every installation has."""
 
