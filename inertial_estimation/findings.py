@@ -1,140 +1,233 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Findings in rows: text for a person, names and numbers for a machine."""
+"""
+Findings: the one way to report that something is not as it should be.
+
+A finding has a code of `CODES`, where its level, limit, unit, text and reason stand. Checks yield
+findings; logs, nodes and commands render them.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import IntEnum
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from inertial_estimation.table import Table
-
-FEW = 3
-"""So many neighbours are all named."""
-TO = '…'
-"""Stands for the names in between."""
+from inertial_estimation.errors import LogError
 
 
-@dataclass(frozen=True)
-class Pose:
-    """Where a frame is in another one; its text has four digits."""
+class Level(IntEnum):
+    """Severity, with the values of diagnostic_msgs/DiagnosticStatus."""
 
-    xyz_m: tuple[float, ...]
-    """Position [m]."""
-    rpy_rad: tuple[float, ...]
-    """Roll, pitch, yaw about fixed axes [rad]."""
+    INFO = 0
+    WARNING = 1
+    ERROR = 2
 
-    @classmethod
-    def of(cls, matrix: NDArray[np.float64]) -> Pose:
-        """
-        Return the pose of a homogeneous matrix.
 
-        matrix (4, 4) [m].
-        """
-        from pinocchio.rpy import matrixToRpy
+class Code(NamedTuple):
+    """A kind of finding."""
 
-        xyz, rpy = matrix[:3, 3], matrixToRpy(matrix[:3, :3])
-        return cls(*(tuple((values.round(9) + 0.0).tolist()) for values in (xyz, rpy)))
-
-    def __str__(self) -> str:
-        """Return it for a person."""
-        xyz, rpy = (' '.join(f'{v:.4g}' for v in vs) for vs in (self.xyz_m, self.rpy_rad))
-        return f'xyz {xyz} m, rpy {rpy} rad'
+    level: Level
+    text: str
+    """Template; the values of a finding fill it in."""
+    limit: float | None
+    """Value from which it is reported; None: it is or it is not."""
+    unit: str
+    """Of the limit."""
+    reason: str
+    """Where the limit comes from, or what the finding means."""
 
 
 @dataclass(frozen=True)
-class Action:
-    """Which link's wrench on which other one a sensor reads."""
+class Finding:
+    """
+    Something that is not as it should be.
 
-    acting_link: str
-    on_link: str
+    Attributes
+    ----------
+    level : Level
+        Severity.
+    subject : str
+        Sensor, joint, link, submodel, contact, log or stream that it is about.
+    code : str
+        A key of `CODES`.
+    values : mapping of str to float or str
+        Figures that it states.
+    text : str
+        One clause with these figures.
+
+    """
+
+    level: Level
+    subject: str
+    code: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ''
 
     def __str__(self) -> str:
-        """Return it for a person."""
-        return f'{self.acting_link} on {self.on_link}'
+        """Return subject and text."""
+        return f'{self.subject}: {self.text}' if self.subject else self.text
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the finding as a record for JSON."""
+        return {**asdict(self), 'level': self.level.name.lower()}
 
 
-@dataclass(frozen=True)
-class Names:
-    """Names that a person reads cut short: ``a … d`` stands for all from a to d in an order."""
+_I, _W, _E = Level
 
-    names: tuple[str, ...]
-    order: tuple[str, ...] = ()
+CODES: dict[str, Code] = {
+    # Signals.
+    'missing': Code(
+        _W, '{what} missing in {share:.1%} of the samples', 0.0, '1',
+        'stale, absent or invalid values; results that depend on them are NaN',
+    ),
+    'frozen': Code(
+        _W, '{what} repeats one value, to the bit, in {share:.1%} of the samples', 0.05, 's',
+        'a live sensor has noise; limit: `frozen_after` of the stream',
+    ),
+    'constant': Code(
+        _W, '{what} is {value:.4g} in all {count} samples', 5.0, 'samples',
+        'a channel that is not connected, or a column of zeros',
+    ),
+    'saturated': Code(
+        _W, '{what} stays at its largest value {value:.4g} in {share:.1%} of the samples', 0.02,
+        '1', 'amplifiers clip at the end of their range',
+    ),
+    'clock': Code(
+        _W, '{what}', None, 's', 'stamps go back, lie far apart, or have a unit that is not theirs'
+    ),
+    'no_derivative': Code(
+        _W, 'derivatives are never known: {what}', None, '', 'the window of the filter never fills'
+    ),
+    'refused_message': Code(
+        _W, '{count} messages not used: {what}', 1.0, 'messages',
+        'a frame, a type or a number that does not fit the configuration',
+    ),
+    'slow_contacts': Code(
+        _W, 'contact ends and begins {count} times, at the period {period:.3g} s of its sender',
+        None, 's', 'limit: `contact_timeout`; in between the default contacts are assumed',
+    ),
+    'late_cycle': Code(
+        _W, '{count} cycles were late', 1.0, 'cycles', 'the computer is too busy'
+    ),
+    # Model and motion.
+    'inertia': Code(
+        _W, '{what}', None, '', 'no rigid body has such a mass or inertia, or no link of a robot'
+    ),
+    'assumed_reported': Code(
+        _W, 'assumed at {position:.3g}, but reported in {count} messages up to {error:.3g} from '
+        'it', None, 'rad or m', 'the reports are not used: `assumed_joints`',
+    ),
+    'joint_limit': Code(
+        _W, 'position {value:.4g}, limits of the URDF {lower:.4g} and {upper:.4g}', 0.1,
+        'rad or m', 'wrong unit, gear or column, or wrong limits',
+    ),
+    'rating': Code(
+        _W, '{what} up to {value:.4g}, limit of the URDF {limit:.4g}', 3.0, 'limits of the URDF',
+        'wrong unit, gear or column; in more than 10 % of the samples',
+    ),
+    'velocity': Code(
+        _W, 'positions change {factor:.3g} times as fast as velocities state, with a correlation '
+        'of {correlation:.2g}', 2.0, '1',
+        'wrong unit, sign, gear or column of positions or velocities',
+    ),
+    'motion': Code(
+        _W, 'does not move by more than {limit:g} rad or m', 0.01, 'rad or m',
+        'parameters of links that move together are known as those of one body',
+    ),
+    # Estimates.
+    'sensor_residual': Code(
+        _W, '{what} differs by {rms:.3g} {unit} rms from what the other sensors imply, noise '
+        '{noise:.2g}', 4.0, 'standard deviations',
+        'wrong offset, scale, pose, axes or stamps; also more than a quarter of the change of '
+        'the reading, or constant and twice the noise',
+    ),
+    'momentum': Code(
+        _W, 'momentum and wrenches differ by {force:.2f} N and {moment:.3f} Nm in {time:.0f} s of '
+        'the log', 4.0, 'standard deviations',
+        'accelerations do not belong to the velocities: filter lag, stamps, biases; also more '
+        'than a quarter of the change of momentum',
+    ),
+    'weight': Code(
+        _W, 'carries {force:.1f} N, weight {weight:.1f} N ({error:+.1%})', 0.05, '1',
+        'wrong FT offsets or masses, or another contact',
+    ),
+    'uninformed': Code(
+        _W, 'no FT sensor informs the torques of {joints}', None, '',
+        'they follow from model, motion and the assumed contacts alone',
+    ),
+    'second_support': Code(
+        _W, 'level with the support in {share:.0%} of the samples, force changes by {change:.1f} '
+        'N (standard deviation), {part:.1%} of the weight', 0.1, 'weights',
+        'the support may not be the only contact while offsets are computed; or level within '
+        '2 cm for more than half of the samples',
+    ),
+    'offset_drift': Code(
+        _W, '{what}', None, 'N', 'offset or load of a sensor changed within the log'
+    ),
+    'matrix_change': Code(
+        _W, '{what}', 1.0, 'former matrix', 'workshop matrices are rarely off by more than a third'
+    ),
+    # Identification.
+    'residual': Code(
+        _W, '{what}: residual is {share:.0%} of the signal', 0.5, '1',
+        'wrong unit, sign or column, or something that the equations lack',
+    ),
+    'scale': Code(
+        _W, '{what}: measured is {factor:.2g} times the prediction of the URDF', 3.0, '1',
+        'wrong unit, gear or sign, or wrong masses in the URDF',
+    ),
+    'unexcited': Code(
+        _W, '{what}', None, '', 'the prior fills in what the data do not determine'
+    ),
+    'indefinite': Code(
+        _W, '{what}', 0.0, '1', 'no rigid body, friction or drive has such parameters'
+    ),
+    'logs_disagree': Code(
+        _W, '{what}: residual is {share:.0%} of the signal, {factor:.2g} times that of the other '
+        'fit', 3.0, '1', 'signs, units, columns or payloads of one log differ from the others',
+    ),
+    'disturbed': Code(
+        _I, '{share:.0%} of the equations rejected as disturbed by a contact', 0.02, '1',
+        'from 40 % on the majority may be disturbed',
+    ),
+    'suboptimal': Code(
+        _W, '{what}', None, '', 'solver ended early, or input that could not be used'
+    ),
+    'update_rejected': Code(
+        _W, '{what}', None, '', 'parameters that are inconsistent or of another robot'
+    ),
+}  # fmt: skip
 
-    @classmethod
-    def of(cls, names: object, order: Sequence[str] = ()) -> Names:
-        """Return names, in an order if there is one."""
-        return cls(tuple(names) if isinstance(names, Iterable) else (), tuple(order))
 
-    def __str__(self) -> str:
-        """Return it for a person."""
-        runs: list[list[str]] = []
-        rows = {name: k for k, name in enumerate(self.order)}
-        for name in self.names:
-            last = rows.get(runs[-1][-1]) if runs else None
-            if last is not None and rows.get(name) == last + 1:
-                runs[-1].append(name)
-            else:
-                runs.append([name])
-        return ', '.join(
-            f'{run[0]} {TO} {run[-1]}' if len(run) > FEW else ', '.join(run) for run in runs
-        )
+def finding(code: str, subject: str, *, level: Level | None = None, **values: Any) -> Finding:
+    """
+    Return a finding whose text is that of its code with some values.
 
+    Parameters
+    ----------
+    code : str
+        A key of `CODES`.
+    subject : str
+        What it is about.
+    level : Level, optional
+        Instead of that of the code.
+    **values : float or str
+        What the template of the code names, and further figures.
 
-Cell = str | float | tuple[str, ...] | Pose | Action | Names | None
+    Returns
+    -------
+    Finding
 
-
-class Findings(NamedTuple):
-    """A table of values."""
-
-    title: str
-    columns: tuple[str, ...]
-    """Names, with a unit in square brackets."""
-    rows: tuple[tuple[Cell, ...], ...]
-    nothing: str = '-'
-    """Text in place of an empty list."""
-
-    @property
-    def table(self) -> Table:
-        """The same as text."""
-        rows = tuple(tuple(map(self._text, row)) for row in self.rows)
-        return Table(self.title, self.columns, rows)
-
-    def only(self, *columns: str) -> Findings:
-        """Return some of the columns."""
-        kept = [self.columns.index(column) for column in columns]
-        rows = tuple(tuple(row[k] for k in kept) for row in self.rows)
-        return self._replace(columns=columns, rows=rows)
-
-    def records(self) -> list[dict[str, Any]]:
-        """Return the rows for a machine."""
-        keys = [key(column) for column in self.columns]
-        return [dict(zip(keys, map(_plain, row), strict=True)) for row in self.rows]
-
-    def _text(self, cell: Cell) -> str:
-        """Return a value for a person."""
-        if isinstance(cell, float):
-            return f'{cell:.3f}'
-        if isinstance(cell, (tuple, Names)):
-            return str(cell if isinstance(cell, Names) else Names(cell)) or self.nothing
-        return '-' if cell is None else str(cell)
+    """
+    kind = CODES[code]
+    text = kind.text.format(**values)
+    return Finding(kind.level if level is None else level, subject, code, values, text)
 
 
-def key(text: str) -> str:
-    """Return a title as a key in snake case."""
-    return re.sub('[^a-z0-9]+', '_', text.lower()).strip('_')
-
-
-def _plain(cell: Cell) -> Any:
-    """Return a value as JSON has it."""
-    if isinstance(cell, (Pose, Action)):
-        parts: dict[str, Any] = asdict(cell)
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in parts.items()}
-    if isinstance(cell, Names):
-        return list(cell.names)
-    return list(cell) if isinstance(cell, tuple) else cell
+def raise_errors(findings: Iterable[Finding]) -> None:
+    """Raise `LogError` with the findings of level ERROR, if there are any."""
+    errors = [str(one) for one in findings if one.level >= Level.ERROR]
+    if errors:
+        raise LogError('; '.join(errors))

@@ -22,7 +22,7 @@ from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.findings import Names, key
+from inertial_estimation.check.records import Names, key
 from inertial_estimation.model.robot import Robot
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from inertial_estimation.check.identifiable_sources import RowSource
-from inertial_estimation.findings import Names
+from inertial_estimation.check.records import Names
 from inertial_estimation.identification.information.determined import tellable
 from inertial_estimation.identification.rows.builder import COMPONENTS, Block, RowBuilder
 from inertial_estimation.identification.unknowns import INERTIAL

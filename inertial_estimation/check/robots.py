@@ -32,7 +32,7 @@ from inertial_estimation.estimation.body_report import joint_motion_text
 from inertial_estimation.estimation.contacts import Contact, check_contacts
 from inertial_estimation.estimation.grounds import find_grounds
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.findings import Findings, Names
+from inertial_estimation.check.records import Findings, Names
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.arguments import check_kind
 from inertial_estimation.model.inertia import inertia_complaint
