@@ -18,11 +18,11 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_ur
 
 from inertial_estimation.building import build_estimator, build_robot
 from inertial_estimation.check import Check, check_settings, check_urdf
+from inertial_estimation.check.records import Names, key
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.check.records import Names, key
 from inertial_estimation.model.robot import Robot
 
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
-from inertial_estimation.estimation.grounds import Grounds
 from inertial_estimation.check.records import Findings, Names, key
+from inertial_estimation.estimation.grounds import Grounds
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.table import Table
 

@@ -23,6 +23,7 @@ from inertial_estimation.building import (
 )
 from inertial_estimation.check.descriptions import hidden_sensors, usable_joints, usable_sensors
 from inertial_estimation.check.overview import find_main
+from inertial_estimation.check.records import Findings, Names
 from inertial_estimation.check.report import Check, Dependence
 from inertial_estimation.check.tables import find_all
 from inertial_estimation.config import EstimatorSettings
@@ -32,7 +33,6 @@ from inertial_estimation.estimation.body_report import joint_motion_text
 from inertial_estimation.estimation.contacts import Contact, check_contacts
 from inertial_estimation.estimation.grounds import find_grounds
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.check.records import Findings, Names
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.arguments import check_kind
 from inertial_estimation.model.inertia import inertia_complaint

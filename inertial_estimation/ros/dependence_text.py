@@ -4,8 +4,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from inertial_estimation.estimation.grounds import Grounds
 from inertial_estimation.check.records import Names
+from inertial_estimation.estimation.grounds import Grounds
 from inertial_estimation.model.robot import Robot
 
 NO_FT = 'no FT sensor'

@@ -8,8 +8,8 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from inertial_estimation.errors import CallError, ModelError
 from inertial_estimation.check.records import TO
+from inertial_estimation.errors import CallError, ModelError
 from inertial_estimation.verbs import files
 from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, show, table
