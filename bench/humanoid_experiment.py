@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.identification.information.information import Information, weighted_sum
+from inertial_estimation.identification.information import Information, weighted_sum
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.point_grids import (
     PointGrid,

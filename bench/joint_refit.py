@@ -21,19 +21,17 @@ from bench.background.pole_log import smooth_motion
 from bench.refit import PEER, pseudo_inertia_map
 from bench.run import Goal
 from bench.timing import Array, Progress, Timed, interleave, ratio
-from inertial_estimation.identification.information.state_errors import without_state_errors
+from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.identification.equations.wrenches import with_readings
+from inertial_estimation.identification.errors_in_variables import StateNoise, without_state_errors
 from inertial_estimation.identification.recursion.base_values import BaseTable
-from inertial_estimation.identification.recursion.excitation import excitation
-from inertial_estimation.identification.recursion.joint_refit import joint_refit
-from inertial_estimation.identification.recursion.knowledge import Knowledge
-from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
-from inertial_estimation.identification.recursion.recursive_identifier import (
+from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
-from inertial_estimation.identification.rows.builder import RowBuilder
-from inertial_estimation.identification.rows.ft_readings import with_readings
-from inertial_estimation.identification.rows.state_errors import StateNoise
+from inertial_estimation.identification.recursion.joint_refit import joint_refit
+from inertial_estimation.identification.recursion.memory import SubmodelMemory, excitation
+from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.sample import SampleBatch
@@ -73,7 +71,7 @@ class Situation:
     """A robot that has been moving."""
 
     identifier: RecursiveIdentifier
-    known: tuple[Knowledge, ...]
+    known: tuple[SubmodelMemory, ...]
     """Its submodels."""
     start: Mapping[str, Array]
     """Bodies of the refit a second ago, by submodel."""
@@ -160,7 +158,7 @@ def as_dict(durations: dict[str, Array]) -> dict[str, Any]:
     }
 
 
-def with_cvxpy(known: Sequence[Knowledge], weight: float) -> tuple[dict[str, Array], Array]:
+def with_cvxpy(known: Sequence[SubmodelMemory], weight: float) -> tuple[dict[str, Array], Array]:
     """
     Build and solve the joint problem with the Euclidean prior, as users of cvxpy do.
 
@@ -223,7 +221,7 @@ def _log(robot: Robot, seconds: int, motion: StateNoise) -> tuple[SampleBatch, A
     samples = smooth_motion(robot, seconds, swing=SWING)
     samples = replace(samples, proper_accelerations=samples.proper_accelerations + GRAVITY)
     samples = with_readings(robot, samples, truth)
-    builder = RowBuilder(robot)
+    builder = EquationBuilder(robot)
     base, own = robot.submodels[0], truth[list(robot.submodels[0].links)].reshape(-1)
     assert robot.link_names[base.root] == BASE
     missing = [part.Y @ own - part.y for part in builder.rows(samples)[0].values()]

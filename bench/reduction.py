@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bench.run import Goal
-from inertial_estimation.identification.information.evidence import gather
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.friction import JointModel
-from inertial_estimation.identification.rows.preparation import Preparation, prepare
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.friction import JointModel
+from inertial_estimation.identification.evidence import gather
+from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, SampleBatch
 from inertial_estimation.simulation.description import icub_urdf
@@ -96,7 +96,7 @@ def reduce(urdf: str, cuts: str, duration: float) -> Reduction:
     """
     sensors: list[str] | None = [] if cuts == 'none' else None
     robot = Robot.from_urdf(urdf, imus=['root_link'], ft_sensors=sensors)
-    builder = RowBuilder(robot, RowChoice(efforts=robot.joint_names, joint=JointModel()))
+    builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names, joint=JointModel()))
     log = _log(robot, round(duration * RATE))
     before = _peak()
     start = perf_counter()

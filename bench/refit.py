@@ -16,10 +16,10 @@ import numpy as np
 
 from bench.run import Goal
 from bench.timing import Array, Progress, Timed, interleave, ratio
-from inertial_estimation.identification.information.evidence import Gathering, gather
-from inertial_estimation.identification.information.information import weighted_sum
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.evidence import Gathering, gather
+from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
 from inertial_estimation.model.inertia import pseudo_inertia
@@ -95,7 +95,7 @@ def as_dict(durations: dict[str, Array]) -> dict[str, Any]:
 def _problems() -> tuple[Problem, Problem]:
     """Return a problem, and the one of a little while before."""
     robot = Robot.from_urdf(icub_urdf(), ft_sensors=[], imus=['root_link'])
-    builder = RowBuilder(robot, RowChoice(efforts=robot.joint_names))
+    builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names))
     (evidence,) = gather(builder, _motion(robot, INSTANTS))
     rng = np.random.default_rng(2)
     truth = robot.parameters * (1 + WRONG * rng.uniform(-1, 1, (len(robot.links), 1)))
@@ -116,7 +116,7 @@ def _problems() -> tuple[Problem, Problem]:
 def _adding() -> Callable[[], object]:
     """Return what reduces a tenth of a second of the iCub with its six FT sensors."""
     robot = Robot.from_urdf(icub_urdf(), imus=['root_link'])
-    gathering, samples = Gathering(RowBuilder(robot)), _motion(robot, AT_ONCE)
+    gathering, samples = Gathering(EquationBuilder(robot)), _motion(robot, AT_ONCE)
     return lambda: gathering.add(samples)
 
 

@@ -3,6 +3,6 @@
 """Logs of a robot on a pole whose limbs are in free air, as the package makes them for itself."""
 
 from bench.background.pole_log import smooth_motion
-from inertial_estimation.identification.rows.ft_readings import with_readings
+from inertial_estimation.identification.equations.wrenches import with_readings
 
 __all__ = ['smooth_motion', 'with_readings']

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from robots import nested_humanoid_urdf, random_sample
 
-from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.divergence import parameters_of, whitening
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -56,7 +56,7 @@ def efforts_of(
     robot: Robot, samples: SampleBatch, external: Mapping[str, NDArray[np.float64]] | None = None
 ) -> NDArray[np.float64]:
     """Return what the joints of a robot without FT sensors exert, shape (n, n_joints)."""
-    builder = RowBuilder(robot, RowChoice(efforts=robot.joint_names))
+    builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names))
     # With efforts of zero, what rows lack is what these should have been.
     (rows,) = builder.rows(samples, external=external)
     x = robot.parameters[list(robot.submodels[0].links)].reshape(-1)

@@ -24,12 +24,12 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.model_in_use import ModelInUse
 from inertial_estimation.estimation.offsets_on_top import calibration_fingerprint, fingerprint
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.identification.information.determined import tellable
-from inertial_estimation.identification.recursion.recursive_identifier import (
+from inertial_estimation.identification.determined import tellable
+from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
-from inertial_estimation.identification.recursion.refit import OFFSET_TOLD
+from inertial_estimation.identification.recursion.update_policy import OFFSET_TOLD
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.identifiable import structural_null_space

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import InertialEstimationError, NameNotFound, ShapeError
-from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.combinations import parse_combination

@@ -12,13 +12,13 @@ import pytest
 from free_air import smooth_motion, with_readings
 from robots import nested_humanoid_urdf
 
+from inertial_estimation.identification.equations.builder import EquationChoice
 from inertial_estimation.identification.recursion.base_values import BaseTable
-from inertial_estimation.identification.recursion.recursive_identifier import (
+from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.rows.builder import RowChoice
 from inertial_estimation.model.robot import Robot
 
 NOISE = 0.02
@@ -33,7 +33,7 @@ def robot():
 
 def make(robot, **others):
     offsets = tuple(sensor.name for sensor in robot.ft_sensors)
-    return RecursiveIdentifier(robot, RecursionSettings(RowChoice(offsets=offsets), **others))
+    return RecursiveIdentifier(robot, RecursionSettings(EquationChoice(offsets=offsets), **others))
 
 
 def log(robot, seconds, seed=0, noise=NOISE, swing=0.8):

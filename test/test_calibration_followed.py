@@ -14,16 +14,16 @@ from free_air import smooth_motion, with_readings
 from robots import nested_humanoid_urdf
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.recursion import followed_offsets, telling
-from inertial_estimation.identification.recursion.recursive_identifier import (
+from inertial_estimation.identification.equations.builder import EquationChoice
+from inertial_estimation.identification.equations.friction import JointModel
+from inertial_estimation.identification.errors_in_variables import StateNoise
+from inertial_estimation.identification.recursion import offsets, update_policy
+from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.state import from_text, to_text
-from inertial_estimation.identification.rows.builder import RowChoice
-from inertial_estimation.identification.rows.friction import JointModel
-from inertial_estimation.identification.rows.state_errors import StateNoise
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 
@@ -63,10 +63,10 @@ def other(rng):
 
 def identifier(robot, calibration=None, *, efforts=False, unknown=True, **given):
     names = tuple(sensor.name for sensor in robot.ft_sensors) if unknown else ()
-    rows = RowChoice(offsets=names)
+    rows = EquationChoice(offsets=names)
     if efforts:
         # How large friction may be is told by efforts, and those by offsets: here there is none.
-        rows = RowChoice(offsets=names, efforts=robot.joint_names, joint=JointModel(()))
+        rows = EquationChoice(offsets=names, efforts=robot.joint_names, joint=JointModel(()))
     settings = RecursionSettings(rows, warm_up=2.0, half_life=20.0, **given)
     return RecursiveIdentifier(robot, settings, calibration)
 
@@ -185,7 +185,7 @@ def test_a_changed_matrix_begins_the_submodels_beside_it_anew(robot, parts):
 
 def test_a_tare_takes_an_offset_at_once_that_is_not_followed_otherwise(robot, parts, monkeypatch):
     # Without drift what is subtracted is the mean of the first two seconds.
-    monkeypatch.setattr(followed_offsets, 'SETTLING', 2.0)
+    monkeypatch.setattr(offsets, 'SETTLING', 2.0)
     names = [sensor.name for sensor in robot.ft_sensors]
     jump = np.zeros((N_FTS, 6))
     jump[FOOT] = [4.0, -3.0, 5.0, 0.3, 0.2, -0.1]
@@ -213,14 +213,14 @@ def test_a_tare_takes_an_offset_at_once_that_is_not_followed_otherwise(robot, pa
 def test_what_neighbours_told_of_an_offset_gives_way_to_its_own_submodel(
     robot, parts, monkeypatch
 ):
-    monkeypatch.setattr(followed_offsets, 'SETTLING', 2.0)
-    true, late = telling.excitation, 'foot'
+    monkeypatch.setattr(offsets, 'SETTLING', 2.0)
+    true, late = update_policy.excitation, 'foot'
 
     def seen(known, weight):
         is_late = known.block.submodel.name == late and len(told) < 5
         return replace(true(known, weight), told=0) if is_late else true(known, weight)
 
-    monkeypatch.setattr(telling, 'excitation', seen)
+    monkeypatch.setattr(update_policy, 'excitation', seen)
     told = []
     one = identifier(robot, force_drift=0.0, moment_drift=0.0)
     for part in parts:

@@ -8,16 +8,19 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
-from inertial_estimation.identification.information.determined import (
+from inertial_estimation.identification.determined import (
     determined,
     in_words,
     tellable,
 )
-from inertial_estimation.identification.information.evidence import gather
-from inertial_estimation.identification.information.information import weighted_sum
-from inertial_estimation.identification.information.random_states import random_samples
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.friction import JointModel
+from inertial_estimation.identification.equations.builder import (
+    EquationBuilder,
+    EquationChoice,
+    random_samples,
+)
+from inertial_estimation.identification.equations.friction import JointModel
+from inertial_estimation.identification.evidence import gather
+from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.robot import Robot
 
@@ -39,7 +42,7 @@ def told(builder, samples):
 def test_all_submodels_of_a_moving_robot():
     """10 + 7 (links - 1) of each submodel with an unknown wrench nowhere [T Theorem 7.2]."""
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    builder = RowBuilder(robot)
+    builder = EquationBuilder(robot)
     for one, block in zip(told(builder, random_samples(robot, 300, seed=1)), builder.blocks):
         moving = sum(robot.links[k].joint >= 0 for k in block.submodel.links[1:])
         if all(robot.links[k].motion[3:].any() for k in block.submodel.links[1:]):
@@ -53,7 +56,7 @@ def arm():
 
 
 def test_a_joint_that_stands_still_is_missed_by_name(arm):
-    builder = RowBuilder(arm, RowChoice(efforts=arm.joint_names, joint=FRICTION))
+    builder = EquationBuilder(arm, EquationChoice(efforts=arm.joint_names, joint=FRICTION))
     samples = random_samples(arm, 200, seed=2)
     still = {
         name: np.where(np.array(arm.joint_names) == 'elbow', 0.0, getattr(samples, name))
@@ -68,7 +71,7 @@ def test_a_joint_that_stands_still_is_missed_by_name(arm):
 
 
 def test_one_pose_tells_as_many_combinations_as_it_has_rows(arm):
-    builder = RowBuilder(arm, RowChoice(efforts=arm.joint_names))
+    builder = EquationBuilder(arm, EquationChoice(efforts=arm.joint_names))
     samples = random_samples(arm, 50, seed=3)
     pose = np.repeat(samples.positions[:1], 50, axis=0)
     zero = np.zeros_like(pose)

@@ -17,7 +17,7 @@ import yaml
 from simulated_arm import MASSES, arm, arm_urdf, efforts_of, moving
 
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.logs import reduction
 from inertial_estimation.logs.identify import identify as whole_job
 from inertial_estimation.logs.identify_settings import IdentifySettings
@@ -134,7 +134,7 @@ def error(x):
     robot = arm()
     samples = moving(np.random.default_rng(99), 10.0, 20.0)
     truth = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
-    (rows,) = RowBuilder(robot, RowChoice(efforts=robot.joint_names)).rows(samples)
+    (rows,) = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names)).rows(samples)
     Y = np.concatenate([one.Y for one in rows.values()])
     return np.linalg.norm(Y @ (x[: len(truth)] - truth)) / np.linalg.norm(Y @ truth)
 

@@ -13,13 +13,13 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf
 
 from inertial_estimation.errors import LogError
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.friction import JointModel
+from inertial_estimation.identification.equations.payloads import Payload
+from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
-from inertial_estimation.identification.information.evidence import gather
-from inertial_estimation.identification.information.information import weighted_sum
+from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.problem import Bounds
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.friction import JointModel
-from inertial_estimation.identification.rows.payloads import Payload
 from inertial_estimation.identification.unknowns import INERTIAL, OF_A_BODY, Term, gain_columns
 from inertial_estimation.logs.identify_warnings import load_warnings
 from inertial_estimation.model.rigid_body import inertia_seen_from, parameters_of, spatial_inertia
@@ -52,15 +52,15 @@ def heavier(robot, body):
 
 def currents(robot, body, rng, noise=0.0):
     """Return samples whose efforts are currents, and when the payload was there."""
-    choice = RowChoice(efforts=robot.joint_names, payloads=(body,), gains=robot.joint_names,
+    choice = EquationChoice(efforts=robot.joint_names, payloads=(body,), gains=robot.joint_names,
                        joint=JointModel(sign_width=0.3))  # fmt: skip
-    builder = RowBuilder(robot, choice)
+    builder = EquationBuilder(robot, choice)
     samples = builder.random_samples(int(rng.integers(1000)))
     there = np.arange(len(samples)) % 2.0
     samples = replace(samples, efforts=np.zeros_like(samples.velocities))
     efforts = np.zeros((2, *samples.velocities.shape))
     for k, one in enumerate((robot, heavier(robot, body))):
-        plain = RowBuilder(one, RowChoice(efforts=robot.joint_names)).rows(samples)[0]
+        plain = EquationBuilder(one, EquationChoice(efforts=robot.joint_names)).rows(samples)[0]
         links = one.parameters[list(one.submodels[0].links)].reshape(-1)
         efforts[k] = np.transpose(
             [plain[f'effort {name}'].Y @ links - plain[f'effort {name}'].y
@@ -107,11 +107,11 @@ def test_a_payload_of_known_mass_tells_gains_bodies_and_friction(rng, known):
 
 def test_a_payload_beyond_an_ft_sensor_is_a_part_of_its_link(rng):
     robot, body = arm(), payload()
-    builder = RowBuilder(robot, RowChoice(efforts=robot.joint_names, payloads=(body,)))
+    builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names, payloads=(body,)))
     samples = builder.random_samples()
     loaded = builder.rows(samples, carried=np.ones((len(samples), 1)))
     heavy = heavier(robot, body)
-    plain = RowBuilder(heavy, RowChoice(efforts=robot.joint_names)).rows(samples)
+    plain = EquationBuilder(heavy, EquationChoice(efforts=robot.joint_names)).rows(samples)
     for block, own, others in zip(builder.blocks, loaded, plain, strict=True):
         links = list(block.submodel.links)
         x = robot.parameters[links].reshape(-1)
@@ -126,8 +126,8 @@ def test_a_payload_beyond_an_ft_sensor_is_a_part_of_its_link(rng):
 def test_an_ft_sensor_tells_gains(rng):
     robot = arm()
     builder, samples, _ = currents(robot, payload(), rng)
-    builder = RowBuilder(robot, replace(builder.choice, payloads=()))
-    plain = RowBuilder(robot, RowChoice(efforts=robot.joint_names)).rows(
+    builder = EquationBuilder(robot, replace(builder.choice, payloads=()))
+    plain = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names)).rows(
         replace(samples, efforts=np.zeros_like(samples.efforts))
     )[0]
     links = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
@@ -201,14 +201,14 @@ def test_another_payload_of_unknown_mass_is_no_measure_beside_one_that_is_else_a
     builder, samples, there = currents(robot, body, rng)
     both = replace(builder.choice, payloads=(body, Payload('other', 'tip')))
     with pytest.raises(LogError, match=r'cannot be told.* payload disc'):
-        identified(RowBuilder(robot, both), samples, np.hstack([there, 1.0 - there]))
+        identified(EquationBuilder(robot, both), samples, np.hstack([there, 1.0 - there]))
 
 
 @pytest.mark.parametrize('there', [None, 'never'])
 def test_without_a_payload_gains_are_refused(rng, there):
     builder, samples, loaded = currents(arm(ft_sensors=[]), payload(), rng)
     if there is None:
-        builder = RowBuilder(builder.robot, replace(builder.choice, payloads=()))
+        builder = EquationBuilder(builder.robot, replace(builder.choice, payloads=()))
     with pytest.raises(LogError, match=r'gains of shoulder, elbow, lift .*payload of known mass'):
         identified(builder, samples, None if there is None else 0.0 * loaded)
 
@@ -219,7 +219,7 @@ def test_one_known_torque_tells_the_other_gains(rng):
     choice = replace(builder.choice, payloads=(), gains=('shoulder', 'elbow'))
     samples.efforts[:, 2] *= GAINS[2]
     unloaded = samples.take(np.flatnonzero(there[:, 0] == 0))
-    block = identified(RowBuilder(robot, choice), unloaded, None)
+    block = identified(EquationBuilder(robot, choice), unloaded, None)
     np.testing.assert_allclose(gains_of(block)[0], GAINS[:2], rtol=EXACT)
 
 
@@ -240,11 +240,11 @@ def test_bounds_of_gains_are_kept(rng):
 def test_a_payload_of_unknown_mass_is_weighed_by_torques_but_tells_no_gains(rng):
     robot, body = arm(ft_sensors=[]), payload(None)
     builder, samples, there = currents(robot, payload(), rng)
-    unknown = RowBuilder(robot, replace(builder.choice, payloads=(body,)))
+    unknown = EquationBuilder(robot, replace(builder.choice, payloads=(body,)))
     with pytest.raises(LogError, match='cannot be told'):
         identified(unknown, samples, there)
     torques = replace(samples, efforts=samples.efforts * GAINS)
     choice = replace(builder.choice, payloads=(body,), gains=())
-    evidence = gather(RowBuilder(robot, choice), torques, carried=there)
+    evidence = gather(EquationBuilder(robot, choice), torques, carried=there)
     found = fit(robot, evidence, 'least_squares').payloads['disc']
     np.testing.assert_allclose(found, payload(**FULL).known(), atol=EXACT)

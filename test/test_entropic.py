@@ -16,7 +16,7 @@ import pytest
 from identification_problems import bodies, humanoid_case
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.solvers.coordinates import LEAST_WEIGHT, Coordinates

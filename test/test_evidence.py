@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
-from inertial_estimation.identification.information import evidence
-from inertial_estimation.identification.information.evidence import Gathering, gather
-from inertial_estimation.identification.information.information import weighted_sum
-from inertial_estimation.identification.information.random_states import random_samples
-from inertial_estimation.identification.information.row_space import RowSpace
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.friction import Coupling, JointModel
-from inertial_estimation.identification.rows.wrench_columns import wrench_columns
+from inertial_estimation.identification.equations.builder import (
+    EquationBuilder,
+    EquationChoice,
+    random_samples,
+)
+from inertial_estimation.identification.equations.friction import Coupling, JointModel
+from inertial_estimation.identification.equations.wrenches import wrench_columns
+from inertial_estimation.identification.evidence import Gathering, gather
+from inertial_estimation.identification import evidence
+from inertial_estimation.identification.information import weighted_sum
+from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.independent_columns import conditioning_order
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
@@ -37,13 +40,13 @@ def builders():
     arm = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
     coupled = (Coupling(('shoulder', 'elbow')),)
     return {
-        'humanoid': RowBuilder(
+        'humanoid': EquationBuilder(
             humanoid,
-            RowChoice(efforts=humanoid.joint_names, joint=JointModel(), offsets=sensors),
+            EquationChoice(efforts=humanoid.joint_names, joint=JointModel(), offsets=sensors),
         ),
-        'arm': RowBuilder(
+        'arm': EquationBuilder(
             arm,
-            RowChoice(
+            EquationChoice(
                 efforts=arm.joint_names,
                 joint=JointModel(sign_width=0.3, dead_zone=0.05),
                 couplings=coupled,
@@ -59,7 +62,7 @@ def builder(request):
 
 
 def test_what_is_reduced_says_what_all_rows_say(builder, monkeypatch):
-    monkeypatch.setattr(evidence, 'INSTANTS_AT_ONCE', 70)
+    monkeypatch.setattr(evidence, "SAMPLES_AT_ONCE", 70)
     samples = random_samples(builder.robot, 300, seed=4)
     samples.positions[17, 0] = np.nan
     found, rows = gather(builder, samples), builder.rows(samples)
@@ -155,7 +158,9 @@ def test_what_logs_left_out_adds_up(builder):
 def test_a_wide_dead_zone_leaves_states_to_tell_columns_by():
     arm = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
     slow, wide = (
-        RowBuilder(arm, RowChoice(efforts=arm.joint_names, joint=JointModel(dead_zone=zone)))
+        EquationBuilder(
+            arm, EquationChoice(efforts=arm.joint_names, joint=JointModel(dead_zone=zone))
+        )
         for zone in (0.0, 1.5)
     )
     for one, other in zip(slow.bases, wide.bases, strict=True):
@@ -180,7 +185,7 @@ def test_small_factors_of_a_grouping_are_kept():
         '<origin xyz="0.3 0 0" rpy="0.3 -0.2 0.5"/>', '<origin xyz="0.0001 0 0" rpy="0 0 0"/>'
     )
     arm = Robot.from_urdf(urdf, fixed_link='base')
-    builder = RowBuilder(arm, RowChoice(efforts=arm.joint_names))
+    builder = EquationBuilder(arm, EquationChoice(efforts=arm.joint_names))
     samples = builder.random_samples(seed=3)
     for one, rows in zip(gather(builder, samples), builder.rows(samples), strict=True):
         for kind, (Y, _, _) in rows.items():

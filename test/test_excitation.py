@@ -13,11 +13,11 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf
 
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.excitation.excitation import ExcitationRegressor
 from inertial_estimation.identification.excitation.fourier import FourierBasis
 from inertial_estimation.identification.excitation.search import ExcitationSearch
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.friction import JointModel
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.identifiable import Rows, structural_null_space
 from inertial_estimation.model.joint_limits import joint_limits
@@ -86,8 +86,8 @@ def test_rows_are_those_that_logs_are_fitted_to(arm, regressor, rng):
         np.arange(len(q)), q, v, a, none, none, none, np.zeros((len(q), 0, 6)),
         efforts=np.zeros((len(q), 3)),
     )  # fmt: skip
-    choice = RowChoice(wrenches=False, efforts=arm.joint_names, joint=JointModel())
-    builder = RowBuilder(arm, choice)
+    choice = EquationChoice(wrenches=False, efforts=arm.joint_names, joint=JointModel())
+    builder = EquationBuilder(arm, choice)
     assert builder.blocks[0].unknowns == regressor.unknowns
     rows = builder.rows(samples)[0]
     stacked = np.vstack([rows[f'effort {name}'].Y for name in arm.joint_names])
@@ -103,7 +103,7 @@ def test_rows_of_a_cut_arm_are_those_that_logs_are_fitted_to(cut_arm, rng):
         efforts=np.zeros((len(q), 3)),
     )  # fmt: skip
     efforts = ('shoulder', 'lift')
-    builder = RowBuilder(cut_arm, RowChoice(efforts=efforts, joint=JointModel()))
+    builder = EquationBuilder(cut_arm, EquationChoice(efforts=efforts, joint=JointModel()))
     found = ExcitationRegressor(cut_arm, JointModel(), efforts)
     assert [one.kinds for one in found.submodels] == ['2 efforts', 'wrench']
     wanted = []

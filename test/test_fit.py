@@ -15,15 +15,14 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_samp
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification import fit as fit_module
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.friction import JointModel
+from inertial_estimation.identification.evidence import friction_scales, gather
 from inertial_estimation.identification.fit import NOISE_PRIOR, fit
-from inertial_estimation.identification.information.evidence import gather
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.reweighting import NoiseLevels, noise_levels
-from inertial_estimation.identification.prior_models import entropic_model
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.noise import NoiseLevels, noise_levels
+from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.problem import Bounds
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.friction import JointModel
-from inertial_estimation.identification.rows.friction_scales import friction_scales
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -39,7 +38,7 @@ def scene():
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     samples = SampleBatch.stack([random_sample(robot, rng) for _ in range(80)])
     samples = replace(samples, efforts=rng.normal(size=samples.positions.shape))
-    builder = RowBuilder(robot, RowChoice(efforts=robot.joint_names, joint=JointModel()))
+    builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names, joint=JointModel()))
     return robot, gather(builder, samples)
 
 
@@ -90,7 +89,9 @@ def arm():
     robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base', ft_sensors=[])
     samples = SampleBatch.stack([random_sample(robot, rng) for _ in range(80)])
     samples = replace(samples, efforts=5.0 * rng.normal(size=samples.positions.shape))
-    return robot, gather(RowBuilder(robot, RowChoice(efforts=robot.joint_names)), samples)
+    return robot, gather(
+        EquationBuilder(robot, EquationChoice(efforts=robot.joint_names)), samples
+    )
 
 
 @pytest.mark.parametrize('method', SOLVERS)

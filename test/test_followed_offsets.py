@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from inertial_estimation.identification.recursion.followed_offsets import (
-    LONGEST,
+from inertial_estimation.identification.recursion.offsets import (
+    MAX_INTERVAL,
     SETTLING,
     FollowedOffsets,
 )
@@ -47,7 +47,7 @@ def followed():
     followed.take(first, NAMES, 0.0)
     # It has been there for long.
     for _ in range(2):
-        followed.take(first, NAMES, LONGEST)
+        followed.take(first, NAMES, MAX_INTERVAL)
     return followed
 
 
@@ -65,7 +65,7 @@ def test_what_readings_ask_for_is_followed_as_fast_as_sensors_drift(followed):
     assert followed.values == pytest.approx(asked, abs=ROUND_OFF)
     # Time in which nobody looked is no time in which it drifted at that speed.
     far = offsets(1e6)
-    short = followed.proposed(far, far, NAMES, LONGEST)
+    short = followed.proposed(far, far, NAMES, MAX_INTERVAL)
     assert followed.proposed(far, far, NAMES, 1e4) == short
     # Time that was set back is none.
     assert followed.proposed(far, far, NAMES, -5.0).values == pytest.approx(asked, abs=ROUND_OFF)
@@ -91,7 +91,7 @@ def test_time_in_which_nothing_tells_an_offset_is_no_part_of_its_mean():
     followed = FollowedOffsets(0.0, 0.0)
     for asked, told in ((10.0, NAMES), (10.0, NAMES), *[(0.0, ())] * 3, (13.0, NAMES)):
         found = offsets(asked)
-        followed.take(followed.proposed(found, found, told, LONGEST), told, LONGEST)
+        followed.take(followed.proposed(found, found, told, MAX_INTERVAL), told, MAX_INTERVAL)
     # Ten, which was there for ten seconds in which it was told, and thirteen for as many.
     assert followed.values == pytest.approx(offsets(11.5), abs=ROUND_OFF)
 
@@ -134,7 +134,7 @@ def test_what_was_refused_is_forgotten(followed):
     assert found.values[FORCES[0]] < at + 0.3
     for _ in range(20):
         asked = dict(followed.values)
-        followed.take(followed.proposed(asked, asked, NAMES, LONGEST), NAMES, LONGEST)
+        followed.take(followed.proposed(asked, asked, NAMES, MAX_INTERVAL), NAMES, MAX_INTERVAL)
     asked = {name: value + 3.0 for name, value in followed.values.items()}
     found = followed.proposed(asked, dict(followed.values), NAMES, 1.0)
     assert found.values == pytest.approx(asked, abs=1e-3)

@@ -5,30 +5,32 @@
 import numpy as np
 from robots import arm_with_wrist_sensor_urdf
 
-from inertial_estimation.identification.information.evidence import gather
-from inertial_estimation.identification.information.random_states import random_samples
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.friction import Coupling, JointModel
-from inertial_estimation.identification.rows.friction_scales import SHARES, friction_scales
+from inertial_estimation.identification.equations.builder import (
+    EquationBuilder,
+    EquationChoice,
+    random_samples,
+)
+from inertial_estimation.identification.equations.friction import Coupling, JointModel
+from inertial_estimation.identification.evidence import FRICTION_SHARES, friction_scales, gather
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.robot import Robot
 
 
 def test_scales_are_the_size_of_efforts():
     robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
-    choice = RowChoice(
+    choice = EquationChoice(
         efforts=robot.joint_names,
         joint=JointModel(terms=(Term.VISCOUS, Term.OFFSET)),
         couplings=(Coupling(('shoulder', 'elbow'), (Term.COULOMB,)),),
         gains=('lift',),
         offsets=('wrist_sensor',),
     )
-    evidence = gather(RowBuilder(robot, choice), random_samples(robot, 100))[0]
+    evidence = gather(EquationBuilder(robot, choice), random_samples(robot, 100))[0]
     names = [str(extra) for extra in evidence.block.unknowns.extras]
     found = dict(zip(names, friction_scales(evidence), strict=True))
     sizes = evidence.signals()
     assert found['elbow.viscous'] == sizes['effort elbow']
-    assert found['elbow.offset'] == SHARES[Term.OFFSET] * sizes['effort elbow']
+    assert found['elbow.offset'] == FRICTION_SHARES[Term.OFFSET] * sizes['effort elbow']
     shared = (sizes['effort shoulder'] + sizes['effort elbow']) / 2
     np.testing.assert_allclose(found['shoulder+elbow.coulomb'], shared)
     assert np.isinf(found['lift.drive_gain'])

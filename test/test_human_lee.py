@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from shared_data import SHARED
 
-from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.solvers.discrepancy import solve_within

@@ -14,7 +14,7 @@ from identification_problems import humanoid_case
 
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.fit import fit
-from inertial_estimation.identification.information.information import Information, weighted_sum
+from inertial_estimation.identification.information import Information, weighted_sum
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import Extra, Unknowns

@@ -18,7 +18,7 @@ from simulated_arm import MASSES, arm, arm_urdf, efforts_of, moving
 
 from bench.real_robots.robots import ROBOTS
 from inertial_estimation.cli import _parser
-from inertial_estimation.identification.rows.preparation import Preparation
+from inertial_estimation.identification.preparation import Preparation
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.logs.columns import Layout
 from inertial_estimation.logs.identify_bounds import BOUNDS

@@ -19,9 +19,9 @@ from robots import arm_with_wrist_sensor_urdf
 
 from inertial_estimation.cli import main
 from inertial_estimation.identification import fit
-from inertial_estimation.identification.information.determined import determined
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.friction import JointModel
+from inertial_estimation.identification.determined import determined
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.logs.identify import identify
@@ -81,12 +81,12 @@ def write_log(path, robot, rng):
         efforts=np.zeros((n, 3)),
     )  # fmt: skip
     # With readings and efforts of zero, what rows lack is what these should have been.
-    rows = RowBuilder(robot, RowChoice(efforts=robot.joint_names)).rows(samples)
+    rows = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names)).rows(samples)
     tool = robot.link_names.index('tool')
     motions = link_motions(robot, samples, poses_in_parents(robot, q))
     readings = -net_wrench_regressor(motions[tool]) @ robot.parameters[tool]
     samples.ft_readings[:, 0] = readings
-    rows = RowBuilder(robot, RowChoice(efforts=robot.joint_names)).rows(samples)[0]
+    rows = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names)).rows(samples)[0]
     inner = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
     sign = JointModel(sign_width=0.5)
     columns = {'t': t}

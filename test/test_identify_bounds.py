@@ -11,8 +11,8 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf
 
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.friction import JointModel
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.logs.identify_bounds import read_bounds
 from inertial_estimation.model.robot import Robot
@@ -25,7 +25,9 @@ BALL = {'center': [0, 0, 0], 'semi_axes': [1, 1, 1]}
 def blocks():
     robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
     model = JointModel(terms=(Term.VISCOUS, Term.COULOMB))
-    return RowBuilder(robot, RowChoice(efforts=('shoulder', 'elbow'), joint=model)).blocks
+    return EquationBuilder(
+        robot, EquationChoice(efforts=('shoulder', 'elbow'), joint=model)
+    ).blocks
 
 
 def test_each_bound_goes_to_its_link_joint_or_submodel(blocks):

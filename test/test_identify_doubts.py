@@ -20,8 +20,8 @@ from simulated_arm import LINKS, arm, arm_urdf, efforts_of, moving
 from inertial_estimation.cli import main
 from inertial_estimation.errors import LogError
 from inertial_estimation.identification import fit
+from inertial_estimation.identification.preparation import Preparation
 from inertial_estimation.identification.result import Grade
-from inertial_estimation.identification.rows.preparation import Preparation
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.logs.fit_checks import fit_warnings
 from inertial_estimation.logs.identify import identify

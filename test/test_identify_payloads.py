@@ -17,8 +17,8 @@ from shared_data import SHARED
 
 from inertial_estimation.cli import main
 from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.payloads import Payload
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.logs.identify_payloads import read_payloads, require_logs
 from inertial_estimation.logs.stretch import Stretch
 from inertial_estimation.model.robot import Robot
@@ -69,7 +69,7 @@ def write_log(path, payloads, rng):
         np.round(t * 1e9).astype(np.int64), q, v, a, empty, empty, empty,
         np.zeros((len(t), 0, 6)), efforts=np.zeros_like(q),
     )  # fmt: skip
-    builder = RowBuilder(robot, RowChoice(efforts=robot.joint_names, payloads=payloads))
+    builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names, payloads=payloads))
     rows = builder.rows(samples, carried=np.ones((len(t), len(payloads))))[0]
     links = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
     torques = [rows[f'effort {name}'].Y @ links - rows[f'effort {name}'].y
@@ -302,7 +302,7 @@ def test_impossible_payloads_are_refused(said, message):
 def test_payloads_must_fit_to_the_robot(body, message):
     robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
     with pytest.raises(InertialEstimationError, match=message):
-        RowBuilder(robot, RowChoice(payloads=(body,)))
+        EquationBuilder(robot, EquationChoice(payloads=(body,)))
 
 
 def test_gains_of_a_real_arm(tmp_path):

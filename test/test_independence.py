@@ -13,13 +13,12 @@ import pytest
 from robots import two_link_urdf
 
 from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.friction import JointModel
+from inertial_estimation.identification.evidence import Gathering, gather
 from inertial_estimation.identification.fit import fit
-from inertial_estimation.identification.information.evidence import Gathering, gather
-from inertial_estimation.identification.prior_weight import PriorRows
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.friction import JointModel
-from inertial_estimation.identification.rows.independence import independent_share
-from inertial_estimation.identification.rows.preparation import Preparation, prepare
+from inertial_estimation.identification.preparation import Preparation, independent_share, prepare
+from inertial_estimation.identification.priors import PriorRows
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -37,7 +36,7 @@ TERMS = (Term.VISCOUS, Term.OFFSET)
 def builder():
     robot = Robot.from_urdf(two_link_urdf(), fixed_link='body')
     joint = JointModel(terms=TERMS)
-    return RowBuilder(robot, RowChoice(wrenches=False, efforts=('elbow',), joint=joint))
+    return EquationBuilder(robot, EquationChoice(wrenches=False, efforts=('elbow',), joint=joint))
 
 
 @pytest.fixture(scope='module')

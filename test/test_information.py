@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import InertialEstimationError, ShapeError
-from inertial_estimation.identification.information.information import (
+from inertial_estimation.identification.information import (
     ROWS_AT_ONCE,
     Information,
     weighted_sum,

@@ -15,10 +15,10 @@ import pytest
 from identification_problems import humanoid_case
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.information.information import Information, weighted_sum
-from inertial_estimation.identification.information.row_space import RowSpace, numerical_rank
+from inertial_estimation.identification.information import Information, weighted_sum
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.row_space import RowSpace, numerical_rank
 from inertial_estimation.identification.solvers.least_squares import Fill, solve_least_squares
 from inertial_estimation.identification.solvers.quadratic_priors import (
     solve_euclidean,

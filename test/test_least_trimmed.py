@@ -9,12 +9,14 @@ Not covered: robots and logs, see `test_disturbed.py`.
 import numpy as np
 import pytest
 
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.least_trimmed import (
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.outliers import (
+    MIN_WINDOW_SHARE,
+    WINDOW,
     WindowRows,
     least_trimmed,
+    windowed_size,
 )
-from inertial_estimation.identification.rows.suspects import LEAST, WINDOW, windowed_size
 
 UNKNOWNS, WINDOWS, ROWS = 8, 60, 20
 NOISE = {'fine': 0.05, 'coarse': 2.0}
@@ -106,5 +108,5 @@ def test_few_rows_do_not_make_a_window():
     left[100] = 1.0
     size = windowed_size(stamps, left)
     rows = round(WINDOW / 0.01) + 1
-    assert size.max() == pytest.approx(np.sqrt(1.0 / (LEAST * rows)))
+    assert size.max() == pytest.approx(np.sqrt(1.0 / (MIN_WINDOW_SHARE * rows)))
     assert np.isfinite(size).all()

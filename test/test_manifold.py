@@ -20,7 +20,7 @@ from bench.published.shoulder_experiment import (
     arm_problem,
 )
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.solvers.entropic import solve_entropic

@@ -16,10 +16,10 @@ from scipy.optimize import nnls
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.row_space import RowSpace
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.solvers import bounded_fit
 from inertial_estimation.identification.solvers.active_set import Settled, settle
 from inertial_estimation.identification.solvers.bounded_fit import fit_bounded

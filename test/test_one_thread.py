@@ -62,7 +62,7 @@ def test_a_node_has_one_thread_unless_its_environment_says_otherwise(tmp_path, g
 
 
 def test_a_recursion_works_on_one_thread(libraries, monkeypatch):
-    from inertial_estimation.identification.recursion import recursive_identifier as recursion
+    from inertial_estimation.identification.recursion import identifier as recursion
 
     seen = []
     one = recursion.RecursiveIdentifier.__new__(recursion.RecursiveIdentifier)

@@ -16,16 +16,15 @@ from test_recursion import NOISE, log, settings
 from test_recursion import prior as prior
 from test_recursion import robot as robot
 
-from inertial_estimation.identification.prior_models import entropic_model
-from inertial_estimation.identification.priors import widened
+from inertial_estimation.identification.equations.friction import JointModel
+from inertial_estimation.identification.priors import entropic_model, widened
+from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.joint_refit import joint_refit
 from inertial_estimation.identification.recursion.parameter_roots import (
     moved_by_other_errors,
     parameter_roots,
 )
-from inertial_estimation.identification.recursion.recursive_identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.rows.friction import JointModel
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.unknowns import Term
 

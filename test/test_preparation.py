@@ -12,8 +12,12 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import ConfigError, LogError
-from inertial_estimation.identification.rows.differences import derivative
-from inertial_estimation.identification.rows.preparation import Preparation, folded_back, prepare
+from inertial_estimation.identification.preparation import (
+    Preparation,
+    derivative,
+    folded_back,
+    prepare,
+)
 from inertial_estimation.sample import SampleBatch
 
 RATE = 500.0

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from inertial_estimation.identification.prior_models import entropic_model
+from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 

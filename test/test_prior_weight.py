@@ -9,16 +9,19 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf
 
 from inertial_estimation.errors import ConfigError, ModelError
+from inertial_estimation.identification.equations.builder import (
+    EquationBuilder,
+    EquationChoice,
+    random_samples,
+)
+from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
-from inertial_estimation.identification.information.evidence import gather
-from inertial_estimation.identification.information.random_states import random_samples
-from inertial_estimation.identification.prior_weight import (
-    DEFAULT,
+from inertial_estimation.identification.priors import (
+    DEFAULT_PRIOR_WEIGHT,
     PriorRows,
     against_the_mean,
     prior_weight,
 )
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
 from inertial_estimation.model.robot import Robot
 
 
@@ -34,7 +37,7 @@ def test_a_number_is_a_share():
 
 def test_rows_weigh_the_less_the_more_were_measured():
     assert against_the_mean({'weight': PriorRows(3.0)}, 600.0) == {'weight': 3.0 / 600.0}
-    assert against_the_mean({}, 600.0) == {'weight': DEFAULT.rows / 600.0}
+    assert against_the_mean({}, 600.0) == {'weight': DEFAULT_PRIOR_WEIGHT.rows / 600.0}
     assert against_the_mean({'weight': None}, 600.0) == {'weight': None}
 
 
@@ -70,9 +73,13 @@ def test_a_number_of_rows_is_within_what_numbers_can_tell(rows):
 def test_a_wrong_prior_is_forgotten_as_rows_grow():
     robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
     wrong = robot.with_parameters(1.5 * robot.parameters)
-    builder = RowBuilder(robot, RowChoice(efforts=robot.joint_names))
+    builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names))
     pulled = {}
-    for count, weight in ((100, DEFAULT), (10_000, DEFAULT), (10_000, 0.03)):
+    for count, weight in (
+        (100, DEFAULT_PRIOR_WEIGHT),
+        (10_000, DEFAULT_PRIOR_WEIGHT),
+        (10_000, 0.03),
+    ):
         model, _ = gather(builder, random_samples(robot, count))
         links = list(model.block.submodel.links)
         truth = model.block.unknowns.join(robot.parameters[links])

@@ -13,28 +13,28 @@ import pytest
 from free_air import smooth_motion, with_readings
 
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
-from inertial_estimation.identification.information.elimination import eliminated, wandered
-from inertial_estimation.identification.information.evidence import gather
-from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.equations.builder import EquationChoice
+from inertial_estimation.identification.equations.friction import JointModel
+from inertial_estimation.identification.evidence import gather
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.priors import widened
+from inertial_estimation.identification.recursion.identifier import (
+    RecursiveIdentifier,
+    equal_parts,
+)
+from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.joint_newton import joint_minimum
 from inertial_estimation.identification.recursion.joint_refit import (
     _in_turn,
     _problem,
     joint_refit,
 )
+from inertial_estimation.identification.recursion.memory import in_units_of_noise
 from inertial_estimation.identification.recursion.payload import PayloadFit
-from inertial_estimation.identification.recursion.recursive_identifier import (
-    RecursiveIdentifier,
-    equal_parts,
-)
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.state import fingerprint, from_text, to_text
 from inertial_estimation.identification.recursion.submodel_identifier import SubmodelIdentifier
-from inertial_estimation.identification.recursion.units_of_noise import in_units_of_noise
-from inertial_estimation.identification.recursion.watch import Change
-from inertial_estimation.identification.rows.builder import RowChoice
-from inertial_estimation.identification.rows.friction import JointModel
+from inertial_estimation.identification.row_space import eliminated, wandered
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.inertia import consistency_margin
@@ -64,7 +64,7 @@ def prior(robot):
 
 def settings(robot, **others):
     names = tuple(sensor.name for sensor in robot.ft_sensors)
-    return RecursionSettings(rows=RowChoice(offsets=names), **others)
+    return RecursionSettings(rows=EquationChoice(offsets=names), **others)
 
 
 def log(robot, seconds, parameters=None, pushes=None, seed=0, offset_rate=0.0):
@@ -389,7 +389,7 @@ def test_what_is_known_survives_as_text(robot, prior):
         from_text(RecursiveIdentifier(robot, settings(robot)), text)
     # Other rows that go by the same names.
     joint = JointModel(terms=(Term.COULOMB,))
-    choice = RowChoice(efforts=('l_knee',), joint=joint)
+    choice = EquationChoice(efforts=('l_knee',), joint=joint)
     smooth = replace(choice, joint=replace(joint, sign_width=0.1))
     turned = Robot.from_urdf(icub_urdf(), fixed_link='root_link', gravity=(0.0, 9.81, 0.0))
     prints = [

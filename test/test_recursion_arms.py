@@ -18,11 +18,11 @@ from recorded_arms import PANDA, UR10E
 from inertial_estimation.building import build_assembler, build_robot
 from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.identification.recursion.recursive_identifier import RecursiveIdentifier
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.friction import JointModel
+from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
+from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.recursion.watch import Change
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.friction import JointModel
 from inertial_estimation.ros.recursion_choice import recursion_settings
 from inertial_estimation.ros.stretches import Stretches
 from inertial_estimation.sample import SampleBatch
@@ -82,8 +82,8 @@ class Arm:
             np.arange(n), positions, still, still, none, none, none, np.zeros((n, 0, 6)),
             efforts=still,
         )  # fmt: skip
-        builder = RowBuilder(
-            self.robot, RowChoice(efforts=self.robot.joint_names, joint=JointModel(()))
+        builder = EquationBuilder(
+            self.robot, EquationChoice(efforts=self.robot.joint_names, joint=JointModel(()))
         )
         push = np.tile([PUSH, 0.0, 0.0, 0.0, 0.0, 0.0], (n, 1))
         (rows,) = builder.rows(samples, external={self._recorded.tool: push})

@@ -14,23 +14,25 @@ import pytest
 from free_air import smooth_motion, with_readings
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
-from inertial_estimation.identification.information.elimination import eliminated, wandered
-from inertial_estimation.identification.information.evidence import gather
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.state_errors import StateErrors
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.friction import JointModel
+from inertial_estimation.identification.errors_in_variables import StateErrors, StateNoise
+from inertial_estimation.identification.evidence import gather
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.priors import widened
-from inertial_estimation.identification.recursion.excitation import excitation
-from inertial_estimation.identification.recursion.joint_refit import joint_refit
-from inertial_estimation.identification.recursion.knowledge import MEMORY, Knowledge
-from inertial_estimation.identification.recursion.recursive_identifier import (
+from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
+from inertial_estimation.identification.recursion.innovation import Change
+from inertial_estimation.identification.recursion.joint_refit import joint_refit
+from inertial_estimation.identification.recursion.memory import (
+    NOISE_MEMORY,
+    SubmodelMemory,
+    excitation,
+)
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.recursion.watch import Change
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.friction import JointModel
-from inertial_estimation.identification.rows.state_errors import StateNoise
+from inertial_estimation.identification.row_space import eliminated, wandered
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.unknowns import FT_OFFSET, Term
 from inertial_estimation.model.robot import Robot
@@ -55,7 +57,9 @@ def arm():
 
 
 def settings(robot, **others):
-    return RecursionSettings(RowChoice(offsets=tuple(s.name for s in robot.ft_sensors)), **others)
+    return RecursionSettings(
+        EquationChoice(offsets=tuple(s.name for s in robot.ft_sensors)), **others
+    )
 
 
 def log(robot, seconds, rate=100.0, seed=0):
@@ -70,8 +74,8 @@ def log(robot, seconds, rate=100.0, seed=0):
 def of_foot(robot, **others):
     """Return what is known of a submodel with one sensor: whatever rows it will be given."""
     chosen = settings(robot, **others)
-    (block,) = (b for b in RowBuilder(robot, chosen.rows).blocks if b.submodel.name == 'foot')
-    return Knowledge(block, robot.parameters[list(block.submodel.links)], chosen)
+    (block,) = (b for b in EquationBuilder(robot, chosen.rows).blocks if b.submodel.name == 'foot')
+    return SubmodelMemory(block, robot.parameters[list(block.submodel.links)], chosen)
 
 
 def covariance(information):
@@ -146,7 +150,7 @@ def test_an_identification_adds_no_more_noise_to_the_motion_than_it_shows(arm):
 def test_errors_of_the_state_are_in_units_of_the_noise_of_their_rows(arm, rng):
     chosen = settings(arm, noise=dict.fromkeys((*FORCES, *MOMENTS), 0.5), warm_up=1.0)
     efforts = replace(chosen.rows, efforts=arm.joint_names, joint=JointModel())
-    builder = RowBuilder(arm, efforts)
+    builder = EquationBuilder(arm, efforts)
     samples = log(arm, 4.0)
     block, evidence = max(
         zip(builder.blocks, gather(builder, samples)),
@@ -155,7 +159,7 @@ def test_errors_of_the_state_are_in_units_of_the_noise_of_their_rows(arm, rng):
     n, prior = len(block.unknowns), arm.parameters[list(block.submodel.links)]
     rows = {kind: rng.normal(size=(9, n + 1)) for kind in block.kinds}
     evidence = replace(evidence, errors=rows)
-    known = Knowledge(block, prior, replace(chosen, rows=efforts))
+    known = SubmodelMemory(block, prior, replace(chosen, rows=efforts))
     known.warm_up(evidence, 4.0)
     scaled = np.vstack([own / known.noise[kind] for kind, own in rows.items()])
     # Of friction there are none.
@@ -293,7 +297,7 @@ def test_noise_follows_what_is_left_as_a_mean_over_its_memory(robot):
     known.noise = dict.fromkeys(FORCES, 1.0) | dict.fromkeys(MOMENTS, 0.2) | {'moment_x': 0.7}
     left = dict.fromkeys(FORCES, 3.0) | {'moment_x': 9.0, 'moment_y': 0.4, 'moment_z': np.nan}
     for _ in range(10):
-        known.adapt(left, MEMORY / 10)
+        known.adapt(left, NOISE_MEMORY / 10)
     share = 1.0 - np.exp(-1.0)
     for kind in FORCES:
         assert known.noise[kind] == pytest.approx(np.sqrt(1.0 + share * 8.0))
@@ -304,7 +308,7 @@ def test_noise_follows_what_is_left_as_a_mean_over_its_memory(robot):
 
 
 def evidence_of(robot):
-    return gather(RowBuilder(robot, settings(robot).rows), log(robot, 1.0))
+    return gather(EquationBuilder(robot, settings(robot).rows), log(robot, 1.0))
 
 
 def test_noise_that_is_stated_is_used(robot):
@@ -318,7 +322,7 @@ def test_noise_that_is_stated_is_used(robot):
 
 
 def with_efforts(arm, **others):
-    choice = RowChoice(efforts=arm.joint_names, joint=JointModel((Term.VISCOUS,)))
+    choice = EquationChoice(efforts=arm.joint_names, joint=JointModel((Term.VISCOUS,)))
     return RecursiveIdentifier(arm, RecursionSettings(choice, **others))
 
 
@@ -395,9 +399,11 @@ def test_a_refit_does_not_depend_on_where_it_starts(robot):
 
 def test_the_change_of_bodies_is_that_of_the_one_that_changes_most(robot):
     chosen = settings(robot)
-    (block,) = (b for b in RowBuilder(robot, chosen.rows).blocks if b.submodel.name == 'thigh')
+    (block,) = (
+        b for b in EquationBuilder(robot, chosen.rows).blocks if b.submodel.name == 'thigh'
+    )
     prior = robot.parameters[list(block.submodel.links)]
-    known = Knowledge(block, prior, chosen)
+    known = SubmodelMemory(block, prior, chosen)
     z = np.zeros((len(prior), 10))
     z[0, 3], z[1, 5] = 0.02, -0.3
     changes = np.einsum('lij,lj->li', whitening(prior), z)

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from shared_data import SHARED
 
-from inertial_estimation.identification.information.evidence import gather
-from inertial_estimation.identification.recursion.recursive_identifier import (
+from inertial_estimation.identification.evidence import gather
+from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
+from inertial_estimation.identification.recursion.memory import in_units_of_noise
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.recursion.units_of_noise import in_units_of_noise
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.known_wrenches import prepare_with
 from inertial_estimation.logs.log_reader import open_logs

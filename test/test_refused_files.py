@@ -21,7 +21,7 @@ from inertial_estimation.config.files import load_mapping, load_parameters
 from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.identification import parameter_file
 from inertial_estimation.identification.recursion import state
-from inertial_estimation.identification.recursion.recursive_identifier import (
+from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )

@@ -13,8 +13,8 @@ import pytest
 from identification_problems import humanoid_case
 
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.reweighting import (
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.noise import (
     EXACT,
     Loss,
     noise_levels,

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from inertial_estimation.identification.information.row_space import RowSpace, column_basis
+from inertial_estimation.identification.row_space import RowSpace, column_basis
 
 
 @pytest.mark.parametrize('weak', [1.0, 1e-4, 1e-8, 1e-11, 1e-14, 0.0])

@@ -13,8 +13,12 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
 from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
-from inertial_estimation.identification.rows.builder import COMPONENTS, RowBuilder, RowChoice
-from inertial_estimation.identification.rows.friction import Coupling, JointModel
+from inertial_estimation.identification.equations.builder import (
+    COMPONENTS,
+    EquationBuilder,
+    EquationChoice,
+)
+from inertial_estimation.identification.equations.friction import Coupling, JointModel
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.free_floating import FreeFloating
 from inertial_estimation.model.representations import Representation
@@ -81,7 +85,7 @@ def arm():
 
 def test_wrenches_and_efforts_of_a_floating_robot_with_known_contacts(humanoid, rng):
     samples, wrenches = moved(humanoid, rng, FRAMES)
-    builder = RowBuilder(humanoid, RowChoice(efforts=humanoid.joint_names))
+    builder = EquationBuilder(humanoid, EquationChoice(efforts=humanoid.joint_names))
     found = builder.rows(samples, external=wrenches)
     for block, rows in zip(builder.blocks, found, strict=True):
         assert_solved(rows, truth(humanoid, block), block.kinds)
@@ -95,7 +99,7 @@ def test_wrenches_and_efforts_of_a_floating_robot_with_known_contacts(humanoid, 
 def test_a_robot_held_somewhere_tells_no_wrench_there(held, rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), fixed_link=held)
     samples, wrenches = moved(robot, rng, ['head'])
-    builder = RowBuilder(robot, RowChoice(efforts=robot.joint_names))
+    builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names))
     link = robot.frame(held)[0]
     for block, rows in zip(builder.blocks, builder.rows(samples, external=wrenches), strict=True):
         assert (COMPONENTS[0] in rows) == (link not in block.submodel.links)
@@ -107,7 +111,9 @@ def test_offsets_are_unknowns_of_both_neighbours(humanoid, rng):
     offset = np.array([3.0, -2.0, 5.0, 0.3, 0.1, -0.2])
     samples.ft_readings[:] += offset
     names = tuple(sensor.name for sensor in humanoid.ft_sensors)
-    builder = RowBuilder(humanoid, RowChoice(efforts=humanoid.joint_names, offsets=names))
+    builder = EquationBuilder(
+        humanoid, EquationChoice(efforts=humanoid.joint_names, offsets=names)
+    )
     for block, rows in zip(builder.blocks, builder.rows(samples, external=wrenches), strict=True):
         borders = len(block.unknowns.extras) // 6
         assert borders == len(block.submodel.child_sensors) + (block.submodel.root_sensor >= 0)
@@ -121,7 +127,7 @@ def test_friction_and_drive_inertia_are_what_the_effort_holds_beyond_the_links(a
     for j in range(len(arm.joint_names)):
         columns = model.columns(samples.velocities[:, j], samples.accelerations[:, j])
         samples.efforts[:, j] += columns @ values[j]
-    builder = RowBuilder(arm, RowChoice(efforts=arm.joint_names, joint=model))
+    builder = EquationBuilder(arm, EquationChoice(efforts=arm.joint_names, joint=model))
     root, tool = builder.blocks
     rows, others = builder.rows(samples)
     assert_solved(rows, truth(arm, root, values.reshape(-1)), root.kinds)
@@ -132,8 +138,8 @@ def test_a_gain_turns_currents_into_efforts(arm, rng):
     samples, _ = moved(arm, rng)
     gains = np.array([2.0, 0.5, 10.0])
     samples.efforts[:] /= gains
-    choice = RowChoice(efforts=arm.joint_names, gains=arm.joint_names)
-    builder = RowBuilder(arm, choice)
+    choice = EquationChoice(efforts=arm.joint_names, gains=arm.joint_names)
+    builder = EquationBuilder(arm, choice)
     assert_solved(
         builder.rows(samples)[0], truth(arm, builder.blocks[0], gains), builder.blocks[0].kinds
     )
@@ -152,8 +158,8 @@ def test_a_drive_that_turns_with_two_joints_loads_both(arm, rng):
     load = viscous * both + coulomb * np.tanh(both / 0.3) + inertia * rates
     samples.efforts[:, one] += load
     samples.efforts[:, other] += load
-    builder = RowBuilder(
-        arm, RowChoice(efforts=arm.joint_names, joint=model, couplings=(coupling,))
+    builder = EquationBuilder(
+        arm, EquationChoice(efforts=arm.joint_names, joint=model, couplings=(coupling,))
     )
     block, rows = builder.blocks[0], builder.rows(samples)[0]
     extras = np.zeros(len(block.unknowns.extras))
@@ -168,8 +174,8 @@ def test_a_drive_that_turns_with_two_joints_loads_both(arm, rng):
 
 def test_couplings_that_cannot_be_are_refused(arm):
     with pytest.raises(ConfigError, match=r'shoulder\+elbow'):
-        RowBuilder(
-            arm, RowChoice(efforts=('elbow',), couplings=(Coupling(('shoulder', 'elbow')),))
+        EquationBuilder(
+            arm, EquationChoice(efforts=('elbow',), couplings=(Coupling(('shoulder', 'elbow')),))
         )
     with pytest.raises(ConfigError, match='two joints'):
         Coupling(('elbow', 'elbow'))
@@ -180,19 +186,21 @@ def test_couplings_that_cannot_be_are_refused(arm):
 def test_a_dead_zone_of_one_joint(arm, rng):
     samples, _ = moved(arm, rng)
     slow = np.abs(samples.velocities[:, 1]) < 1.0
-    choice = RowChoice(efforts=arm.joint_names, dead_zones={arm.joint_names[1]: 1.0})
-    rows = RowBuilder(arm, choice).rows(samples)[0]
+    choice = EquationChoice(efforts=arm.joint_names, dead_zones={arm.joint_names[1]: 1.0})
+    rows = EquationBuilder(arm, choice).rows(samples)[0]
     assert rows[f'effort {arm.joint_names[1]}'].left_out == slow.sum()
     assert rows[f'effort {arm.joint_names[0]}'].left_out == 0
     with pytest.raises(NameNotFound, match='elbw'):
-        RowBuilder(arm, RowChoice(efforts=arm.joint_names, dead_zones={'elbw': 1.0}))
+        EquationBuilder(arm, EquationChoice(efforts=arm.joint_names, dead_zones={'elbw': 1.0}))
 
 
 def test_a_slow_joint_gives_no_rows(arm, rng):
     samples, _ = moved(arm, rng)
     slow = np.abs(samples.velocities[:, 1]) < 1.0
     assert 0 < slow.sum() < N
-    builder = RowBuilder(arm, RowChoice(efforts=arm.joint_names, joint=JointModel(dead_zone=1.0)))
+    builder = EquationBuilder(
+        arm, EquationChoice(efforts=arm.joint_names, joint=JointModel(dead_zone=1.0))
+    )
     rows = builder.rows(samples)[0][f'effort {arm.joint_names[1]}']
     assert (len(rows.y), rows.left_out) == (N - slow.sum(), slow.sum())
 
@@ -204,7 +212,7 @@ def test_what_is_missing_or_not_free_costs_its_own_rows(humanoid, rng):
     samples.velocities[7, humanoid.joint_names.index('neck')] = np.nan
     free = np.ones((N, len(humanoid.submodels)), dtype=bool)
     free[1, 0] = False
-    builder = RowBuilder(humanoid, RowChoice(efforts=humanoid.joint_names))
+    builder = EquationBuilder(humanoid, EquationChoice(efforts=humanoid.joint_names))
     found = builder.rows(samples, external=wrenches, free=free)
     left = {
         (block.submodel.name, kind): row.left_out
@@ -221,20 +229,20 @@ def test_what_is_missing_or_not_free_costs_its_own_rows(humanoid, rng):
 
 def test_bad_choices_are_refused_by_name(arm, humanoid, rng):
     with pytest.raises(NameNotFound, match="'elbw'.*elbow"):
-        RowBuilder(arm, RowChoice(efforts=('elbw',)))
+        EquationBuilder(arm, EquationChoice(efforts=('elbw',)))
     with pytest.raises(NameNotFound, match='FT sensor'):
-        RowBuilder(arm, RowChoice(offsets=('wrist',)))
+        EquationBuilder(arm, EquationChoice(offsets=('wrist',)))
     bare = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base', ft_sensors=[])
     with pytest.raises(ConfigError, match='efforts'):
-        RowBuilder(bare)
+        EquationBuilder(bare)
     samples, _ = moved(humanoid, rng)
     with pytest.raises(ShapeError, match='external'):
-        RowBuilder(humanoid).rows(samples, external={'head': np.zeros(6)})
+        EquationBuilder(humanoid).rows(samples, external={'head': np.zeros(6)})
     with pytest.raises(ConfigError, match='dead_zone'):
         JointModel(dead_zone=-1.0)
     with pytest.raises(ConfigError, match='moment_x'):
         JointModel(terms=(Term.MOMENT_X,))
-    rows = RowBuilder(arm, RowChoice(efforts=arm.joint_names)).rows(
+    rows = EquationBuilder(arm, EquationChoice(efforts=arm.joint_names)).rows(
         replace(moved(arm, rng)[0], efforts=None)
     )
     assert len(rows[0]['effort elbow'].y) == 0

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf
 
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
-from inertial_estimation.identification.information.evidence import gather
-from inertial_estimation.identification.information.information import weighted_sum
-from inertial_estimation.identification.information.reweighting import EXACT
-from inertial_estimation.identification.information.row_space import RowSpace
+from inertial_estimation.identification.information import weighted_sum
+from inertial_estimation.identification.noise import EXACT
 from inertial_estimation.identification.result import Grade
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
+from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.model.robot import Robot
@@ -52,7 +52,7 @@ def exact(arm, rng):
         efforts=np.zeros((INSTANTS, 3)),
     )  # fmt: skip
     found = []
-    for one in gather(RowBuilder(arm, RowChoice(efforts=arm.joint_names)), samples):
+    for one in gather(EquationBuilder(arm, EquationChoice(efforts=arm.joint_names)), samples):
         prior = arm.parameters[list(one.block.submodel.links)]
         moves = OFF * rng.normal(size=(len(prior), 10, 1))
         truth = one.block.unknowns.join(prior + (whitening(prior) @ moves)[..., 0])

@@ -15,7 +15,7 @@ from scipy.sparse import csc_array
 from shared_data import SHARED
 
 from inertial_estimation.errors import InertialEstimationError, ModelError
-from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.solvers.body_program import BodyProgram

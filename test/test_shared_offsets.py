@@ -13,17 +13,18 @@ import numpy as np
 import pytest
 from robots import nested_humanoid_urdf, random_sample
 
-from inertial_estimation.identification.fit import AGREED, fit
-from inertial_estimation.identification.information.evidence import gather
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.prior_models import prior_of_method
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
-from inertial_estimation.identification.shared_offsets import (
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.wrenches import COMPONENTS
+from inertial_estimation.identification.evidence import gather
+from inertial_estimation.identification.fit import (
+    AGREED,
     Submodel,
     disagreement,
+    fit,
     told_by_others,
 )
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.priors import prior_of_method
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.solvers.methods import SOLVERS, Distance
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm
@@ -50,7 +51,7 @@ def scene():
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     names = tuple(sensor.name for sensor in robot.ft_sensors)
     samples = SampleBatch.stack([random_sample(robot, rng) for _ in range(60)])
-    plain = RowBuilder(robot)
+    plain = EquationBuilder(robot)
     external = {}
     for block, rows in zip(plain.blocks, plain.rows(samples), strict=True):
         x = robot.parameters[list(block.submodel.links)].ravel()
@@ -58,7 +59,7 @@ def scene():
         external[link] = np.stack([rows[c].Y @ x - rows[c].y for c in COMPONENTS], axis=1)
     noise = NOISE * rng.normal(size=samples.ft_readings.shape)
     told = replace(samples, ft_readings=samples.ft_readings + OFFSET + noise)
-    builder = RowBuilder(robot, RowChoice(offsets=names))
+    builder = EquationBuilder(robot, EquationChoice(offsets=names))
     return robot, gather(builder, told, external=external)
 
 

@@ -16,10 +16,10 @@ import pytest
 from identification_problems import humanoid_case
 
 from inertial_estimation.errors import InertialEstimationError, ModelError
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.row_space import RowSpace
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.solvers.coordinates import MOST_WEIGHT
 from inertial_estimation.identification.solvers.divergence import parameters_of, whitening
 from inertial_estimation.identification.solvers.methods import SOLVERS

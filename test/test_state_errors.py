@@ -13,16 +13,17 @@ import pytest
 from robots import nested_humanoid_urdf, random_sample
 
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.identification.information.elimination import eliminated, wandered
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.state_errors import (
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.errors_in_variables import (
     StateErrors,
+    StateNoise,
+    WhiteNoise,
     errors_of_wandered,
+    rows_of_errors,
     without_state_errors,
 )
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.state_errors import StateNoise, rows_of_errors
-from inertial_estimation.identification.rows.white_noise import WhiteNoise
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.row_space import eliminated, wandered
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -195,7 +196,7 @@ def test_rows_are_shaken_as_much_as_samples_are(rng):
     noise = StateNoise.of(
         np.tile(joints, (len(robot.joint_names), 1, 1)), np.tile(imus, (2, 1, 1))
     )
-    builder = RowBuilder(robot, RowChoice(offsets=('arm_sensor',)))
+    builder = EquationBuilder(robot, EquationChoice(offsets=('arm_sensor',)))
     shaken = builder.rows(noise.shaken(still, rng))
     found = [rows_of_errors(builder, still, noise, rng) for _ in range(8)]
     for k, (block, kinds) in enumerate(zip(builder.blocks, shaken, strict=True)):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from robots import two_link_urdf
 
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.suspects import WINDOW, Observed, Presumed, suspects
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.outliers import WINDOW, Observed, Presumed, suspects
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -23,7 +23,7 @@ PUSHED = slice(400, 500)
 def pushed(rng):
     """Return what builds rows, a log at rest with one push, and what is true of it."""
     robot = Robot.from_urdf(two_link_urdf(), fixed_link='body')
-    builder = RowBuilder(robot, RowChoice(wrenches=False, efforts=('elbow',)))
+    builder = EquationBuilder(robot, EquationChoice(wrenches=False, efforts=('elbow',)))
     n = 1000
     zero, empty = np.zeros((n, 1)), np.zeros((n, 0, 3))
     stamps = np.arange(n) * (10**9 // RATE)

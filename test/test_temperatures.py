@@ -28,12 +28,11 @@ from inertial_estimation.building import build_assembler, build_estimator, build
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.identification.information.random_states import random_samples
-from inertial_estimation.identification.recursion.recursive_identifier import RecursiveIdentifier
+from inertial_estimation.identification.equations.blocks import EquationChoice
+from inertial_estimation.identification.equations.builder import EquationBuilder, random_samples
+from inertial_estimation.identification.preparation import Preparation, prepare
+from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.rows.builder import RowBuilder
-from inertial_estimation.identification.rows.choice import RowChoice
-from inertial_estimation.identification.rows.preparation import Preparation, prepare
 from inertial_estimation.logs.columns import Layout
 from inertial_estimation.logs.job import replay_bag
 from inertial_estimation.logs.recording import read_samples
@@ -217,17 +216,22 @@ def test_rows_are_those_of_readings_without_the_temperature(rng):
     warm[:, LEG] = rng.normal(size=20)
     calibration = thermal_calibration()
     readings = calibration.apply(samples.ft_readings, warm)
-    found = RowBuilder(robot, RowChoice(), calibration).rows(
+    found = EquationBuilder(robot, EquationChoice(), calibration).rows(
         replace(samples, ft_temperatures=warm)
     )
-    expected = RowBuilder(robot, RowChoice()).rows(replace(samples, ft_readings=readings))
+    expected = EquationBuilder(robot, EquationChoice()).rows(
+        replace(samples, ft_readings=readings)
+    )
     for ours, theirs in zip(found, expected, strict=True):
         for kind, rows in ours.items():
             np.testing.assert_array_equal(rows.y, theirs[kind].y)
     # What rows can tell at all does not need the temperature of anything.
     ranks = [
         [base.rank for kinds in builder.bases for base in kinds.values()]
-        for builder in (RowBuilder(robot, RowChoice(), calibration), RowBuilder(robot))
+        for builder in (
+            EquationBuilder(robot, EquationChoice(), calibration),
+            EquationBuilder(robot),
+        )
     ]
     assert ranks[0] == ranks[1]
 

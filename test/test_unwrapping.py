@@ -14,7 +14,7 @@ import pytest
 import yaml
 from robots import arm_with_wrist_sensor_urdf
 
-from inertial_estimation.identification.rows.preparation import Preparation, prepare
+from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log_reader import open_logs
 from inertial_estimation.logs.recording import no_progress

@@ -34,7 +34,7 @@ from bench.published.wam_experiment import (
     smallest_mass_matrix_eigenvalues,
 )
 from inertial_estimation.identification.feasibility.feasibility import Verdict
-from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.cones import Consistency
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite

@@ -10,11 +10,11 @@ import numpy as np
 from free_air import smooth_motion, with_readings
 from test_recursion import NOISE, robot, settings
 
-from inertial_estimation.identification.recursion.recursive_identifier import (
+from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
-from inertial_estimation.identification.recursion.watch import Change
+from inertial_estimation.identification.recursion.innovation import Change
 
 __all__ = ['robot']
 

@@ -27,12 +27,12 @@ from bench.background.wrong_description import OFFSETS
 from bench.run import Goal
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.identification.recursion.payload import Payload
-from inertial_estimation.identification.recursion.recursive_identifier import (
+from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
-from inertial_estimation.identification.recursion.refit import Refit
+from inertial_estimation.identification.recursion.payload import Payload
+from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch

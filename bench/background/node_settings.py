@@ -8,9 +8,9 @@ import numpy as np
 
 from inertial_estimation.building import build_noise
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings
+from inertial_estimation.identification.equations.builder import EquationChoice
+from inertial_estimation.identification.errors_in_variables import StateNoise
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.rows.builder import RowChoice
-from inertial_estimation.identification.rows.state_errors import StateNoise
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.signals.stream import StreamRates
 
@@ -19,7 +19,7 @@ def node_settings(robot: Robot) -> RecursionSettings:
     """Return the settings; offsets of all FT sensors are unknown."""
     node = IdentifierSettings()
     return RecursionSettings(
-        rows=RowChoice(offsets=tuple(sensor.name for sensor in robot.ft_sensors)),
+        rows=EquationChoice(offsets=tuple(sensor.name for sensor in robot.ft_sensors)),
         weight=node.prior_weight,
         half_life=node.half_life,
         force_walk=node.force_walk,

@@ -19,14 +19,14 @@ from bench.background.node_settings import node_settings
 from bench.background.pole_log import smooth_motion
 from bench.background.wrong_description import OFFSETS, wrong_robot
 from bench.run import Goal
-from inertial_estimation.identification.recursion.payload import Payload
-from inertial_estimation.identification.recursion.recursive_identifier import (
+from inertial_estimation.identification.equations.wrenches import with_readings
+from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
-from inertial_estimation.identification.recursion.refit import Refit
-from inertial_estimation.identification.recursion.watch import Change
-from inertial_estimation.identification.rows.ft_readings import with_readings
+from inertial_estimation.identification.recursion.innovation import Change
+from inertial_estimation.identification.recursion.payload import Payload
+from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.simulation.description import icub_urdf

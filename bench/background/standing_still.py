@@ -21,13 +21,13 @@ from bench.background.situations import NOISE
 from bench.background.wrong_description import OFFSETS, wrong_robot
 from bench.run import Goal
 from bench.timing import Progress
-from inertial_estimation.identification.recursion.recursive_identifier import (
+from inertial_estimation.identification.equations.wrenches import with_readings
+from inertial_estimation.identification.recursion.identifier import (
     SECOND_NS,
     RecursiveIdentifier,
     equal_parts,
 )
-from inertial_estimation.identification.recursion.refit import Refit
-from inertial_estimation.identification.rows.ft_readings import with_readings
+from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.simulation.description import icub_urdf

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.priors import widened
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -38,8 +38,8 @@ def tare(robot: Robot, rest: SampleBatch, submodels: Sequence[str]) -> Array:
     Returns (n_fts, 6) [N, Nm].
     """
     names = [sensor.name for sensor in robot.ft_sensors]
-    choice = RowChoice(wrenches=tuple(submodels), offsets=tuple(names))
-    builder = RowBuilder(robot, choice)
+    choice = EquationChoice(wrenches=tuple(submodels), offsets=tuple(names))
+    builder = EquationBuilder(robot, choice)
     found = np.zeros((len(names), 6))
     for block, kinds in zip(builder.blocks, builder.rows(rest), strict=True):
         if not kinds:

@@ -17,7 +17,7 @@ import numpy as np
 from bench.nodes.processes import START_TIMEOUT, _join, _spin_until
 from inertial_estimation.building import accepted_frame_ids, build_robot
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings
-from inertial_estimation.identification.rows.ft_readings import with_readings
+from inertial_estimation.identification.equations.wrenches import with_readings
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.identifier_report import IdentifierReport
 from inertial_estimation.sample import SampleBatch

@@ -19,10 +19,10 @@ from bench.nodes.identifier import LAST_DOMAIN, spin_until
 from bench.nodes.json_job import answer
 from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.identification.recursion.recursive_identifier import (
+from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
 )
-from inertial_estimation.identification.recursion.refit import Refit
+from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.logs.feed import resolve
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.ros.inertial_parameters import from_message

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.signal import savgol_filter
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 from inertial_estimation.identification.unknowns import Unknowns

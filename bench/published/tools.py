@@ -27,7 +27,7 @@ from bench.published.tools_experiment import (
     Score,
     weigh,
 )
-from inertial_estimation.identification.prior_weight import DEFAULT as DEFAULT_WEIGHT
+from inertial_estimation.identification.priors import DEFAULT_PRIOR_WEIGHT as DEFAULT_WEIGHT
 from inertial_estimation.table import Table
 
 Array = NDArray[np.float64]

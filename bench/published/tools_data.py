@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.published.data_sets import read_array
-from inertial_estimation.identification.information.evidence import Evidence, gather
-from inertial_estimation.identification.rows.builder import RowBuilder
+from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.identification.evidence import Evidence, gather
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -134,7 +134,9 @@ class Tool:
             ),
         )
 
-    def evidence(self, builder: RowBuilder, level: float, rng: np.random.Generator) -> Evidence:
+    def evidence(
+        self, builder: EquationBuilder, level: float, rng: np.random.Generator
+    ) -> Evidence:
         """Return what noisy readings say."""
         exact = self.proper_accelerations, self.angular_accelerations, self.forces, self.torques
         # White noise alike on all axes is the same in sensor axes as in those of the world.

@@ -25,13 +25,13 @@ from bench.published.tools_data import (
     Tool,
     ball,
 )
+from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.fit import fit
-from inertial_estimation.identification.information.evidence import Evidence
-from inertial_estimation.identification.information.information import weighted_sum
-from inertial_estimation.identification.prior_weight import PriorRows
+from inertial_estimation.identification.information import weighted_sum
+from inertial_estimation.identification.priors import PriorRows
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
-from inertial_estimation.identification.rows.builder import RowBuilder
 from inertial_estimation.identification.solvers.least_squares import solve_least_squares
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm
 from inertial_estimation.model.robot import Robot
@@ -146,7 +146,7 @@ def weigh(folder: Path, draws: int = DRAWS, seed: int = 0) -> tuple[Score, ...]:
     """Weigh all tools at all levels of noise by all methods."""
     rng = np.random.default_rng(seed)
     robot = guessed_robot()
-    builder = RowBuilder(robot)
+    builder = EquationBuilder(robot)
     found = []
     for name in TOOLS:
         tool = Tool.read(folder, name)

@@ -26,7 +26,7 @@ from inertial_estimation.identification.feasibility.feasibility import (
     Verdict,
     check_base_parameters,
 )
-from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
 from inertial_estimation.model.base_parameters import BaseParameters

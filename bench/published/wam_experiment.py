@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bench.published.wam_arm import N_UNKNOWNS, WamArm
 from inertial_estimation.identification.feasibility.feasibility import check_base_parameters
-from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.solvers.cones import Consistency
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 
 from bench.real_robots import figaroh
 from bench.real_robots.robots import RealRobot
+from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.identification.evidence import Evidence, friction_scales
 from inertial_estimation.identification.fit import fit, fitted_extras
-from inertial_estimation.identification.information.evidence import Evidence
-from inertial_estimation.identification.information.information import Information, weighted_sum
-from inertial_estimation.identification.prior_weight import DEFAULT as DEFAULT_WEIGHT
+from inertial_estimation.identification.information import Information, weighted_sum
+from inertial_estimation.identification.priors import DEFAULT_PRIOR_WEIGHT as DEFAULT_WEIGHT
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Identification
-from inertial_estimation.identification.rows.builder import RowBuilder
-from inertial_estimation.identification.rows.friction_scales import friction_scales
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.least_squares import Fill, solve_least_squares
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
@@ -66,7 +65,7 @@ class Arm:
         urdf = robot.description(data)
         first = self.stretch(robot.fitted[0])
         self.reader: LogReader = open_logs(urdf, self.settings, (), first, no_progress)
-        self._builder = RowBuilder(self.reader.robot, self.settings.choice(self.reader.robot))
+        self._builder = EquationBuilder(self.reader.robot, self.settings.choice(self.reader.robot))
         (self.block,) = self._builder.blocks
         links = list(self.block.submodel.links)
         self.prior = widened(self.block.unknowns.links, self.reader.robot.parameters[links])[0]

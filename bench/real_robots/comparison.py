@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from bench.real_robots.arm import FIGAROH, Arm, Found
 from bench.real_robots.robots import RealRobot
 from inertial_estimation.errors import ConfigError, InertialEstimationError
-from inertial_estimation.identification.information.evidence import Evidence
-from inertial_estimation.identification.information.reweighting import noise_levels
+from inertial_estimation.identification.evidence import Evidence
+from inertial_estimation.identification.noise import noise_levels
 from inertial_estimation.logs.stretch import Stretch
 from inertial_estimation.model.inertia import consistency_margin
 

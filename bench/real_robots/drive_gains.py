@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.rows.suspects import EFFORT
+from inertial_estimation.identification.outliers import EFFORT
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.logs.identify import IdentifyReport, identify
 from inertial_estimation.logs.identify_figures import (

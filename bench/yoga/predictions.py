@@ -23,11 +23,11 @@ from bench.background.node_settings import node_settings
 from bench.yoga.log import FREE
 from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.errors import LogError
-from inertial_estimation.identification.recursion.recursive_identifier import (
+from inertial_estimation.identification.equations.wrenches import with_readings
+from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
 )
-from inertial_estimation.identification.recursion.refit import Refit
-from inertial_estimation.identification.rows.ft_readings import with_readings
+from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch

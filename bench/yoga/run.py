@@ -29,7 +29,7 @@ from bench.yoga.predictions import (
     telling,
 )
 from bench.yoga.told_from_less import EASILY_TOLD, Chosen, choices_table
-from inertial_estimation.identification.recursion.recursive_identifier import equal_parts
+from inertial_estimation.identification.recursion.identifier import equal_parts
 from inertial_estimation.table import Table
 
 Array = NDArray[np.float64]

@@ -13,8 +13,8 @@ import numpy as np
 
 from inertial_estimation.check.identifiable_sources import RowSource
 from inertial_estimation.check.records import Names
-from inertial_estimation.identification.information.determined import tellable
-from inertial_estimation.identification.rows.builder import COMPONENTS, Block, RowBuilder
+from inertial_estimation.identification.determined import tellable
+from inertial_estimation.identification.equations.builder import COMPONENTS, Block, EquationBuilder
 from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.logs.freedom import submodel_of
 from inertial_estimation.model.base_parameters import BaseParameters
@@ -160,7 +160,7 @@ class IdentifiableReport:
 def check_identifiable(source: RowSource) -> IdentifiableReport:
     """Return what rows can tell at all, however the robot moves."""
     robot, choice = source.robot, source.choice
-    builder = RowBuilder(excitable(robot), choice)
+    builder = EquationBuilder(excitable(robot), choice)
     silent = {submodel_of(robot, frame) for frame in source.contacts}
     told = []
     for k, (block, base) in enumerate(zip(builder.blocks, tellable(builder), strict=True)):

@@ -14,7 +14,7 @@ from inertial_estimation.check.descriptions import hidden_sensors, usable_joints
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.files import load_mapping
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.identification.rows.builder import RowChoice
+from inertial_estimation.identification.equations.builder import EquationChoice
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.robot import Robot
@@ -31,7 +31,7 @@ class RowSource:
     """A robot, and the rows that its logs would give."""
 
     robot: Robot
-    choice: RowChoice
+    choice: EquationChoice
     contacts: tuple[str, ...] = ()
     """Frames where something unknown acts all the time."""
     notes: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ def source_of_urdf(
     joints, _ = usable_joints(urdf_text.joint_types(root))
     used = _chosen('FT sensor', ft_sensors, list(urdf_text.ft_specs(root)))
     robot = Robot.from_urdf(urdf, joints=joints, ft_sensors=used, imus=(), fixed_link=fixed_link)
-    choice = RowChoice(efforts=_chosen('joint', efforts, robot.joint_names))
+    choice = EquationChoice(efforts=_chosen('joint', efforts, robot.joint_names))
     presumed = _presumed(robot, bool(used or choice.efforts), WITH_OPTION)
     return RowSource(robot, choice, notes=(*locked_notes(urdf), *hidden_sensors(root), *presumed))
 
@@ -69,7 +69,7 @@ def source_of_file(path: str | Path, urdf: str, efforts: Sequence[str] = ()) -> 
     """Return the rows that a file describes."""
     if not set(OF_IDENTIFY).intersection(load_mapping(Path(path))):
         robot = build_robot(EstimatorSettings.from_yaml(path), urdf)
-        choice = RowChoice(efforts=_chosen('joint', efforts, robot.joint_names))
+        choice = EquationChoice(efforts=_chosen('joint', efforts, robot.joint_names))
         forces = bool(robot.ft_sensors or choice.efforts)
         return RowSource(robot, choice, notes=_presumed(robot, forces, IN_FILE))
     if efforts:

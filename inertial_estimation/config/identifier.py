@@ -11,7 +11,7 @@ from inertial_estimation.config.settings import EstimatorSettings
 
 IDENTIFIER_NAME = 'parameter_identifier'
 METHODS = ('entropic', 'semidefinite', 'pullback', 'euclidean')
-"""Those of `identification.recursion.methods`, which settings do not import."""
+"""Those of `identification.recursion.settings`, which settings do not import."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, ModelError
+from inertial_estimation.identification.equations.friction import OF_A_JOINT, JointModel
 from inertial_estimation.identification.excitation.excitation import (
     ExcitationRegressor,
     SubmodelRows,
@@ -20,7 +21,6 @@ from inertial_estimation.identification.excitation.excitation import (
 from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
 from inertial_estimation.identification.excitation.keep_away import KeepAway, Nearest
 from inertial_estimation.identification.excitation.search import Attempt, ExcitationSearch
-from inertial_estimation.identification.rows.friction import OF_A_JOINT, JointModel
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.collision_shapes import has_collision_library

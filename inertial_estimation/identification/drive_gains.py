@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
-from inertial_estimation.identification.information.information import Information, weighted_sum
-from inertial_estimation.identification.information.row_space import RowSpace
+from inertial_estimation.identification.information import Information, weighted_sum
 from inertial_estimation.identification.problem import Bounds
+from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import Unknowns, gain_columns
 
 Array = NDArray[np.float64]

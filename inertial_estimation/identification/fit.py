@@ -1,6 +1,19 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
+Offsets of FT sensors, which are unknowns of both submodels that the sensor is between.
+
+All else that submodels do not know is their own. So each is eliminated onto the offsets, and what
+the others say of those of a submodel are further rows of it: its answer is then that of a joint
+fit of all submodels,
+
+    minimise  sum over submodels of  1/2 |R x - rho|^2 + count * weight * distance to the prior
+
+and so are the offsets, of which there is one value. The distance has to be quadratic to be
+eliminated. One that is not is developed about the answers, which is repeated until they agree.
+
+What was found of a whole robot, submodel by submodel.
+
 A whole robot from its evidence: block by block, rows weighted by their noise.
 
 Each submodel is a problem of its own, but for the offsets of the sensors between two of them: on
@@ -11,7 +24,7 @@ chosen method solves. Links of submodels without rows stay as they were.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,33 +38,210 @@ from inertial_estimation.identification.drive_gains import (
     settled,
     shifted,
 )
-from inertial_estimation.identification.information.evidence import Evidence
-from inertial_estimation.identification.information.information import Information, weighted_sum
-from inertial_estimation.identification.information.reweighting import (
+from inertial_estimation.identification.evidence import Evidence, friction_scales
+from inertial_estimation.identification.information import Information, weighted_sum
+from inertial_estimation.identification.noise import (
     NoiseLevels,
-    UntoldNoiseError,
+    UndeterminedNoiseError,
     noise_levels,
 )
 from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.prior_models import entropic_model, prior_of_method
-from inertial_estimation.identification.prior_weight import against_the_mean
-from inertial_estimation.identification.priors import widened
+from inertial_estimation.identification.priors import (
+    against_the_mean,
+    entropic_model,
+    prior_of_method,
+    widened,
+)
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Identification
-from inertial_estimation.identification.robot_fit import BlockFit, RobotFit, links_seen
-from inertial_estimation.identification.rows.friction_scales import friction_scales
-from inertial_estimation.identification.shared_offsets import (
-    Submodel,
-    disagreement,
-    told_by_others,
-)
+from inertial_estimation.identification.row_space import eliminated
 from inertial_estimation.identification.solvers.coordinates import require_weight
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.identification.unknowns import Unknowns, gain_columns
+from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns, gain_columns
 from inertial_estimation.model.robot import Robot
 
 Array = NDArray[np.float64]
+Columns = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Submodel:
+    """What is known of one submodel."""
+
+    unknowns: Unknowns
+    rows: Information
+    """Its own, in units of their noise."""
+    prior: Information | None
+    """Rows of its prior against the sum of squares of these, or none."""
+
+
+def shared_names(unknowns: Sequence[Unknowns]) -> list[str]:
+    """Return the offsets that are unknowns of more than one submodel."""
+    names = [str(extra) for one in unknowns for extra in one.extras if extra.term in FT_OFFSET]
+    return [name for name in dict.fromkeys(names) if names.count(name) > 1]
+
+
+def told_by_others(submodels: Sequence[Submodel]) -> list[Information | None]:
+    """Return for each submodel what the others say of its offsets."""
+    shared = shared_names([one.unknowns for one in submodels])
+    kept = [_columns(one.unknowns, shared) for one in submodels]
+    said = [
+        _onto(one, columns, shared) if len(columns) else None
+        for one, columns in zip(submodels, kept, strict=True)
+    ]
+    found: list[Information | None] = []
+    for k, (one, columns) in enumerate(zip(submodels, kept, strict=True)):
+        others = [part for j, part in enumerate(said) if j != k and part is not None]
+        if not len(columns) or not others:
+            found.append(None)
+            continue
+        names = [one.unknowns.names[c] for c in columns]
+        mine = np.array([shared.index(name) for name in names], dtype=np.intp)
+        together = others[0].merge(*others[1:])
+        beyond = np.setdiff1d(np.arange(len(shared)), mine)
+        left = eliminated(together, beyond)
+        # What is left has the offsets in the order of all, not in that of the submodel.
+        order = columns[np.argsort(mine)]
+        found.append(_placed(left, order, len(one.unknowns)))
+    return found
+
+
+def disagreement(submodels: Sequence[tuple[Unknowns, Array]]) -> float:
+    """Return by how much values of one offset differ between submodels."""
+    shared = shared_names([unknowns for unknowns, _ in submodels])
+    values: dict[str, list[float]] = {name: [] for name in shared}
+    for unknowns, x in submodels:
+        for column in _columns(unknowns, shared):
+            values[unknowns.names[column]].append(float(x[column]))
+    largest = max((abs(v) for some in values.values() for v in some), default=0.0)
+    return max((max(v) - min(v) for v in values.values()), default=0.0) / max(1.0, largest)
+
+
+def _columns(unknowns: Unknowns, names: Sequence[str]) -> Columns:
+    """Return which unknowns have one of some names."""
+    extras = [k for k, name in enumerate(unknowns.names) if name in names]
+    return np.array(extras, dtype=np.intp)
+
+
+def _onto(one: Submodel, columns: Columns, shared: Sequence[str]) -> Information:
+    """Return what one submodel says of all shared offsets."""
+    rows = one.rows if one.prior is None else one.rows.merge(one.prior)
+    left = eliminated(rows, np.setdiff1d(np.arange(rows.n), columns))
+    places = [shared.index(one.unknowns.names[c]) for c in columns]
+    return _placed(left, np.array(places, dtype=np.intp), len(shared))
+
+
+def _placed(rows: Information, columns: Columns, n: int) -> Information:
+    """Return rows of n unknowns of which they hold some; they count as none."""
+    Y = np.zeros((rows.n, n))
+    Y[:, columns] = rows.R
+    return replace(Information.of(Y, rows.rho), count=0.0, energy=0.0)
+
+
+UNSEEN = 1e-12
+"""A link whose columns are a smaller share of the largest changes no row."""
+
+
+@dataclass(frozen=True, eq=False)
+class BlockFit:
+    """One submodel."""
+
+    evidence: Evidence
+    noise: NoiseLevels
+    """Of each kind of row, from what no unknowns explain."""
+    information: Information
+    """Its rows in units of their noise, and what other submodels say of offsets."""
+    answer: Identification
+    before: Array
+    """Unknowns with the prior's bodies and all else fitted, shape (n_unknowns,)."""
+    weight: float | None = None
+    """Of the prior against the mean of the rows; None: it has none."""
+    missed: tuple[str, ...] = ()
+    """Bounds that the answer does not keep."""
+
+    @property
+    def name(self) -> str:
+        """Name of the submodel."""
+        return self.evidence.block.submodel.name
+
+    @property
+    def kinds(self) -> list[str]:
+        """Kinds of rows that were fitted: those whose noise is told."""
+        return list(self.noise.deviations)
+
+    @property
+    def links_seen(self) -> list[bool]:
+        """Which of its links change any row, as a base that stands still does not."""
+        return links_seen(self.information, self.answer.unknowns)
+
+
+@dataclass(frozen=True, eq=False)
+class RobotFit:
+    """All submodels."""
+
+    robot: Robot
+    prior: Array
+    """Parameters of all links, shape (n_links, 10): the robot's, points and sticks widened."""
+    widened: tuple[str, ...]
+    """Links whose prior had to be widened."""
+    blocks: tuple[BlockFit, ...]
+    """Of the submodels that have rows."""
+    untold: Mapping[str, str] = field(default_factory=dict)
+    """Submodels whose rows are too few to tell their noise, which stay as they were, and why."""
+
+    @property
+    def parameters(self) -> Array:
+        """Inertial parameters of all links, (n_links, 10); the robot's where there are no rows."""
+        found = self.robot.parameters.copy()
+        for block in self.blocks:
+            found[list(block.evidence.block.submodel.links)] = block.answer.parameters
+        return found
+
+    @property
+    def described(self) -> Array:
+        """
+        The same for a robot description, (n_links, 10): the robot's where an answer is the prior.
+        """
+        found = self.parameters
+        same = (found == self.prior).all(axis=1)
+        found[same] = self.robot.parameters[same]
+        return found
+
+    @property
+    def payloads(self) -> dict[str, Array]:
+        """Parameters of each payload about the origin of its frame, (10,), by name."""
+        found = {}
+        for block in self.blocks:
+            extras = block.answer.extras
+            for payload in block.evidence.block.payloads:
+                values = payload.known()
+                values[np.isnan(values)] = [extras[str(extra)] for extra in payload.extras()]
+                found[payload.name] = values
+        return found
+
+    @property
+    def consistent(self) -> bool:
+        """Whether all answers are bodies that could exist."""
+        return all(block.answer.consistent for block in self.blocks)
+
+
+def links_seen(rows: Information, unknowns: Unknowns) -> list[bool]:
+    """Return which links change any row."""
+    changes = np.linalg.norm(rows.R[:, : unknowns.n_inertial], axis=0)
+    least = UNSEEN * changes.max(initial=0.0)
+    return [bool((link > least).any()) for link in changes.reshape(len(unknowns.links), -1)]
+
+
+def require_bounds(found: RobotFit) -> None:
+    """Raise unless all bounds are kept."""
+    missed = [name for block in found.blocks for name in block.missed]
+    if missed:
+        raise ModelError(
+            f'these bounds are not kept: {", ".join(missed)}; see whether they contradict each '
+            'other, or choose a method that keeps bounds'
+        )
+
 
 NO_BOUNDS = Bounds()
 NOISE_PRIOR = 1.0
@@ -99,7 +289,9 @@ def fit(
         alone = [_told_block(one, untold) for one in asked]
         pairs = [(one, found) for one, found in zip(asked, alone, strict=True) if found]
         if not pairs:
-            raise UntoldNoiseError('; '.join(f'{name}: {why}' for name, why in untold.items()))
+            raise UndeterminedNoiseError(
+                '; '.join(f'{name}: {why}' for name, why in untold.items())
+            )
         blocks = _agreed([one for one, _ in pairs], [found for _, found in pairs])
     return RobotFit(robot, prior, changed, tuple(blocks), untold)
 
@@ -108,7 +300,7 @@ def _told_block(asked: _Asked, untold: dict[str, str]) -> BlockFit | None:
     """Identify one submodel, or note why its rows are too few."""
     try:
         return _fit_block(asked)
-    except UntoldNoiseError as error:
+    except UndeterminedNoiseError as error:
         untold[asked.evidence.block.submodel.name] = str(error)
         return None
 

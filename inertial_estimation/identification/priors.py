@@ -6,16 +6,42 @@ Priors from a robot description: what solvers ask for is a body with volume for 
 Descriptions hold links without mass, points and sticks, and inertias that break the triangle
 inequality because somebody rounded or guessed them. Their second moments are raised to those of
 a small ball, which says next to nothing beside rows; the impossible is refused.
+
+The prior of each method as rows, to second order where it is not quadratic.
+
+How much the prior weighs against the rows: as a share of them, or as a number of them.
+
+Solvers take the mean of the rows, so a share pulls as much however long a log is. A number of
+rows is what a prior is to Bayes: it rules while there are few rows and is forgotten as they grow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.errors import ConfigError, ModelError, ShapeError
+from inertial_estimation.identification.arguments import choice
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.solvers.coordinates import (
+    LEAST_WEIGHT,
+    MOST_WEIGHT,
+    require_weight,
+)
+from inertial_estimation.identification.solvers.divergence import (
+    entropic_gradient,
+    entropic_roots,
+    symmetric,
+    whitening,
+)
+from inertial_estimation.identification.solvers.methods import Distance
+from inertial_estimation.identification.solvers.semidefinite import PriorTerm
+from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.usable_parameters import LARGEST_ARM
 
@@ -101,3 +127,122 @@ def _impossible(name: str, why: str) -> ModelError:
         f"the prior of '{name}' {why}, which no body of a robot has; mend its inertial in the "
         'robot description'
     )
+
+
+OF_TERMS = {
+    PriorTerm.NONE: Distance.NONE,
+    PriorTerm.EUCLIDEAN: Distance.EUCLIDEAN,
+    PriorTerm.PULLBACK: Distance.PULLBACK,
+}
+"""What those of semidefinite programs mean."""
+
+
+def prior_of_method(
+    distance: Distance,
+    options: Mapping[str, Any],
+    unknowns: Unknowns,
+    prior: Array,
+    near: Array,
+    scales: Array | None,
+    weight: float,
+) -> Information | None:
+    """
+    Return rows whose half square is the prior's distance in a method, times a weight.
+
+    prior (n_links, 10); near (n_links, 10); scales (n_extras,).
+    """
+    if 'prior' in options:
+        distance = OF_TERMS[choice(PriorTerm, 'prior', options['prior'])]
+    if distance is Distance.NONE:
+        return None
+    if distance is Distance.EUCLIDEAN:
+        scales_of_links = options.get('scales')
+        sizes = np.ones_like(prior) if scales_of_links is None else 1.0 / scales_of_links
+        roots, targets = sizes[:, :, None] * np.eye(10), sizes * prior
+    else:
+        roots, targets = _entropic(prior, near if distance is Distance.ENTROPIC else prior)
+    return _as_rows(unknowns, roots, targets, scales, weight)
+
+
+def entropic_model(
+    unknowns: Unknowns, prior: Array, near: Array, scales: Array | None, weight: float
+) -> Information:
+    """Return rows whose half square is the log-det divergence to second order, times a weight."""
+    return _as_rows(unknowns, *_entropic(prior, near), scales, weight)
+
+
+def _as_rows(
+    unknowns: Unknowns, roots: Array, targets: Array, scales: Array | None, weight: float
+) -> Information:
+    """Return rows of each link as rows of all unknowns."""
+    n = len(unknowns)
+    rows, target = np.zeros((n, n)), np.zeros(n)
+    for k, root in enumerate(roots):
+        own = slice(10 * k, 10 * k + 10)
+        rows[own, own], target[own] = root, targets[k]
+    rest = np.arange(unknowns.n_inertial, n)
+    rows[rest, rest] = 0.0 if scales is None else 1.0 / scales
+    size = np.sqrt(weight)
+    return replace(Information.of(size * rows, size * target), count=0.0)
+
+
+def _entropic(prior: Array, near: Array) -> tuple[Array, Array]:
+    """Return rows of each link, (n_links, 10, 10), and their right-hand sides, (n_links, 10)."""
+    maps = np.linalg.inv(whitening(prior))
+    shapes = symmetric(np.einsum('lij,lj->li', maps, near - prior))
+    inside = np.linalg.eigvalsh(shapes)[:, 0] > -1.0
+    about = np.where(inside[:, None], near, prior)
+    shapes = np.where(inside[:, None, None], shapes, 0.0)
+    roots = entropic_roots(shapes)
+    slopes = entropic_gradient(shapes)[..., None]
+    moved = np.linalg.solve(np.swapaxes(roots, -1, -2), slopes)[..., 0]
+    rows = roots @ maps
+    return rows, np.einsum('lij,lj->li', rows, about) - moved
+
+
+_ROWS = re.compile(r'(?P<rows>[^-]+)-rows?')
+
+
+@dataclass(frozen=True)
+class PriorRows:
+    """The weight of so many independent rows of unit noise."""
+
+    rows: float
+
+    def __post_init__(self) -> None:
+        """Raise unless it is a weight."""
+        require_weight(self.rows)
+
+    def __str__(self) -> str:
+        """Return what `prior_weight` reads."""
+        return f'{self.rows:g}-row{"" if self.rows == 1.0 else "s"}'
+
+    def of(self, count: float) -> float:
+        """Return the weight against the mean of so many independent rows."""
+        return self.rows / count
+
+
+DEFAULT_PRIOR_WEIGHT = PriorRows(10.0)
+"""Of descriptions that are nearly right."""
+
+
+def prior_weight(text: str) -> float | PriorRows:
+    """Return the weight that a text says."""
+    rows = _ROWS.fullmatch(text)
+    try:
+        if rows is not None:
+            return PriorRows(float(rows['rows']))
+        weight = float(text)
+        require_weight(weight)
+    except (ValueError, ModelError) as error:
+        raise ConfigError(
+            f"'{text}' is no weight of a prior: give a number from {LEAST_WEIGHT:g} to "
+            f'{MOST_WEIGHT:g} or a number of rows such as {DEFAULT_PRIOR_WEIGHT}'
+        ) from error
+    return weight
+
+
+def against_the_mean(options: Mapping[str, Any], count: float) -> dict[str, Any]:
+    """Return options of a solver whose weight is a number."""
+    weight = options.get('weight', DEFAULT_PRIOR_WEIGHT)
+    return {**options, 'weight': weight.of(count) if isinstance(weight, PriorRows) else weight}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.identification.arguments import require_array, require_number
-from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import consistency_margin
 

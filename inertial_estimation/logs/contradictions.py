@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.information.evidence import Evidence
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.row_space import RowSpace
-from inertial_estimation.identification.robot_fit import BlockFit, RobotFit
+from inertial_estimation.identification.evidence import Evidence
+from inertial_estimation.identification.fit import BlockFit, RobotFit
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import gain_columns
 
 Array = NDArray[np.float64]

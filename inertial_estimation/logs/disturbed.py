@@ -27,26 +27,23 @@ from inertial_estimation.identification.drive_gains import (
     settled,
     stepped,
 )
+from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.identification.evidence import Evidence, friction_scales
 from inertial_estimation.identification.fit import bodies_stay
-from inertial_estimation.identification.information.evidence import Evidence
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.least_trimmed import (
-    WindowRows,
-    least_trimmed,
-)
-from inertial_estimation.identification.information.reweighting import noise_levels, spread
-from inertial_estimation.identification.information.row_space import RowSpace
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.noise import noise_levels, spread
 from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.priors import widened
-from inertial_estimation.identification.rows.builder import RowBuilder
-from inertial_estimation.identification.rows.friction_scales import friction_scales
-from inertial_estimation.identification.rows.suspects import (
+from inertial_estimation.identification.outliers import (
     NANOSECONDS,
     WINDOW,
     Observed,
     Presumed,
+    WindowRows,
+    least_trimmed,
     regimes,
 )
+from inertial_estimation.identification.priors import widened
+from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.solvers.quadratic_priors import prior_rows
 from inertial_estimation.identification.unknowns import gain_columns
 from inertial_estimation.model.robot import Robot
@@ -68,7 +65,7 @@ IN_A_WINDOW = 12
 
 
 def cleanest(
-    builder: RowBuilder,
+    builder: EquationBuilder,
     evidence: Sequence[Evidence],
     logs: Iterable[Observed],
     n_logs: int,

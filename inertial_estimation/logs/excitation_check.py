@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
-from inertial_estimation.identification.information.determined import (
+from inertial_estimation.identification.determined import (
     Determined,
     determined,
     in_words,
 )
-from inertial_estimation.identification.information.evidence import Evidence
-from inertial_estimation.identification.information.information import weighted_sum
+from inertial_estimation.identification.evidence import Evidence
+from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.logs.log_reader import STILL
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.robot import Robot

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.information.row_space import RowSpace
+from inertial_estimation.identification.fit import BlockFit, RobotFit
 from inertial_estimation.identification.result import Grade
-from inertial_estimation.identification.robot_fit import BlockFit, RobotFit
+from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import Term, gain_columns
 
 Array = NDArray[np.float64]

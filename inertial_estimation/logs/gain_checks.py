@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
 from inertial_estimation.identification.drive_gains import geared
-from inertial_estimation.identification.fit import bodies_stay
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.row_space import RowSpace
+from inertial_estimation.identification.fit import BlockFit, RobotFit, bodies_stay
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.priors import SMALLEST_MASS
-from inertial_estimation.identification.robot_fit import BlockFit, RobotFit
+from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import gain_columns
 from inertial_estimation.logs.fit_checks import SURE
 

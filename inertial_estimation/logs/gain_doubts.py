@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inertial_estimation.identification.drive_gains import geared
-from inertial_estimation.identification.robot_fit import BlockFit, RobotFit
-from inertial_estimation.identification.rows.suspects import EFFORT
+from inertial_estimation.identification.fit import BlockFit, RobotFit
+from inertial_estimation.identification.outliers import EFFORT
 from inertial_estimation.logs.gain_checks import heavy_payloads, size_of_bodies
 from inertial_estimation.logs.ratings import rated
 

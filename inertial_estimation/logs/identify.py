@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from inertial_estimation.identification.fit import fit
-from inertial_estimation.identification.information.determined import (
+from inertial_estimation.identification.determined import (
     Determined,
     determined,
     tellable,
 )
-from inertial_estimation.identification.information.evidence import Evidence
-from inertial_estimation.identification.robot_fit import RobotFit
-from inertial_estimation.identification.rows.builder import RowBuilder
+from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.identification.evidence import Evidence
+from inertial_estimation.identification.fit import RobotFit, fit
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.point_grids import PointGrid
 from inertial_estimation.logs.contradictions import contradiction_warnings
@@ -114,7 +113,7 @@ def identify(
     require_logs(settings.payloads, (*fitted, *tested))
     reader = open_logs(urdf, settings, lock, fitted[0], progress)
     robot = reader.robot
-    builder = RowBuilder(robot, settings.choice(robot), reader.calibration)
+    builder = EquationBuilder(robot, settings.choice(robot), reader.calibration)
     bounds = read_bounds(settings.bounds, builder.blocks)
     points = link_points(robot, method, settings.shapes, mesh_folders)
     own = solver_options(points, builder.blocks)

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.identification.equations.builder import Block
 from inertial_estimation.identification.problem import Bounds
-from inertial_estimation.identification.rows.builder import Block
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.logs.setting_values import as_mapping
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from inertial_estimation.identification.information.determined import Determined
-from inertial_estimation.identification.information.evidence import Evidence
-from inertial_estimation.identification.robot_fit import BlockFit
+from inertial_estimation.identification.determined import Determined
+from inertial_estimation.identification.evidence import Evidence
+from inertial_estimation.identification.fit import BlockFit
 from inertial_estimation.identification.unknowns import FT_OFFSET, INERTIAL
 from inertial_estimation.logs.extra_units import extra_unit, sliding_joints
 from inertial_estimation.logs.identify import IdentifyReport

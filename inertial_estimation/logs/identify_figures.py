@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inertial_estimation.identification.information.evidence import Evidence
-from inertial_estimation.identification.robot_fit import BlockFit
-from inertial_estimation.identification.rows.suspects import EFFORT
+from inertial_estimation.identification.evidence import Evidence
+from inertial_estimation.identification.fit import BlockFit
+from inertial_estimation.identification.outliers import EFFORT
 from inertial_estimation.identification.unknowns import Extra
 from inertial_estimation.logs.identify import IdentifyReport
 

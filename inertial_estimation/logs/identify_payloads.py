@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.identification.rows.payloads import Payload
+from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.logs.stretch import Stretch
 
 Array = NDArray[np.float64]

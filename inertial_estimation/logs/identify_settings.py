@@ -24,13 +24,13 @@ import numpy as np
 
 from inertial_estimation.config.files import is_parameter_file, load_mapping
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.identification.rows.builder import RowChoice
-from inertial_estimation.identification.rows.friction import (
+from inertial_estimation.identification.equations.builder import EquationChoice
+from inertial_estimation.identification.equations.friction import (
     OF_A_COUPLING,
     Coupling,
     JointModel,
 )
-from inertial_estimation.identification.rows.preparation import Preparation
+from inertial_estimation.identification.preparation import Preparation
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.logs.columns import Layout
 from inertial_estimation.logs.identify_bounds import BOUNDS
@@ -169,7 +169,7 @@ class IdentifySettings:
             )
         return value
 
-    def choice(self, robot: Robot) -> RowChoice:
+    def choice(self, robot: Robot) -> EquationChoice:
         """Return which rows to build."""
         said = dict(self.rows)
         external = (*self.external, *(self.layout.external if self.layout else ()))
@@ -193,7 +193,7 @@ class IdentifySettings:
         gains = _list(said.get('gains', ()), 'rows.gains', robot.joint_names)
         if self.layout is not None:
             self.layout.require_torques([name for name in efforts if name not in gains])
-        return RowChoice(
+        return EquationChoice(
             wrenches=_wrenches(said.get('wrenches', True), robot),
             ground_known=ground_known,
             efforts=efforts,

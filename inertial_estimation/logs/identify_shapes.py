@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.identification.equations.builder import Block
 from inertial_estimation.identification.priors import widened
-from inertial_estimation.identification.rows.builder import Block
 from inertial_estimation.identification.solvers.mass_points import METHOD
 from inertial_estimation.identification.solvers.point_grids import PER_AXIS, PointGrid, link_grids
 from inertial_estimation.model.geometry import Box, Shapes, link_shapes

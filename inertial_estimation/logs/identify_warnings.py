@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from inertial_estimation.identification.robot_fit import BlockFit, RobotFit
+from inertial_estimation.identification.fit import BlockFit, RobotFit
 from inertial_estimation.identification.unknowns import gain_columns
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.urdf_export import lightened

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
+from inertial_estimation.identification.fit import BlockFit, RobotFit
+from inertial_estimation.identification.outliers import EFFORT
 from inertial_estimation.identification.priors import SMALLEST_MASS
-from inertial_estimation.identification.robot_fit import BlockFit, RobotFit
-from inertial_estimation.identification.rows.suspects import EFFORT
 from inertial_estimation.identification.unknowns import FT_OFFSET, gain_columns
 from inertial_estimation.logs.fit_checks import (
     CAUSES,

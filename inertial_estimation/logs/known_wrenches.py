@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.identification.rows.preparation import Preparation, Prepared, prepare
+from inertial_estimation.identification.preparation import Preparation, Prepared, prepare
 from inertial_estimation.logs.setting_values import as_mapping, as_numbers, check_keys
 from inertial_estimation.logs.signals import Signal, read_signal
 from inertial_estimation.logs.wrench_places import KEYS, WrenchPlace

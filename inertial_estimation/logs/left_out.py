@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
-from inertial_estimation.identification.information.evidence import Evidence
+from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.identification.evidence import Evidence
+from inertial_estimation.identification.fit import RobotFit
 from inertial_estimation.identification.priors import SMALLEST_MASS
-from inertial_estimation.identification.robot_fit import RobotFit
-from inertial_estimation.identification.rows.builder import RowBuilder
 from inertial_estimation.logs.freedom import submodel_of
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, SampleBatch
@@ -43,7 +43,7 @@ def frozen_warnings(robot: Robot, frozen: Mask | None) -> list[str]:
 
 
 def missing_warnings(
-    builder: RowBuilder,
+    builder: EquationBuilder,
     samples: SampleBatch,
     assumed: Collection[str],
     constant: Collection[str] = (),
@@ -104,7 +104,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def rowless_warnings(
-    builder: RowBuilder,
+    builder: EquationBuilder,
     assumed: Sequence[str],
     contacts: Sequence[str],
     told: Collection[str] | None = None,
@@ -133,7 +133,7 @@ def rowless_warnings(
     return said
 
 
-def _resting(builder: RowBuilder, assumed: Sequence[str]) -> list[str]:
+def _resting(builder: EquationBuilder, assumed: Sequence[str]) -> list[str]:
     """Return the submodels, or kinds of their rows, that rest on some joints."""
     samples = builder.random_samples()
     positions = samples.positions.copy()

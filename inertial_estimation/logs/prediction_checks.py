@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from inertial_estimation.identification.information.evidence import Evidence
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.robot_fit import BlockFit, RobotFit
+from inertial_estimation.identification.evidence import Evidence
+from inertial_estimation.identification.fit import BlockFit, RobotFit
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.unknowns import gain_columns
 from inertial_estimation.logs.fit_checks import MOST, told_factor
 

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
-from inertial_estimation.identification.information.evidence import Evidence, gather
-from inertial_estimation.identification.rows.builder import RowBuilder
-from inertial_estimation.identification.rows.independence import independent_share
-from inertial_estimation.identification.rows.preparation import Prepared, folded_back
-from inertial_estimation.identification.rows.suspects import Observed, Presumed, suspects
+from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.identification.evidence import Evidence, gather
+from inertial_estimation.identification.outliers import Observed, Presumed, suspects
+from inertial_estimation.identification.preparation import Prepared, folded_back, independent_share
 from inertial_estimation.logs.disturbed import cleanest, disturbed_warnings, refitted
 from inertial_estimation.logs.excitation_check import Reach
 from inertial_estimation.logs.freedom import free_submodels
@@ -91,7 +90,7 @@ class Reduced(NamedTuple):
 def reduce_logs(
     logs: Sequence[Stretch],
     reader: LogReader,
-    builder: RowBuilder,
+    builder: EquationBuilder,
     settings: IdentifySettings,
     progress: Progress = no_progress,
     presumed: Sequence[Presumed | None] = (),
@@ -123,7 +122,7 @@ def reduce_logs(
 def _reduce_one(
     log: Stretch,
     reader: LogReader,
-    builder: RowBuilder,
+    builder: EquationBuilder,
     settings: IdentifySettings,
     presumed: Sequence[Presumed | None],
 ) -> Reduced:
@@ -263,7 +262,7 @@ def undisturbed(
     seen: Reduced,
     logs: Sequence[Stretch],
     reader: LogReader,
-    builder: RowBuilder,
+    builder: EquationBuilder,
     settings: IdentifySettings,
     progress: Progress,
 ) -> Reduced:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
-from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
+from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSensor
 from inertial_estimation.sample import SampleBatch

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.robot_fit import RobotFit
-from inertial_estimation.identification.rows.builder import RowBuilder
-from inertial_estimation.identification.rows.suspects import EFFORT, Observed
+from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.identification.fit import RobotFit
+from inertial_estimation.identification.outliers import EFFORT, Observed
 
 Array = NDArray[np.float64]
 
@@ -54,7 +54,9 @@ def watched(observed: Observed) -> Observed:
     return observed.take(slice(None, None, max(1, len(observed.samples) // WATCHED)))
 
 
-def stiction_warnings(builder: RowBuilder, logs: Sequence[Observed], found: RobotFit) -> list[str]:
+def stiction_warnings(
+    builder: EquationBuilder, logs: Sequence[Observed], found: RobotFit
+) -> list[str]:
     """Return whose residual comes from where they hardly move, in words."""
     sizes = _sizes(builder, logs, found)
     odd = {
@@ -75,7 +77,7 @@ def stiction_warnings(builder: RowBuilder, logs: Sequence[Observed], found: Robo
 
 
 def _sizes(
-    builder: RowBuilder, logs: Sequence[Observed], found: RobotFit
+    builder: EquationBuilder, logs: Sequence[Observed], found: RobotFit
 ) -> dict[str, tuple[Squares, Squares]]:
     """Return what is left of the rows of each joint, slow and in motion."""
     unknowns = {block.name: block.answer.x for block in found.blocks}

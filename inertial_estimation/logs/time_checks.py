@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from inertial_estimation.errors import LogError
-from inertial_estimation.identification.rows.preparation import Preparation
+from inertial_estimation.identification.preparation import Preparation
 from inertial_estimation.logs.signals import UNITS, Signal
 from inertial_estimation.sample import SampleBatch
 

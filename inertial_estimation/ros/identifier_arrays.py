@@ -8,11 +8,11 @@ import numpy as np
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from inertial_estimation.identification.recursion.base_values import BaseValues
-from inertial_estimation.identification.recursion.payload import Payload
-from inertial_estimation.identification.recursion.recursive_identifier import (
+from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
 )
-from inertial_estimation.identification.recursion.refit import Refit
+from inertial_estimation.identification.recursion.payload import Payload
+from inertial_estimation.identification.recursion.update_policy import Refit
 
 SEPARATOR = '; '
 """Between the labels of rows: combinations have blanks in them."""

@@ -9,7 +9,7 @@ from rclpy.subscription import Subscription
 from std_srvs.srv import SetBool, Trigger
 
 from inertial_estimation.config.identifier import IDENTIFIER_NAME, IdentifierSettings
-from inertial_estimation.identification.information.determined import in_words
+from inertial_estimation.identification.determined import in_words
 from inertial_estimation.ros.configured_node import ConfiguredNode, reported, run_node
 from inertial_estimation.ros.executors import PolledGroup, step_back
 from inertial_estimation.ros.identifier_pipeline import IdentifierPipeline

@@ -11,10 +11,10 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Float64MultiArray, String
 
 from inertial_estimation.identification.recursion.base_values import BaseValues
-from inertial_estimation.identification.recursion.recursive_identifier import (
+from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
 )
-from inertial_estimation.identification.recursion.refit import Refit
+from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf

@@ -18,11 +18,11 @@ from inertial_estimation.building import (
 from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.identification.recursion.base_values import BaseTable
-from inertial_estimation.identification.recursion.recursive_identifier import (
+from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
 )
-from inertial_estimation.identification.recursion.refit import Refit
-from inertial_estimation.identification.recursion.watch import Change
+from inertial_estimation.identification.recursion.innovation import Change
+from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.usable_parameters import check_masses, check_usable
 from inertial_estimation.ros.calibration_followed import CalibrationFollower

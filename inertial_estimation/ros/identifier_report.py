@@ -11,14 +11,14 @@ from rclpy.qos import QoSProfile
 
 from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.estimation.contact_stream import ContactStream
-from inertial_estimation.identification.information.determined import in_words
+from inertial_estimation.identification.determined import in_words
 from inertial_estimation.identification.recursion.base_values import BaseValues
-from inertial_estimation.identification.recursion.knowledge import EFFORT
-from inertial_estimation.identification.recursion.recursive_identifier import (
+from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
 )
-from inertial_estimation.identification.recursion.refit import Refit
+from inertial_estimation.identification.recursion.memory import EFFORT
 from inertial_estimation.identification.recursion.submodel_identifier import Withheld
+from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.logs.freedom import submodel_of
 from inertial_estimation.model.submodels import Submodel
 from inertial_estimation.ros.diagnostics import (

@@ -16,7 +16,7 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.offsets_on_top import calibration_fingerprint, fingerprint
-from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
+from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot

@@ -3,7 +3,7 @@
 """How noisy the motion is that the identifier is told of, once rates of streams are known."""
 
 from inertial_estimation.config import IdentifierSettings
-from inertial_estimation.identification.rows.state_errors import StateNoise
+from inertial_estimation.identification.errors_in_variables import StateNoise
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.stream_noise import StreamFilters, stream_noise

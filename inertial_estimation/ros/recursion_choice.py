@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.errors import ConfigError
+from inertial_estimation.identification.equations.builder import EquationChoice
+from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.rows.builder import RowChoice
-from inertial_estimation.identification.rows.friction import JointModel
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.robot import Robot
 
@@ -30,7 +30,7 @@ def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionS
     efforts = robot.joint_names if settings.efforts == ALL else settings.efforts
     return RecursionSettings(
         effort_gains=_gains(settings, efforts),
-        rows=RowChoice(
+        rows=EquationChoice(
             wrenches=settings.wrench_rows, efforts=efforts, joint=joint, offsets=offsets
         ),
         weight=settings.prior_weight,

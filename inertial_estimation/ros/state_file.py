@@ -7,7 +7,7 @@ from pathlib import Path
 from time import monotonic
 
 from inertial_estimation.errors import ConfigError, ModelError
-from inertial_estimation.identification.recursion.recursive_identifier import RecursiveIdentifier
+from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.state import from_text, to_text
 from inertial_estimation.output import check_writable, write_whole
 

@@ -15,7 +15,7 @@ from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 if TYPE_CHECKING:
-    from inertial_estimation.identification.prior_weight import PriorRows
+    from inertial_estimation.identification.priors import PriorRows
 
 METHODS = (
     'entropic', 'semidefinite', 'mass_points', 'manifold', 'pullback', 'euclidean',
@@ -76,7 +76,7 @@ def add(verbs: Any) -> None:
 
 def _weight(text: str) -> float | PriorRows:
     """Return the weight of a prior."""
-    from inertial_estimation.identification.prior_weight import prior_weight
+    from inertial_estimation.identification.priors import prior_weight
 
     try:
         return prior_weight(text)
@@ -86,7 +86,7 @@ def _weight(text: str) -> float | PriorRows:
 
 def _run(chosen: argparse.Namespace) -> int:
     """Identify a robot."""
-    from inertial_estimation.identification.robot_fit import require_bounds
+    from inertial_estimation.identification.fit import require_bounds
     from inertial_estimation.identification.solvers.methods import SOLVERS
     from inertial_estimation.logs.identify import identify
     from inertial_estimation.logs.identify_exports import extras_yaml, identify_dict

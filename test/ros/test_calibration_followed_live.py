@@ -29,7 +29,7 @@ from inertial_estimation.calibration.calibration_file import (
 )
 from inertial_estimation.calibration.tared import METHOD
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.identification.information.information import Information
+from inertial_estimation.identification.information import Information
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.calibration_updates import TOPIC
 from inertial_estimation.ros.identifier_node import IdentifierNode

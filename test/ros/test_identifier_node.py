@@ -28,10 +28,10 @@ from std_srvs.srv import SetBool, Trigger
 
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.offsets_on_top import fingerprint
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.priors import widened
-from inertial_estimation.identification.recursion.methods import METHODS
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
-from inertial_estimation.identification.rows.friction import JointModel
+from inertial_estimation.identification.recursion.settings import METHODS
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.inertia import consistency_margin
@@ -804,7 +804,7 @@ FRICTION = {'viscous': 0.8, 'coulomb': 0.5, 'drive_inertia': 0.1}
 def with_efforts(robot, samples):
     """Return samples whose joints report their efforts, with friction and drives in them."""
     joint = JointModel(tuple(map(Term, FRICTION)))
-    builder = RowBuilder(robot, RowChoice(efforts=robot.joint_names, joint=joint))
+    builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names, joint=joint))
     samples = replace(samples, efforts=np.zeros_like(samples.positions))
     for block, kinds in zip(builder.blocks, builder.rows(samples)):
         extras = np.array([FRICTION[extra.term.value] for extra in block.unknowns.extras])

@@ -22,9 +22,9 @@ from std_msgs.msg import Float64MultiArray
 
 from inertial_estimation.building import build_assembler, build_estimator, build_robot
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.identification.information.determined import tellable
+from inertial_estimation.identification.determined import tellable
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.priors import widened
-from inertial_estimation.identification.rows.builder import RowBuilder, RowChoice
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import structural_null_space
@@ -193,7 +193,7 @@ def test_the_base_parameters_that_are_published_are_enough(ran, rng):
     message = pair.heard[BASE][-1]
     labels = message.layout.dim[0].label.split(SEPARATOR)
     values = dict(zip(labels, np.reshape(message.data, (len(labels), -1))[:, 0]))
-    builder = RowBuilder(pair.robot, RowChoice())
+    builder = EquationBuilder(pair.robot, EquationChoice())
     for block, base in zip(builder.blocks, tellable(builder), strict=True):
         name, unknowns = block.submodel.name, block.unknowns
         if name not in FREE:

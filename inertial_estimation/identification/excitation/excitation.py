@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, NameNotFound
+from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.excitation.condition import (
     condition_bound,
     condition_number,
     worst_bound,
 )
-from inertial_estimation.identification.rows.friction import JointModel
 from inertial_estimation.identification.unknowns import Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import STATES_PER_COLUMN, excitable, random_states

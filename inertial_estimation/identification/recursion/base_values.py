@@ -16,13 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.information.determined import EXCITED, tellable
-from inertial_estimation.identification.information.elimination import eliminated
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.row_space import DETERMINED, RowSpace
+from inertial_estimation.identification.determined import EXCITED, tellable
+from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.recursion.knowledge import Knowledge
-from inertial_estimation.identification.rows.builder import RowBuilder
+from inertial_estimation.identification.recursion.memory import SubmodelMemory
+from inertial_estimation.identification.row_space import DETERMINED, RowSpace, eliminated
 
 Array = NDArray[np.float64]
 
@@ -45,7 +44,7 @@ class BaseValues:
 class BaseTable:
     """The base parameters of all submodels of a robot."""
 
-    def __init__(self, builder: RowBuilder) -> None:
+    def __init__(self, builder: EquationBuilder) -> None:
         with one_thread():
             bases = tellable(builder)
         named = zip(builder.blocks, bases, strict=True)
@@ -56,7 +55,7 @@ class BaseTable:
 
     @one_thread()
     def values(
-        self, known: Sequence[Knowledge], found: Mapping[str, Array]
+        self, known: Sequence[SubmodelMemory], found: Mapping[str, Array]
     ) -> tuple[BaseValues, ...]:
         """
         Return what rows tell of them.
@@ -91,7 +90,7 @@ def _told(grouping: Array, space: RowSpace) -> tuple[Array, int]:
     return deviations, len(grouping) - int(lost)
 
 
-def _of_offsets(one: Knowledge, names: Sequence[str]) -> Information:
+def _of_offsets(one: SubmodelMemory, names: Sequence[str]) -> Information:
     """Return what one submodel says of all offsets, whatever its other unknowns are."""
     information = one.told
     assert information is not None
@@ -101,7 +100,9 @@ def _of_offsets(one: Knowledge, names: Sequence[str]) -> Information:
     return Information.empty(len(names)).add(placed, left.rho)
 
 
-def _with_offsets(one: Knowledge, names: Sequence[str], others: Sequence[Information]) -> Array:
+def _with_offsets(
+    one: SubmodelMemory, names: Sequence[str], others: Sequence[Information]
+) -> Array:
     """Return the rows of a submodel, and what others say of its offsets, (m, n_unknowns)."""
     information = one.told
     assert information is not None

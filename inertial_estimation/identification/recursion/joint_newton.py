@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.recursion.knowledge import Knowledge
+from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.solvers.cone_steps import edge
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import (
@@ -62,7 +62,7 @@ class Minimum(NamedTuple):
 
 
 def joint_minimum(
-    known: Sequence[Knowledge],
+    known: Sequence[SubmodelMemory],
     problems: Sequence[Problem],
     names: Sequence[str],
     weight: float,
@@ -123,7 +123,7 @@ class _Local(NamedTuple):
     """S of all links, shape (n_links, 4, 4)."""
 
 
-def _part(one: Knowledge, problem: Problem, names: Sequence[str], near: Array) -> _Part:
+def _part(one: SubmodelMemory, problem: Problem, names: Sequence[str], near: Array) -> _Part:
     """Prepare the rows of one submodel."""
     assert one.drawn is not None
     coordinates = Coordinates.of(problem, one.maps)

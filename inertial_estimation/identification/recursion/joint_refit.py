@@ -22,14 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.information.elimination import eliminated
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.row_space import RowSpace
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.prior_models import prior_of_method
+from inertial_estimation.identification.priors import prior_of_method
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.recursion.joint_newton import joint_minimum
-from inertial_estimation.identification.recursion.knowledge import Knowledge
+from inertial_estimation.identification.recursion.memory import SubmodelMemory
+from inertial_estimation.identification.row_space import RowSpace, eliminated
 from inertial_estimation.identification.solvers.methods import SOLVERS, Distance
 from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns
 
@@ -48,7 +47,7 @@ are wrong by is the square of it.
 class Bodies:
     """What fits one submodel best."""
 
-    knowledge: Knowledge
+    knowledge: SubmodelMemory
     x: Array
     """All unknowns, shape (n_unknowns,)."""
 
@@ -69,7 +68,7 @@ class JointRefit:
 
 @one_thread()
 def joint_refit(
-    known: Sequence[Knowledge],
+    known: Sequence[SubmodelMemory],
     weight: float,
     start: Mapping[str, Array] | None = None,
     method: str = 'entropic',
@@ -94,7 +93,7 @@ def joint_refit(
 
 
 def _in_turn(
-    known: Sequence[Knowledge],
+    known: Sequence[SubmodelMemory],
     problems: Sequence[Problem],
     names: Sequence[str],
     weight: float,
@@ -124,7 +123,7 @@ def _in_turn(
 
 
 def _offset_rows(
-    known: Sequence[Knowledge],
+    known: Sequence[SubmodelMemory],
     names: Sequence[str],
     weight: float,
     near: Mapping[str, Array],
@@ -149,7 +148,7 @@ def _offset_rows(
     return total
 
 
-def _problem(one: Knowledge) -> Problem:
+def _problem(one: SubmodelMemory) -> Problem:
     """Return what the rows of a submodel say if all its offsets are zero."""
     information, unknowns = one.drawn, one.block.unknowns
     assert information is not None
@@ -167,7 +166,7 @@ def _problem(one: Knowledge) -> Problem:
 
 
 def _bodies(
-    one: Knowledge, problem: Problem, offsets: Array, weight: float, near: Array, method: str
+    one: SubmodelMemory, problem: Problem, offsets: Array, weight: float, near: Array, method: str
 ) -> Bodies:
     """Return the best bodies of a submodel for given offsets."""
     assert one.drawn is not None
@@ -181,7 +180,7 @@ def _bodies(
     return _joined(one, answer.x, offsets)
 
 
-def _joined(one: Knowledge, inner: Array, offsets: Array) -> Bodies:
+def _joined(one: SubmodelMemory, inner: Array, offsets: Array) -> Bodies:
     """Return all unknowns of a submodel."""
     x = np.empty(len(one.block.unknowns))
     x[one.inner], x[one.offsets] = inner, offsets

@@ -36,12 +36,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.information.elimination import across
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.row_space import RowSpace, column_basis
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.prior_models import entropic_model
+from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.recursion.joint_refit import Bodies, JointRefit
+from inertial_estimation.identification.row_space import RowSpace, across, column_basis
 from inertial_estimation.identification.solvers.divergence import entropic_divergence
 
 Array = NDArray[np.float64]

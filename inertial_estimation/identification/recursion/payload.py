@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.information.elimination import wandered
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.row_space import RowSpace
-from inertial_estimation.identification.recursion.shifted_offsets import shifted
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.recursion.memory import shifted
+from inertial_estimation.identification.row_space import RowSpace, wandered
 
 Array = NDArray[np.float64]
 

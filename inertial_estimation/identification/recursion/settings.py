@@ -1,6 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""How a recursive identification remembers and forgets."""
+"""
+What may refit the bodies of a robot that works.
+
+How a recursive identification remembers and forgets.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from inertial_estimation.errors import ConfigError, ModelError
-from inertial_estimation.identification.recursion.methods import METHODS
-from inertial_estimation.identification.rows.builder import RowChoice
+from inertial_estimation.identification.equations.builder import EquationChoice
 from inertial_estimation.identification.solvers.coordinates import require_weight
+
+METHODS = ('entropic', 'semidefinite', 'pullback', 'euclidean')
+"""Of `solvers.methods`: those that are quick, and in which a prior weighs."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,7 @@ class RecursionSettings:
 
     """
 
-    rows: RowChoice = field(default_factory=RowChoice)
+    rows: EquationChoice = field(default_factory=EquationChoice)
     """Which rows, and which unknowns beside the links' parameters."""
     weight: float = 1.0
     """

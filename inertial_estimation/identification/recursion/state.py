@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.state_errors import StateErrors
-from inertial_estimation.identification.recursion.knowledge import Knowledge
-from inertial_estimation.identification.recursion.recursive_identifier import RecursiveIdentifier
-from inertial_estimation.identification.recursion.shifted_offsets import (
+from inertial_estimation.identification.errors_in_variables import StateErrors
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
+from inertial_estimation.identification.recursion.memory import (
+    SubmodelMemory,
     effective_offsets,
     on_columns,
 )
@@ -146,7 +146,7 @@ def _content(text: str) -> dict[str, Any]:
     return content
 
 
-def _known_dict(one: Knowledge) -> dict[str, Any]:
+def _known_dict(one: SubmodelMemory) -> dict[str, Any]:
     """Return what is known of one submodel."""
     information = one.information
     assert information is not None
@@ -163,7 +163,7 @@ def _known_dict(one: Knowledge) -> dict[str, Any]:
     }
 
 
-def _restored(one: Knowledge, said: dict[str, Any]) -> tuple[Any, ...]:
+def _restored(one: SubmodelMemory, said: dict[str, Any]) -> tuple[Any, ...]:
     """Return all that is known of a submodel, in the order in which it is taken."""
     n = len(one.block.unknowns)
     R, rho = np.array(said['R'], dtype=float), np.array(said['rho'], dtype=float)
@@ -187,7 +187,7 @@ def _restored(one: Knowledge, said: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _check_numbers(
-    one: Knowledge,
+    one: SubmodelMemory,
     R: Array,
     rho: Array,
     scales: Array,

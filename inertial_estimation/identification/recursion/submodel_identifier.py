@@ -11,18 +11,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.information.evidence import Evidence
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.recursion.first_motion import FirstMotion
-from inertial_estimation.identification.recursion.knowledge import Knowledge
-from inertial_estimation.identification.recursion.payload import Payload, PayloadFit
-from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.recursion.shifted_offsets import shifted_evidence
-from inertial_estimation.identification.recursion.units_of_noise import (
+from inertial_estimation.identification.evidence import Evidence
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.recursion.innovation import (
+    Change,
+    FirstMotion,
+    Stretch,
+    Verdict,
+    Watch,
+)
+from inertial_estimation.identification.recursion.memory import (
+    SubmodelMemory,
     errors_in_units_of_noise,
     in_units_of_noise,
+    shifted_evidence,
 )
-from inertial_estimation.identification.recursion.watch import Change, Stretch, Verdict, Watch
+from inertial_estimation.identification.recursion.payload import Payload, PayloadFit
+from inertial_estimation.identification.recursion.settings import RecursionSettings
 
 Array = NDArray[np.float64]
 
@@ -61,7 +66,7 @@ class SubmodelIdentifier:
     found (n_unknowns,).
     """
 
-    def __init__(self, knowledge: Knowledge, settings: RecursionSettings) -> None:
+    def __init__(self, knowledge: SubmodelMemory, settings: RecursionSettings) -> None:
         self.known, self._settings = knowledge, settings
         self._first_motion = FirstMotion(knowledge, settings)
         self._forget()

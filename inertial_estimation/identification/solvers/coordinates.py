@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.arguments import require_number
-from inertial_estimation.identification.information.row_space import DETERMINED, RowSpace
 from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.row_space import DETERMINED, RowSpace
 from inertial_estimation.identification.solvers.divergence import whitening
 
 Array = NDArray[np.float64]

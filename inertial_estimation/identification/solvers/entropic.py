@@ -24,10 +24,10 @@ from inertial_estimation.identification.arguments import (
     require_budget,
     require_noise,
 )
-from inertial_estimation.identification.information.row_space import numerical_rank
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
+from inertial_estimation.identification.row_space import numerical_rank
 from inertial_estimation.identification.solvers.cone_newton import ConeNewton, Minimum
 from inertial_estimation.identification.solvers.coordinates import Coordinates, require_weight
 from inertial_estimation.identification.solvers.curvature import deviations

@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.information.row_space import RowSpace
 from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.curvature import Curvature, deviations
 

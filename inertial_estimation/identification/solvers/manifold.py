@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.arguments import require_budget, require_noise
-from inertial_estimation.identification.information.row_space import RowSpace, numerical_rank
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
+from inertial_estimation.identification.row_space import RowSpace, numerical_rank
 from inertial_estimation.identification.solvers.coordinates import require_weight
 from inertial_estimation.identification.solvers.divergence import symmetric, whitening
 from inertial_estimation.identification.solvers.landscape import Landscape, Point, Slope

@@ -32,10 +32,10 @@ from inertial_estimation.identification.arguments import (
     require_noise,
     require_number,
 )
-from inertial_estimation.identification.information.row_space import RANK_TOLERANCE, RowSpace
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
+from inertial_estimation.identification.row_space import RANK_TOLERANCE, RowSpace
 from inertial_estimation.identification.solvers.bounded_fit import Fitted, fit_bounded
 from inertial_estimation.identification.solvers.bounded_problem import BoundedProblem
 from inertial_estimation.identification.solvers.coordinates import require_weight

@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.identification.arguments import require_noise
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.row_space import numerical_rank
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
+from inertial_estimation.identification.row_space import numerical_rank
 from inertial_estimation.identification.solvers.coordinates import Coordinates, require_weight
 from inertial_estimation.identification.solvers.curvature import Curvature, deviations
 from inertial_estimation.identification.solvers.divergence import whitening

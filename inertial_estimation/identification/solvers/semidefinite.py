@@ -27,10 +27,10 @@ from inertial_estimation.identification.arguments import (
     require_noise,
     require_number,
 )
-from inertial_estimation.identification.information.row_space import RowSpace, numerical_rank
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
+from inertial_estimation.identification.row_space import RowSpace, numerical_rank
 from inertial_estimation.identification.solvers.body_program import BodyProgram
 from inertial_estimation.identification.solvers.body_program import PriorTerm as PriorTerm
 from inertial_estimation.identification.solvers.cones import Consistency

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.rows.builder import Block, RowBuilder
+from inertial_estimation.identification.equations.builder import Block, EquationBuilder
+from inertial_estimation.identification.information import Information
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.independent_columns import conditioning_order, unexcited_directions
 
@@ -53,7 +53,7 @@ class Determined:
         return self.seen.rank
 
 
-def tellable(builder: RowBuilder, seed: int = 0) -> list[BaseParameters]:
+def tellable(builder: EquationBuilder, seed: int = 0) -> list[BaseParameters]:
     """Return what the rows of each block can determine at all."""
     # Of the rows as they are: what is reduced has round-off in columns that say nothing.
     found = []

@@ -1,20 +1,71 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Submodels with the unknowns and the kinds of rows that a choice gives them."""
+"""
+Which rows of which sensors are built, and what else is unknown in them.
+
+Submodels with the unknowns and the kinds of rows that a choice gives them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from inertial_estimation.errors import ConfigError
-from inertial_estimation.identification.rows.choice import RowChoice
-from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS, border_sensors
-from inertial_estimation.identification.rows.payloads import Payload, Payloads
+from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.identification.equations.friction import Coupling, JointModel
+from inertial_estimation.identification.equations.payloads import Payload, Payloads
+from inertial_estimation.identification.equations.wrenches import COMPONENTS, border_sensors
 from inertial_estimation.identification.unknowns import FT_OFFSET, Extra, Term, Unknowns
 from inertial_estimation.model.regressor import FreeSide
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.submodels import Submodel
+
+
+@dataclass(frozen=True)
+class EquationChoice:
+    """Which rows to build, and which unknowns beside the links' parameters they have."""
+
+    wrenches: bool | tuple[str, ...] = True
+    """Rows of the sums of wrenches: of all submodels that the ground does not hold, or which."""
+    ground_known: bool = False
+    """
+    The wrench of the ground on the fixed link is always among the external ones, so the submodel
+    that it holds gives rows of wrenches too.
+    """
+    efforts: tuple[str, ...] = ()
+    """Joints whose efforts give rows."""
+    joint: JointModel = field(default_factory=lambda: JointModel(terms=()))
+    """Friction and drive inertia of these joints."""
+    dead_zones: Mapping[str, float] = field(default_factory=dict)
+    """Of joints whose dead zone is another than that of `joint` [rad/s or m/s]."""
+    couplings: tuple[Coupling, ...] = ()
+    """Drives that load two of these joints."""
+    gains: tuple[str, ...] = ()
+    """Joints among them whose efforts are a current, to be multiplied by an unknown gain."""
+    offsets: tuple[str, ...] = ()
+    """FT sensors whose offset is unknown."""
+    payloads: tuple[Payload, ...] = ()
+    """Bodies that are there at times only."""
+
+    def require_names(self, robot: Robot) -> None:
+        """Refuse names that a robot does not have."""
+        sensors = [sensor.name for sensor in robot.ft_sensors]
+        submodels = [submodel.name for submodel in robot.submodels]
+        chosen = self.wrenches if isinstance(self.wrenches, tuple) else ()
+        joints = (*self.efforts, *self.gains, *self.dead_zones)
+        for kind, names, known in (
+            ('joint', joints, robot.joint_names),
+            ('FT sensor', self.offsets, sensors),
+            ('submodel', chosen, submodels),
+        ):
+            for name in names:
+                if name not in known:
+                    raise NameNotFound(kind, name, known)
+
+    def model_of(self, joint: str) -> JointModel:
+        """Return friction and dead zone of a joint."""
+        dead_zone = self.dead_zones.get(joint, self.joint.dead_zone)
+        return replace(self.joint, dead_zone=dead_zone)
 
 
 @dataclass(frozen=True)
@@ -31,7 +82,7 @@ class Block:
 
 def blocks_of(
     robot: Robot,
-    choice: RowChoice,
+    choice: EquationChoice,
     payloads: Payloads,
     sides: Mapping[int, Sequence[FreeSide]],
     ground: int,
@@ -52,7 +103,7 @@ def blocks_of(
 
 def _block(
     robot: Robot,
-    choice: RowChoice,
+    choice: EquationChoice,
     payloads: Payloads,
     submodel: Submodel,
     sides: Sequence[FreeSide],
@@ -79,7 +130,7 @@ def _block(
     return Block(submodel, Unknowns(names, tuple(extras)), kinds, carried)
 
 
-def _has_wrenches(robot: Robot, choice: RowChoice, submodel: Submodel, ground: int) -> bool:
+def _has_wrenches(robot: Robot, choice: EquationChoice, submodel: Submodel, ground: int) -> bool:
     """Tell whether the sum of a submodel's wrenches is to give rows."""
     chosen = choice.wrenches
     held = ground in submodel.links and not choice.ground_known
@@ -94,7 +145,7 @@ def _has_wrenches(robot: Robot, choice: RowChoice, submodel: Submodel, ground: i
     return submodel.name in chosen
 
 
-def _check_couplings(choice: RowChoice, blocks: Iterable[Block]) -> None:
+def _check_couplings(choice: EquationChoice, blocks: Iterable[Block]) -> None:
     """Raise unless the joints of each coupling have rows in the same block."""
     known = {extra for block in blocks for extra in block.unknowns.extras}
     names = [coupling.name for coupling in choice.couplings]

@@ -28,7 +28,7 @@ class Part(NamedTuple):
     """Shape (k, n): the instants last."""
 
 
-class SparseRows(NamedTuple):
+class SparseEquations(NamedTuple):
     """Rows ``Y x = y`` of n instants; columns in no part are zero."""
 
     parts: tuple[Part, ...]

@@ -4,6 +4,13 @@
 What logs say of each submodel: rows of any number, reduced kind by kind.
 
 Memory does not grow with the length of a log, and several logs are reduced one by one and merged.
+
+How large friction, offset and drive inertia of a joint may well be: a weak prior for short logs.
+
+A second of data hardly tells the friction of a joint from its offset and its drive inertia, and
+such unknowns grow without bounds where nothing draws them to zero. Friction may well take the
+whole effort of a joint at a velocity of one, its drive no more than a fifth of it at an
+acceleration of one, and its offset, which gravity is easily taken for, a twentieth.
 """
 
 from __future__ import annotations
@@ -15,19 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.triangle import absorb
+from inertial_estimation.identification.equations.builder import Block, EquationBuilder
+from inertial_estimation.identification.equations.sparse_equations import SparseEquations
+from inertial_estimation.identification.information import Information, absorb
 from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.rows.builder import Block, RowBuilder
-from inertial_estimation.identification.rows.sparse_rows import SparseRows
-from inertial_estimation.identification.unknowns import gain_columns
+from inertial_estimation.identification.unknowns import Extra, Term, gain_columns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-INSTANTS_AT_ONCE = 1500
+SAMPLES_AT_ONCE = 1500
 """Samples whose rows are built together: enough to be fast, few enough to stay small."""
 
 
@@ -83,7 +89,7 @@ class Evidence:
 
 
 def gather(
-    builder: RowBuilder,
+    builder: EquationBuilder,
     samples: SampleBatch,
     *,
     external: Mapping[str, Array] | None = None,
@@ -100,7 +106,7 @@ def gather(
 class Gathering:
     """Evidence that grows: while a robot works, or log by log."""
 
-    def __init__(self, builder: RowBuilder) -> None:
+    def __init__(self, builder: EquationBuilder) -> None:
         self._builder = builder
         self._blocks = [
             {kind: _Reduction.empty(base) for kind, base in bases.items()}
@@ -119,8 +125,8 @@ class Gathering:
         """Work the rows of some samples in."""
         if not 0.0 < share <= 1.0:
             raise InertialEstimationError(f'share is {share!r}, expected above 0 and at most 1')
-        for start in range(0, len(samples), INSTANTS_AT_ONCE):
-            part = slice(start, start + INSTANTS_AT_ONCE)
+        for start in range(0, len(samples), SAMPLES_AT_ONCE):
+            part = slice(start, start + SAMPLES_AT_ONCE)
             pushes = {name: wrench[part] for name, wrench in (external or {}).items()}
             blocks = self._builder.sparse(
                 samples.take(part),
@@ -171,7 +177,7 @@ class _Reduction:
         """Return what is known before the first row."""
         return cls(base, np.zeros((base.rank + 1, base.rank + 1), order='F'))
 
-    def add(self, rows: SparseRows, share: float) -> None:
+    def add(self, rows: SparseEquations, share: float) -> None:
         """Work rows into the triangle, each as a share of one."""
         system, left_out = rows.system(self.base.independent, self.base.grouping.shape[1])
         self.left_out += left_out
@@ -187,3 +193,38 @@ class _Reduction:
         R = np.triu(self.triangle[:-1, :-1]) @ self.base.grouping
         found = Information.of(R, self.triangle[:-1, -1])
         return replace(found, energy=found.energy + energy, count=self.count)
+
+
+FRICTION_SHARES = {
+    Term.VISCOUS: 1.0,
+    Term.COULOMB: 1.0,
+    Term.OFFSET: 0.05,
+    Term.DRIVE_INERTIA: 0.2,
+}
+"""Of the effort of a joint, at a velocity or an acceleration of one in SI units."""
+
+
+def friction_scales(evidence: Evidence, x: Array | None = None) -> Array:
+    """
+    Return for each unknown beside inertial parameters how far from zero it may well be.
+
+    x (n_unknowns,); returns (n_extras,).
+    """
+    efforts = evidence.signals(x)
+    extras = evidence.block.unknowns.extras
+    of_payloads = {
+        extra: payload.scale(extra)
+        for payload in evidence.block.payloads
+        for extra in payload.extras()
+    }
+    scales = [of_payloads.get(extra, _friction_scale(extra, efforts)) for extra in extras]
+    return np.array(scales, dtype=np.float64)
+
+
+def _friction_scale(extra: Extra, efforts: dict[str, float]) -> float:
+    """Return the scale of one unknown."""
+    known = [efforts.get(f'effort {joint}', np.nan) for joint in extra.of.split('+')]
+    if extra.term not in FRICTION_SHARES:
+        return np.inf
+    size = FRICTION_SHARES[extra.term] * float(np.mean(known))
+    return size if size > 0 else np.inf

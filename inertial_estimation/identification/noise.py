@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.identification.information.information import Information, weighted_sum
-from inertial_estimation.identification.information.row_space import RowSpace
+from inertial_estimation.identification.information import Information, weighted_sum
+from inertial_estimation.identification.row_space import RowSpace
 
 Array = NDArray[np.float64]
 
@@ -86,7 +86,7 @@ def noise_levels(
     return search.told(search.sizes | start, prior, max_iterations, settled)
 
 
-class UntoldNoiseError(ModelError):
+class UndeterminedNoiseError(ModelError):
     """Nothing tells the noise of any kind of row."""
 
 
@@ -126,7 +126,7 @@ class _Search:
                 found = _Search(parts, self.sizes).run(some, prior, max_iterations, settled)
             except _UsedUpError as error:
                 if len(parts) == 1:
-                    raise UntoldNoiseError(
+                    raise UndeterminedNoiseError(
                         f'nothing tells the noise of any rows: of {error.kind}, for one, '
                         f'{error.why}; record more, or take fewer unknowns'
                     ) from error

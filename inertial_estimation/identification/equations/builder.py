@@ -1,6 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
+States in which everything moves: what rows of them do not tell, no rows of their kind do.
+
+What the effort of a joint is made of: links beyond it, friction, drive inertia and gain.
+
 From samples to rows: what sensors say about what the links weigh [T 7.2-7.5].
 
 Each submodel has unknowns and rows of its own, so a problem is solved block by block. Its rows
@@ -21,13 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.identification.information.random_states import random_samples
-from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.rows.blocks import Block, blocks_of
-from inertial_estimation.identification.rows.choice import RowChoice
-from inertial_estimation.identification.rows.effort_rows import effort_parts, inertial_part
-from inertial_estimation.identification.rows.friction import JointModel
-from inertial_estimation.identification.rows.outer_wrenches import (
+from inertial_estimation.identification.equations.blocks import Block, EquationChoice, blocks_of
+from inertial_estimation.identification.equations.friction import JointModel
+from inertial_estimation.identification.equations.payloads import Load, Payloads
+from inertial_estimation.identification.equations.sparse_equations import Part, SparseEquations
+from inertial_estimation.identification.equations.wrenches import (
     COMPONENTS,
     Contact,
     Push,
@@ -35,10 +37,10 @@ from inertial_estimation.identification.rows.outer_wrenches import (
     pushed,
     pushed_component,
     sensor_pushes,
+    wrench_columns,
 )
-from inertial_estimation.identification.rows.payloads import Load, Payloads
-from inertial_estimation.identification.rows.sparse_rows import Part, SparseRows
-from inertial_estimation.identification.rows.wrench_columns import wrench_columns
+from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.identification.unknowns import Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.independent_columns import conditioning_order
 from inertial_estimation.model.link_motions import Motion, Poses, link_motions, poses_in_parents
@@ -47,14 +49,88 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch
 
+
+def random_samples(robot: Robot, n: int, fastest: float = 1.0, seed: int = 0) -> SampleBatch:
+    """
+    Return states in which everything moves, with readings that nothing explains.
+
+    fastest [rad/s or m/s].
+    """
+    rng = np.random.default_rng(seed)
+    joints, imus = len(robot.joint_names), len(robot.imus)
+    return SampleBatch(
+        stamp_ns=np.arange(n, dtype=np.int64),
+        positions=rng.normal(size=(n, joints)),
+        velocities=rng.uniform(-fastest, fastest, (n, joints)),
+        accelerations=rng.normal(size=(n, joints)),
+        angular_velocities=rng.normal(size=(n, imus, 3)),
+        proper_accelerations=10.0 * rng.normal(size=(n, imus, 3)),
+        angular_accelerations=rng.normal(size=(n, imus, 3)),
+        ft_readings=rng.normal(size=(n, len(robot.ft_sensors), 6)),
+        efforts=rng.normal(size=(n, joints)),
+        ft_temperatures=np.zeros((n, len(robot.ft_sensors))),
+    )
+
+
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+
+def inertial_part(axis: Array, wrench: Array, links: Sequence[int]) -> Part:
+    """
+    Return the share of some links' wrenches along an axis.
+
+    axis (n, 6); wrench (6, 10 * n_links, n).
+    """
+    n = len(axis)
+    chosen = wrench.reshape(6, -1, 10, n)
+    transposed = np.ascontiguousarray(axis.T)
+    values = np.stack([np.einsum('in,ikn->kn', transposed, chosen[:, k]) for k in links])
+    columns = (10 * np.array(links)[:, None] + np.arange(10)).reshape(-1)
+    return Part(columns.astype(np.intp), values.reshape(-1, n))
+
+
+def effort_parts(
+    choice: EquationChoice,
+    model: JointModel,
+    unknowns: Unknowns,
+    samples: SampleBatch,
+    joints: Sequence[str],
+    name: str,
+) -> tuple[list[Part], Array, Mask]:
+    """
+    Return friction and the like of a joint, its effort, and where it moves enough.
+
+    Returns effort (n,) [N or N m]; moving (n,).
+    """
+    joint = joints.index(name)
+    efforts = np.full(len(samples), np.nan)
+    if samples.efforts is not None:
+        efforts = samples.efforts[:, joint]
+    velocities, accelerations = samples.velocities, samples.accelerations
+    directions = None if samples.directions is None else samples.directions[:, joint]
+    own = model.columns(velocities[:, joint], accelerations[:, joint], directions)
+    parts = [Part(unknowns.columns(map(str, model.extras(name))), own.T)]
+    for coupling in choice.couplings:
+        if name in coupling.joints:
+            other = joints.index(coupling.other(name))
+            shared = coupling.columns(
+                velocities[:, joint], velocities[:, other], accelerations[:, other], model
+            )
+            columns = unknowns.columns(map(str, coupling.extras()))
+            parts.append(Part(columns, shared.T))
+    if name in choice.gains:
+        gain = unknowns.columns([f'{name}.{Term.DRIVE_GAIN.value}'])
+        parts.append(Part(gain, -efforts[None]))
+        efforts = np.zeros_like(efforts)
+    return parts, efforts, model.moving(velocities[:, joint])
+
 
 SPARE = 20
 """Random states beyond the number of unknowns."""
 FASTEST = 1e3
 """Of their joints [rad/s or m/s]; a dead zone beyond it leaves no rows."""
-__all__ = ['COMPONENTS', 'Block', 'RowBuilder', 'RowChoice', 'Rows']
+__all__ = ['COMPONENTS', 'Block', 'EquationBuilder', 'EquationChoice', 'Rows']
 
 
 class Rows(NamedTuple):
@@ -68,17 +144,17 @@ class Rows(NamedTuple):
     """Instants that gave no row: something was missing, unknown or in a dead zone."""
 
 
-class RowBuilder:
+class EquationBuilder:
     """Builds the rows of all submodels of a robot."""
 
     def __init__(
         self,
         robot: Robot,
-        choice: RowChoice | None = None,
+        choice: EquationChoice | None = None,
         calibration: FtCalibration | None = None,
     ) -> None:
         self.robot = robot
-        self.choice = choice = choice or RowChoice()
+        self.choice = choice = choice or EquationChoice()
         self._calibration = calibration
         choice.require_names(robot)
         self.models: Mapping[str, JointModel] = {
@@ -127,7 +203,7 @@ class RowBuilder:
         external: Mapping[str, Array] | None = None,
         free: Mask | None = None,
         carried: Array | None = None,
-    ) -> Iterator[tuple[Block, Iterator[tuple[str, SparseRows]]]]:
+    ) -> Iterator[tuple[Block, Iterator[tuple[str, SparseEquations]]]]:
         """
         Yield the rows of some samples block by block and kind by kind: less to hold at a time.
         """
@@ -200,7 +276,7 @@ class RowBuilder:
         pushes: Sequence[Push],
         loads: Sequence[Load],
         usable: Mask,
-    ) -> Iterator[tuple[str, SparseRows]]:
+    ) -> Iterator[tuple[str, SparseEquations]]:
         """Yield the rows of one block by kind."""
         if not block.kinds:
             return
@@ -211,7 +287,7 @@ class RowBuilder:
             for c, kind in enumerate(COMPONENTS):
                 parts, y = pushed_component(block.unknowns, pushes, c, len(samples))
                 _load(parts, y, [load.component(block.unknowns, c) for load in loads])
-                yield kind, SparseRows((Part(columns, wrench[c]), *parts), y, usable)
+                yield kind, SparseEquations((Part(columns, wrench[c]), *parts), y, usable)
         for side in self._sides[block.submodel.root]:
             name = self.robot.joint_names[side.joint]
             if f'effort {name}' not in block.kinds:
@@ -234,7 +310,7 @@ class RowBuilder:
             inertial = inertial_part(axis, wrench, [links.index(k) for k in side.links])
             yield (
                 f'effort {name}',
-                SparseRows((inertial, *parts, *of_effort), y + effort, usable & moving),
+                SparseEquations((inertial, *parts, *of_effort), y + effort, usable & moving),
             )
 
 

@@ -11,24 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
-from inertial_estimation.identification.information.evidence import Evidence, gather
+from inertial_estimation.identification.equations.builder import Block, EquationBuilder
+from inertial_estimation.identification.errors_in_variables import (
+    StateNoise,
+    WhiteNoise,
+    rows_of_errors,
+)
+from inertial_estimation.identification.evidence import Evidence, gather
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import widened
+from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.joint_refit import joint_refit
-from inertial_estimation.identification.recursion.knowledge import Knowledge
+from inertial_estimation.identification.recursion.memory import CalibrationChange, SubmodelMemory
 from inertial_estimation.identification.recursion.payload import Payload
-from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.recursion.shifted_offsets import CalibrationChange
 from inertial_estimation.identification.recursion.submodel_identifier import (
     SubmodelIdentifier,
     Withheld,
 )
-from inertial_estimation.identification.recursion.telling import Telling
-from inertial_estimation.identification.recursion.watch import Change
-from inertial_estimation.identification.rows.builder import Block, RowBuilder
-from inertial_estimation.identification.rows.state_errors import StateNoise, rows_of_errors
-from inertial_estimation.identification.rows.white_noise import WhiteNoise
+from inertial_estimation.identification.recursion.update_policy import Refit, UpdatePolicy
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch, SensorState
@@ -82,7 +83,7 @@ class RecursiveIdentifier:
         self, robot: Robot, settings: RecursionSettings, calibration: FtCalibration | None = None
     ) -> None:
         self.robot, self.settings, self.calibration = robot, settings, calibration
-        self.builder = RowBuilder(robot, settings.rows, calibration)
+        self.builder = EquationBuilder(robot, settings.rows, calibration)
         self.noise: StateNoise | None = None
         self.prior, self.widened = widened(robot.link_names, robot.parameters)
         _check_carriers(robot, settings.payload_links)
@@ -94,7 +95,7 @@ class RecursiveIdentifier:
         self.reset()
 
     @property
-    def known(self) -> tuple[Knowledge, ...]:
+    def known(self) -> tuple[SubmodelMemory, ...]:
         """What is known of each submodel."""
         return tuple(one.known for one in self._submodels)
 
@@ -127,12 +128,12 @@ class RecursiveIdentifier:
         self._levels = WhiteNoise()
         self._assumed = np.zeros(0, dtype=np.intp)
         self._start: dict[str, Array] = {}
-        self._telling = Telling(self.robot, self.prior, self.settings)
+        self._telling = UpdatePolicy(self.robot, self.prior, self.settings)
 
     def _afresh(self, block: Block) -> SubmodelIdentifier:
         """Return what knows nothing of a submodel yet."""
         prior = self.prior[list(block.submodel.links)]
-        return SubmodelIdentifier(Knowledge(block, prior, self.settings), self.settings)
+        return SubmodelIdentifier(SubmodelMemory(block, prior, self.settings), self.settings)
 
     def set_calibration(
         self, calibration: FtCalibration, tared: Collection[str] = ()
@@ -207,7 +208,7 @@ class RecursiveIdentifier:
             In order, say of one second. What rests on a joint whose position is assumed gives no
             rows.
         free, external : optional
-            As for `RowBuilder.rows`.
+            As for `EquationBuilder.rows`.
 
         Returns
         -------

@@ -1,6 +1,15 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
+Rows of efforts that disagree before anything was learned: a touch, or the first real motion.
+
+Friction, drives and what a description is off by show when joints move. The noise that efforts
+have at rest or in slow motion is far less than what a model leaves of them in fast motion, which
+then looks like a touch that never ends. A touch does not change what rows multiply; motion does.
+So while rows have told too little of a submodel, those that disagree are kept, and where they
+would tell more combinations of parameters than rows before did, all begins anew with them. Once
+enough was told this is over: what disagrees then is left to the watch.
+
 Whether new rows agree with what is known, and if not, what has changed.
 
 New rows are judged by how much they add to the least squares of all: for rows that agree that is
@@ -20,14 +29,89 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.information.elimination import wandered
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.state_errors import StateErrors
-from inertial_estimation.identification.recursion.knowledge import Knowledge
-from inertial_estimation.identification.recursion.shifted_offsets import shifted
-from inertial_estimation.identification.recursion.units_of_noise import FORCES, MOMENTS
+from inertial_estimation.identification.errors_in_variables import StateErrors
+from inertial_estimation.identification.evidence import Evidence
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.recursion.memory import (
+    EFFORT,
+    FORCES,
+    MOMENTS,
+    SubmodelMemory,
+    combinations_told,
+    in_units_of_noise,
+    shifted,
+    shifted_evidence,
+)
+from inertial_estimation.identification.recursion.settings import RecursionSettings
+from inertial_estimation.identification.row_space import wandered
 
 Array = NDArray[np.float64]
+
+
+class FirstMotion:
+    """Of one submodel."""
+
+    def __init__(self, knowledge: SubmodelMemory, settings: RecursionSettings) -> None:
+        self._known, self._settings = knowledge, settings
+        self._kept: Evidence | None = None
+        self._seconds = 0.0
+
+    def clear(self) -> None:
+        """Forget rows: others have agreed since."""
+        self._kept, self._seconds = None, 0.0
+
+    def shift_offsets(self, change: Array) -> None:
+        """
+        Go on as if more had been subtracted from all readings.
+
+        change (k,) [N, Nm].
+        """
+        if self._kept is not None:
+            self._kept = shifted_evidence(self._kept, self._known.offsets, change)
+
+    def add(self, evidence: Evidence, seconds: float) -> bool:
+        """
+        Keep rows that disagree.
+
+        seconds [s].
+        """
+        if not self._may_begin():
+            return False
+        self._kept = evidence if self._kept is None else self._kept.merge(evidence)
+        self._seconds += seconds
+        if self._seconds < self._settings.warm_up:
+            return False
+        kept, spanned = self._kept, self._seconds
+        self.clear()
+        if not self._moves(kept) or not self._known.begin(kept):
+            return False
+        self._known.seconds += spanned
+        return True
+
+    def _may_begin(self) -> bool:
+        """Return whether there are efforts, and nothing was learned yet."""
+        known = self._known
+        if known.learned or not any(kind.startswith(EFFORT) for kind in known.block.kinds):
+            return False
+        assert known.told is not None
+        told = combinations_told(known, known.told, self._settings.weight)
+        known.learned = told >= self._settings.excited
+        return not known.learned
+
+    def _moves(self, evidence: Evidence) -> bool:
+        """Return whether rows tell what those before did not, whatever was measured."""
+        known = self._known
+        if any(part.count and kind not in known.noise for kind, part in evidence.kinds.items()):
+            return True
+        rows = in_units_of_noise(evidence, known.noise)
+        assert known.information is not None
+        if rows is None:
+            return False
+        weight = self._settings.weight
+        before = combinations_told(known, known.information, weight)
+        return combinations_told(known, known.information.merge(rows), weight) > before
+
+
 Columns = NDArray[np.intp]
 
 USUAL_SHARE = 0.1
@@ -102,7 +186,7 @@ class Verdict(NamedTuple):
 class Watch:
     """Of one submodel."""
 
-    def __init__(self, knowledge: Knowledge, link: int, gate: float) -> None:
+    def __init__(self, knowledge: SubmodelMemory, link: int, gate: float) -> None:
         self._known, self._gate = knowledge, gate
         self.usual = 1.0
         self._sways = 1.0

@@ -1,55 +1,171 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
+Rows of all kinds in units of their noise, which lets them stand in one triangle.
+
+Rows as if readings had been calibrated otherwise: what becomes of them when a calibration changes.
+
+Where the offset o of an FT sensor is unknown, rows say R x = rho with o among the x. A calibration
+that subtracts D more leaves o - D to be found, so that rho' = rho - R_o D: the same rows with
+another right-hand side, exactly, and nothing that was learned is lost. Another matrix, or other
+temperature coefficients, would have made other rows.
+
 What is known of one submodel: rows in units of their noise, of which old ones fade.
 
 While it warms up its rows are kept apart by their kind, until they tell their noise. From then
 on it is one `Information`, of a size that does not grow.
+
+Whether rows tell of bodies what the prior does not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.information.elimination import wandered
-from inertial_estimation.identification.information.evidence import Evidence
-from inertial_estimation.identification.information.information import Information
-from inertial_estimation.identification.information.reweighting import noise_levels
-from inertial_estimation.identification.information.state_errors import (
+from inertial_estimation.identification.equations.builder import Block
+from inertial_estimation.identification.equations.wrenches import COMPONENTS
+from inertial_estimation.identification.errors_in_variables import (
     StateErrors,
     errors_of_wandered,
     without_state_errors,
 )
-from inertial_estimation.identification.prior_models import entropic_model
+from inertial_estimation.identification.evidence import Evidence, friction_scales
+from inertial_estimation.identification.information import Information, weighted_sum
+from inertial_estimation.identification.noise import noise_levels
+from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.recursion.shifted_offsets import (
-    shifted,
-    shifted_evidence,
-)
-from inertial_estimation.identification.recursion.units_of_noise import (
-    FORCES,
-    alike,
-    errors_in_units_of_noise,
-    in_units_of_noise,
-)
-from inertial_estimation.identification.rows.builder import Block
-from inertial_estimation.identification.rows.friction_scales import friction_scales
+from inertial_estimation.identification.row_space import eliminated, wandered
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.identification.unknowns import FT_OFFSET
+from inertial_estimation.model.ft_calibration import FtCalibration
+from inertial_estimation.model.robot import Robot
+
+FORCES, MOMENTS = COMPONENTS[:3], COMPONENTS[3:]
+
+
+def alike(noise: Mapping[str, float]) -> dict[str, float]:
+    """Return the same noise for all forces, and for all moments: it has no axes."""
+    found = dict(noise)
+    for kinds in (FORCES, MOMENTS):
+        known = [noise[kind] for kind in kinds if kind in noise]
+        if known:
+            level = float(np.sqrt(np.mean(np.square(known))))
+            found |= dict.fromkeys((kind for kind in kinds if kind in noise), level)
+    return found
+
+
+def in_units_of_noise(evidence: Evidence, noise: Mapping[str, float]) -> Information | None:
+    """Return rows of all kinds together."""
+    parts = {
+        kind: part for kind, part in evidence.kinds.items() if part.count > 0 and kind in noise
+    }
+    if not parts:
+        return None
+    return weighted_sum(parts.values(), [1.0 / noise[kind] for kind in parts])
+
+
+def errors_in_units_of_noise(evidence: Evidence, noise: Mapping[str, float]) -> StateErrors | None:
+    """Return what errors of the state add to rows of all kinds together."""
+    parts = [rows / noise[kind] for kind, rows in evidence.errors.items() if kind in noise]
+    if not parts:
+        return None
+    unknowns = evidence.block.unknowns
+    # The sign of a velocity that is almost zero is nothing that noise changes by little.
+    friction = [k for k, extra in enumerate(unknowns.extras) if extra.term not in FT_OFFSET]
+    columns = unknowns.n_inertial + np.array(friction, dtype=np.intp)
+    return StateErrors.of(parts, len(unknowns)).without(columns)
+
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
+
+
+def shifted(rows: Information, columns: Columns, change: Array) -> Information:
+    """
+    Return what rows say of offsets of which more is subtracted already.
+
+    columns (k,); change (k,) [N, Nm].
+    """
+    return replace(rows, rho=rows.rho - rows.R[:, columns] @ change)
+
+
+def shifted_evidence(evidence: Evidence, columns: Columns, change: Array) -> Evidence:
+    """Return what rows of every kind say of offsets of which more is subtracted already."""
+    kinds = {kind: shifted(part, columns, change) for kind, part in evidence.kinds.items()}
+    errors = {}
+    for kind, rows in evidence.errors.items():
+        errors[kind] = rows.copy()
+        errors[kind][:, -1] -= rows[:, columns] @ change
+    return replace(evidence, kinds=kinds, errors=errors)
+
+
+def effective_offsets(calibration: FtCalibration) -> Array:
+    """
+    Return what is subtracted at zero degrees.
+
+    Returns (n_fts, 6) [N, Nm].
+    """
+    warmth = calibration.temperature_coefficients * calibration.reference_temperatures[:, None]
+    return np.asarray(calibration.offsets + warmth)
+
+
+def has_other_slopes(before: FtCalibration, after: FtCalibration) -> NDArray[np.bool_]:
+    """
+    Tell of which sensors more has changed than offsets.
+
+    Returns (n_fts,).
+    """
+    matrices = (before.matrices != after.matrices).any(axis=(1, 2))
+    slopes = before.temperature_coefficients != after.temperature_coefficients
+    return np.asarray(matrices | slopes.any(axis=1))
+
+
+class CalibrationChange:
+    """What a change of the calibration does to the rows of submodels."""
+
+    def __init__(self, robot: Robot, before: FtCalibration, after: FtCalibration) -> None:
+        self._robot = robot
+        self._change = effective_offsets(after) - effective_offsets(before)
+        self._slopes = has_other_slopes(before, after)
+
+    def shift(self, block: Block) -> Array | None:
+        """
+        Return how the unknown offsets of a submodel change.
+
+        Returns (k,) [N, Nm].
+        """
+        if not block.kinds:
+            return on_columns(block, {})
+        sensors, links = self._robot.ft_sensors, set(block.submodel.links)
+        beside = [k for k, one in enumerate(sensors) if links & {one.parent, one.child}]
+        moved = {sensors[k].name: self._change[k] for k in beside if self._change[k].any()}
+        unknown = {extra.of for extra in block.unknowns.extras if extra.term in FT_OFFSET}
+        if self._slopes[beside].any() or not moved.keys() <= unknown:
+            return None
+        return on_columns(block, moved)
+
+
+def on_columns(block: Block, change: Mapping[str, Array]) -> Array:
+    """
+    Return a change of the offsets of sensors as one of the unknowns of a submodel.
+
+    change (6,) [N, Nm]; returns (k,).
+    """
+    none = np.zeros(len(FT_OFFSET))
+    offsets = (extra for extra in block.unknowns.extras if extra.term in FT_OFFSET)
+    return np.array([change.get(one.of, none)[FT_OFFSET.index(one.term)] for one in offsets])
+
 
 EFFORT = 'effort '
 """What the names of kinds of rows of efforts begin with."""
 PRIOR_SPREAD = 0.3
 """How far a body may well be off its prior, over its size."""
-MEMORY = 30.0
+NOISE_MEMORY = 30.0
 """Time with rows after which what they left of old ones counts a third in their noise [s]."""
 
 GROWN = 1.1
@@ -63,7 +179,7 @@ QUIETEST = 1e-4
 """No rows are taken to have less noise than this, as those of a simulation may [N, Nm]."""
 
 
-class Knowledge:
+class SubmodelMemory:
     """
     Of one submodel.
 
@@ -254,7 +370,7 @@ class Knowledge:
 
         seconds [s].
         """
-        share = 1.0 - np.exp(-seconds / MEMORY)
+        share = 1.0 - np.exp(-seconds / NOISE_MEMORY)
         seen = {kind: level for kind, level in left.items() if np.isfinite(level)}
         following = {}
         for kind, level in seen.items():
@@ -269,3 +385,35 @@ class Knowledge:
                   if kind in self._settings.noise}  # fmt: skip
         others = {kind: level for kind, level in noise.items() if kind not in stated}
         self.noise = alike(others) | stated
+
+
+@dataclass(frozen=True)
+class Excitation:
+    """Of one submodel."""
+
+    told: int
+    """Combinations of inertial parameters that rows tell better than the prior does."""
+    seconds: float
+    """Time with rows."""
+    rows: float
+    """Rows that count, old ones less."""
+
+
+def excitation(known: SubmodelMemory, weight: float) -> Excitation:
+    """Return how much the rows of a submodel say of its bodies."""
+    information = known.told
+    assert information is not None
+    told = combinations_told(known, information, weight)
+    return Excitation(told, known.seconds, information.count)
+
+
+def combinations_told(known: SubmodelMemory, information: Information, weight: float) -> int:
+    """
+    Return how many combinations of inertial parameters some rows tell better than the prior does.
+    """
+    others = np.arange(known.block.unknowns.n_inertial, information.n)
+    left: Information = eliminated(information, others)
+    rows = left.R.reshape(left.n, -1, 10)
+    whitened = np.einsum('nlj,ljk->nlk', rows, whitening(known.prior)).reshape(left.n, -1)
+    strengths = np.linalg.svd(whitened, compute_uv=False)
+    return int(np.sum(strengths**2 > weight * information.count))

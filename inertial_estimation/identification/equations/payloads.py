@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.identification.rows.outer_wrenches import fixed_at
-from inertial_estimation.identification.rows.sparse_rows import Part
-from inertial_estimation.identification.rows.wrench_columns import wrench_columns
+from inertial_estimation.identification.equations.sparse_equations import Part
+from inertial_estimation.identification.equations.wrenches import fixed_at, wrench_columns
 from inertial_estimation.identification.unknowns import OF_A_BODY, Extra, Unknowns
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.link_motions import Motion, Poses, cross

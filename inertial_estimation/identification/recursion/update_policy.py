@@ -1,42 +1,158 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What of a refit is told: bodies that rows tell enough of, and the offsets that go with them."""
+"""
+What a refit of a robot that is identified while it works has found.
+
+Whether the bodies that were found of a submodel are better than those of the description.
+
+What of a refit is told: bodies that rows tell enough of, and the offsets that go with them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.information.determined import in_words
-from inertial_estimation.identification.recursion.excitation import excitation
-from inertial_estimation.identification.recursion.followed_offsets import (
+from inertial_estimation.identification.determined import in_words
+from inertial_estimation.identification.equations.wrenches import COMPONENTS
+from inertial_estimation.identification.recursion.joint_refit import Bodies, JointRefit
+from inertial_estimation.identification.recursion.memory import (
+    Excitation,
+    SubmodelMemory,
+    excitation,
+)
+from inertial_estimation.identification.recursion.offsets import (
     FollowedOffsets,
     Proposal,
-)
-from inertial_estimation.identification.recursion.joint_refit import Bodies, JointRefit
-from inertial_estimation.identification.recursion.knowledge import Knowledge
-from inertial_estimation.identification.recursion.offsets_in_use import (
     fitted_offsets,
     offset_deviations,
 )
 from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
-from inertial_estimation.identification.recursion.refit import Refit, told_up_to
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.submodel_identifier import SubmodelIdentifier
-from inertial_estimation.identification.recursion.told_bodies import why_not, why_not_in_use
-from inertial_estimation.identification.rows.outer_wrenches import COMPONENTS
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 
 Array = NDArray[np.float64]
+
+OFFSET_TOLD = np.repeat([2.0, 0.2], 3)
+"""Standard deviation up to which an offset is told [N, Nm]."""
+
+
+def told_up_to(column: str) -> float:
+    """Return the standard deviation up to which the column of an offset is told."""
+    return float(OFFSET_TOLD[COMPONENTS.index(column.rpartition('.')[2])])
+
+
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """What is known of a robot at one time."""
+
+    stamp_ns: int
+    """Of the last sample that went in."""
+    parameters: Array
+    """Inertial parameters of all links, shape (n_links, 10); strictly consistent."""
+    offsets: Mapping[str, Array]
+    """
+    Of FT sensors, shape (6,) each, [force; torque]: those that fit the rows best beside these
+    parameters [N, Nm].
+    """
+    subtracted: Mapping[str, Array]
+    """
+    What of them is to be subtracted by who sees contacts, shape (6,) each [N, Nm]: it comes with
+    bodies and follows the rest as slowly as sensors drift (`FollowedOffsets`). NaN where nothing
+    has told it yet.
+    """
+    offset_deviations: Mapping[str, Array]
+    """
+    Their standard deviations, shape (6,) each [N, Nm]; errors that all rows share are not in them.
+    Beyond `OFFSET_TOLD` nothing tells the offset: it is near zero because nothing speaks for
+    another one.
+    """
+    refitted: tuple[str, ...]
+    """Submodels whose links are what rows tell; those of the others are the prior."""
+    excitation: Mapping[str, Excitation]
+    """What the rows of each submodel tell."""
+    reasons: Mapping[str, str]
+    """Why a submodel was not refitted, by its name."""
+    before: Mapping[str, Mapping[str, float]]
+    """
+    Root mean square of what the description, with all but its bodies fitted, left of the newest
+    rows before these were worked in, by submodel and kind [N, Nm].
+    """
+    after: Mapping[str, Mapping[str, float]]
+    """The same of what had been found then."""
+    least_margin: float
+    """Smallest eigenvalue of a link's pseudo-inertia."""
+    parameter_roots: Array
+    """
+    How sure the parameters are, shape (n_links, 10, r): the rows of the links of a submodel are a
+    root F of the covariance F F' of their parameters. Zero for submodels that were not refitted.
+    """
+
+    @property
+    def told_offsets(self) -> dict[str, Array]:
+        """Offsets as of `offsets`, NaN where nothing tells them [N, Nm]."""
+        return {
+            name: np.where(self.offset_deviations[name] <= OFFSET_TOLD, offset, np.nan)
+            for name, offset in self.offsets.items()
+        }
+
+
+WORSE = 2.0
+"""
+What was found may leave of new rows so many times what the description does [rms], in the middle
+of the newest stretches: what moves for the first time tells offsets anew, and is soon over.
+"""
+WORSE_IN_USE = 1.5
+"""
+The same without offsets that nothing tells, which nobody subtracts: true ones, left in, may hide
+what bodies gain.
+"""
+
+
+def why_not(one: SubmodelIdentifier, seen: Excitation, excited: int) -> str:
+    """Say why bodies are not told, whatever is subtracted beside them."""
+    if seen.told < excited:
+        return (
+            f'rows tell {seen.told} combinations of parameters better than the '
+            f'description does, {excited} are asked for: move it more; '
+            "a smaller 'prior_weight' lets rows tell more beside the description"
+        )
+    if (worse := one.times_worse) > WORSE:
+        return (
+            f'what was found leaves {worse:.1f} times as much of new rows as the '
+            'description does: something acts on it that nobody reports, or its rows do '
+            'not say what they should'
+        )
+    return ''
+
+
+def why_not_in_use(one: SubmodelIdentifier, x: Array, subtracted: Mapping[str, float]) -> str:
+    """
+    Say why bodies are not told, as they would be used.
+
+    x (n_unknowns,); subtracted [N, Nm].
+    """
+    if (worse := one.times_worse_in_use(x, subtracted)) > WORSE_IN_USE:
+        return (
+            'without offsets that nothing tells, as it would be used, it leaves '
+            f'{worse:.1f} times as much of new rows as the description does: weight and '
+            'offset are not told apart; tilt it more, or, if sensors have no offset, set '
+            "'ft_offsets: false'"
+        )
+    return ''
+
+
 Indices = NDArray[np.intp]
 
 SECOND_NS = 1e9
 
 
-class Telling:
+class UpdatePolicy:
     """
     Makes of what was fitted what others may rely on, and remembers what they use.
 
@@ -115,7 +231,7 @@ class Telling:
 
     def _offsets(
         self,
-        ready: Sequence[Knowledge],
+        ready: Sequence[SubmodelMemory],
         bodies: Mapping[str, Array],
         told: Collection[str],
         since: float,

@@ -1,6 +1,8 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
+Rows that are worked into a triangle by orthogonal transforms, with LAPACK.
+
 What rows of an equation say about its unknowns, in a size that does not grow with their number.
 
 Rows ``Y x = y`` are kept as the triangle of [Y y], which is all that any least squares of them
@@ -20,9 +22,36 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import InertialEstimationError, ShapeError
 from inertial_estimation.identification.arguments import require_array, require_number
-from inertial_estimation.identification.information.triangle import absorb
 
 Array = NDArray[np.float64]
+
+REFLECTED_COLUMNS = 32
+"""Columns that LAPACK reflects together."""
+
+
+def absorb(triangle: Array, rows: Array, triangular: bool = False) -> Array:
+    """
+    Return the triangle of a triangle and rows below it.
+
+    triangle (n, n); rows (m, n); returns (n, n).
+    """
+    from scipy.linalg.lapack import dtpqrt
+
+    if not len(rows):
+        return triangle
+    height = len(rows) if triangular else 0
+    reduced, _, _, status = dtpqrt(
+        height,
+        min(REFLECTED_COLUMNS, len(triangle)),
+        triangle,
+        np.asfortranarray(rows),
+        overwrite_a=1,
+        overwrite_b=1,
+    )
+    if status:
+        raise InertialEstimationError(f'LAPACK refuses to reduce the rows (dtpqrt: {status})')
+    return np.asarray(reduced)
+
 
 ROWS_AT_ONCE = 2048
 """Rows that are reduced together: enough to be fast, few enough to stay small in memory."""
