@@ -17,7 +17,8 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.equations.builder import EquationChoice
 from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.errors_in_variables import StateNoise
-from inertial_estimation.identification.recursion import offsets, update_policy
+from inertial_estimation.identification.recursion import offsets as offset_module
+from inertial_estimation.identification.recursion import update_policy
 from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
@@ -185,7 +186,7 @@ def test_a_changed_matrix_begins_the_submodels_beside_it_anew(robot, parts):
 
 def test_a_tare_takes_an_offset_at_once_that_is_not_followed_otherwise(robot, parts, monkeypatch):
     # Without drift what is subtracted is the mean of the first two seconds.
-    monkeypatch.setattr(offsets, 'SETTLING', 2.0)
+    monkeypatch.setattr(offset_module, 'SETTLING', 2.0)
     names = [sensor.name for sensor in robot.ft_sensors]
     jump = np.zeros((N_FTS, 6))
     jump[FOOT] = [4.0, -3.0, 5.0, 0.3, 0.2, -0.1]
@@ -213,7 +214,7 @@ def test_a_tare_takes_an_offset_at_once_that_is_not_followed_otherwise(robot, pa
 def test_what_neighbours_told_of_an_offset_gives_way_to_its_own_submodel(
     robot, parts, monkeypatch
 ):
-    monkeypatch.setattr(offsets, 'SETTLING', 2.0)
+    monkeypatch.setattr(offset_module, 'SETTLING', 2.0)
     true, late = update_policy.excitation, 'foot'
 
     def seen(known, weight):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
+from inertial_estimation.identification import evidence
 from inertial_estimation.identification.equations.builder import (
     EquationBuilder,
     EquationChoice,
@@ -18,7 +19,6 @@ from inertial_estimation.identification.equations.builder import (
 from inertial_estimation.identification.equations.friction import Coupling, JointModel
 from inertial_estimation.identification.equations.wrenches import wrench_columns
 from inertial_estimation.identification.evidence import Gathering, gather
-from inertial_estimation.identification import evidence
 from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.model.base_parameters import BaseParameters

@@ -7,7 +7,7 @@ import pytest
 from test_recursion import KINDS, NOISE, log, prior, robot, settings
 
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
-from inertial_estimation.identification.recursion import offsets
+from inertial_estimation.identification.recursion import offsets as offset_module
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.joint_refit import joint_refit
 from inertial_estimation.identification.recursion.offsets import fitted_offsets
@@ -74,7 +74,7 @@ def test_an_offset_that_the_innermost_alone_tells_is_told_however_many_sensors_l
     alone = set(inner.offset_names) - {name for one in others for name in one.offset_names}
     assert alone
     found = fitted_offsets([inner, *others], bodies)
-    monkeypatch.setattr(offsets, '_depths', lambda known: [0] + [6] * len(others))
+    monkeypatch.setattr(offset_module, '_depths', lambda known: [0] + [6] * len(others))
     far = fitted_offsets([inner, *others], bodies)
     for name in alone:
         assert far[name] == pytest.approx(found[name], abs=1e-4)
