@@ -31,13 +31,12 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import (
     FtCalibration,
-    FtSensor,
     FtSpec,
-    Imu,
     LinkSensorSpec,
 )
 from inertial_estimation.model.urdf import pose_from_xyz_rpy
 from inertial_estimation.signals.assembler import SampleAssembler
+from inertial_estimation.signals.router import accepted_frame_ids as accepted_frame_ids
 from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.stream_noise import StreamFilters, StreamNoise, stream_noise
 
@@ -77,27 +76,6 @@ def build_robot(
         if name not in known:
             raise NameNotFound('FT sensor', name, known, f"'ft.{name}.*' is about '{name}'")
     return robot
-
-
-def accepted_frame_ids(
-    settings: EstimatorSettings, robot: Robot, sensor: FtSensor | Imu
-) -> set[str]:
-    """Return what header.frame_id may be in the messages of a sensor."""
-    if isinstance(sensor, FtSensor):
-        kind, given = 'ft', settings.ft_of(sensor.name).frame_id
-        link, L_H_S = sensor.child, sensor.child_H_sensor
-    else:
-        kind, given = 'imu', settings.imu_of(sensor.name).frame_id
-        link, L_H_S = sensor.link, sensor.L_H_S
-    if given:
-        return {given}
-    names = robot.frames_at(link, L_H_S) | ({sensor.name} - set(robot.frames))
-    if not names:
-        raise ConfigError(
-            f"'{kind}.{sensor.name}.frame_id' is empty, and the name '{sensor.name}' is that of a "
-            'frame of the robot elsewhere: set it to the header.frame_id of the sensor'
-        )
-    return names
 
 
 def build_assembler(settings: EstimatorSettings, robot: Robot) -> SampleAssembler:

@@ -36,7 +36,7 @@ MAY_IMPORT = {
     'nested': set(),
     'config': {'errors', 'sample', 'nested'},
     'model': BASE,
-    'signals': BASE,
+    'signals': {*BASE, 'model'},
     'estimation': {*BASE, 'model'},
     'uncertainty': ENGINE,
     'building': {*ENGINE, 'uncertainty', 'calibration'},

@@ -15,6 +15,14 @@ COUNT = Struct('<I')
 FLOAT = '<f8'
 
 
+def stamp_of(data: bytes) -> int:
+    """Return the stamp of a message with a header, zero if it is no plain bytes of one [ns]."""
+    if len(data) < FRAME_AT or data[:4] != ENCAPSULATION:
+        return 0
+    second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
+    return int(second * NANOSECONDS + nanosecond)
+
+
 def first_float_after(position: int) -> int:
     """Return where the next float64 starts: a multiple of 8 behind the encapsulation."""
     return position + (4 - position) % 8

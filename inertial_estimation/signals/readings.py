@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,3 +93,64 @@ class TemperatureReading(NamedTuple):
 def absent_if(absent: bool, values: Array) -> Array:
     """Return NaN in place of values that the message declares as not measured."""
     return np.full(values.shape, np.nan) if absent else values
+
+
+# From deserialized messages, of rclpy and of rosbags alike.
+
+
+def joints_from_message(message: Any) -> JointReading:
+    """Return the reading of a JointState."""
+    return JointReading(
+        _stamp(message),
+        tuple(message.name),
+        np.array(message.position, dtype=np.float64),
+        np.array(message.velocity, dtype=np.float64),
+        np.array(message.effort, dtype=np.float64),
+    )
+
+
+def wrench_from_message(message: Any) -> WrenchReading:
+    """Return the reading of a WrenchStamped."""
+    wrench = np.concatenate([_vector(message.wrench.force), _vector(message.wrench.torque)])
+    return WrenchReading(_stamp(message), message.header.frame_id, wrench)
+
+
+def point_from_message(message: Any) -> PointReading:
+    """Return the reading of a PointStamped."""
+    return PointReading(_stamp(message), message.header.frame_id, _vector(message.point))
+
+
+def temperature_from_message(message: Any) -> TemperatureReading:
+    """Return the reading of a Temperature."""
+    celsius = float(message.temperature)
+    return TemperatureReading(_stamp(message), message.header.frame_id, celsius)
+
+
+def imu_from_message(message: Any) -> ImuReading:
+    """Return the reading of an Imu."""
+    no_turn = bool(message.angular_velocity_covariance[0] == -1.0)
+    no_shift = bool(message.linear_acceleration_covariance[0] == -1.0)
+    return ImuReading(
+        _stamp(message),
+        message.header.frame_id,
+        absent_if(no_turn, _vector(message.angular_velocity)),
+        absent_if(no_shift, _vector(message.linear_acceleration)),
+        no_turn and no_shift,
+    )
+
+
+def orientation_from_message(message: Any) -> OrientationReading:
+    """Return the orientation of an Imu."""
+    q, covariance = message.orientation, np.asarray(message.orientation_covariance)
+    quaternion = np.array([q.x, q.y, q.z, q.w])
+    absent = bool(covariance[0] == -1.0) or not quaternion.any()
+    return OrientationReading(_stamp(message), absent_if(absent, quaternion), covariance[::4])
+
+
+def _stamp(message: Any) -> int:
+    stamp = message.header.stamp
+    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+
+
+def _vector(vector: Any) -> Array:
+    return np.array([vector.x, vector.y, vector.z])

@@ -1,0 +1,471 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+From the bytes of messages to the sample assembler: topics, frames and stamps are checked.
+
+A node hands over what it receives, a bag reader what was recorded. `Backlog` is for nodes that
+poll their topics now and then instead of waking up for each message.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+from typing import Any, Protocol
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtSensor, Imu
+from inertial_estimation.sample import Array, Sample
+from inertial_estimation.signals.assembler import SampleAssembler
+from inertial_estimation.signals.cdr import stamp_of
+from inertial_estimation.signals.decoders import (
+    ImuDecoder,
+    JointStateDecoder,
+    PointDecoder,
+    TemperatureDecoder,
+    WrenchDecoder,
+)
+from inertial_estimation.signals.readings import (
+    imu_from_message,
+    joints_from_message,
+    point_from_message,
+    temperature_from_message,
+    wrench_from_message,
+)
+
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+WRENCH = 'geometry_msgs/msg/WrenchStamped'
+IMU = 'sensor_msgs/msg/Imu'
+TEMPERATURE = 'sensor_msgs/msg/Temperature'
+POINT = 'geometry_msgs/msg/PointStamped'
+KINDS: dict[str, tuple[str, Callable[[], Any], Callable[[Any], Any]]] = {
+    'joints': (JOINT_STATE, JointStateDecoder, joints_from_message),
+    'ft': (WRENCH, WrenchDecoder, wrench_from_message),
+    'imu': (IMU, ImuDecoder, imu_from_message),
+    'temperature': (TEMPERATURE, TemperatureDecoder, temperature_from_message),
+    'contacts': (POINT, PointDecoder, point_from_message),
+}
+"""For each kind of source: message type, decoder of its bytes, and of its deserialized form."""
+CONTACTS = 'contacts'
+"""Topic of the points of contact."""
+MAX_PROBLEMS = 20
+
+Deserialize = Callable[[bytes, str], Any]
+"""Returns the object of a message, given its bytes and its type; slow, for any encoding."""
+
+
+class Receiver(Protocol):
+    """What readings are handed to: a `SampleAssembler`, or a part of it replaced."""
+
+    def push_ft(self, index: int, stamp_ns: int, wrench: Array) -> None:
+        """Take a reading of an FT sensor."""
+
+    def push_imu(
+        self, index: int, stamp_ns: int, angular_velocity: Array, linear_acceleration: Array
+    ) -> None:
+        """Take a reading of an IMU."""
+
+    def push_temperature(self, index: int, stamp_ns: int, celsius: float) -> None:
+        """Take the temperature of an FT sensor."""
+
+    def push_joints(
+        self,
+        source_index: int,
+        stamp_ns: int,
+        names: tuple[str, ...],
+        positions: Array,
+        velocities: Array,
+        efforts: Array,
+    ) -> Sample | None:
+        """Take a joint state."""
+
+
+class Source:
+    """
+    A topic: how its messages are read, and what was wrong with them.
+
+    Attributes
+    ----------
+    kind : str
+        A key of `KINDS`.
+    name : str
+        Sensor, or topic of joint states or contacts.
+    type : str
+        Message type.
+    index : int
+        Row of the sensor, or of the joint topic.
+    frames : collection of str or None
+        What ``header.frame_id`` may be; None: anything.
+    problems : Counter of str
+        How often each problem came up.
+    fallbacks : int
+        Messages that are no plain little-endian CDR.
+    first_ns : int
+        Stamp of the first message, 0 before it [ns].
+    skew : float or None
+        Age of a message as it came [s], measured for the next message while `skew_due`.
+    handle : callable
+        Take the bytes of a message; set by the `Router`.
+
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        topic: str,
+        deserialize: Deserialize,
+        *,
+        index: int = 0,
+        frames: Collection[str] | None = None,
+        strict: bool = False,
+    ) -> None:
+        self.kind, self.name, self.topic, self.index = kind, name, topic, index
+        self.frames = frames
+        self.type, decoder, self._from_message = KINDS[kind]
+        self._decode, self._deserialize = decoder().decode, deserialize
+        self._strict = strict
+        self.problems: Counter[str] = Counter()
+        self.fallbacks = self.first_ns = 0
+        self.skew: float | None = None
+        self.skew_due = True
+        self.handle: Callable[[bytes], Sample | None] = self.read
+
+    def read(self, data: bytes) -> Any:
+        """Return the reading of a message, or None if it is refused."""
+        reading = self._decode(data)
+        if reading is None and (reading := self._read_slowly(data)) is None:
+            return None
+        if reading.stamp_ns <= 0:
+            self.note('header.stamp is zero')
+        elif not self.first_ns:
+            self.first_ns = reading.stamp_ns
+        if self.frames is not None and reading.frame_id not in self.frames:
+            expected = ' or '.join(f"'{name}'" for name in sorted(self.frames)[:3])
+            self._refuse(f"header.frame_id is '{reading.frame_id}', expected {expected}")
+            return None
+        return reading
+
+    def note(self, problem: str) -> None:
+        """Count a problem; ever new ones must not fill the memory."""
+        if problem not in self.problems and len(self.problems) >= MAX_PROBLEMS:
+            problem = 'other problems'
+        self.problems[problem] += 1
+
+    def _refuse(self, problem: str) -> None:
+        self.note(problem)
+        if self._strict:
+            raise LogError(f"topic '{self.topic}': {problem}")
+
+    def _read_slowly(self, data: bytes) -> Any:
+        try:
+            reading = self._from_message(self._deserialize(data, self.type))
+        except (RuntimeError, ValueError) as error:
+            self._refuse(f'{len(data)} bytes are no {self.type}: {error}'[:200])
+            return None
+        self.fallbacks += 1
+        return reading
+
+
+class Router:
+    """
+    Decode the message of a topic, check it, and hand its reading to the assembler.
+
+    Parameters
+    ----------
+    settings : EstimatorSettings
+        Topics and frames.
+    robot : Robot
+        Its sensors.
+    receiver : SampleAssembler
+        What takes the readings.
+    on_contact : callable
+        Takes stamp [ns], frame and point, shape (3,) [m], of a point of contact.
+    deserialize : callable
+        What reads messages that are no plain little-endian CDR.
+    resolve : callable, optional
+        Makes the full name of a topic; default: as it is in the settings.
+    now_ns : callable, optional
+        The clock by which `Source.skew` is measured [ns]; default: it is not measured.
+    strict : bool, optional
+        Raise LogError for the first message that cannot be read or has a wrong frame, instead of
+        counting it.
+
+    Attributes
+    ----------
+    sources : tuple of Source
+        FT sensors, IMUs and contacts; then joint topics, of which the last makes samples.
+
+    """
+
+    def __init__(
+        self,
+        settings: EstimatorSettings,
+        robot: Robot,
+        receiver: Receiver,
+        on_contact: Callable[[int, str, Array], None],
+        deserialize: Deserialize,
+        *,
+        resolve: Callable[[str], str] = str,
+        now_ns: Callable[[], int] | None = None,
+        strict: bool = False,
+    ) -> None:
+        self._receiver, self._on_contact, self._now_ns = receiver, on_contact, now_ns
+        new = partial(Source, deserialize=deserialize, strict=strict)
+        sources: list[Source] = []
+        for k, ft in enumerate(robot.ft_sensors):
+            given, frames = settings.ft_of(ft.name), accepted_frame_ids(settings, robot, ft)
+            sources.append(new('ft', ft.name, resolve(given.topic), index=k, frames=frames))
+            if topic := given.temperature_topic:
+                sources.append(new('temperature', ft.name, resolve(topic), index=k))
+        for k, imu in enumerate(robot.imus):
+            frames, topic = (
+                accepted_frame_ids(settings, robot, imu),
+                settings.imu_of(imu.name).topic,
+            )
+            sources.append(new('imu', imu.name, resolve(topic), index=k, frames=frames))
+        sources.append(new('contacts', CONTACTS, resolve(CONTACTS)))
+        for k, topic in reversed(list(enumerate(settings.joint_topics))):
+            sources.append(new('joints', topic, resolve(topic), index=k))
+        handlers: dict[str, Callable[[Source, bytes], Sample | None]] = {
+            'ft': self._on_ft,
+            'temperature': self._on_temperature,
+            'imu': self._on_imu,
+            'contacts': self._on_point,
+            'joints': self._on_joints,
+        }
+        self.sources = tuple(sources)
+        self._by_topic: dict[str, list[Source]] = {}
+        for source in sources:
+            source.handle = partial(handlers[source.kind], source)
+            self._by_topic.setdefault(source.topic, []).append(source)
+
+    def handle(self, topic: str, data: bytes) -> Sample | None:
+        """
+        Take a message.
+
+        Parameters
+        ----------
+        topic : str
+            Where it came from; one of those of `sources`.
+        data : bytes
+            Serialized, encapsulation included.
+
+        Returns
+        -------
+        Sample or None
+            If it is a joint state that completes one.
+
+        """
+        sample = None
+        for source in self._by_topic[topic]:
+            sample = source.handle(data)
+        return sample
+
+    def _on_ft(self, source: Source, data: bytes) -> None:
+        if (reading := source.read(data)) is not None:
+            if source.skew_due:
+                self._measure_skew(source, reading.stamp_ns)
+            self._receiver.push_ft(source.index, reading.stamp_ns, reading.wrench)
+
+    def _on_temperature(self, source: Source, data: bytes) -> None:
+        if (reading := source.read(data)) is not None:
+            if source.skew_due:
+                self._measure_skew(source, reading.stamp_ns)
+            self._receiver.push_temperature(source.index, reading.stamp_ns, reading.celsius)
+
+    def _on_imu(self, source: Source, data: bytes) -> None:
+        if (reading := source.read(data)) is not None:
+            if reading.declares_nothing:
+                source.note('both covariances begin with -1: it measures nothing')
+            if source.skew_due:
+                self._measure_skew(source, reading.stamp_ns)
+            self._receiver.push_imu(
+                source.index,
+                reading.stamp_ns,
+                reading.angular_velocity,
+                reading.linear_acceleration,
+            )
+
+    def _on_point(self, source: Source, data: bytes) -> None:
+        reading = source.read(data)
+        if reading is not None and reading.stamp_ns > 0:
+            if source.skew_due:
+                self._measure_skew(source, reading.stamp_ns)
+            self._on_contact(*reading)
+
+    def _on_joints(self, source: Source, data: bytes) -> Sample | None:
+        if (reading := source.read(data)) is None:
+            return None
+        stamp_ns, names, positions, velocities, efforts = reading
+        n = len(names)
+        if len(positions) != n:
+            source.note(f'{n} names with {len(positions)} positions')
+        elif len(velocities) not in (0, n) or len(efforts) not in (0, n):
+            source.note(f'{n} names with {len(velocities)} velocities, {len(efforts)} efforts')
+        if source.skew_due:
+            self._measure_skew(source, stamp_ns)
+        return self._receiver.push_joints(
+            source.index, stamp_ns, names, positions, velocities, efforts
+        )
+
+    def _measure_skew(self, source: Source, stamp_ns: int) -> None:
+        """Note how old a message is as it comes."""
+        now_ns = self._now_ns() if self._now_ns is not None else 0
+        # Simulated time is zero until its first message.
+        if now_ns and stamp_ns > 0:
+            source.skew = 1e-9 * (now_ns - stamp_ns)
+            source.skew_due = False
+
+
+class _Lane:
+    """Messages of one source that wait for their sample, with their stamps [ns]."""
+
+    def __init__(self, source: Source, time_offset: float) -> None:
+        self.source = source
+        self.offset_ns = round(1e9 * time_offset)
+        self.waiting: deque[tuple[int, bytes]] = deque()
+
+    def flush(self) -> None:
+        """Hand over all that wait."""
+        while self.waiting:
+            self.source.handle(self.waiting.popleft()[1])
+
+
+class Backlog:
+    """
+    Messages that wait in the middleware and are taken now and then, all at once.
+
+    Joint states go to the assembler one by one, as filters need each. Of sensors only the message
+    that is the newest at a sample is decoded, unless a filter needs more; the others are counted.
+    The samples are those that handling each message as it comes would have made.
+
+    Parameters
+    ----------
+    router : Router
+        Its sources.
+    assembler : SampleAssembler
+        What the router hands readings to.
+    settings : EstimatorSettings
+        Time offsets of the sensors.
+
+    """
+
+    def __init__(
+        self, router: Router, assembler: SampleAssembler, settings: EstimatorSettings
+    ) -> None:
+        self._assembler = assembler
+        offsets = {
+            'ft': lambda name: settings.ft_of(name).time_offset,
+            'imu': lambda name: settings.imu_of(name).time_offset,
+        }
+        lanes = [
+            _Lane(s, offsets[s.kind](s.name) if s.kind in offsets else 0.0) for s in router.sources
+        ]
+        self._joints = [lane for lane in lanes if lane.source.kind == 'joints']
+        self._others = [lane for lane in lanes if lane.source.kind != 'joints']
+
+    def clear(self) -> None:
+        """Forget the messages that wait."""
+        for lane in (*self._joints, *self._others):
+            lane.waiting.clear()
+
+    def poll(self, take: Callable[[Source], Iterable[bytes]]) -> Iterator[Sample]:
+        """
+        Take all messages that there are, and make the samples of them.
+
+        Parameters
+        ----------
+        take : callable
+            Returns the messages of a source that wait in the middleware.
+
+        Yields
+        ------
+        Sample
+            One after the other: ``assembler.wanted_ns`` may be set in between.
+
+        """
+        # Joint states first: what sensors said at these instants has come by the time that they
+        # are asked.
+        for lane in self._joints:
+            lane.waiting.extend((0, data) for data in take(lane.source))
+        for lane in self._others:
+            self._collect(lane, take)
+        *minor, leading = self._joints
+        for lane in minor:
+            lane.flush()
+        silent = not leading.waiting
+        while leading.waiting:
+            _, data = leading.waiting.popleft()
+            stamp_ns = stamp_of(data)
+            if not stamp_ns:
+                self._flush()
+            elif stamp_ns >= self._assembler.wanted_ns:
+                self._hand_over(stamp_ns)
+            if (sample := leading.source.handle(data)) is not None:
+                yield sample
+        if silent:
+            self._flush()
+
+    def _flush(self) -> None:
+        for lane in self._others:
+            lane.flush()
+
+    def _collect(self, lane: _Lane, take: Callable[[Source], Iterable[bytes]]) -> None:
+        """Keep new messages for their samples."""
+        for data in take(lane.source):
+            stamp_ns = stamp_of(data)
+            # Points come from many senders in any order; a sensor's clock was set back.
+            last_ns = lane.waiting[-1][0] if lane.waiting else 0
+            ordered = lane.source.kind == 'contacts' or 0 < stamp_ns >= last_ns
+            lane.waiting.append((stamp_ns, data))
+            if not ordered:
+                lane.flush()
+
+    def _hand_over(self, stamp_ns: int) -> None:
+        """Hand over what the sample of a joint state may need."""
+        for lane in self._others:
+            latest = stamp_ns - lane.offset_ns
+            if lane.source.kind == 'contacts':
+                due = [data for stamp, data in lane.waiting if stamp <= latest]
+                lane.waiting = deque(one for one in lane.waiting if one[0] > latest)
+                for data in due:
+                    lane.source.handle(data)
+                continue
+            waiting, newest = lane.waiting, None
+            while waiting and waiting[0][0] <= latest:
+                if newest is not None:
+                    self._pass_over(lane.source, *newest)
+                newest = waiting.popleft()
+            if newest is not None:
+                lane.source.handle(newest[1])
+
+    def _pass_over(self, source: Source, stamp_ns: int, data: bytes) -> None:
+        """Only count a message that no sample uses, if nothing else does."""
+        skip = {'ft': self._assembler.skip_ft, 'imu': self._assembler.skip_imu}.get(source.kind)
+        if skip is None or not skip(source.index, stamp_ns):
+            source.handle(data)
+
+
+def accepted_frame_ids(
+    settings: EstimatorSettings, robot: Robot, sensor: FtSensor | Imu
+) -> set[str]:
+    """Return what header.frame_id may be in the messages of a sensor."""
+    if isinstance(sensor, FtSensor):
+        kind, given = 'ft', settings.ft_of(sensor.name).frame_id
+        link, L_H_S = sensor.child, sensor.child_H_sensor
+    else:
+        kind, given = 'imu', settings.imu_of(sensor.name).frame_id
+        link, L_H_S = sensor.link, sensor.L_H_S
+    if given:
+        return {given}
+    names = robot.frames_at(link, L_H_S) | ({sensor.name} - set(robot.frames))
+    if not names:
+        raise ConfigError(
+            f"'{kind}.{sensor.name}.frame_id' is empty, and '{sensor.name}' is a frame of the "
+            "robot elsewhere: set it to the sensor's header.frame_id"
+        )
+    return names

@@ -1,0 +1,291 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+From bytes to samples: topics, frames, other encodings, and messages that are polled.
+
+Not covered: the middleware (test/ros), the decoders (test_messages.py).
+"""
+
+from collections import Counter, defaultdict
+
+import bag_messages
+import numpy as np
+import pytest
+from robots import nested_humanoid_urdf
+
+from inertial_estimation.building import build_assembler, build_contact_stream, build_robot
+from inertial_estimation.config import IdentifierSettings
+from inertial_estimation.errors import LogError
+from inertial_estimation.logs import bag
+from inertial_estimation.signals.router import Backlog, Router
+from inertial_estimation.signals.sensor_stream import SensorStream
+
+HUMANOID = {
+    'robot_description': nested_humanoid_urdf(),
+    'ft_sensors': ['arm_sensor', 'leg_sensor', 'foot_sensor'],
+    'imus': ['head'],
+    'contacts': ['sole', 'hand', 'thigh', 'root'],
+    'acceleration_source': 'zero',
+    'ft.arm_sensor.temperature_topic': 'arm/temperature',
+}
+FIXED = {key: value for key, value in HUMANOID.items() if key != 'imus'} | {'fixed_link': 'root'}
+JOINTS = ('waist', 'neck', 'shoulder_joint', 'elbow', 'hip_joint', 'knee')
+START_NS, STEP_NS = 1_000_000_000, 1_000_000
+SENSORS = ('arm_sensor', 'leg_sensor', 'foot_sensor')
+
+
+def deserialize(data, type_):
+    return bag.deserialize(data, type_, bag_messages.STORE)
+
+
+class Robot:
+    """A router with its assembler, whose messages are handed over or wait."""
+
+    def __init__(self, parameters=FIXED, every_ns=10 * STEP_NS, strict=False, **more):
+        settings = IdentifierSettings.from_dict(parameters | more)
+        robot = build_robot(settings, settings.robot_description)
+        self.samples, self.every_ns = [], every_ns
+        self.assembler = build_assembler(settings, robot)
+        self.contacts = build_contact_stream(settings, robot)
+        self.now_ns = 0
+        self.router = Router(
+            settings, robot, self.assembler, self.contacts.push, deserialize,
+            strict=strict, now_ns=lambda: self.now_ns,
+        )  # fmt: skip
+        self.source = {source.topic: source for source in self.router.sources}
+        self.backlog = Backlog(self.router, self.assembler, settings)
+        self.waiting = defaultdict(list)
+
+    def send(self, topic, message):
+        self.waiting[topic].append(message)
+
+    def poll(self):
+        for sample in self.backlog.poll(lambda source: self.waiting.pop(source.topic, [])):
+            self.samples.append((sample, self.contacts.at(sample.stamp_ns)))
+            self.assembler.wanted_ns = sample.stamp_ns + self.every_ns
+
+    def received(self, name):
+        return self.assembler.statistics().fts[name].received
+
+
+def messages(k, rng, little_endian=True):
+    """Yield topics and messages of one instant, the joint states last."""
+    stamp = START_NS + k * STEP_NS
+    for name in SENSORS:
+        yield f'ft/{name}', bag_messages.wrench(stamp, name, rng.normal(size=6))
+    if k % 20 == 3:
+        yield 'arm/temperature', bag_messages.temperature(stamp, '', 20.0 + k)
+    if k % 7 == 0:
+        yield 'contacts', bag_messages.point(stamp, 'hand', (0.0, 0.0, 1e-3 * k))
+    positions, velocities = rng.normal(size=len(JOINTS)), np.zeros(len(JOINTS))
+    state = bag_messages.joint_state(
+        stamp, JOINTS, positions, velocities, little_endian=little_endian
+    )
+    yield 'joint_states', state
+
+
+def run(batch, **parameters):
+    """Return the samples of messages that are polled after so many instants."""
+    robot, rng = Robot(**parameters), np.random.default_rng(0)
+    for k in range(200):
+        for topic, message in messages(k, rng):
+            robot.send(topic, message)
+        if k % batch == batch - 1:
+            robot.poll()
+    robot.poll()
+    return robot
+
+
+def assert_same(one, other):
+    for field, value in one._asdict().items() if hasattr(one, '_asdict') else vars(one).items():
+        np.testing.assert_array_equal(value, getattr(other, field), err_msg=field)
+
+
+@pytest.fixture
+def pushed(monkeypatch):
+    """Count the readings whose numbers are looked at."""
+    counts, whole = Counter(), SensorStream.push
+
+    def push(self, *args):
+        counts[self.name] += 1
+        return whole(self, *args)
+
+    monkeypatch.setattr(SensorStream, 'push', push)
+    return counts
+
+
+def test_messages_reach_the_sample_by_topic():
+    robot = Robot(HUMANOID)
+    wrench, rate, push = np.arange(6.0), np.arange(3.0), np.arange(3.0) + 9.0
+    frames = {source.name: min(source.frames) for source in robot.router.sources if source.frames}
+    for k, name in enumerate(SENSORS):
+        data = bag_messages.wrench(START_NS, frames[name], wrench + k)
+        assert robot.router.handle(f'ft/{name}', data) is None
+    data = bag_messages.imu(START_NS, frames['head'], rate, push)
+    assert robot.router.handle('imu/head', data) is None
+    data = bag_messages.temperature(START_NS, '', 31.0)
+    assert robot.router.handle('arm/temperature', data) is None
+    data = bag_messages.point(START_NS, 'hand', (1.0, 2.0, 3.0))
+    assert robot.router.handle('contacts', data) is None
+    positions = np.arange(6.0)
+    data = bag_messages.joint_state(START_NS, JOINTS, positions, positions + 1, positions + 2)
+    sample = robot.router.handle('joint_states', data)
+    assert sample.stamp_ns == START_NS
+    np.testing.assert_array_equal(sample.ft_readings, wrench + np.arange(3.0)[:, None])
+    np.testing.assert_array_equal(sample.angular_velocities, [rate])
+    np.testing.assert_array_equal(sample.proper_accelerations, [push])
+    np.testing.assert_array_equal(sample.ft_temperatures, [31.0, np.nan, np.nan])
+    np.testing.assert_array_equal(np.sort(sample.positions), positions)
+    assert [contact.frame for contact in robot.contacts.at(START_NS)] == ['hand']
+    assert not any(source.problems for source in robot.router.sources)
+
+
+def test_a_wrong_frame_is_refused_and_counted():
+    robot = Robot()
+    data = bag_messages.wrench(START_NS, 'hand', np.zeros(6))
+    robot.router.handle('ft/arm_sensor', data)
+    assert robot.received('arm_sensor') == 0
+    assert sum(robot.source['ft/arm_sensor'].problems.values()) == 1
+    with pytest.raises(LogError):
+        Robot(strict=True).router.handle('ft/arm_sensor', data)
+
+
+@pytest.mark.parametrize('data', [b'', b'\x00\x01\x00\x00', b'\x00\x01\x00\x00' + bytes(40)])
+@pytest.mark.parametrize('topic', ['joint_states', 'ft/arm_sensor', 'arm/temperature', 'contacts'])
+def test_bytes_that_are_no_message_are_counted(topic, data):
+    robot = Robot()
+    assert robot.router.handle(topic, data) is None
+    assert sum(robot.source[topic].problems.values()) == 1
+    robot.send(topic, data)
+    robot.poll()
+    assert sum(robot.source[topic].problems.values()) == 2
+    with pytest.raises(LogError):
+        Robot(strict=True).router.handle(topic, data)
+
+
+def test_joint_states_of_other_lengths_are_counted():
+    robot = Robot()
+    short = bag_messages.joint_state(START_NS, JOINTS, np.zeros(2))
+    assert robot.router.handle('joint_states', short) is None
+    odd = bag_messages.joint_state(START_NS + 1, JOINTS, np.zeros(6), np.zeros(2))
+    assert np.isnan(robot.router.handle('joint_states', odd).velocities).all()
+    assert sum(robot.source['joint_states'].problems.values()) == 2
+
+
+def test_messages_without_a_stamp_are_counted_and_not_used():
+    robot = Robot()
+    for topic, message in (
+        ('ft/arm_sensor', bag_messages.wrench(0, 'arm_sensor', np.zeros(6))),
+        ('contacts', bag_messages.point(0, 'hand', np.zeros(3))),
+        ('joint_states', bag_messages.joint_state(0, JOINTS, np.zeros(6))),
+    ):
+        assert robot.router.handle(topic, message) is None
+        assert sum(robot.source[topic].problems.values()) == 1
+    assert robot.received('arm_sensor') == 0
+    assert robot.contacts.statistics().received == 0
+
+
+def test_problems_do_not_fill_the_memory():
+    source = Robot().source['ft/arm_sensor']
+    for k in range(100):
+        source.read(bag_messages.wrench(START_NS, f'frame_{k}', np.zeros(6)))
+    assert len(source.problems) == 21
+    assert sum(source.problems.values()) == 100
+
+
+def test_the_age_of_messages_is_measured_when_due():
+    robot = Robot()
+    robot.now_ns = START_NS + 20 * STEP_NS
+    for stamp_ns in (START_NS, START_NS + STEP_NS):
+        data = bag_messages.wrench(stamp_ns, 'arm_sensor', np.zeros(6))
+        robot.router.handle('ft/arm_sensor', data)
+    source = robot.source['ft/arm_sensor']
+    assert source.skew == pytest.approx(0.02)
+    assert not source.skew_due
+    assert source.first_ns == START_NS
+
+
+@pytest.mark.parametrize('batch', [7, 50, 200])
+@pytest.mark.parametrize('given', [{}, {'smooth_readings': True}])
+def test_samples_do_not_depend_on_when_messages_are_polled(batch, given):
+    at_once, later = run(1, **given), run(batch, **given)
+    assert len(at_once.samples) == len(later.samples) >= 15
+    for (one, contacts), (other, later_contacts) in zip(
+        at_once.samples, later.samples, strict=True
+    ):
+        assert_same(one, other)
+        assert contacts == later_contacts
+    assert any(contacts for _, contacts in at_once.samples)
+    assert len({sample.ft_temperatures[0] for sample, _ in at_once.samples[1:]}) >= 8
+
+
+def test_polled_samples_are_those_of_messages_handled_as_they_come():
+    polled, direct, rng = run(50, every_ns=0), Robot(), np.random.default_rng(0)
+    samples = [direct.router.handle(*one) for k in range(200) for one in messages(k, rng)]
+    samples = [sample for sample in samples if sample is not None]
+    assert len(samples) == len(polled.samples) == 200
+    for one, (other, _) in zip(samples, polled.samples, strict=True):
+        assert_same(one, other)
+
+
+def test_readings_that_no_sample_uses_are_counted_and_not_decoded(pushed):
+    robot = run(50)
+    assert len(robot.samples) == 20
+    for name in SENSORS:
+        assert robot.received(name) == 200
+        # One for each sample, and what came after the last one.
+        assert 20 <= pushed[name] <= 30
+
+
+def test_filters_get_every_reading(pushed):
+    run(50, smooth_readings=True)
+    assert set(pushed.values()) == {200}
+
+
+def test_few_samples_do_not_make_a_sensor_look_frozen():
+    robot, rng = Robot(every_ns=100 * STEP_NS), np.random.default_rng(0)
+    for k in range(200):
+        for topic, message in messages(k, rng):
+            # A sensor of few digits: the same at each sample, not in between.
+            if topic == 'ft/arm_sensor':
+                values = np.full(6, float(k % 100 // 20))
+                message = bag_messages.wrench(START_NS + k * STEP_NS, 'arm_sensor', values)
+            robot.send(topic, message)
+    robot.poll()
+    assert len(robot.samples) == 2
+    assert all((sample.ft_states == 0).all() for sample, _ in robot.samples)
+    assert robot.assembler.statistics().fts['arm_sensor'].frozen == 0
+
+
+def test_sensors_are_counted_without_joint_states():
+    robot, rng = Robot(), np.random.default_rng(0)
+    for topic, message in messages(0, rng):
+        if topic != 'joint_states':
+            robot.send(topic, message)
+    robot.poll()
+    assert robot.received('arm_sensor') == 1
+
+
+def test_messages_in_another_byte_order_are_read_as_well():
+    robot, rng = Robot(), np.random.default_rng(0)
+    for k in range(100):
+        for topic, message in messages(k, rng, little_endian=False):
+            robot.send(topic, message)
+        if k % 25 == 24:
+            robot.poll()
+    assert len(robot.samples) == 10
+    assert all((sample.ft_states == 0).all() for sample, _ in robot.samples)
+    assert robot.source['joint_states'].fallbacks == 100
+
+
+def test_a_clock_that_is_set_back_blocks_nothing():
+    robot, rng = Robot(), np.random.default_rng(0)
+    # What is taken together with the jump may be lost, nothing after it.
+    for count, k in enumerate((*range(100, 150), *range(75)), start=1):
+        for topic, message in messages(k, rng):
+            robot.send(topic, message)
+        if not count % 25 and count != 50:
+            robot.poll()
+    assert robot.samples[-1][0].stamp_ns < START_NS + 75 * STEP_NS
+    assert robot.assembler.statistics().resets == 1
+    assert all((sample.ft_states == 0).all() for sample, _ in robot.samples[-4:])
