@@ -34,7 +34,7 @@ MAY_IMPORT = {
     'pictures': {'errors', 'output'},
     'sample': {'errors'},
     'nested': set(),
-    'config': {'errors', 'sample', 'nested'},
+    'config': {'errors', 'sample', 'nested', 'output'},
     'model': BASE,
     'signals': {*BASE, 'model'},
     'estimation': {*BASE, 'model'},

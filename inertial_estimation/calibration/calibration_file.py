@@ -24,6 +24,7 @@ from inertial_estimation.config.files import load_mapping, parse_mapping
 from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
+from inertial_estimation.nested import from_json
 from inertial_estimation.output import write_whole
 
 Array = NDArray[np.float64]
@@ -161,7 +162,7 @@ def read(path: str | Path) -> tuple[str, dict[str, SensorCalibration]]:
 def from_text(text: str, where: str) -> tuple[str, dict[str, SensorCalibration]]:
     """Read calibrations that `to_text` or `to_json` made a text of."""
     try:
-        found = json.loads(text)
+        found = from_json(text)
     except ValueError:
         found = parse_mapping(text, Path(where))
     if not isinstance(found, Mapping):

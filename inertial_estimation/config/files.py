@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from inertial_estimation.config.owned_file import read_text
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.nested import check_nested
 
@@ -50,13 +51,7 @@ def leaves(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def load_mapping(path: Path) -> Mapping[str, Any]:
     """Read names and values from YAML, the way the parser of ROS does."""
-    try:
-        text = path.read_text(encoding='utf-8')
-    except OSError as error:
-        raise ConfigError(f'{path}: {error.strerror}') from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f'{path} is not YAML: {error}') from error
-    return parse_mapping(text, path)
+    return parse_mapping(read_text(path), path)
 
 
 def parse_mapping(text: str, path: Path) -> Mapping[str, Any]:

@@ -72,6 +72,15 @@ def from_text(robot: Robot, text: str) -> Array:
     return parameters
 
 
+def recognises(robot: Robot, text: str) -> bool:
+    """Tell whether a text holds parameters of the robot, be they of other links or damaged."""
+    try:
+        found = from_json(text)
+        return bool(found['kind'] == KIND and found['content']['robot'] == robot.name)
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
 def _content(text: str) -> dict[str, Any]:
     """Return the content of a text that is whole."""
     try:

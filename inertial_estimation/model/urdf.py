@@ -31,16 +31,21 @@ def load_text(urdf: str | Path) -> str:
     if not isinstance(urdf, (str, PathLike)):
         kind = type(urdf).__name__
         raise ModelError(f'the URDF is of type {kind}, expected its text or the path of its file')
-    if isinstance(urdf, str) and urdf.lstrip('\ufeff \t\r\n').startswith('<'):
+    if isinstance(urdf, str) and is_xml(urdf):
         return urdf
     try:
         data = Path(urdf).read_bytes()
     except OSError as error:
         raise ModelError(f"cannot read the URDF '{urdf}': {error.strerror}") from error
     text = decoded(data, str(urdf))
-    if not text.strip():
-        raise ModelError(f"'{urdf}' is empty: name the URDF file of a robot")
+    if not is_xml(text):
+        raise ModelError(f"'{urdf}' is no URDF")
     return text
+
+
+def is_xml(text: str) -> bool:
+    """Tell whether a text can be a URDF; otherwise it may be a path."""
+    return text.lstrip('\ufeff \t\r\n').startswith('<')
 
 
 def parse(text: str) -> Element:

@@ -29,7 +29,7 @@ from inertial_estimation.calibration.wrench_axes import SENSOR
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.urdf import load_text
+from inertial_estimation.model.urdf import is_xml, load_text
 from inertial_estimation.ros.calibration_feeds import RobotFeed, TopicFeed
 
 DESCRIPTION = 'robot_description'
@@ -175,4 +175,7 @@ def _description(
         raise ConfigError(
             f"no robot description came on '{topic}' within {WAIT:g} s: name a file with --robot"
         )
-    return str(heard[-1].data)
+    text = str(heard[-1].data)
+    if not is_xml(text):
+        raise ConfigError(f"'{node.resolve_topic_name(DESCRIPTION)}' holds no URDF")
+    return text

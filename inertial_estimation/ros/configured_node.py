@@ -17,6 +17,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from inertial_estimation.config.owned_file import read_regular
 from inertial_estimation.config.settings import EstimatorSettings
 from inertial_estimation.errors import (
     ConfigError,
@@ -25,7 +26,8 @@ from inertial_estimation.errors import (
     NameNotFound,
 )
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.urdf import load_text
+from inertial_estimation.model.urdf import is_xml
+from inertial_estimation.model.urdf_encoding import decoded
 from inertial_estimation.ros.empty_lists import empty_lists
 from inertial_estimation.ros.executors import note_signals, spin, take_priority
 from inertial_estimation.ros.parameters import Parameters
@@ -155,21 +157,27 @@ class ConfiguredNode(LifecycleNode):
 
     def _find_urdf(self) -> str:
         """Return the robot description from parameter, file or topic, in that order."""
-        if self.settings.robot_description:
-            return self.settings.robot_description
         path = self.settings.robot_description_file
-        if path:
+        if self.settings.robot_description:
+            text, source = self.settings.robot_description, "'robot_description'"
+        elif path:
+            source = f"'robot_description_file': '{path}'"
             try:
-                return load_text(Path(path))
-            except ModelError as error:
+                text = decoded(read_regular(Path(path).expanduser()), path)
+            except (ConfigError, ModelError) as error:
                 raise ConfigError(f"'robot_description_file': {error}") from error
-        if not self._received_urdf:
+        else:
+            text, source = self._received_urdf, self.resolve_topic_name('robot_description')
+        if not text:
             raise ConfigError(
                 'there is no robot description: publish it on '
                 f'{self.resolve_topic_name("robot_description")}, or give the parameter '
                 "'robot_description' or 'robot_description_file'"
             )
-        return self._received_urdf
+        # The library takes other text for a path.
+        if not is_xml(text):
+            raise ConfigError(f'{source} is no URDF')
+        return text
 
     def _on_description(self, message: String) -> None:
         """Keep a robot description; start if that is what was waited for."""

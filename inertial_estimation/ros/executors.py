@@ -11,6 +11,8 @@ from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedE
 from rclpy.node import Node
 from rclpy.task import Future
 
+from inertial_estimation.ros.steady_timer import SteadyTimer
+
 # Without a timeout some builds of the events executor wait for ever, deaf to signals.
 LONG = 1e6
 WAKE = 0.1
@@ -75,7 +77,8 @@ def spin(node: Node, kind: str, signals: Sequence[int]) -> None:
         if signals and not done.done():
             done.set_result(None)
 
-    node.create_timer(WAKE, look)
+    # Simulated time may stand still.
+    timer = SteadyTimer(node, WAKE, look)
     executor = make_executor(kind, node.context)
     executor.add_node(node)
     try:
@@ -85,6 +88,7 @@ def spin(node: Node, kind: str, signals: Sequence[int]) -> None:
     except ExternalShutdownException:
         pass
     finally:
+        timer.destroy()
         executor.remove_node(node)
         executor.shutdown()
 

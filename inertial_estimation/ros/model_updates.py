@@ -11,12 +11,12 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.config.owned_file import read_text, write_own
 from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.estimation.model_in_use import UPDATE, URDF, ModelInUse
-from inertial_estimation.identification.parameter_file import from_text, to_text
+from inertial_estimation.identification.parameter_file import from_text, recognises, to_text
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.usable_parameters import check_masses
-from inertial_estimation.output import write_whole
 from inertial_estimation.ros.diagnostics import OK, WARN, Task, without_figures
 from inertial_estimation.ros.inertial_parameters import (
     LATCHED,
@@ -188,7 +188,11 @@ class ModelUpdates:
         path = self._settings.model_file
         try:
             _check_named(path)
-            write_whole(Path(path), to_text(self._robot, self._model.goal))
+            write_own(
+                Path(path).expanduser(),
+                to_text(self._robot, self._model.goal),
+                lambda text: recognises(self._robot, text),
+            )
         except InertialEstimationError as error:
             return _answer(response, f'nothing was saved: {error}', success=False)
         return _answer(response, f"wrote {self._used()} to '{path}'")
@@ -198,7 +202,7 @@ class ModelUpdates:
         path = self._settings.model_file
         try:
             _check_named(path)
-            parameters = from_text(self._robot, _read(path))
+            parameters = from_text(self._robot, read_text(Path(path).expanduser()))
         except InertialEstimationError as error:
             said = f"'{path}': {error}" if path else str(error)
             return _answer(response, f'nothing was restored: {said}', success=False)
@@ -263,13 +267,3 @@ def _check_named(path: str) -> None:
     """Refuse to save or restore without a file."""
     if not path:
         raise ConfigError(NO_FILE)
-
-
-def _read(path: str) -> str:
-    """Return the text of a file."""
-    try:
-        return Path(path).read_text(encoding='utf-8')
-    except OSError as error:
-        raise ConfigError(f'it cannot be read: {error.strerror}') from error
-    except UnicodeDecodeError as error:
-        raise ConfigError('it is no text') from error

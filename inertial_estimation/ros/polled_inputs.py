@@ -163,7 +163,7 @@ def _stamp_of(data: Any) -> int:
     if not isinstance(data, bytes):
         stamp = data.header.stamp
         return int(stamp.sec * NANOSECONDS + stamp.nanosec)
-    if data[:4] != ENCAPSULATION:
+    if data[:4] != ENCAPSULATION or len(data) < STAMP_AT + STAMP.size:
         return 0
     second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
     return int(second * NANOSECONDS + nanosecond)

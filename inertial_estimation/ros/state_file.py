@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What an identifier knows, in a file that is whole or not there."""
 
+import os
 from itertools import count
 from pathlib import Path
 from time import monotonic
 
+from inertial_estimation.config.owned_file import check_own, read_text, write_own
 from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
-from inertial_estimation.identification.recursion.state import from_text, to_text
-from inertial_estimation.output import check_writable, write_whole
+from inertial_estimation.identification.recursion.state import from_text, recognises, to_text
+from inertial_estimation.output import check_writable
 
 ASIDE = '.refused'
 """Added to the name of a file that cannot be used, so that it is not written over."""
@@ -26,6 +28,7 @@ class StateFile:
         self.path = Path(path).expanduser()
         self._period = period
         self._saved_ns, self._due = 0, monotonic() + period
+        check_own(self.path, recognises)
         check_writable(self.path)
 
     def save(self, identifier: RecursiveIdentifier) -> str:
@@ -34,7 +37,7 @@ class StateFile:
         if not known:
             raise ModelError('nothing is known yet that could be saved')
         self._due = monotonic() + self._period
-        write_whole(self.path, to_text(identifier))
+        write_own(self.path, to_text(identifier), recognises)
         self._saved_ns = identifier.stamp_ns
         return f"saved what is known of {known} submodels in '{self.path}'"
 
@@ -52,20 +55,24 @@ class StateFile:
         Read what was known; a file that cannot be used is renamed, so that it stays as it is.
         """
         try:
-            names = from_text(identifier, self.path.read_text(encoding='utf-8'))
-        except (ModelError, UnicodeDecodeError) as error:
-            why = error if isinstance(error, ModelError) else 'it is no text'
-            raise ModelError(f"'{self.path}' is refused: {why}; {self._set_aside()}") from error
-        except OSError as error:
-            raise ConfigError(f"cannot read '{self.path}': {error.strerror}") from error
+            names = from_text(identifier, self._text())
+        except ModelError as error:
+            raise ModelError(f"'{self.path}' is refused: {error}; {self._set_aside()}") from error
         self._saved_ns = identifier.stamp_ns
         return f"restored what was known of {', '.join(names)} from '{self.path}'"
+
+    def _text(self) -> str:
+        """Return the content, if it is that of a state."""
+        text = read_text(self.path)
+        if not recognises(text):
+            raise ConfigError(f"'{self.path}' is no state of an identifier")
+        return text
 
     def _set_aside(self) -> str:
         """Rename the file to what no other has; say its new name."""
         aside = self.path.with_name(self.path.name + ASIDE)
         for number in count(2):
-            if not aside.exists():
+            if not os.path.lexists(aside):
                 break
             aside = self.path.with_name(f'{self.path.name}{ASIDE}.{number}')
         try:

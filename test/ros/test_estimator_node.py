@@ -372,7 +372,7 @@ def test_a_description_file_keeps_its_bytes_and_its_encoding(bench, tmp_path):
 
 @pytest.mark.parametrize(
     ('data', 'said'),
-    [(None, 'cannot read the URDF'), (b'<!-- \xfc --><robot/>', 'is not in UTF-8: its line 1')],
+    [(None, 'cannot read'), (b'<!-- \xfc --><robot/>', 'is not in UTF-8: its line 1')],
 )
 def test_a_description_file_that_cannot_be_read_is_named(bench, tmp_path, monkeypatch, data, said):
     heard = []

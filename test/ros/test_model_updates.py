@@ -373,7 +373,7 @@ def test_revert_goes_back_to_the_urdf_and_stays_there(make, rng):
 def test_a_set_is_saved_and_restored(make, rng, tmp_path):
     path = tmp_path / 'model.json'
     bench, (first, second) = make(model_file=str(path)), (others(ROBOT, rng) for _ in range(2))
-    assert 'cannot be read' in bench.call('restore_model').message
+    assert 'cannot read' in bench.call('restore_model').message
     bench.update(to_message(ROBOT, first))
     assert bench.call('save_model').success
     assert [file.name for file in tmp_path.iterdir()] == ['model.json']

@@ -10,6 +10,7 @@ one that was cut off or altered is refused as a whole.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
@@ -34,6 +35,8 @@ from inertial_estimation.nested import from_json
 Array = NDArray[np.float64]
 
 VERSION = 1
+HEAD = re.compile(r'\{"version": \d+, "sha256": "[0-9a-f]{64}", "content": \{"robot": ')
+"""Start of every state, whole or damaged."""
 LAST_NS = 2**63
 """Stamps are integers of 64 bits."""
 
@@ -52,6 +55,11 @@ def to_text(identifier: RecursiveIdentifier) -> str:
     }
     written = json.dumps(content)
     return json.dumps({'version': VERSION, 'sha256': _sum(written), 'content': content}) + '\n'
+
+
+def recognises(text: str) -> bool:
+    """Tell whether a text is the state of an identifier, be it of another robot or damaged."""
+    return HEAD.match(text) is not None
 
 
 def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
