@@ -156,11 +156,7 @@ def positions_in(body: Body, imus: Sequence[Imu], rows: Sequence[int]) -> tuple[
 
 
 def weights(noise: Sequence[float]) -> Array:
-    """
-    Return by how much each of several sensors counts in their mean.
-
-    Returns (n,).
-    """
+    """Return by how much each of several sensors counts in their mean; returns (n,)."""
     deviations = np.array(noise)
     exact = deviations == 0.0
     raw = exact.astype(np.float64) if exact.any() else (deviations.min() / deviations) ** 2
@@ -179,11 +175,7 @@ def array_weights(noise: Sequence[float]) -> Array:
 
 
 def spread(positions: Array) -> float:
-    """
-    Return how far points lie off the line that fits them best.
-
-    positions (n, 3) [m].
-    """
+    """Return how far points lie off the line that fits them best; positions (n, 3) [m]."""
     apart = positions - positions.mean(axis=0)
     squares = np.linalg.svd(apart, compute_uv=False)[1:] ** 2 / len(positions)
     return float(np.sqrt(squares.sum()))

@@ -34,11 +34,7 @@ class SensorSum:
                 start += 3
 
     def of(self, readings: Array) -> Array:
-        """
-        Return the sums.
-
-        readings (..., n_imus, 3); returns (..., n_bodies, 3).
-        """
+        """Return the sums; readings (..., n_imus, 3); returns (..., n_bodies, 3)."""
         chosen = readings.take(self._rows, axis=-2)
         lead = readings.shape[:-2]
         sums: Array = chosen.reshape(*lead, 3 * len(self._rows)) @ self._matrix_T

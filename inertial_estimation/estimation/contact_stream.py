@@ -110,11 +110,7 @@ class ContactStream:
         self.problems: Counter[str] = Counter()
 
     def push(self, stamp_ns: int, frame_id: str, point: Array) -> None:
-        """
-        Take a point.
-
-        point (3,) [m].
-        """
+        """Take a point; point (3,) [m]."""
         self._received += 1
         problem = self._problem(stamp_ns, frame_id, point)
         if problem:

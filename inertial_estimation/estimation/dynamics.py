@@ -52,11 +52,7 @@ class Dynamics:
             self.a[self._linear] = -robot.gravity
 
     def use(self, parameters: Array) -> None:
-        """
-        Go on with these inertial parameters.
-
-        parameters (n_links, 10).
-        """
+        """Go on with these inertial parameters; parameters (n_links, 10)."""
         if parameters is not self.parameters:
             self.forest.set_inertias(parameters)
             self.parameters = parameters

@@ -59,11 +59,7 @@ class Used(NamedTuple):
 
 
 def find_faults(sample: Sample | SampleBatch, used: Used) -> Mask:
-    """
-    Tell what is missing.
-
-    Returns (..., 2 n_joints + 3 n_imus + n_fts).
-    """
+    """Tell what is missing; returns (..., 2 n_joints + 3 n_imus + n_fts)."""
     imus, lack_linear, lack_angular = _find_imu_faults(sample, used.motion)
     rates = np.asarray(_is_sound(sample.velocities) & _is_sound(sample.accelerations))
     if len(used.rateless):
@@ -94,11 +90,7 @@ def with_known_temperatures(sample: S, calibration: FtCalibration) -> S:
 
 
 def delivered(sample: Sample | SampleBatch, motion: BodyMotion) -> NDArray[np.intp]:
-    """
-    Tell what each IMU delivers.
-
-    Returns (..., n_imus).
-    """
+    """Tell what each IMU delivers; returns (..., n_imus)."""
     _, lack_linear, lack_angular = _find_imu_faults(sample, motion)
     return ACCELEROMETER * ~lack_linear + GYROSCOPE * ~lack_angular
 
@@ -137,11 +129,7 @@ def _is_sound(values: Array) -> Mask:
 
 
 def alike(faults: Mask) -> Iterator[tuple[Mask, Indices]]:
-    """
-    Group equal rows.
-
-    faults (n, n_flags); returns row (n_flags,).
-    """
+    """Group equal rows; faults (n, n_flags); returns row (n_flags,)."""
     groups: dict[bytes, list[int]] = {}
     for k, row in enumerate(np.packbits(faults, axis=1)):
         groups.setdefault(row.tobytes(), []).append(k)
@@ -152,11 +140,7 @@ def alike(faults: Mask) -> Iterator[tuple[Mask, Indices]]:
 
 
 def working_of(faults: Mask, sizes: Sizes, motion: BodyMotion) -> Working:
-    """
-    Sort one row of faults by kind.
-
-    faults (n_flags,).
-    """
+    """Sort one row of faults by kind; faults (n_flags,)."""
     joints, _, fts, assumed, lack_linear, lack_angular = (
         flags.tolist() for flags in np.split(faults, np.cumsum([*sizes, sizes.joints, sizes.imus]))
     )

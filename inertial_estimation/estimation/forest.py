@@ -72,11 +72,7 @@ class Forest:
     """For each link Pinocchio's index of the joint that carries it alone, and its pose there."""
 
     def set_inertias(self, parameters: Array) -> None:
-        """
-        Give the links inertial parameters.
-
-        parameters (n_links, 10).
-        """
+        """Give the links inertial parameters; parameters (n_links, 10)."""
         inertias = self.model.inertias
         # Not added: Pinocchio's sums divide by max(mass, epsilon), which ruins negative masses.
         for (joint, J_H_L), row in zip(self.carriers, parameters, strict=True):

@@ -39,11 +39,7 @@ HEARD = 2
 
 
 class Blend:
-    """
-    The way from one set of numbers to another.
-
-    seconds [s].
-    """
+    """The way from one set of numbers to another; seconds [s]."""
 
     def __init__(self, start: Array, goal: Array, seconds: float) -> None:
         self._start, self._change, self._goal = start, goal - start, goal

@@ -40,11 +40,7 @@ def calibration_fingerprint(calibration: FtCalibration) -> str:
 
 
 class OffsetsOnTop:
-    """
-    What an estimator subtracts beyond its calibration.
-
-    values (n_fts, 6) [N, Nm].
-    """
+    """What an estimator subtracts beyond its calibration; values (n_fts, 6) [N, Nm]."""
 
     def __init__(self, estimator: WrenchEstimator) -> None:
         self._estimator = estimator
@@ -52,11 +48,7 @@ class OffsetsOnTop:
         self.values: Array = np.zeros_like(self.calibration.offsets)
 
     def set(self, values: Array) -> None:
-        """
-        Go on with other ones.
-
-        values (n_fts, 6) [N, Nm].
-        """
+        """Go on with other ones; values (n_fts, 6) [N, Nm]."""
         if np.array_equal(values, self.values):
             return
         self.values = values

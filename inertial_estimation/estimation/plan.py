@@ -77,11 +77,7 @@ def build_plan(
     working: Working,
     length_scale: float,
 ) -> Plan:
-    """
-    Lay out one step.
-
-    length_scale [m].
-    """
+    """Lay out one step; length_scale [m]."""
     used = [contacts[c] for c in active]
     n_submodels = len(balance.submodels)
     owners = np.array(balance.contact_submodel, dtype=np.intp)

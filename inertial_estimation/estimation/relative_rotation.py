@@ -33,11 +33,7 @@ NOBODY = -2
 
 
 class RelativeRotations:
-    """
-    Carries directions from one sensor to the next.
-
-    sources (n_sensors,).
-    """
+    """Carries directions from one sensor to the next; sources (n_sensors,)."""
 
     def __init__(
         self, robot: Robot, sensors: Iterable[LinkSensor | Imu | str] | None = None

@@ -45,11 +45,7 @@ def judge_residual(
     whole: bool = True,
     change: float = 0.0,
 ) -> ResidualVerdict:
-    """
-    Judge the residual of a sensor.
-
-    residuals (n, 3); readings (n, 3).
-    """
+    """Judge the residual of a sensor; residuals (n, 3); readings (n, 3)."""
     n = len(residuals)
     if not n:
         return ResidualVerdict(np.nan, np.nan, np.nan, np.nan, doubtful=False)
@@ -63,11 +59,7 @@ def judge_residual(
 
 
 def rms_change(readings: Array) -> float:
-    """
-    Return how much readings change.
-
-    readings (n, 3).
-    """
+    """Return how much readings change; readings (n, 3)."""
     return _rms(readings - readings.mean(axis=0))
 
 

@@ -29,20 +29,12 @@ MOST_ROUNDS = 30
 
 
 def robust_vector(vectors: Array) -> Array:
-    """
-    Return the vector that most readings agree on.
-
-    vectors (n, m); returns (m,).
-    """
+    """Return the vector that most readings agree on; vectors (n, m); returns (m,)."""
     return _robust(vectors, lambda mean: mean)
 
 
 def robust_rotation(rotations: Array) -> Array:
-    """
-    Return the rotation that most readings agree on.
-
-    rotations (n, 3, 3); returns (3, 3).
-    """
+    """Return the rotation that most readings agree on; rotations (n, 3, 3); returns (3, 3)."""
     return _robust(rotations.reshape(-1, 9), _nearest_rotation).reshape(3, 3)
 
 

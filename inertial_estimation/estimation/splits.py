@@ -75,11 +75,7 @@ def find_splits(
     active: Sequence[int],
     length_scale: float,
 ) -> tuple[Split, ...]:
-    """
-    Group the submodels that have to be split by the size of their problem.
-
-    length_scale [m].
-    """
+    """Group the submodels that have to be split by the size of their problem; length_scale [m]."""
     groups: dict[tuple[int, int], list[int]] = {}
     for s, contacts in sharing.items():
         size = (sum(used[c].unknowns for c in contacts), max(1, len(_sensors(balance, s))))

@@ -83,11 +83,7 @@ class _Frame:
 
 
 class TouchRhythm:
-    """
-    Notes the stamps of the touches of each frame, live or in a bag.
-
-    timeout [s].
-    """
+    """Notes the stamps of the touches of each frame, live or in a bag; timeout [s]."""
 
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout

@@ -34,11 +34,7 @@ class Motions(NamedTuple):
 
 
 class Levers:
-    """
-    Points of some bodies.
-
-    bodies (n,); positions (n, 3) [m].
-    """
+    """Points of some bodies; bodies (n,); positions (n, 3) [m]."""
 
     def __init__(self, bodies: Indices, positions: Array) -> None:
         self._bodies = bodies

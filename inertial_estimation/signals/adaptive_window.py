@@ -66,22 +66,14 @@ class AdaptiveWindowFilter:
         return self._clock.lack(PARABOLA)
 
     def append(self, stamp_ns: int, values: Array) -> None:
-        """
-        Take one sample; `evaluate` then answers for its stamp.
-
-        values (n_channels,).
-        """
+        """Take one sample; `evaluate` then answers for its stamp; values (n_channels,)."""
         self._clock.push(stamp_ns)
         if self._clock.count > self._rings.capacity:
             self._rings = self._rings.doubled()
         self._rings.push(stamp_ns, values)
 
     def evaluate(self) -> Array:
-        """
-        Return the derivatives at the newest sample.
-
-        Returns (2, n_channels) [1/s].
-        """
+        """Return the derivatives at the newest sample; returns (2, n_channels) [1/s]."""
         if not self._clock.count:
             return np.full((2, self.n_channels), np.nan)
         return self.evaluate_at(self._clock.newest)[1:]

@@ -46,11 +46,7 @@ Where stamps jitter, now and then two of them come to lie the delay back at once
 
 
 class DelayedJointPart(JointPart):
-    """
-    The joints that one publisher reports together, at an instant in the past.
-
-    rows (n,).
-    """
+    """The joints that one publisher reports together, at an instant in the past; rows (n,)."""
 
     __slots__ = ('_held', '_instant_ns', '_message', '_smooth')
 

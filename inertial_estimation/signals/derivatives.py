@@ -56,25 +56,13 @@ class Differentiator(Protocol):
         """What is wanting for `evaluate` to return numbers; empty while `ready`."""
 
     def append(self, stamp_ns: int, values: Array) -> None:
-        """
-        Take one sample.
-
-        values (n_channels,).
-        """
+        """Take one sample; values (n_channels,)."""
 
     def evaluate(self) -> Array:
-        """
-        Return the derivatives at the newest sample.
-
-        Returns (2, n_channels) [1/s].
-        """
+        """Return the derivatives at the newest sample; returns (2, n_channels) [1/s]."""
 
     def evaluate_at(self, stamp_ns: int) -> Array:
-        """
-        Return value and derivatives at an instant.
-
-        Returns (3, n_channels) [1/s].
-        """
+        """Return value and derivatives at an instant; returns (3, n_channels) [1/s]."""
 
 
 def joint_differentiator(settings: EstimatorSettings, n_channels: int) -> Differentiator:

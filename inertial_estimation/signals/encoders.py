@@ -47,11 +47,7 @@ class _NamedRowsEncoder:
         self._shape = (len(names), width) if width > 1 else (len(names),)
 
     def encode(self, stamp_ns: int, rows: Array) -> bytes:
-        """
-        Return the serialized message with this stamp and these numbers.
-
-        rows (n,).
-        """
+        """Return the serialized message with this stamp and these numbers; rows (n,)."""
         if rows.shape != self._shape:
             raise ShapeError('rows', self._shape, rows.shape)
         STAMP.pack_into(self._buffer, STAMP_AT, *divmod(stamp_ns, NANOSECONDS))

@@ -35,11 +35,7 @@ class Step(NamedTuple):
 
 
 class FixedLagSmoother:
-    """
-    Keeps the last samples of a filter, and goes back from the newest one.
-
-    density [1/s^5].
-    """
+    """Keeps the last samples of a filter, and goes back from the newest one; density [1/s^5]."""
 
     def __init__(self, n_channels: int, density: float, kept_ns: int) -> None:
         self._n_channels, self._density, self._kept_ns = n_channels, density, kept_ns
@@ -49,11 +45,7 @@ class FixedLagSmoother:
         """Newest samples since when the gains have been steady."""
 
     def keep(self, step: Step, innovation: Array, *, steady: bool) -> None:
-        """
-        Take a sample.
-
-        innovation (n_channels,).
-        """
+        """Take a sample; innovation (n_channels,)."""
         steps = self._steps
         steps.append(step)
         while steps[0].stamp_ns < step.stamp_ns - self._kept_ns:
@@ -64,11 +56,7 @@ class FixedLagSmoother:
         self._innovations.push(step.stamp_ns, innovation)
 
     def states_at(self, stamp_ns: int) -> Array:
-        """
-        Return the states at an instant before the newest sample.
-
-        Returns (3, n_channels).
-        """
+        """Return the states at an instant before the newest sample; returns (3, n_channels)."""
         steps = self._steps
         behind = (k for k, step in enumerate(reversed(steps)) if step.stamp_ns < stamp_ns)
         before = next(behind, len(steps))

@@ -75,11 +75,7 @@ class JointParts:
         return layout
 
     def join(self, stamp_ns: int) -> tuple[Array, States]:
-        """
-        Return what all parts say at an instant.
-
-        Returns states (n_joints,).
-        """
+        """Return what all parts say at an instant; returns states (n_joints,)."""
         block = self._block.copy()
         states = self._states.copy()
         parts = list(self._parts.values())
@@ -102,11 +98,7 @@ class JointParts:
         return block, states
 
     def rates(self) -> Array:
-        """
-        Return how often each joint is reported.
-
-        Returns (n_joints,) [Hz].
-        """
+        """Return how often each joint is reported; returns (n_joints,) [Hz]."""
         rates = np.full(len(self._names), np.nan)
         for part in sorted(self._parts.values(), key=lambda part: part.last_ns):
             rates[part.rows] = part.rate

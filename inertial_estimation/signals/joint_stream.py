@@ -25,11 +25,7 @@ POSITION, VELOCITY, ACCELERATION, EFFORT = range(4)
 
 
 class JointPart(Stream):
-    """
-    The joints that one publisher reports together.
-
-    rows (n,).
-    """
+    """The joints that one publisher reports together; rows (n,)."""
 
     __slots__ = (
         '_differentiator',
@@ -61,11 +57,7 @@ class JointPart(Stream):
             self._differentiator.reset()
 
     def push(self, stamp_ns: int, block: Array) -> None:
-        """
-        Take the joint values of a message that is later than the last one.
-
-        block (4, n).
-        """
+        """Take the joint values of a message that is later than the last one; block (4, n)."""
         self.note(stamp_ns)
         if len(self._queue) == MAX_QUEUE:
             self.dropped += 1
@@ -134,11 +126,7 @@ class JointLayout:
         return block
 
     def split(self, block: Array) -> tuple[JointPart, Array] | None:
-        """
-        Return the part that a message belongs to, and its values.
-
-        block (4, n).
-        """
+        """Return the part that a message belongs to, and its values; block (4, n)."""
         positions = block[POSITION]
         total = positions.dot(positions)
         if total - total == 0.0:

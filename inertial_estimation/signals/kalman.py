@@ -104,11 +104,7 @@ class KalmanFilter:
         )
 
     def append(self, stamp_ns: int, values: Array) -> None:
-        """
-        Take one sample; `evaluate` then answers for its stamp.
-
-        values (n_channels,).
-        """
+        """Take one sample; `evaluate` then answers for its stamp; values (n_channels,)."""
         interval = stamp_ns - self._newest_ns
         if 1e-9 * interval > self._settling:
             self.reset()
@@ -124,11 +120,7 @@ class KalmanFilter:
             self._begin_channels(stamp_ns, values)
 
     def evaluate(self) -> Array:
-        """
-        Return the derivatives at the newest sample.
-
-        Returns (2, n_channels) [1/s].
-        """
+        """Return the derivatives at the newest sample; returns (2, n_channels) [1/s]."""
         return self._settled(self._state[1:].copy(), self._newest_ns)
 
     def evaluate_at(self, stamp_ns: int) -> Array:

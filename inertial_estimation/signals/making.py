@@ -57,11 +57,7 @@ def make_imu_stream(settings: EstimatorSettings, name: str, measures: str) -> Im
 
 
 def make_joint_part(settings: EstimatorSettings, name: str, rows: Indices) -> JointPart:
-    """
-    Return the stream of joints that one publisher reports together.
-
-    rows (n,).
-    """
+    """Return the stream of joints that one publisher reports together; rows (n,)."""
     differentiator: Differentiator | None = None
     if 'filter' in (settings.velocity_source, settings.acceleration_source):
         differentiator = joint_differentiator(settings, len(rows))

@@ -54,22 +54,14 @@ class SavitzkyGolayFilter:
         return self._clock.lack(self.order)
 
     def append(self, stamp_ns: int, values: Array) -> None:
-        """
-        Take one sample; `evaluate` then answers for its stamp.
-
-        values (n_channels,).
-        """
+        """Take one sample; `evaluate` then answers for its stamp; values (n_channels,)."""
         self._clock.push(stamp_ns)
         if self._clock.count > self._rings.capacity:
             self._rings = self._rings.doubled()
         self._rings.push(stamp_ns, values)
 
     def evaluate(self) -> Array:
-        """
-        Return the derivatives at the newest sample.
-
-        Returns (2, n_channels) [1/s].
-        """
+        """Return the derivatives at the newest sample; returns (2, n_channels) [1/s]."""
         clock = self._clock
         if not clock.filled(self.order):
             return np.full((2, self.n_channels), np.nan)

@@ -146,11 +146,7 @@ class SensorStream(Stream):
         return 0 < self._frozen_after_ns <= lasted_ns
 
     def judge(self, reading: Array) -> int:
-        """
-        Say how much of a reading may be used.
-
-        reading (6,).
-        """
+        """Say how much of a reading may be used; reading (6,)."""
         finite = np.isfinite(reading)
         if finite.all():
             return FRESH

@@ -29,11 +29,7 @@ class TemperatureStream(Stream):
         self.stamp_ns, self.value = 0, nan
 
     def push(self, stamp_ns: int, celsius: float, restart_on_jump: bool) -> None:
-        """
-        Take a temperature.
-
-        celsius [degrees Celsius].
-        """
+        """Take a temperature; celsius [degrees Celsius]."""
         if stamp_ns <= 0 or stamp_ns <= self.last_ns:
             if stamp_ns <= 0 or stamp_ns == self.last_ns or not restart_on_jump:
                 self.refused += 1

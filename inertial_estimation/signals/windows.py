@@ -133,11 +133,7 @@ class Rings:
         self._next = 0
 
     def push(self, stamp_ns: int, values: Array) -> None:
-        """
-        Keep a sample instead of the oldest.
-
-        values (n_channels,).
-        """
+        """Keep a sample instead of the oldest; values (n_channels,)."""
         here, there = self._next, self._next + self.capacity
         self._stamps[here] = self._stamps[there] = stamp_ns
         self._values[here] = values
