@@ -9,8 +9,13 @@ Not covered: what all filters have in common (test_derivatives.py), and which ba
 import numpy as np
 import pytest
 
-from inertial_estimation.signals.adaptive_window import AdaptiveWindowFilter
-from inertial_estimation.signals.growing_windows import GROWTH, LINE, PARABOLA, SPARE
+from inertial_estimation.signals.adaptive_window import (
+    GROWTH,
+    LINE,
+    PARABOLA,
+    SPARE,
+    AdaptiveWindowFilter,
+)
 
 START_NS = 1_457_614_036_659_765_005
 WINDOW, BAND = 0.1, 1e-4

@@ -357,7 +357,7 @@ def test_a_stream_too_slow_for_the_filter_stays_warming_and_says_why():
     for stream in (*statistics.joints.values(), statistics.imus['head']):
         assert stream.used == 0
         assert stream.unfiltered == stream.received
-        assert 'too short for this rate' in stream.filter_lack
+        assert stream.filter_lack
 
 
 def test_only_the_joint_whose_window_holds_nan_is_warming():

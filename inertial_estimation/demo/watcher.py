@@ -100,7 +100,8 @@ class Motion:
         # The shortest interval: a lost message makes a longer one.
         self.period_ns = min(self.period_ns or interval, interval)
         self._last_ns = reading.stamp_ns
-        second = self._filter.update(reading.stamp_ns, reading.positions[self._rows])[1]
+        self._filter.append(reading.stamp_ns, reading.positions[self._rows])
+        second = self._filter.evaluate()[1]
         if self._filter.ready:
             self._squares += float(second @ second) / len(second)
             self._count += 1

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-From the messages of all streams to samples; joint states are the clock.
+From the readings of all streams to samples; joint states are the clock.
 
 A joint state of the first topic makes a sample when it holds the *lead* joint: of the joints seen
 on that topic the first one in the robot's order. If its publisher falls silent for
@@ -9,16 +9,15 @@ on that topic the first one in the robot's order. If its publisher falls silent 
 message whose stamp (plus ``time_offset``) is not later, live and in replay alike.
 
 With ``filter_delay`` a sample is about a joint state that lies at least so long before the one
-that triggers; `delayed_streams` has what differs then.
+that triggers; `delays` has what differs then.
 
-A stamp that goes back says that time was set back. On the leading messages it resets everything,
+A stamp that goes back means that time was set back. On the leading messages it resets everything,
 on any other stream that stream alone: one bad clock must not cost the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import nan
 
 import numpy as np
 
@@ -33,11 +32,6 @@ from inertial_estimation.signals.joint_stream import (
     VELOCITY,
     JointPart,
 )
-from inertial_estimation.signals.making import (
-    make_ft_stream,
-    make_imu_stream,
-    make_temperature_stream,
-)
 from inertial_estimation.signals.sensor_readings import SensorReadings
 from inertial_estimation.signals.stream import AssemblerStatistics, StreamRates
 
@@ -46,21 +40,17 @@ ABSENT_TRIPLE = np.full(3, np.nan).tobytes()
 
 class SampleAssembler:
     """
-    Collects messages and makes a `Sample` for each joint state that triggers.
+    Collect readings and make a `Sample` for each joint state that triggers.
 
     Parameters
     ----------
-    joint_names : sequence of str
-        The robot's joints.
-    ft_names : sequence of str
-        The robot's FT sensors.
-    imu_names : sequence of str
-        The robot's IMUs.
+    joint_names, ft_names, imu_names : sequence of str
+        The robot's joints and sensors.
     settings : EstimatorSettings
         Limits, filters and assumed joints.
     imu_measures : sequence of str, optional
-        What each IMU measures, one of `sensors.MEASURES`; the rest of its messages is not looked
-        at. Default: both quantities.
+        What each IMU measures, one of `sensors.MEASURES`; the rest of its messages is ignored.
+        Default: both quantities.
 
     Attributes
     ----------
@@ -91,13 +81,8 @@ class SampleAssembler:
         self._n_joints = len(joint_names)
         self._joints = JointParts(joint_names, settings)
         measures = ['both'] * len(imu_names) if imu_measures is None else imu_measures
-        self._fts = [make_ft_stream(settings, name) for name in ft_names]
-        self._imus = [
-            make_imu_stream(settings, *imu) for imu in zip(imu_names, measures, strict=True)
-        ]
-        self._temperatures = [make_temperature_stream(settings, name) for name in ft_names]
-        self._told = [stream for stream in self._temperatures if stream is not None]
-        self._readings = SensorReadings(self._fts, self._imus)
+        self._readings = SensorReadings(ft_names, imu_names, measures, settings)
+        self._fts, self._imus = self._readings.fts, self._readings.imus
         self._samples = self._resets = self._malformed = 0
         self._lead = self._n_joints
         self._last_stamp_ns = self._last_instant_ns = self.wanted_ns = 0
@@ -138,7 +123,7 @@ class SampleAssembler:
             [degrees Celsius].
 
         """
-        if (stream := self._temperatures[index]) is not None:
+        if (stream := self._readings.temperatures[index]) is not None:
             stream.push(stamp_ns, celsius, self._settings.reset_on_time_jump)
 
     def skip_ft(self, index: int, stamp_ns: int) -> bool:
@@ -260,7 +245,8 @@ class SampleAssembler:
 
     def reset(self) -> None:
         """Forget every message; the counters go on."""
-        for stream in (*self._joints.streams, *self._fts, *self._imus, *self._told):
+        sensors = (*self._fts, *self._imus, *self._readings.measured_temperatures)
+        for stream in (*self._joints.streams, *sensors):
             stream.restart()
         self._lead = self._n_joints
         self._last_stamp_ns = self._last_instant_ns = self.wanted_ns = 0
@@ -283,7 +269,9 @@ class SampleAssembler:
             joints={part.name: part.statistics() for part in self._joints.streams},
             fts={stream.name: stream.statistics() for stream in self._fts},
             imus={stream.name: stream.statistics() for stream in self._imus},
-            temperatures={stream.name: stream.statistics() for stream in self._told},
+            temperatures={
+                stream.name: stream.statistics() for stream in self._readings.measured_temperatures
+            },
         )
 
     def rates(self) -> StreamRates:
@@ -350,10 +338,5 @@ class SampleAssembler:
             states[n_fts:],
             states[:n_fts],
             block[EFFORT],
-            ft_temperatures=self._temperatures_at(stamp_ns) if self._told else None,
+            ft_temperatures=self._readings.temperatures_at(stamp_ns),
         )
-
-    def _temperatures_at(self, stamp_ns: int) -> Array:
-        """Return the temperature of each FT sensor, NaN where it is not known."""
-        streams = self._temperatures
-        return np.array([nan if stream is None else stream.at(stamp_ns) for stream in streams])

@@ -19,10 +19,9 @@ from itertools import takewhile
 
 import numpy as np
 
-from inertial_estimation.config import FtSettings, ImuSettings
+from inertial_estimation.config import EstimatorSettings, FtSettings, ImuSettings
 from inertial_estimation.sample import Array, SensorState
 from inertial_estimation.signals.derivatives import Differentiator
-from inertial_estimation.signals.imu_stream import ImuStream
 from inertial_estimation.signals.joint_stream import (
     ACCELERATION,
     POSITION,
@@ -33,6 +32,7 @@ from inertial_estimation.signals.joint_stream import (
 from inertial_estimation.signals.sensor_stream import (
     FRESH,
     FROZEN,
+    ImuStream,
     SensorStream,
 )
 
@@ -43,6 +43,11 @@ Joint states that may wait for their sample.
 
 Where stamps jitter, now and then two of them come to lie the delay back at once, and then none.
 """
+
+
+def delays(settings: EstimatorSettings) -> bool:
+    """Tell whether samples are about instants in the past."""
+    return bool(round(1e9 * settings.filter_delay)) or settings.smooth_readings
 
 
 class DelayedJointPart(JointPart):

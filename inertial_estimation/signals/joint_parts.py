@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""All joints: which publisher reports which of them together, and what they say at an instant."""
+"""All joints: those that each publisher reports together, and their values at an instant."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.sample import Array, SensorState
+from inertial_estimation.signals.delays import DelayedJointPart, delays
+from inertial_estimation.signals.derivatives import joint_differentiator
 from inertial_estimation.signals.joint_stream import (
     ACCELERATION,
     EFFORT,
@@ -22,7 +24,6 @@ from inertial_estimation.signals.joint_stream import (
     States,
     joint_template,
 )
-from inertial_estimation.signals.making import make_joint_part
 from inertial_estimation.signals.sensor_stream import FRESH, INVALID, all_finite
 
 STALE = int(SensorState.STALE)
@@ -114,9 +115,14 @@ class JointParts:
         return self._parts[key]
 
     def _new_part(self, source_index: int, rows: Indices) -> JointPart:
-        """Return a new part, with a name that tells topic and joints."""
+        """Return a new part, named by topic index and joints."""
+        settings, filter_ = self._settings, None
         name = f'{source_index}: {" ".join(self._names[row] for row in rows)}'
-        return make_joint_part(self._settings, name, rows)
+        if self._filter_velocity or self._filter_acceleration:
+            filter_ = joint_differentiator(settings, len(rows))
+        if delays(settings):
+            return DelayedJointPart(name, rows, filter_, settings.smooth_readings)
+        return JointPart(name, rows, filter_)
 
     def _mark_incomplete(self, block: Array, states: States) -> None:
         """Mark joints whose newest position, or else a filtered derivative, is not a number."""

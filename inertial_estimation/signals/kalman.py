@@ -21,10 +21,11 @@ from functools import lru_cache
 import numpy as np
 
 from inertial_estimation.sample import Array
-from inertial_estimation.signals.fixed_lag import FixedLagSmoother, Step
-from inertial_estimation.signals.kalman_gains import (
+from inertial_estimation.signals.fixed_lag import (
     UNIT,
+    FixedLagSmoother,
     Gains,
+    Step,
     gains_of_step,
     smoother_gain,
     steady_gains,
@@ -87,20 +88,12 @@ class KalmanFilter:
 
     @property
     def lack(self) -> str:
-        """What is wanting for `evaluate` to return numbers; empty while `ready`."""
         if self._ready:
             return ''
-        if self._count < 2:
-            return f'the Kalman filter has {self._count} samples since its start or the last gap'
         held = 1e-9 * (self._newest_ns - self._first_ns)
-        if held > self._settling * (self._count - 1):
-            return (
-                f'samples are {1e-9 * self._interval:.3g} s apart, and the Kalman filter settles '
-                f'in {self._settling:.3g} s: the stream is too slow for its noise and jerk'
-            )
         return (
-            f'{self._count} of at least {LEAST_SAMPLES} samples, and {held:.3g} of '
-            f'{self._settling:.3g} s in which the Kalman filter settles'
+            f'{self._count} samples that span {held:.3g} s since the start or the last gap, the '
+            f'Kalman filter needs {LEAST_SAMPLES} that span {self._settling:.3g} s'
         )
 
     def append(self, stamp_ns: int, values: Array) -> None:
@@ -132,15 +125,6 @@ class KalmanFilter:
         if stamp_ns >= self._newest_ns:
             return self._settled(self._state.copy(), self._newest_ns)
         return self._settled(self._smoother.states_at(stamp_ns), stamp_ns)
-
-    def update(self, stamp_ns: int, values: Array) -> Array:
-        """
-        Take one sample and return the derivatives at it: `append`, then `evaluate`.
-
-        values (n_channels,); returns (2, n_channels).
-        """
-        self.append(stamp_ns, values)
-        return self.evaluate()
 
     def _begin(self, stamp_ns: int) -> None:
         """Know nothing but the values of the first sample."""

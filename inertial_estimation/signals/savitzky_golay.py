@@ -19,46 +19,15 @@ from scipy.linalg.lapack import dposv
 
 from inertial_estimation.errors import ShapeError
 from inertial_estimation.sample import Array
-from inertial_estimation.signals.windows import Rings, Stamps, WindowClock
+from inertial_estimation.signals.windows import Stamps, WindowClock, WindowFilter
 
 
-class SavitzkyGolayFilter:
+class SavitzkyGolayFilter(WindowFilter):
     """
     Savitzky-Golay differentiator of many channels that share their stamps.
 
-    It is ready once ``order + 1 + SPARE_SAMPLES`` samples span `LEAST_FILL` of the window.
-
-    window [s].
+    It is ready once ``order + 1 + SPARE_SAMPLES`` samples span `LEAST_FILL` of the window [s].
     """
-
-    def __init__(self, n_channels: int, window: float, order: int) -> None:
-        self.n_channels = n_channels
-        self.window = window
-        self.order = order
-        self._window_ns = round(window * 1e9)
-        self._rings = Rings(n_channels)
-        self._clock = WindowClock(self._window_ns)
-
-    def reset(self) -> None:
-        """Forget every sample."""
-        self._clock = WindowClock(self._window_ns)
-
-    @property
-    def ready(self) -> bool:
-        """Whether the samples fill the window well enough for `evaluate` to return numbers."""
-        return self._clock.filled(self.order)
-
-    @property
-    def lack(self) -> str:
-        """What is wanting for `evaluate` to return numbers; empty while `ready`."""
-        return self._clock.lack(self.order)
-
-    def append(self, stamp_ns: int, values: Array) -> None:
-        """Take one sample; `evaluate` then answers for its stamp; values (n_channels,)."""
-        self._clock.push(stamp_ns)
-        if self._clock.count > self._rings.capacity:
-            self._rings = self._rings.doubled()
-        self._rings.push(stamp_ns, values)
 
     def evaluate(self) -> Array:
         """Return the derivatives at the newest sample; returns (2, n_channels) [1/s]."""
@@ -92,15 +61,6 @@ class SavitzkyGolayFilter:
             rows = _rows_at(stamps, self.order, lag)
         polynomial: Array = rows @ values
         return polynomial
-
-    def update(self, stamp_ns: int, values: Array) -> Array:
-        """
-        Take one sample and return the derivatives at it: `append`, then `evaluate`.
-
-        values (n_channels,); returns (2, n_channels).
-        """
-        self.append(stamp_ns, values)
-        return self.evaluate()
 
 
 def differentiate(

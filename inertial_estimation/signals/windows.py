@@ -104,21 +104,15 @@ class WindowClock:
         return enough and self.span >= LEAST_FILL * self._window_ns and not self._leaps
 
     def lack(self, order: int) -> str:
-        """Return what is wanting for a fit."""
+        """Return what is wanting for a fit, empty if nothing is."""
         if self.filled(order):
             return ''
-        least = least_samples(order)
-        window = f'derivative_window ({1e-9 * self._window_ns:g} s)'
-        if self._leaps and self.count >= least:
-            return f'a gap of more than {1e-6 * LARGEST_GAP * self._window_ns:.0f} ms'
-        if self.count >= least:
-            wanted = 1e-9 * LEAST_FILL * self._window_ns
-            span = f'{self.count} samples span {1e-9 * self.span:.3g} s of {window}'
-            return f'{span}, a fit needs {wanted:.3g} s: it is filling'
-        held = f'{self.count} of at least {least} samples in {window}'
-        if (least - 1) * self.interval > self._window_ns:
-            return f'{held}: it is too short for this rate and derivative_order {order}'
-        return f'{held}, which is filling'
+        window = 1e-9 * self._window_ns
+        gap = ' without a gap' if self._leaps else ''
+        return (
+            f'{self.count} samples in a window of {window:g} s, a fit needs '
+            f'{least_samples(order)} that span {LEAST_FILL * window:.3g} s{gap}'
+        )
 
 
 class Rings:
@@ -155,3 +149,29 @@ class Rings:
         for stamp, values in zip(*self.newest(self.capacity), strict=True):
             other.push(int(stamp), values)
         return other
+
+
+class WindowFilter:
+    """Samples of many channels in a window [s], to be fitted by polynomials of some order."""
+
+    def __init__(self, n_channels: int, window: float, order: int) -> None:
+        self.n_channels, self.window, self.order = n_channels, window, order
+        self._rings = Rings(n_channels)
+        self.reset()
+
+    def reset(self) -> None:
+        self._clock = WindowClock(round(1e9 * self.window))
+
+    @property
+    def ready(self) -> bool:
+        return self._clock.filled(self.order)
+
+    @property
+    def lack(self) -> str:
+        return self._clock.lack(self.order)
+
+    def append(self, stamp_ns: int, values: Array) -> None:
+        self._clock.push(stamp_ns)
+        if self._clock.count > self._rings.capacity:
+            self._rings = self._rings.doubled()
+        self._rings.push(stamp_ns, values)
