@@ -127,37 +127,11 @@ class SampleAssembler:
             stream.push(stamp_ns, celsius, self._settings.reset_on_time_jump)
 
     def skip_ft(self, index: int, stamp_ns: int) -> bool:
-        """
-        Count a reading of an FT sensor that no sample uses, if its numbers are not needed.
-
-        Parameters
-        ----------
-        index, stamp_ns
-            As for `push_ft`.
-
-        Returns
-        -------
-        bool
-            False: push it.
-
-        """
+        """Count a reading of an FT sensor that no sample uses; False: a filter needs it."""
         return self._fts[index].skip(stamp_ns)
 
     def skip_imu(self, index: int, stamp_ns: int) -> bool:
-        """
-        Count a reading of an IMU that no sample uses, if its numbers are not needed.
-
-        Parameters
-        ----------
-        index, stamp_ns
-            As for `push_imu`.
-
-        Returns
-        -------
-        bool
-            False: push it.
-
-        """
+        """Count a reading of an IMU that no sample uses; False: a filter needs it."""
         return self._imus[index].skip(stamp_ns)
 
     def push_imu(

@@ -1,13 +1,15 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""From bytes to readings."""
+"""From the bytes of messages to readings."""
 
 from __future__ import annotations
 
 from struct import error
+from typing import Any
 
 import numpy as np
 
+from inertial_estimation.sample import Array
 from inertial_estimation.signals.cdr import (
     ENCAPSULATION,
     FLOAT,
@@ -85,22 +87,30 @@ class JointStateDecoder:
 
 
 class _FixedSizeDecoder:
-    """Finds the numbers of a message that is a header and a fixed number of float64."""
+    """Decode a message that is a header and a fixed number of float64."""
 
-    def __init__(self, count: int) -> None:
-        self._count = count
+    count: int
+
+    def __init__(self) -> None:
         self._frame = b''
         self._frame_id = ''
         self._start = self._size = -1
 
-    def _find(self, data: bytes) -> bool:
-        """Tell whether the message can be read, and learn its frame when that is new."""
+    def decode(self, data: bytes) -> Any:
+        """Return the reading of a message, or None if it is not plain little-endian CDR."""
         end = FRAME_AT + len(self._frame)
         same = len(data) == self._size and data[:4] == ENCAPSULATION
-        return (same and data[FRAME_AT:end] == self._frame) or self._learn(data)
+        if not (same and data[FRAME_AT:end] == self._frame) and not self._learn(data):
+            return None
+        second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
+        values = np.frombuffer(data, FLOAT, self.count, self._start)
+        return self._reading(second * NANOSECONDS + nanosecond, self._frame_id, values)
+
+    def _reading(self, stamp_ns: int, frame_id: str, values: Array) -> Any:
+        raise NotImplementedError
 
     def _learn(self, data: bytes) -> bool:
-        """Parse the header; False if the message is not what we know."""
+        """Parse the header; False if the message does not fit."""
         if data[:4] != ENCAPSULATION:
             return False
         cursor = LayoutReader(data)
@@ -109,7 +119,7 @@ class _FixedSizeDecoder:
         except (ValueError, error):
             return False
         start = first_float_after(cursor.position)
-        if len(data) != start + 8 * self._count:
+        if len(data) != start + 8 * self.count:
             return False
         self._frame, self._frame_id = data[FRAME_AT : cursor.position], frame_id
         self._start, self._size = start, len(data)
@@ -119,85 +129,52 @@ class _FixedSizeDecoder:
 class WrenchDecoder(_FixedSizeDecoder):
     """Decode geometry_msgs/WrenchStamped."""
 
-    def __init__(self) -> None:
-        super().__init__(6)
+    count = 6
 
-    def decode(self, data: bytes) -> WrenchReading | None:
-        """Return what the message says, or None if it is not plain little-endian CDR."""
-        if not self._find(data):
-            return None
-        second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
-        wrench = np.frombuffer(data, FLOAT, 6, self._start)
-        return WrenchReading(second * NANOSECONDS + nanosecond, self._frame_id, wrench)
+    def _reading(self, stamp_ns: int, frame_id: str, values: Array) -> WrenchReading:
+        return WrenchReading(stamp_ns, frame_id, values)
 
 
 class PointDecoder(_FixedSizeDecoder):
     """Decode geometry_msgs/PointStamped."""
 
-    def __init__(self) -> None:
-        super().__init__(3)
+    count = 3
 
-    def decode(self, data: bytes) -> PointReading | None:
-        """Return what the message says, or None if it is not plain little-endian CDR."""
-        if not self._find(data):
-            return None
-        second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
-        point = np.frombuffer(data, FLOAT, 3, self._start)
-        return PointReading(second * NANOSECONDS + nanosecond, self._frame_id, point)
+    def _reading(self, stamp_ns: int, frame_id: str, values: Array) -> PointReading:
+        return PointReading(stamp_ns, frame_id, values)
 
 
 class TemperatureDecoder(_FixedSizeDecoder):
     """Decode sensor_msgs/Temperature."""
 
-    def __init__(self) -> None:
-        super().__init__(2)
+    count = 2
 
-    def decode(self, data: bytes) -> TemperatureReading | None:
-        """Return what the message says, or None if it is not plain little-endian CDR."""
-        if not self._find(data):
-            return None
-        second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
-        celsius = float(np.frombuffer(data, FLOAT, 1, self._start)[0])
-        return TemperatureReading(second * NANOSECONDS + nanosecond, self._frame_id, celsius)
+    def _reading(self, stamp_ns: int, frame_id: str, values: Array) -> TemperatureReading:
+        return TemperatureReading(stamp_ns, frame_id, float(values[0]))
 
 
 class ImuDecoder(_FixedSizeDecoder):
-    """Decode sensor_msgs/Imu; `OrientationDecoder` returns its orientation."""
+    """Decode sensor_msgs/Imu: orientation, rate and acceleration, each with its covariance."""
 
-    def __init__(self) -> None:
-        super().__init__(37)
+    count = 37
 
-    def decode(self, data: bytes) -> ImuReading | None:
-        """Return what the message says, or None if it is not plain little-endian CDR."""
-        if not self._find(data):
-            return None
-        second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
-        values = np.frombuffer(data, FLOAT, 37, self._start)
-        # Orientation and its covariance come first; then each quantity with its own behind it.
-        no_turn, no_shift = bool(values[16] == -1.0), bool(values[28] == -1.0)
+    def _reading(self, stamp_ns: int, frame_id: str, values: Array) -> ImuReading:
+        no_rate, no_acceleration = bool(values[16] == -1.0), bool(values[28] == -1.0)
         return ImuReading(
-            second * NANOSECONDS + nanosecond,
-            self._frame_id,
-            absent_if(no_turn, values[13:16]),
-            absent_if(no_shift, values[25:28]),
-            no_turn and no_shift,
+            stamp_ns,
+            frame_id,
+            absent_if(no_rate, values[13:16]),
+            absent_if(no_acceleration, values[25:28]),
+            no_rate and no_acceleration,
         )
 
 
 class OrientationDecoder(_FixedSizeDecoder):
-    """Decode the orientation of sensor_msgs/Imu, which the estimator has no use for."""
+    """Decode the orientation of sensor_msgs/Imu."""
 
-    def __init__(self) -> None:
-        super().__init__(37)
+    count = 37
 
-    def decode(self, data: bytes) -> OrientationReading | None:
-        """Return what the message says, or None if it is not plain little-endian CDR."""
-        if not self._find(data):
-            return None
-        second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
-        values = np.frombuffer(data, FLOAT, 13, self._start)
-        quaternion, covariance = values[:4], values[4:]
+    def _reading(self, stamp_ns: int, frame_id: str, values: Array) -> OrientationReading:
+        quaternion, covariance = values[:4], values[4:13]
         absent = covariance[0] == -1.0 or not quaternion.any()
-        return OrientationReading(
-            second * NANOSECONDS + nanosecond, absent_if(absent, quaternion), covariance[::4]
-        )
+        return OrientationReading(stamp_ns, absent_if(absent, quaternion), covariance[::4])

@@ -58,59 +58,21 @@ Deserialize = Callable[[bytes, str], Any]
 
 
 class Receiver(Protocol):
-    """What readings are handed to: a `SampleAssembler`, or a part of it replaced."""
+    """What readings are handed to: a `SampleAssembler`, or another in its place."""
 
-    def push_ft(self, index: int, stamp_ns: int, wrench: Array) -> None:
-        """Take a reading of an FT sensor."""
+    def push_ft(self, index: int, stamp_ns: int, wrench: Array) -> None: ...
 
-    def push_imu(
-        self, index: int, stamp_ns: int, angular_velocity: Array, linear_acceleration: Array
-    ) -> None:
-        """Take a reading of an IMU."""
+    def push_imu(self, index: int, stamp_ns: int, rate: Array, acceleration: Array) -> None: ...
 
-    def push_temperature(self, index: int, stamp_ns: int, celsius: float) -> None:
-        """Take the temperature of an FT sensor."""
+    def push_temperature(self, index: int, stamp_ns: int, celsius: float) -> None: ...
 
     def push_joints(
-        self,
-        source_index: int,
-        stamp_ns: int,
-        names: tuple[str, ...],
-        positions: Array,
-        velocities: Array,
-        efforts: Array,
-    ) -> Sample | None:
-        """Take a joint state."""
+        self, index: int, stamp_ns: int, names: tuple[str, ...], *values: Array
+    ) -> Sample | None: ...
 
 
 class Source:
-    """
-    A topic: how its messages are read, and what was wrong with them.
-
-    Attributes
-    ----------
-    kind : str
-        A key of `KINDS`.
-    name : str
-        Sensor, or topic of joint states or contacts.
-    type : str
-        Message type.
-    index : int
-        Row of the sensor, or of the joint topic.
-    frames : collection of str or None
-        What ``header.frame_id`` may be; None: anything.
-    problems : Counter of str
-        How often each problem came up.
-    fallbacks : int
-        Messages that are no plain little-endian CDR.
-    first_ns : int
-        Stamp of the first message, 0 before it [ns].
-    skew : float or None
-        Age of a message as it came [s], measured for the next message while `skew_due`.
-    handle : callable
-        Take the bytes of a message; set by the `Router`.
-
-    """
+    """A topic: how its messages are read, and what was wrong with them."""
 
     def __init__(
         self,
@@ -129,10 +91,15 @@ class Source:
         self._decode, self._deserialize = decoder().decode, deserialize
         self._strict = strict
         self.problems: Counter[str] = Counter()
-        self.fallbacks = self.first_ns = 0
+        self.fallbacks = 0
+        """Messages that are not plain little-endian CDR."""
+        self.first_ns = 0
+        """Stamp of the first message [ns]."""
         self.skew: float | None = None
+        """Age of a message as it came [s], measured for the next message while `skew_due`."""
         self.skew_due = True
         self.handle: Callable[[bytes], Sample | None] = self.read
+        """Takes a message; set by the `Router`."""
 
     def read(self, data: bytes) -> Any:
         """Return the reading of a message, or None if it is refused."""
@@ -174,31 +141,13 @@ class Router:
     """
     Decode the message of a topic, check it, and hand its reading to the assembler.
 
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        Topics and frames.
-    robot : Robot
-        Its sensors.
-    receiver : SampleAssembler
-        What takes the readings.
-    on_contact : callable
-        Takes stamp [ns], frame and point, shape (3,) [m], of a point of contact.
-    deserialize : callable
-        What reads messages that are no plain little-endian CDR.
-    resolve : callable, optional
-        Makes the full name of a topic; default: as it is in the settings.
-    now_ns : callable, optional
-        The clock by which `Source.skew` is measured [ns]; default: it is not measured.
-    strict : bool, optional
-        Raise LogError for the first message that cannot be read or has a wrong frame, instead of
-        counting it.
+    `on_contact` takes stamp [ns], frame and point (3,) [m] of a point of contact, `deserialize`
+    reads messages that are not plain little-endian CDR, `resolve` makes the full name of a topic,
+    `now_ns` is the clock by which `Source.skew` is measured. With `strict` the first message that
+    cannot be read or has a wrong frame raises LogError; else it is counted.
 
-    Attributes
-    ----------
-    sources : tuple of Source
-        FT sensors, IMUs and contacts; then joint topics, of which the last makes samples.
-
+    Its `sources` are FT sensors, IMUs and contacts, then joint topics, of which the last makes
+    samples.
     """
 
     def __init__(
@@ -222,11 +171,9 @@ class Router:
             if topic := given.temperature_topic:
                 sources.append(new('temperature', ft.name, resolve(topic), index=k))
         for k, imu in enumerate(robot.imus):
-            frames, topic = (
-                accepted_frame_ids(settings, robot, imu),
-                settings.imu_of(imu.name).topic,
-            )
-            sources.append(new('imu', imu.name, resolve(topic), index=k, frames=frames))
+            topic = resolve(settings.imu_of(imu.name).topic)
+            frames = accepted_frame_ids(settings, robot, imu)
+            sources.append(new('imu', imu.name, topic, index=k, frames=frames))
         sources.append(new('contacts', CONTACTS, resolve(CONTACTS)))
         for k, topic in reversed(list(enumerate(settings.joint_topics))):
             sources.append(new('joints', topic, resolve(topic), index=k))
@@ -244,22 +191,7 @@ class Router:
             self._by_topic.setdefault(source.topic, []).append(source)
 
     def handle(self, topic: str, data: bytes) -> Sample | None:
-        """
-        Take a message.
-
-        Parameters
-        ----------
-        topic : str
-            Where it came from; one of those of `sources`.
-        data : bytes
-            Serialized, encapsulation included.
-
-        Returns
-        -------
-        Sample or None
-            If it is a joint state that completes one.
-
-        """
+        """Take a message of one of the topics of `sources`; a joint state may make a sample."""
         sample = None
         for source in self._by_topic[topic]:
             sample = source.handle(data)
@@ -342,16 +274,6 @@ class Backlog:
     Joint states go to the assembler one by one, as filters need each. Of sensors only the message
     that is the newest at a sample is decoded, unless a filter needs more; the others are counted.
     The samples are those that handling each message as it comes would have made.
-
-    Parameters
-    ----------
-    router : Router
-        Its sources.
-    assembler : SampleAssembler
-        What the router hands readings to.
-    settings : EstimatorSettings
-        Time offsets of the sensors.
-
     """
 
     def __init__(
@@ -375,18 +297,9 @@ class Backlog:
 
     def poll(self, take: Callable[[Source], Iterable[bytes]]) -> Iterator[Sample]:
         """
-        Take all messages that there are, and make the samples of them.
+        Make the samples of the messages that `take` returns for each source.
 
-        Parameters
-        ----------
-        take : callable
-            Returns the messages of a source that wait in the middleware.
-
-        Yields
-        ------
-        Sample
-            One after the other: ``assembler.wanted_ns`` may be set in between.
-
+        Between two samples ``assembler.wanted_ns`` may be set.
         """
         # Joint states first: what sensors said at these instants has come by the time that they
         # are asked.
