@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench.nodes import tables as bench_nodes
 from inertial_estimation.errors import CallError, ConfigError, InertialEstimationError
-from inertial_estimation.verbs import files
-from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
+from inertial_estimation.cli import files
+from inertial_estimation.cli.render import escape, progress_bars, show, table
 
 if TYPE_CHECKING:
     from bench.published.run import Experiment

@@ -152,10 +152,13 @@ def sensor_calibrations(
 
 
 def build_estimator(
-    settings: EstimatorSettings, robot: Robot, calibration: FtCalibration | None = None
+    settings: EstimatorSettings,
+    robot: Robot,
+    calibration: FtCalibration | None = None,
+    contacts: Sequence[Contact] | None = None,
 ) -> WrenchEstimator:
-    """Return the estimator with the default contacts and the calibration of the settings."""
-    contacts = build_contacts(settings)
+    """Return the estimator of the settings, or one with other contacts or another calibration."""
+    contacts = build_contacts(settings) if contacts is None else contacts
     for contact in contacts:
         _check_frame(robot, contact)
     return WrenchEstimator(

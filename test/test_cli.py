@@ -20,8 +20,7 @@ import pytest
 from robots import nested_humanoid_urdf
 
 from inertial_estimation import cli
-from inertial_estimation.cli import main
-from inertial_estimation.verbs import files
+from inertial_estimation.cli import files, main
 
 MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main())'
 BINARY = bytes(range(256))

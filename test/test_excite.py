@@ -20,12 +20,12 @@ from test_clearance import folding_urdf
 
 from bench.published.wam_arm import WamArm
 from inertial_estimation.cli import main
+from inertial_estimation.cli.excite import WARNINGS, _warn
 from inertial_estimation.excite.writing import POINTS, csv_text, trajectory_text
 from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
 from inertial_estimation.model import collision_shapes
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.verbs.excite import WARNINGS, _warn
 
 # Numbers are written with ten digits.
 WRITTEN = 1e-8

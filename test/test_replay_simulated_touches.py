@@ -29,7 +29,6 @@ from bag_messages import (
 from inertial_estimation.building import build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.estimate import Quality
-from inertial_estimation.logs.job import replay_bag
 from inertial_estimation.logs.recording import read_samples
 from inertial_estimation.logs.replay import run
 from inertial_estimation.simulation.description import describe
@@ -124,14 +123,3 @@ def test_a_push_comes_back_in_and_about_its_link(scene, replay, frame, kind, def
     assert not flags[before, other] & Quality.DROPPED
     assert np.isfinite(estimate.wrenches[before, other]).all()
     assert flags[before, column] & Quality.ABSENT
-
-
-def test_the_report_tells_of_the_pushes(scene, settings):
-    bag, urdf, _ = scene
-    report = replay_bag(bag, urdf, settings)
-    causes = {cause.name: cause.nan_contacts for cause in report.causes if cause.kind == 'touch'}
-    assert causes == {'chest': ('head',), 'l_hand': ('l_forearm',)}
-    labels = [situation.label for situation in report.checks.situations]
-    assert labels[0] == 'default contacts, all sensors'
-    assert set(labels[1:]) == {'touched: chest (force)', 'touched: l_hand (wrench)'}
-    assert not [w for w in report.warnings if w.startswith('touches lapse')]

@@ -22,6 +22,7 @@ from bag_messages import (
     wrench,
     write_bag,
 )
+from inertial_estimation.logs.job import replay_bag
 from robots import nested_humanoid_urdf
 
 from inertial_estimation.building import build_assembler, build_estimator, build_robot
@@ -34,7 +35,6 @@ from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.logs.columns import Layout
-from inertial_estimation.logs.job import replay_bag
 from inertial_estimation.logs.recording import read_samples
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration

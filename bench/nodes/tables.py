@@ -11,8 +11,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.verbs.options import INTERRUPTED
-from inertial_estimation.verbs.terminal import show, table
+from inertial_estimation.cli.arguments import INTERRUPTED
+from inertial_estimation.cli.render import show, table
 
 if TYPE_CHECKING:
     from bench.run import Goal

@@ -29,15 +29,14 @@ from inertial_estimation.calibration.tared import METHOD, notes, tared
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CallError
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.logs.filled_windows import require_derivatives
 from inertial_estimation.logs.recording import (
     Progress,
     Recording,
     TimeRange,
     no_progress,
     read_samples,
+    require_derivatives,
 )
-from inertial_estimation.logs.replay import make_estimator
 from inertial_estimation.logs.supports import find_doubts
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, SampleBatch
@@ -161,7 +160,7 @@ def _doubts(
     offsets = np.array([row.mean(axis=0) if len(row) else np.zeros(6) for row in known])
     alone = (Contact(found.supports[0]),)
     whole = found.calibration.with_offsets(offsets.reshape(-1, 6))
-    estimator = make_estimator(robot, settings, contacts=alone, calibration=whole)
+    estimator = build_estimator(settings, robot, contacts=alone, calibration=whole)
     configured = build_estimator(settings, robot).contacts
     return tuple(doubt.text for doubt in find_doubts(samples.take(used), estimator, configured))
 

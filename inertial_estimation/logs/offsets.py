@@ -31,10 +31,8 @@ from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.affine import affine
 from inertial_estimation.logs.comparison import speaking
-from inertial_estimation.logs.figures import SupportDoubt
 from inertial_estimation.logs.recording import Progress, Recording, TimeRange, no_progress
-from inertial_estimation.logs.replay import make_estimator
-from inertial_estimation.logs.supports import find_doubts
+from inertial_estimation.logs.supports import SupportDoubt, find_doubts
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import Array, SampleBatch
@@ -83,17 +81,6 @@ class Offsets:
         fit = self.torques or self.model
         return np.zeros(len(self.calibration.offsets), dtype=bool) if fit is None else fit.assumed
 
-    @property
-    def basis(self) -> str:
-        """Where they come from and what they presume, in words."""
-        if not self.support:
-            return self.request.source
-        which = '' if self.request.support else 'the fixed link '
-        presumed = f'the model with {which}{self.support} as the only contact'
-        if self.torques is None:
-            return presumed
-        return f'torques and, where they do not tell, {presumed}'
-
 
 def compute_offsets(
     request: OffsetRequest,
@@ -115,12 +102,12 @@ def compute_offsets(
     doubts: tuple[SupportDoubt, ...] = ()
     if support or request.source == 'model':
         alone = (_support(support),)
-        estimator = make_estimator(robot, settings, contacts=alone, calibration=bare)
+        estimator = build_estimator(settings, robot, contacts=alone, calibration=bare)
         by_model = _from_model(samples, estimator, support, offsets, progress)
         offsets, assumed = by_model.offsets, by_model.assumed
         doubts = _find_doubts(request, samples, robot, settings, alone, offsets)
     if request.source == 'torques':
-        estimator = make_estimator(robot, settings, calibration=bare)
+        estimator = build_estimator(settings, robot, calibration=bare)
         by_torques = _from_torques(samples, estimator, offsets, assumed, progress)
         offsets = by_torques.offsets
     found = calibration.with_offsets(offsets)
@@ -138,7 +125,7 @@ def _find_doubts(
     """Return what speaks against the only contact; raise if nobody said that it is one."""
     identity = FtCalibration.identity(len(robot.ft_sensors)).matrices
     fitted = FtCalibration(identity, offsets)
-    estimator = make_estimator(robot, settings, contacts=alone, calibration=fitted)
+    estimator = build_estimator(settings, robot, contacts=alone, calibration=fitted)
     doubts = find_doubts(samples, estimator, build_estimator(settings, robot).contacts)
     if doubts and request.source == 'model' and not request.support:
         raise LogError(

@@ -15,16 +15,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.building import noisy_sensors
+from inertial_estimation.building import build_estimator, noisy_sensors
 from inertial_estimation.calibration.dead_channels import constant_channels, never_changes
 from inertial_estimation.calibration.silent_sensors import DEAD
 from inertial_estimation.calibration.support_loads import free_estimate, support_loads
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CallError, LogError
-from inertial_estimation.logs.filled_windows import require_derivatives
 from inertial_estimation.logs.offsets import MAX_SAMPLES
-from inertial_estimation.logs.recording import Progress, Recording, no_progress
-from inertial_estimation.logs.replay import make_estimator
+from inertial_estimation.logs.recording import (
+    Progress,
+    Recording,
+    no_progress,
+    require_derivatives,
+)
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, SampleBatch
 
@@ -90,7 +93,7 @@ def predict_wrenches(
     part = recording.thinned(MAX_SAMPLES)
     samples = part.without_frozen(sensor.name for sensor in robot.ft_sensors)
     progress('predicting', 0.0)
-    free = free_estimate(make_estimator(robot, settings), samples)
+    free = free_estimate(build_estimator(settings, robot), samples)
     loads = support_loads(robot, samples, free, [frame], settings.length_scale)
     progress('predicting', 1.0)
     if not np.isfinite(samples.ft_readings - loads.readings).all(axis=2).any():

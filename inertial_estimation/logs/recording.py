@@ -175,6 +175,18 @@ def require_temperatures(robot: Robot, settings: EstimatorSettings) -> None:
         )
 
 
+def require_derivatives(recording: Recording) -> None:
+    """Refuse a log in which a stream never had derivatives."""
+    statistics = recording.statistics
+    for streams in (statistics.joints, statistics.imus, statistics.fts):
+        for name, one in streams.items():
+            if one.unfiltered and not one.used and one.filter_lack:
+                raise LogError(
+                    f'derivatives of {name} are never known, as the filter has {one.filter_lack}: '
+                    'set a longer derivative_window'
+                )
+
+
 def _temperatures(
     robot: Robot, settings: EstimatorSettings
 ) -> tuple[dict[int, str], frozenset[int]]:

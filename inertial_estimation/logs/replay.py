@@ -1,148 +1,239 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Run the estimator over a recording: the engine of the node, without ROS."""
+"""Run the estimator over a log: the engine of the node, in batch."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 
-from inertial_estimation.building import build_estimator, build_noise
+from inertial_estimation.building import (
+    build_estimator,
+    build_internal_wrenches,
+    build_noise,
+)
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
+from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.logs.deviations import LogDeviations, log_deviations
-from inertial_estimation.logs.recording import Progress, Recording, no_progress
+from inertial_estimation.logs.checks import replay_findings
+from inertial_estimation.logs.offsets import OffsetRequest, Offsets, compute_offsets
+from inertial_estimation.logs.recording import (
+    Progress,
+    Recording,
+    TimeRange,
+    no_progress,
+    read_samples,
+    require_temperatures,
+)
+from inertial_estimation.logs.results import Inside, LogDeviations, Replay
+from inertial_estimation.logs.summary import summarize
 from inertial_estimation.logs.touches import estimate_log
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
-from inertial_estimation.sample import Array
+from inertial_estimation.uncertainty.deviations import Uncertainty
+
+Indices = NDArray[np.intp]
+
+NANOSECONDS = 1_000_000_000
+SAMPLES_OF_A_MEAN = 100
+"""Samples whose standard deviations are computed unless a bag is to hold them."""
+SAMPLES_PER_TICK = 50
 
 
-class Through(NamedTuple):
-    """What the parent links of some joints do to their child links [T 4.23]."""
+def replay(
+    robot: Robot,
+    log: Recording | str | Path,
+    settings: EstimatorSettings,
+    *,
+    time_range: TimeRange | None = None,
+    offsets: OffsetRequest | None = None,
+    through: Sequence[str] = (),
+    net: Sequence[str] = (),
+    deviations_rate: float | None = None,
+    progress: Progress = no_progress,
+) -> Replay:
+    """
+    Estimate the external wrenches and joint torques of a log.
 
-    joints: tuple[str, ...]
-    frames: tuple[str, ...]
-    """Names of the child links."""
-    wrenches: Array
-    """In and about these frames, shape (n, n_joints, 6) [N, Nm]; NaN: not known."""
+    Parameters
+    ----------
+    robot : Robot
+        As `building.build_robot` makes it of the settings.
+    log : Recording, str or Path
+        Samples of the log, or the path of a bag.
+    settings : EstimatorSettings
+        Those of the node.
+    time_range : TimeRange, optional
+        Part of the log that is estimated; all of it by default.
+    offsets : OffsetRequest, optional
+        Origin of the FT offsets; the settings by default.
+    through : sequence of str, optional
+        Joints whose wrench is computed besides those of the settings.
+    net : sequence of str, optional
+        Links whose net wrench is computed besides those of the settings.
+    deviations_rate : float, optional
+        Rate of the standard deviations [Hz], 0 for none; by default some 100 samples in all.
+    progress : callable, optional
+        Called with the stage and its share that is done.
 
+    Returns
+    -------
+    Replay
 
-class Net(NamedTuple):
-    """The net wrenches of some links [T 4.9]."""
+    Raises
+    ------
+    InertialEstimationError
+        If log, robot and settings do not fit together.
 
-    links: tuple[str, ...]
-    wrenches: Array
-    """In and about the frames of the links, shape (n, n_links, 6) [N, Nm]; NaN: not known."""
-
-
-@dataclass(frozen=True)
-class Replay:
-    """What the estimator says about a recording."""
-
-    robot: Robot
-    settings: EstimatorSettings
-    recording: Recording
-    """The samples that were estimated."""
-    estimate: WrenchEstimate
-    """Arrays with one leading axis for the samples."""
-    clean: WrenchEstimate
-    """The same where no reading of a frozen interval is used, known in hindsight."""
-    calibration: FtCalibration
-    deviations: LogDeviations | None = None
-    """Standard deviations of the estimate at some of the samples; None: nobody asked."""
-    through: Through | None = None
-    """Wrenches through joints; None: nobody asked."""
-    net: Net | None = None
-    """Net wrenches of links; None: nobody asked."""
+    """
+    joints, links = _inside(through, net, robot, settings)
+    require_temperatures(robot, settings)
+    if not isinstance(log, Recording):
+        log = read_samples(log, robot, settings, progress)
+    request = OffsetRequest() if offsets is None else offsets
+    computed = compute_offsets(request, log, robot, settings, progress)
+    part = log.within(TimeRange() if time_range is None else time_range)
+    found = run(part, robot, settings, computed, progress)
+    if settings.deviations_rate and deviations_rate != 0.0:
+        found = with_deviations(found, _rows(part, deviations_rate), progress)
+    internal = InternalWrenches(build_estimator(settings, robot, calibration=computed.calibration))
+    if joints:
+        progress('wrenches through joints', 0.0)
+        wrenches = internal.of(part.samples, found.estimate, joints)
+        inside = Inside(joints, tuple(internal.frames(joints)), wrenches)
+        found = replace(found, through=inside)
+    if links:
+        progress('net wrenches of links', 0.0)
+        rows = [robot.link_names.index(link) for link in links]
+        wrenches = internal.net(part.samples, found.estimate)[:, rows]
+        found = replace(found, net=Inside(links, links, wrenches))
+    progress('cross-checks', 0.0)
+    found = replace(found, summary=summarize(found))
+    progress('cross-checks', 1.0)
+    return replace(found, findings=tuple(replay_findings(found)))
 
 
 def run(
-    recording: Recording,
+    log: Recording,
     robot: Robot,
     settings: EstimatorSettings,
-    calibration: FtCalibration | None = None,
+    offsets: Offsets | None = None,
     progress: Progress = no_progress,
 ) -> Replay:
-    """Estimate every sample of a recording."""
-    estimator = make_estimator(robot, settings, calibration=calibration)
+    """Estimate every sample, without summary and findings."""
+    if offsets is None:
+        offsets = Offsets(OffsetRequest(), build_estimator(settings, robot).calibration)
+    estimator = build_estimator(settings, robot, calibration=offsets.calibration)
     progress('estimating', 0.0)
-    touches = recording.touches
-    estimate = estimate_log(estimator, recording.samples, touches)
+    estimate = estimate_log(estimator, log.samples, log.touches)
     progress('estimating', 0.5)
-    hindsight = recording.without_frozen(s.name for s in robot.ft_sensors)
-    clean = estimate_log(estimator, hindsight, touches)
+    hindsight = log.without_frozen(sensor.name for sensor in robot.ft_sensors)
+    clean = estimate_log(estimator, hindsight, log.touches)
     progress('estimating', 1.0)
-    return Replay(robot, settings, recording, estimate, clean, estimator.calibration)
+    request = offsets.request
+    judged = ~(request.time_range.mask(log.times) & (request.source != 'settings'))
+    return Replay(robot, settings, log, estimate, clean, offsets, judged)
 
 
-def with_deviations(
-    replay: Replay, rows: NDArray[np.intp], progress: Progress = no_progress
-) -> Replay:
-    """Return a replay with the standard deviations of its estimate."""
-    recording, robot, settings = replay.recording, replay.robot, replay.settings
-    if recording.rates is None:
-        return replay
-    found = log_deviations(
-        make_estimator(robot, settings, calibration=replay.calibration),
-        build_noise(settings, robot, recording.rates),
-        recording.samples,
-        recording.touches,
-        replay.estimate,
-        rows,
-        lambda done: progress('standard deviations', done),
-    )
-    return replace(replay, deviations=found)
+def _rows(log: Recording, rate: float | None) -> Indices:
+    """Return the samples whose standard deviations are computed."""
+    stamps_ns = log.samples.stamp_ns
+    if rate is not None:
+        return rows_at_rate(stamps_ns, rate)
+    n = len(stamps_ns)
+    rows = np.linspace(0, n - 1, min(n, SAMPLES_OF_A_MEAN)).round()
+    return np.unique(rows.astype(np.intp))
 
 
-def with_through(
-    replay: Replay, joints: Sequence[str], progress: Progress = no_progress
-) -> Replay:
-    """Return a replay with the whole wrenches through joints."""
-    if not joints:
-        return replay
-    progress('wrenches through joints', 0.0)
-    estimator = make_estimator(replay.robot, replay.settings, calibration=replay.calibration)
-    internal = InternalWrenches(estimator)
-    found = internal.of(replay.recording.samples, replay.estimate, joints)
-    progress('wrenches through joints', 1.0)
-    through = Through(tuple(joints), tuple(internal.frames(joints)), found)
-    return replace(replay, through=through)
+def rows_at_rate(stamps_ns: NDArray[np.int64], rate: float) -> Indices:
+    """
+    Return the samples that the node would have published at a rate.
+
+    stamps_ns (n,) [ns]; rate [Hz].
+    """
+    period_ns, last_ns = round(NANOSECONDS / rate), 0
+    rows = []
+    for row, stamp_ns in enumerate(stamps_ns.tolist()):
+        if not 0 <= stamp_ns - last_ns < period_ns:
+            rows.append(row)
+            last_ns = stamp_ns
+    return np.array(rows, dtype=np.intp)
 
 
-def with_net(replay: Replay, links: Sequence[str], progress: Progress = no_progress) -> Replay:
-    """Return a replay with the net wrenches of links."""
-    if not links:
-        return replay
-    progress('net wrenches of links', 0.0)
-    estimator = make_estimator(replay.robot, replay.settings, calibration=replay.calibration)
-    rows = [replay.robot.link_names.index(link) for link in links]
-    found = InternalWrenches(estimator).net(replay.recording.samples, replay.estimate)[:, rows]
-    progress('net wrenches of links', 1.0)
-    return replace(replay, net=Net(tuple(links), found))
+def with_deviations(found: Replay, rows: Indices, progress: Progress = no_progress) -> Replay:
+    """Return a replay with the standard deviations at some samples."""
+    log, robot, settings = found.recording, found.robot, found.settings
+    if log.rates is None:
+        return found
+    estimator = build_estimator(settings, robot, calibration=found.calibration)
+    noise = build_noise(settings, robot, log.rates)
+    m, estimate = len(rows), found.estimate
+    columns = {contact.name: column for column, contact in enumerate(estimate.contacts)}
+    wrenches, torques, external, residuals = (
+        np.full((m, *values.shape[1:]), np.nan)
+        for values in (
+            estimate.wrenches, estimate.torques, estimate.external_torques, estimate.residuals,
+        )
+    )  # fmt: skip
+    lack = ''
+    try:
+        uncertainty = Uncertainty(estimator, noise.model)
+        contact_sets = _ContactSets(estimator, log)
+        for k, row in enumerate(rows.tolist()):
+            sample = log.samples[row]
+            if k % SAMPLES_PER_TICK == 0:
+                progress('standard deviations', k / m)
+            if not noise.covers(sample):
+                lack = 'a filter does not work at the rate of its stream, or is adaptive_window'
+                continue
+            one = uncertainty.of(sample, contact_sets.at(row))
+            places = [columns[contact.name] for contact in one.contacts]
+            wrenches[k, places], torques[k] = one.wrenches, one.torques
+            external[k], residuals[k] = one.external_torques, one.residuals
+    except (InertialEstimationError, LinAlgError) as error:
+        lack = str(error)
+    progress('standard deviations', 1.0)
+    deviations = LogDeviations(rows, wrenches, torques, external, residuals, lack)
+    return replace(found, deviations=deviations)
 
 
-def make_estimator(
-    robot: Robot,
-    settings: EstimatorSettings,
-    *,
-    contacts: tuple[Contact, ...] | None = None,
-    calibration: FtCalibration | None = None,
-) -> WrenchEstimator:
-    """Return the estimator of the settings, or one with other contacts or another calibration."""
-    given = build_estimator(settings, robot)
-    return WrenchEstimator(
-        robot,
-        given.contacts if contacts is None else contacts,
-        calibration=given.calibration if calibration is None else calibration,
-        length_scale=settings.length_scale,
-        rank_tolerance=settings.rank_tolerance,
-        acceleration_arrays=given.motion.arrays,
-    )
+class _ContactSets:
+    """The contacts of each sample."""
+
+    def __init__(self, estimator: WrenchEstimator, log: Recording) -> None:
+        self._estimator, self._touches = estimator, log.touches
+        self._sets: dict[int, ContactSet | None] = {0: None}
+
+    def at(self, row: int) -> ContactSet | None:
+        """Return the contacts of a sample; None: the default ones."""
+        if self._touches is None:
+            return None
+        number = int(self._touches.rows[row])
+        if number not in self._sets:
+            self._sets[number] = self._estimator.with_touches(self._touches.sets[number])
+        return self._sets[number]
+
+
+def _inside(
+    joints: Sequence[str], links: Sequence[str], robot: Robot, settings: EstimatorSettings
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return joints and links whose wrenches are computed, those of the settings first."""
+    for kind, names in (('joint', joints), ('link', links)):
+        twice = [name for name, n in Counter(names).items() if n > 1]
+        if twice:
+            raise ConfigError(f'{kind} {", ".join(twice)} is named more than once')
+    all_joints = tuple(dict.fromkeys((*settings.internal_wrench_joints, *joints)))
+    all_links = tuple(dict.fromkeys((*settings.net_wrench_links, *links)))
+    if all_joints or all_links:
+        build_internal_wrenches(settings, build_estimator(settings, robot)).frames(all_joints)
+    for link in links:
+        if link not in robot.link_names:
+            raise NameNotFound('link', link, robot.link_names)
+    return all_joints, all_links

@@ -1,21 +1,27 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Write what a replay found as a bag, with the topics and types of the node."""
+"""The result of a replay, and the bag that holds it, with the topics and types of the node."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import LogError
 from inertial_estimation.estimation.contacts import row_names
-from inertial_estimation.estimation.estimate import Quality, result_names
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate, result_names
+from inertial_estimation.findings import Finding
 from inertial_estimation.logs.bag import JOINT_STATE, MULTI_DOF_JOINT_STATE, WRENCH, BagWriter
-from inertial_estimation.logs.recording import Progress, no_progress
-from inertial_estimation.logs.replay import Replay
+from inertial_estimation.logs.offsets import Offsets
+from inertial_estimation.logs.recording import Progress, Recording, no_progress
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.signals.encoders import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
 from inertial_estimation.signals.names import topic_names
 
@@ -25,12 +31,124 @@ NAMESPACE = '/wrench_estimator'
 SAMPLES_PER_TICK = 500
 
 
-def write_results(
-    path: str | Path,
-    replay: Replay,
-    progress: Progress = no_progress,
-) -> None:
-    """Write wrenches, torques, their quality, standard deviations and offsets as a bag."""
+class Inside(NamedTuple):
+    """Wrenches of joints [T 4.23] or links [T 4.9] that were asked for."""
+
+    names: tuple[str, ...]
+    frames: tuple[str, ...]
+    """In and about which they are."""
+    wrenches: Array
+    """Shape (n, n_names, 6) [N, Nm]; NaN: unknown."""
+
+
+class LogDeviations(NamedTuple):
+    """Standard deviations at some samples of a log; NaN: unknown."""
+
+    rows: Indices
+    """The samples, increasing, shape (m,)."""
+    wrenches: Array
+    """Shape (m, n_contacts, 6) [N, Nm]."""
+    torques: Array
+    """Shape (m, n_joints) [Nm or N]."""
+    external_torques: Array
+    """Shape (m, n_joints) [Nm or N]."""
+    residuals: Array
+    """Shape (m, n_submodels, 6) [N, Nm]."""
+    lack: str = ''
+    """Why they are unknown where the estimate is known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """
+    Estimates of all samples of a log.
+
+    Attributes
+    ----------
+    robot : Robot
+        Its joints, sensors and submodels give the order of the rows.
+    settings : EstimatorSettings
+        Those of the node.
+    recording : Recording
+        The samples that were estimated.
+    estimate : WrenchEstimate
+        Arrays with one leading axis for the samples, as the node computes them.
+    clean : WrenchEstimate
+        The same without the readings of frozen intervals, which are known in hindsight.
+    offsets : Offsets
+        FT calibration that was used, and its origin.
+    judged : ndarray of bool, shape (n,)
+        Samples that the offsets were not computed from.
+    deviations : LogDeviations, optional
+        Standard deviations at some of the samples.
+    through : Inside, optional
+        Wrenches through joints, parent link on child link.
+    net : Inside, optional
+        Net wrenches of links.
+    summary : mapping
+        Figures of streams, offsets, wrenches and torques, as written by ``--json``.
+    findings : tuple of Finding
+        What is not as it should be.
+
+    """
+
+    robot: Robot
+    settings: EstimatorSettings
+    recording: Recording
+    estimate: WrenchEstimate
+    clean: WrenchEstimate
+    offsets: Offsets
+    judged: NDArray[np.bool_]
+    deviations: LogDeviations | None = None
+    through: Inside | None = None
+    net: Inside | None = None
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def calibration(self) -> FtCalibration:
+        """Calibration of the FT sensors that was used."""
+        return self.offsets.calibration
+
+    @property
+    def times(self) -> Array:
+        """Times of the samples after the first FT message, shape (n,) [s]."""
+        return self.recording.times
+
+    @property
+    def wrenches(self) -> Array:
+        """External wrenches at the contacts, (n, n_contacts, 6) [N, Nm]; NaN: not estimated."""
+        return self.estimate.wrenches
+
+    @property
+    def torques(self) -> Array:
+        """Joint torques, shape (n, n_joints) [Nm or N]; NaN: not estimated."""
+        return self.estimate.torques
+
+    def save(self, path: str | Path, progress: Progress = no_progress) -> None:
+        """
+        Write wrenches, torques, quality, standard deviations and offsets as a new bag.
+
+        Parameters
+        ----------
+        path : str or Path
+            Folder of the bag, which must not exist.
+        progress : callable, optional
+            Called with the stage and its share that is done.
+
+        Raises
+        ------
+        LogError
+            If the folder exists or cannot be written.
+
+        """
+        if Path(path).exists():
+            raise LogError(f"'{path}' exists already")
+        _write(Path(path), self, progress)
+
+
+def _write(path: Path, replay: Replay, progress: Progress) -> None:
+    """Write a bag."""
     estimate = replay.estimate
     torques = JointEffortEncoder(replay.robot.joint_names, frame_id=replay.robot.links[0].name)
     external = _external_encoder(replay)
@@ -78,11 +196,9 @@ def _residuals(replay: Replay) -> Iterator[tuple[str, WrenchEncoder, Array]]:
 
 def _inner_wrenches(replay: Replay) -> Iterator[tuple[str, WrenchEncoder, Array]]:
     """Yield topic, encoder and wrenches of each joint and link that was asked for."""
-    through, net = replay.through, replay.net
-    if through is not None:
-        yield from _topics('internal_wrench', through.joints, through.frames, through.wrenches)
-    if net is not None:
-        yield from _topics('net_wrench', net.links, net.links, net.wrenches)
+    for topic, found in (('internal_wrench', replay.through), ('net_wrench', replay.net)):
+        if found is not None:
+            yield from _topics(topic, found.names, found.frames, found.wrenches)
 
 
 def _topics(

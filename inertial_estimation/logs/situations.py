@@ -1,11 +1,11 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which contacts and sensors took part in which samples of a log."""
+"""Sets of samples of a log in which the same contacts and sensors take part."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import compress
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from inertial_estimation.estimation.bodies import ACCELEROMETER, GYROSCOPE
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.faults import alike, delivered
+from inertial_estimation.estimation.grounds import GroundsTable, find_grounds
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.touches import Touches
 from inertial_estimation.model.robot import Robot
@@ -25,45 +26,43 @@ Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 GONE = np.uint8(Quality.DROPPED | Quality.ABSENT)
-"""A contact with one of these takes no part."""
-
-
+"""A contact with one of these flags takes no part."""
 MEASURES = {ACCELEROMETER: 'accelerometer', GYROSCOPE: 'gyroscope'}
-"""As an IMU's own ``measures``."""
-USUAL = 'default contacts, all sensors'
 
 
 class Parts(NamedTuple):
-    """What takes part; points do not matter here."""
+    """Contacts and sensors that take part."""
 
     contacts: tuple[Contact, ...]
-    """Moved to the origins of their frames."""
+    """At the origins of their frames."""
     imus: tuple[int, ...]
     fts: tuple[int, ...]
     touched: tuple[str, ...]
-    """Frames that are felt, each with what is unknown there."""
+    """Frames of contacts of the contacts topic, with their kind."""
     only: tuple[tuple[int, str], ...]
-    """What IMUs measure that leave a quantity out though they measure both."""
+    """IMUs that measure both quantities and deliver one, with that one."""
 
 
-@dataclass(frozen=True, eq=False)
-class Situation:
+class Situation(NamedTuple):
     """Samples in which the same takes part."""
 
     parts: Parts
     rows: Indices
-    """Which they are, increasing."""
+    """Increasing, shape (n,)."""
 
-    def label(self, robot: Robot) -> str:
-        """Say what differs from all sensors and the default contacts."""
-        lost = [s.name for k, s in enumerate(robot.ft_sensors) if k not in self.parts.fts]
-        silent = [s.name for k, s in enumerate(robot.imus) if k not in self.parts.imus]
-        said = [f'touched: {", ".join(self.parts.touched)}'] if self.parts.touched else []
-        said += [f'without FT {", ".join(lost)}'] if lost else []
-        if silent and not robot.fixed_frame:
-            said.append(f'without IMU {", ".join(silent)}')
-        said += [f'only {what} of IMU {robot.imus[k].name}' for k, what in self.parts.only]
-        return '; '.join(said) or USUAL
+    def dependence(self, robot: Robot, *, arrays: bool) -> GroundsTable:
+        """Return the sensors that torques and wrenches depend on [T Theorem 4.2]."""
+        only = dict(self.parts.only)
+        if only:
+            imus = (replace(i, measures=only.get(k, i.measures)) for k, i in enumerate(robot.imus))
+            robot = replace(robot, imus=tuple(imus))
+        return find_grounds(
+            robot,
+            self.parts.contacts,
+            imus=None if robot.fixed_frame else self.parts.imus,
+            fts=self.parts.fts,
+            acceleration_arrays=arrays,
+        )
 
 
 def find_situations(
@@ -72,15 +71,18 @@ def find_situations(
     estimate: WrenchEstimate,
     touches: Touches | None,
 ) -> tuple[Situation, ...]:
-    """Sort the samples of a log by what takes part."""
+    """Group the samples of a log: the default contacts and all sensors first, then by number."""
+    robot = estimator.robot
     found: dict[Parts, list[Indices]] = {}
     for parts, rows in _parts(estimator, samples, estimate, touches):
         found.setdefault(parts, []).append(rows)
     situations = [Situation(p, np.sort(np.concatenate(rows))) for p, rows in found.items()]
-    robot = estimator.robot
 
     def place(situation: Situation) -> tuple[bool, int, int]:
-        unusual = situation.label(robot) != USUAL
+        parts = situation.parts
+        silent = len(parts.imus) < len(robot.imus) and not robot.fixed_frame
+        lost = len(parts.fts) < len(robot.ft_sensors)
+        unusual = bool(parts.touched or lost or silent or parts.only)
         return unusual, -len(situation.rows), int(situation.rows[0])
 
     return tuple(sorted(situations, key=place))
@@ -92,7 +94,7 @@ def _parts(
     estimate: WrenchEstimate,
     touches: Touches | None,
 ) -> Iterator[tuple[Parts, Indices]]:
-    """Yield what takes part in some samples."""
+    """Yield contacts and sensors with the samples in which they take part."""
     out = (estimate.contact_quality & GONE) != 0
     used = estimate.used_imus
     whole = np.array(estimator.motion.bits, dtype=np.intp) == ACCELEROMETER | GYROSCOPE
@@ -114,21 +116,17 @@ def _parts(
             partial = tuple(
                 (k, kind)
                 for kind, lacking in zip(MEASURES.values(), only, strict=True)
-                for k in _where(lacking)
+                for k in np.flatnonzero(lacking).tolist()
             )
             taking_part = tuple(contact.at_origin for contact in kept)
-            found = Parts(taking_part, _where(imus), _where(fts), frames, partial)
-            yield found, rows[members]
+            fts_used, imus_used = (tuple(np.flatnonzero(f).tolist()) for f in (fts, imus))
+            yield Parts(taking_part, imus_used, fts_used, frames, partial), rows[members]
 
 
 def _by_touch(touches: Touches | None, n: int) -> Iterator[tuple[Sequence[Contact], Indices]]:
-    """Yield what was felt in which samples."""
+    """Yield contacts of the contacts topic with their samples."""
     if touches is None:
         yield (), np.arange(n)
         return
     for number in np.unique(touches.rows):
         yield touches.sets[number], np.flatnonzero(touches.rows == number)
-
-
-def _where(flags: Mask) -> tuple[int, ...]:
-    return tuple(np.flatnonzero(flags).tolist())

@@ -12,6 +12,7 @@ something still is found by neither.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.forest import build_geometry
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.logs.figures import SupportDoubt
+from inertial_estimation.findings import Finding, finding
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, Sample, SampleBatch
 
@@ -39,6 +40,33 @@ matrices and filtered accelerations; the same robot shifting its weight from foo
 """
 MOST_POSES = 500
 TINY = 1e-9
+
+
+@dataclass(frozen=True)
+class SupportDoubt:
+    """A second contact that may carry the robot while offsets are computed."""
+
+    contact: str
+    """A configured contact, or the root link of a submodel without one."""
+    level_share: float
+    """Share of the samples in which it is as high as the support, from 0 to 1."""
+    load_change_n: float
+    """Standard deviation of the force on its submodel [N]."""
+    weight_n: float
+    """Of the robot [N]."""
+
+    @property
+    def finding(self) -> Finding:
+        """The doubt as a finding."""
+        return finding(
+            'second_support', self.contact, share=self.level_share, change=self.load_change_n,
+            part=self.load_change_n / self.weight_n,
+        )  # fmt: skip
+
+    @property
+    def text(self) -> str:
+        """The finding as text."""
+        return str(self.finding)
 
 
 def find_doubts(

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.check.records import TO
+from inertial_estimation.cli import files
+from inertial_estimation.cli.arguments import add_verb
+from inertial_estimation.cli.render import escape, show, table
 from inertial_estimation.errors import CallError, ModelError
-from inertial_estimation.verbs import files
-from inertial_estimation.verbs.options import add_verb
-from inertial_estimation.verbs.terminal import escape, show, table
 
 if TYPE_CHECKING:
     from inertial_estimation.check import Check

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inertial_estimation.cli import files
+from inertial_estimation.cli.arguments import add_verb
+from inertial_estimation.cli.render import escape, progress_bars, show, table
 from inertial_estimation.errors import CallError, ConfigError, ModelError
-from inertial_estimation.verbs import files
-from inertial_estimation.verbs.options import add_verb
-from inertial_estimation.verbs.terminal import escape, progress_bars, show, table
 
 if TYPE_CHECKING:
     from inertial_estimation.identification.priors import PriorRows

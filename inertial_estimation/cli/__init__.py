@@ -1,0 +1,100 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command ``inertial-estimation``, one module for each subcommand."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from inertial_estimation.cli.arguments import EXTRAS, INTERRUPTED, PIPE_BROKEN, WRONG_CALL
+from inertial_estimation.errors import InertialEstimationError, is_wrong_call
+
+COMMANDS = ('check', 'replay', 'calibrate', 'excite', 'identify', 'demo')
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """
+    Run the command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Those of the process by default.
+
+    Returns
+    -------
+    int
+        Exit code: 0, 1 for data that are refused, 2 for a wrong call, 130 or 141 for a signal.
+
+    """
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # The interpreter flushes once more at its end, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_BROKEN
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Run a subcommand and print errors in one line."""
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    if chosen.command is None:
+        parser.print_help(sys.stderr)
+        return WRONG_CALL
+    try:
+        return int(chosen.run(chosen) or 0)
+    except BrokenPipeError:
+        raise
+    except InertialEstimationError as error:
+        names = getattr(chosen, 'names', {})
+        text = error.said_with(names)
+        code = WRONG_CALL if is_wrong_call(error, names) else 1
+    except OSError as error:
+        text, code = str(error), 1
+    except ModuleNotFoundError as error:
+        extras = EXTRAS.get(chosen.command)
+        package = f"'inertial_estimation[{extras}]'" if extras else 'inertial_estimation'
+        text, code = f'{error}: pip install {package}', 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    # YAML readers report in several lines.
+    sys.stderr.write(f'inertial-estimation {chosen.command}: {" ".join(text.split())}\n')
+    return code
+
+
+class _Version(argparse.Action):
+    """Print the version of the installed package, which takes time to find."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print it and end."""
+        from importlib.metadata import version
+
+        parser.exit(message=f'{parser.prog} {version("inertial_estimation")}\n')
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Return the parser of all subcommands."""
+    parser = argparse.ArgumentParser(
+        prog='inertial-estimation',
+        description='External wrenches and joint torques from embedded force-torque sensors, '
+        'IMUs and joint encoders.',
+        epilog='Options of a subcommand: inertial-estimation COMMAND --help',
+    )
+    parser.add_argument('--version', action=_Version, nargs=0, help='print the version')
+    commands = parser.add_subparsers(dest='command', metavar='COMMAND')
+    for name in COMMANDS:
+        folder = 'verbs' if name == 'calibrate' else 'cli'
+        import_module(f'inertial_estimation.{folder}.{name}').add(commands)
+    return parser
+
+
+if __name__ == '__main__':
+    sys.exit(main())

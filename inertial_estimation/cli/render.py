@@ -1,0 +1,137 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The renderer of text, tables, findings and JSON, and progress bars."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from inertial_estimation.findings import Finding, Level
+
+WIDTH = 80
+COLOURS = {Level.INFO: 'cyan', Level.WARNING: 'yellow', Level.ERROR: 'red'}
+
+
+def show(*items: Any, width: int | None = None) -> None:
+    """Print text and tables in the width of the terminal, or of `WIDTH` columns elsewhere."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if width or not console.is_terminal:
+        console = Console(highlight=False, width=width or WIDTH)
+    # Written here, as rich would end the process by itself on a broken pipe.
+    with console.capture() as captured:
+        for item in items:
+            console.print(item)
+    sys.stdout.write(captured.get())
+    sys.stdout.flush()
+
+
+def escape(text: str) -> str:
+    """Return text in which brackets mean brackets."""
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Any:
+    """Return a table; columns of numbers are right-aligned."""
+    from rich import box
+    from rich.table import Table
+
+    drawn = Table(
+        title=escape(title), title_justify='left', title_style='bold', box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0), show_edge=False,
+    )  # fmt: skip
+    body = [[cell(value) for value in row] for row in rows]
+    for k, column in enumerate(columns):
+        numbers = all(_is_number(row[k]) for row in body) and bool(body)
+        drawn.add_column(escape(column), justify='right' if numbers else 'left', overflow='fold')
+    for row in body:
+        drawn.add_row(*map(escape, row))
+    return drawn
+
+
+def records_table(
+    title: str, records: Iterable[Mapping[str, Any]], columns: Mapping[str, str]
+) -> Any:
+    """Return a table of records; `columns` maps each heading to the key of its values."""
+    rows = [[record[key] for key in columns.values()] for record in records]
+    return table(title, list(columns), rows)
+
+
+def cell(value: Any) -> str:
+    """Return a value as text: four digits, a dash for what is not known."""
+    if value is None or value == '' or (isinstance(value, float) and math.isnan(value)):
+        return '-'
+    if isinstance(value, bool):
+        return 'yes' if value else 'no'
+    if isinstance(value, float):
+        return f'{value:.4g}'
+    if isinstance(value, list | tuple):
+        return ', '.join(map(cell, value)) or '-'
+    return str(value)
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a cell holds a number or a dash."""
+    try:
+        float(text.rstrip('%'))
+    except ValueError:
+        return text == '-'
+    return True
+
+
+def findings_lines(findings: Sequence[Finding]) -> list[str]:
+    """Return a line for each finding, with markup, the most severe first."""
+    ordered = sorted(findings, key=lambda one: -one.level)
+    return [
+        f'[{COLOURS[one.level]}]{one.level.name.lower()}[/] {escape(str(one))}' for one in ordered
+    ]
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: null for what is not finite."""
+    if isinstance(value, Finding):
+        return plain(value.as_dict())
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, 'tolist'):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def write_json(path: Path | None, data: Any) -> None:
+    """Write figures as JSON, if a file is named."""
+    from inertial_estimation.output import write_whole
+
+    if path is not None:
+        write_whole(path, json.dumps(plain(data), indent=2) + '\n')
+
+
+@contextmanager
+def progress_bars() -> Iterator[Callable[[str, float], None]]:
+    """Show a bar for each stage of a job, on standard error so that results can be piped."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
+        tasks: dict[str, Any] = {}
+
+        def progress(stage: str, done: float) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=1.0)
+            bars.update(tasks[stage], completed=done)
+
+        yield progress

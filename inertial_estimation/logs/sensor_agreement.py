@@ -1,0 +1,330 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Residuals of the sensors of a log against all others, and of the momentum against the wrenches.
+
+Each record states the residual, the noise that the settings state, and whether it is doubtful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from inertial_estimation.building import build_estimator, build_noise
+from inertial_estimation.estimation.attitude_residuals import orientation_residuals
+from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.momentum_check import WINDOW_NS, WINDOWS, MomentumCheck
+from inertial_estimation.estimation.momentum_verdict import NOISE_FACTOR, PART, is_doubtful
+from inertial_estimation.estimation.relative_motion import ImuPrediction
+from inertial_estimation.estimation.relative_rotation import RelativeRotations
+from inertial_estimation.estimation.residual_verdict import judge_residual, rms_change
+from inertial_estimation.estimation.robust_means import robust_rotation
+from inertial_estimation.estimation.sensor_residuals import SensorResiduals, sensor_residuals
+from inertial_estimation.logs.results import Replay
+from inertial_estimation.logs.situations import Indices, Mask, Situation
+from inertial_estimation.sample import Array, SampleBatch
+from inertial_estimation.uncertainty.momentum_noise import MomentumNoise
+from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
+
+MAX_SAMPLES = 200
+"""Evenly spread over the log: the estimate is repeated without each FT sensor."""
+MAX_SITUATIONS = 4
+"""Most frequent ones that are looked at."""
+MIN_SAMPLES = 10
+"""Fewer orientations are not judged."""
+ATTITUDE_DEVIATION = np.radians(2.0)
+"""Least standard deviation of an attitude filter in motion [rad]."""
+SEED = 0
+"""Of the disturbance by noise."""
+Record = dict[str, Any]
+
+
+def momentum_record(replay: Replay) -> Record | None:
+    """Compare the change of momentum with the wrenches [T 2.84, 2.85], None: no window."""
+    windows = list(_momentum_windows(replay))
+    if not windows:
+        return None
+    reports = [report for _, report, _ in windows]
+    counts = np.array([report.windows for report in reports], dtype=float)
+
+    def rms(values: Sequence[Array]) -> list[float]:
+        return list(np.sqrt(counts @ np.array(values) ** 2 / counts.sum()).tolist())
+
+    unexplained = rms([report.unexplained for report in reports])
+    change = rms([report.change for report in reports])
+    noise = rms([deviation for _, _, deviation in windows])
+    return {
+        'windows': int(counts.sum()),
+        'unexplained_force_n': unexplained[0],
+        'unexplained_moment_nm': unexplained[1],
+        'change_of_linear_momentum_n': change[0],
+        'change_of_angular_momentum_nm': change[1],
+        'noise_force_n': noise[0],
+        'noise_moment_nm': noise[1],
+        'doubtful_s': [
+            span for span, report, deviation in windows if is_doubtful(report, deviation)
+        ],
+    }
+
+
+def _momentum_windows(replay: Replay) -> Iterator[tuple[tuple[float, float], Any, Array]]:
+    """Yield time span, report and noise (2,) of about ten seconds each."""
+    log, robot, estimate = replay.recording, replay.robot, replay.estimate
+    samples, times = log.samples, log.times
+    noise = MomentumNoise(replay.settings, robot)
+    names = [name for name in WrenchEstimate._fields if name != 'contacts']
+    check, first, seen_ns = MomentumCheck(robot), 0, 0
+    for row, stamp_ns in enumerate(samples.stamp_ns.tolist()):
+        fields: dict[str, Any] = {name: getattr(estimate, name)[row] for name in names}
+        check.add(samples[row], WrenchEstimate(contacts=estimate.contacts, **fields))
+        # Often enough that no window is forgotten.
+        if 0 <= stamp_ns - seen_ns < WINDOW_NS // 2:
+            continue
+        seen_ns = stamp_ns
+        if check.report().windows == WINDOWS:
+            span = (float(times[first]), float(times[row]))
+            yield span, check.report(), noise.deviation(check, log.rates)
+            check, first = MomentumCheck(robot), row + 1
+    if check.report().windows:
+        span = (float(times[first]), float(times[-1]))
+        yield span, check.report(), noise.deviation(check, log.rates)
+
+
+def sensor_records(
+    replay: Replay, situations: Sequence[Situation], judged: Mask
+) -> tuple[list[Record], int]:
+    """
+    Return the residual of each sensor against the others, and the number of samples.
+
+    judged (n,).
+    """
+    robot = replay.robot
+    samples = replay.recording.without_frozen(sensor.name for sensor in robot.ft_sensors)
+    found = _predict(replay, situations[:MAX_SITUATIONS], samples, _choose(judged))
+    if found is None:
+        return [], 0
+    # Without contacts, external wrenches appear in the residuals.
+    judges = bool(replay.clean.contacts)
+    readings = samples.take(found.rows)
+    wrenches = replay.calibration.apply(readings.ft_readings, readings.ft_temperatures)
+    records = list(_imu_records(replay, found, readings))
+    for k, sensor in enumerate(robot.ft_sensors):
+        for quantity, unit, axes in (('force', 'N', slice(3)), ('moment', 'Nm', slice(3, 6))):
+            names = (sensor.name, 'ft', quantity, unit)
+            residual, noise = found.of('ft_readings', k, axes)
+            record = _record(names, residual, noise, wrenches[:, k, axes], whole=found.whole)
+            records.append(record | {'doubtful': judges and record['doubtful']})
+    return records, len(found.rows)
+
+
+class _Found(NamedTuple):
+    """Residuals of all sensors at some samples of the log."""
+
+    rows: Indices
+    residuals: tuple[SensorResiduals, ...]
+    disturbed: tuple[SensorResiduals, ...]
+    """With noise added to the readings."""
+    whole: bool
+    """Whether the noise of all filters is known."""
+
+    def of(self, name: str, k: int, axes: slice = slice(3)) -> tuple[Array, Array]:
+        """Return the residual of one sensor, and the effect of noise on it, each (n, 3)."""
+        values = np.concatenate([getattr(part, name)[:, k, axes] for part in self.residuals])
+        others = np.concatenate([getattr(part, name)[:, k, axes] for part in self.disturbed])
+        return values, others - values
+
+
+def _predict(
+    replay: Replay, situations: Sequence[Situation], samples: SampleBatch, chosen: Indices
+) -> _Found | None:
+    """Predict the sensors at the chosen samples."""
+    estimator = build_estimator(replay.settings, replay.robot, calibration=replay.calibration)
+    disturbance = _Disturbance(replay)
+    rows: list[Indices] = []
+    found: list[SensorResiduals] = []
+    disturbed: list[SensorResiduals] = []
+    for situation in situations:
+        own = np.intersect1d(chosen, situation.rows)
+        if not len(own):
+            continue
+        part, contacts = samples.take(own), situation.parts.contacts
+        rows.append(own)
+        found.append(sensor_residuals(estimator, part, contacts))
+        disturbed.append(sensor_residuals(estimator, disturbance.of(part), contacts))
+    if not rows:
+        return None
+    return _Found(np.concatenate(rows), tuple(found), tuple(disturbed), disturbance.is_whole)
+
+
+def _imu_records(replay: Replay, found: _Found, readings: SampleBatch) -> Iterator[Record]:
+    """Yield the residuals of angular velocity and acceleration of each IMU."""
+    robot, settings = replay.robot, replay.settings
+    sources = ImuPrediction(robot).sources
+    # Neglected accelerations vary with the motion: only a constant residual is the sensor's.
+    neglects = 'zero' in (settings.acceleration_source, settings.angular_acceleration_source)
+    for k, imu in enumerate(robot.imus):
+        for quantity, unit, name, values in (
+            ('angular_velocity', 'rad/s', 'angular_velocities', readings.angular_velocities),
+            ('acceleration', 'm/s^2', 'proper_accelerations', readings.proper_accelerations),
+        ):
+            source = values[:, sources[k]] if 0 <= sources[k] < len(sources) else None
+            residual, noise = found.of(name, k)
+            change = np.inf if neglects and quantity == 'acceleration' else 0.0
+            names = (imu.name, 'imu', quantity, unit)
+            yield _record(
+                names, residual, noise, values[:, k], source, whole=found.whole, change=change
+            )
+
+
+def _choose(judged: Mask) -> Indices:
+    """Return evenly spread samples (m,) of those that are judged, of all if none is."""
+    rows = np.flatnonzero(judged if judged.any() else np.ones_like(judged))
+    places = np.linspace(0, len(rows) - 1, min(len(rows), MAX_SAMPLES)).round()
+    return np.asarray(rows[np.unique(places.astype(np.intp))])
+
+
+def _record(
+    names: tuple[str, str, str, str],
+    residuals: Array,
+    noise: Array,
+    readings: Array,
+    source: Array | None = None,
+    *,
+    whole: bool,
+    change: float = 0.0,
+) -> Record:
+    """Return the record of residuals (n, 3), with readings (n, 3) of the sensor and its source."""
+    known = np.isfinite(residuals).all(axis=1)
+    values, readings, n = residuals[known], readings[known], int(known.sum())
+    size = float(np.sqrt(np.mean(np.sum(noise[known] ** 2, axis=1)))) if n else np.nan
+    if n and source is not None:
+        change = max(change, rms_change(source[known]))
+    verdict = judge_residual(values, readings, size, whole=whole, change=change)
+    return {
+        **dict(zip(('sensor', 'kind', 'quantity', 'unit'), names, strict=True)),
+        'n_instants': n,
+        'mean': values.mean(axis=0).tolist() if n else [np.nan] * 3,
+        'rms': verdict.rms,
+        'largest': float(np.linalg.norm(values, axis=1).max()) if n else np.nan,
+        'rms_reading': float(np.sqrt(np.mean(np.sum(readings**2, axis=1)))) if n else np.nan,
+        'rms_change': verdict.change,
+        'noise': verdict.noise,
+        'noise_is_whole': whole,
+        'constant': verdict.is_constant,
+        'doubtful': verdict.doubtful,
+    }
+
+
+def attitude_records(replay: Replay, judged: Mask) -> list[Record]:
+    """
+    Return the residuals of the orientations that IMUs report, against each other.
+
+    judged (n,).
+    """
+    tracks, samples, robot = replay.recording.orientations, replay.recording.samples, replay.robot
+    if tracks is None:
+        return []
+    rows = _choose(judged)
+    ref_R_S = tracks.at(samples.stamp_ns[rows])
+    found = orientation_residuals(robot, samples.positions[rows], ref_R_S, tracks.names)
+    own = np.array([max(track.deviation, ATTITUDE_DEVIATION) for track in tracks.tracks])
+    sources = RelativeRotations(robot, tracks.names).sources
+    noise = np.degrees(np.hypot(own, [own[m] if m >= 0 else 0.0 for m in sources]))
+    return [
+        _attitude_record(name, found.rotations[:, k], ref_R_S[:, k], float(noise[k]))
+        for k, name in enumerate(tracks.names)
+    ]
+
+
+def _attitude_record(name: str, rotations: Array, ref_R_S: Array, noise: float) -> Record:
+    """Return the record of rotations (n, 3) [rad]; noise [deg]."""
+    known = np.isfinite(rotations).all(axis=1)
+    n, values = int(known.sum()), np.degrees(rotations[known])
+    turned = robust_rotation(ref_R_S[known]).T @ ref_R_S[known]
+    cosines = (np.trace(turned, axis1=1, axis2=2) - 1.0) / 2.0
+    angles = np.degrees(np.arccos(np.clip(cosines, -1.0, 1.0)))
+    lengths = np.linalg.norm(values, axis=1)
+    rms, change = (float(np.sqrt(np.mean(v**2))) if n else np.nan for v in (lengths, angles))
+    return {
+        'sensor': name,
+        'kind': 'imu',
+        'quantity': 'orientation',
+        'unit': 'deg',
+        'n_instants': n,
+        'mean': values.mean(axis=0).tolist() if n else [np.nan] * 3,
+        'rms': rms,
+        'largest': float(lengths.max()) if n else np.nan,
+        'rms_reading': change,
+        'rms_change': change,
+        'noise': noise,
+        'noise_is_whole': True,
+        'constant': False,
+        'doubtful': bool(n >= MIN_SAMPLES and rms > PART * change and rms > NOISE_FACTOR * noise),
+    }
+
+
+class _Disturbance:
+    """Adds to samples the noise that the settings state, as it is behind the filters."""
+
+    def __init__(self, replay: Replay) -> None:
+        robot, rates, settings = replay.robot, replay.recording.rates, replay.settings
+        found = None if rates is None else build_noise(settings, robot, rates)
+        self._assumed = assumed = np.isin(robot.joint_names, settings.assumed_joints)
+        self._model, known = _message_noise(replay), assumed
+        if found is not None:
+            # Where the noise behind a filter is unknown, that of the messages is taken.
+            model, other = found.model, self._model
+            self._model = replace(
+                model,
+                joints=np.where(found.joints[:, None, None], model.joints, other.joints),
+                imus=np.where(found.imus[:, None, None], model.imus, other.imus),
+                fts=np.where(found.fts[:, None], model.fts, other.fts),
+            )
+            known = np.concatenate([found.joints | assumed, found.imus, found.fts])
+        self.is_whole = found is not None and bool(known.all())
+        self._random = np.random.default_rng(SEED)
+
+    def of(self, samples: SampleBatch) -> SampleBatch:
+        """Return disturbed samples."""
+        model, n = self._model, len(samples)
+        joints = self._draw(n, model.joints)
+        joints[:, self._assumed] = 0.0
+        assumed = self._random.normal(size=joints.shape[:2]) * model.assumed_positions
+        joints[:, self._assumed, 0] = assumed[:, self._assumed]
+        imus = np.stack([self._draw(n, model.imus) for _ in range(3)], axis=-2)
+        fts = self._random.normal(size=samples.ft_readings.shape) * model.fts
+        return replace(
+            samples,
+            positions=samples.positions + joints[..., 0],
+            velocities=samples.velocities + joints[..., 1],
+            accelerations=samples.accelerations + joints[..., 2],
+            angular_velocities=samples.angular_velocities + imus[..., 0],
+            proper_accelerations=samples.proper_accelerations + imus[..., 1],
+            angular_accelerations=samples.angular_accelerations + imus[..., 2],
+            ft_readings=samples.ft_readings + fts,
+        )
+
+    def _draw(self, n: int, covariances: Array) -> Array:
+        """Return noise of streams with three correlated signals each, (n, n_streams, 3)."""
+        white = self._random.normal(size=(n, len(covariances), 3))
+        return np.asarray(np.einsum('sab,nsb->nsa', triangular_root(covariances), white))
+
+
+def _message_noise(replay: Replay) -> NoiseModel:
+    """Return the noise of messages, without derivatives."""
+    robot, settings = replay.robot, replay.settings
+    imus = [settings.imu_of(imu.name) for imu in robot.imus]
+    fts = [settings.ft_of(sensor.name).noise for sensor in robot.ft_sensors]
+    joint = np.diag([settings.derivative_joint_noise**2, 0.0, 0.0])
+    signals = [np.diag([i.gyroscope_noise**2, i.accelerometer_noise**2, 0.0]) for i in imus]
+    n = len(robot.joint_names)
+    return NoiseModel(
+        joints=np.broadcast_to(joint, (n, 3, 3)),
+        imus=np.array(signals).reshape(-1, 3, 3),
+        fts=np.array(fts).reshape(-1, 6),
+        assumed_positions=np.full(n, settings.assumed_position_noise),
+    )

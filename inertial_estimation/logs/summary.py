@@ -1,0 +1,319 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Figures of a replay as records: streams, offsets, wrenches, torques, residuals, dependence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.building import build_estimator
+from inertial_estimation.estimation.estimate import Flags, Quality
+from inertial_estimation.estimation.grounds import Uninformed
+from inertial_estimation.logs.comparison import compare, speaking
+from inertial_estimation.logs.results import Inside, Replay
+from inertial_estimation.logs.sensor_agreement import (
+    attitude_records,
+    momentum_record,
+    sensor_records,
+)
+from inertial_estimation.logs.situations import GONE, Situation, find_situations
+from inertial_estimation.model.submodels import Submodel
+from inertial_estimation.sample import Array
+from inertial_estimation.signals.stream import StreamStatistics
+
+Mask = NDArray[np.bool_]
+Record = dict[str, Any]
+
+UNFIT = ~np.uint8(Quality.ASSUMED)
+"""Results with another flag than that are not judged."""
+MAX_SITUATIONS = 20
+"""Most frequent sets of contacts and sensors whose dependence is computed."""
+MIN_GRAVITY = 1e-9
+"""Less gravity than this is none [m/s^2]."""
+
+
+def summarize(replay: Replay) -> Record:
+    """Return the figures of a replay."""
+    robot, log = replay.robot, replay.recording
+    times, statistics, request = log.times, log.statistics, replay.offsets.request
+    usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
+    fit = replay.offsets.torques or replay.offsets.model
+    computed = request.source != 'settings'
+    situations = find_situations(
+        build_estimator(replay.settings, robot, replay.calibration),
+        log.samples,
+        replay.clean,
+        log.touches,
+    )
+    residuals, n_instants = sensor_records(replay, situations, replay.judged)
+    parts = {_with_topic(k, replay): part for k, part in sorted(statistics.joints.items())}
+    return {
+        'robot': robot.name,
+        'n_samples': len(times),
+        'time_range_s': [float(times[0]), float(times[-1])],
+        'judged_s': float(replay.judged.sum()) * usual,
+        'offset_source': request.source,
+        'offset_support': replay.offsets.support,
+        'offset_range_s': [request.time_range.start, request.time_range.stop]
+        if computed
+        else None,
+        'offset_samples': fit.n_samples if fit else 0,
+        'offsets': list(_offsets(replay)),
+        'fts': list(_streams(statistics.fts, log.origin_ns)),
+        'imus': list(_streams(statistics.imus, log.origin_ns)),
+        'joint_states': list(_streams(parts, log.origin_ns)),
+        'assumed_joints': list(replay.settings.assumed_joints),
+        'ignored_joints': list(statistics.ignored_joints),
+        'wrenches': list(_wrenches(replay)),
+        'torques': list(_compared_torques(replay)),
+        'support': _support(replay),
+        'estimated_torques': list(_torques(replay, 'torques', replay.clean.torque_quality)),
+        'external_torques': list(
+            _torques(replay, 'external_torques', replay.clean.external_torque_quality)
+            if replay.clean.contacts
+            else ()
+        ),
+        'external_torque_base': robot.external_torque_base or robot.links[robot.base].name,
+        'residuals': list(_residuals(replay)),
+        'deviations_lack': replay.deviations.lack if replay.deviations else '',
+        'checks': {
+            'momentum': momentum_record(replay),
+            'sensor_residuals': [*residuals, *attitude_records(replay, replay.judged)],
+            'residual_instants': n_instants,
+            'through': list(_inside('joint', replay.through)),
+            'net': list(_inside('link', replay.net)),
+            **_dependence(replay, situations[:MAX_SITUATIONS]),
+        },
+    }
+
+
+def _with_topic(name: str, replay: Replay) -> str:
+    """Return the name of a part of the joint states with its topic in place of the index."""
+    index, _, joints = name.partition(': ')
+    return f'{replay.settings.joint_topics[int(index)]}: {joints}'
+
+
+def _streams(streams: Mapping[str, StreamStatistics], origin_ns: int) -> Iterator[Record]:
+    """Yield counts and rate of each stream; times in seconds after the first FT message."""
+    for name, s in streams.items():
+        intervals = [
+            [(interval.first_ns - origin_ns) / 1e9, (interval.last_ns - origin_ns) / 1e9]
+            for interval in s.frozen_intervals
+        ]
+        yield {
+            'name': name,
+            'received': s.received,
+            'rate_hz': s.rate,
+            'longest_gap_s': s.longest_gap,
+            'repeated': s.repeated,
+            'invalid': s.invalid,
+            'refused': s.refused,
+            'restarts': s.restarts,
+            'unfiltered': s.unfiltered,
+            'never_filtered': s.filter_lack if s.unfiltered and not s.used else '',
+            'frozen_s': sum(stop - start for start, stop in intervals),
+            'frozen_intervals_s': intervals,
+        }
+
+
+def _offsets(replay: Replay) -> Iterator[Record]:
+    """Yield the offset of each FT sensor, and the standard deviation of reading - prediction."""
+    offsets = replay.offsets
+    deviations = None if offsets.model is None else offsets.model.deviations.reshape(-1, 6)
+    for k, sensor in enumerate(replay.robot.ft_sensors):
+        yield {
+            'sensor': sensor.name,
+            'assumed': bool(offsets.assumed[k]),
+            'offset': offsets.calibration.offsets[k].tolist(),
+            'deviation': None if deviations is None else deviations[k].tolist(),
+        }
+
+
+def _sizes(values: Array) -> Record:
+    """Return number, mean and root mean square of values (n, k)."""
+    return {'n_samples': len(values), 'mean': _means(values), 'rms': np.sqrt(_means(values**2))}
+
+
+def _means(values: Array) -> list[float]:
+    """Return the mean of each column, NaN if there are no rows."""
+    return list(values.mean(axis=0).tolist()) if len(values) else [math.nan] * values.shape[1]
+
+
+def _deviation(replay: Replay, rows: Mask, kind: str, column: int, size: int) -> list[float]:
+    """Return the mean standard deviation of a result at some samples (n,)."""
+    found = replay.deviations
+    if found is None:
+        return [math.nan] * size
+    values = getattr(found, kind)[rows[found.rows], column].reshape(-1, size)
+    return _means(values[~np.isnan(values).any(axis=1)])
+
+
+def _figures(
+    replay: Replay, rows: Mask, quality: Flags, kind: str, column: int, values: Array
+) -> Record:
+    """Return the figures of one result, values (m, 6) at some samples (n,) with qualities (n,)."""
+    found = _sizes(values)
+    return {
+        'assumed': bool((quality[rows] & Quality.ASSUMED).any()),
+        **found,
+        'rms': list(found['rms'].tolist()),
+        'standard_deviation': _deviation(replay, rows, kind, column, values.shape[1]),
+    }
+
+
+def _wrenches(replay: Replay) -> Iterator[Record]:
+    """Yield the figures of each contact, in and about its frame."""
+    estimate = replay.clean
+    for c, contact in enumerate(estimate.contacts):
+        quality = estimate.contact_quality[:, c]
+        rows = replay.judged & (quality & UNFIT == 0)
+        values = estimate.wrenches[rows, c]
+        figures = _figures(replay, rows, quality, 'wrenches', c, values)
+        yield {'contact': contact.name, 'frame': contact.frame, **figures}
+
+
+def _torques(replay: Replay, kind: str, qualities: Flags) -> Iterator[Record]:
+    """Yield the figures of torques of one kind, qualities (n, n_joints)."""
+    torques = getattr(replay.clean, kind)
+    for j, joint in enumerate(replay.robot.joint_names):
+        rows = replay.judged & (qualities[:, j] & UNFIT == 0)
+        values = torques[rows, j : j + 1]
+        figures = _figures(replay, rows, qualities[:, j], kind, j, values)
+        scalars = {key: figures[key][0] for key in ('mean', 'rms', 'standard_deviation')}
+        yield {'joint': joint, **figures, **scalars}
+
+
+def _residuals(replay: Replay) -> Iterator[Record]:
+    """Yield the figures of submodels without a contact of six unknowns."""
+    estimate = replay.clean
+    for s, submodel in enumerate(replay.robot.submodels):
+        quality = estimate.submodel_quality[:, s]
+        open_ = _is_open(replay, submodel, quality)
+        if not open_.any():
+            continue
+        rows = replay.judged & open_ & (quality & UNFIT == 0)
+        values = estimate.residuals[rows, s]
+        figures = _figures(replay, rows, quality, 'residuals', s, values)
+        yield {'submodel': submodel.name, **figures}
+
+
+def _is_open(replay: Replay, submodel: Submodel, quality: Flags) -> Mask:
+    """Return the samples (n,) in which no contact of a submodel has six unknowns."""
+    robot, estimate = replay.robot, replay.clean
+    full = np.array(
+        [
+            contact.kind == 'wrench' and robot.frame(contact.frame)[0] in submodel.links
+            for contact in estimate.contacts
+        ],
+        dtype=bool,
+    )
+    if not full.any():
+        return np.ones(len(quality), dtype=bool)
+    gone = ((estimate.contact_quality[:, full] & GONE) != 0).all(axis=1)
+    # A merged submodel may have the contact of the other one.
+    return np.asarray(gone & (quality & np.uint8(Quality.MERGED) == 0))
+
+
+def _compared_torques(replay: Replay) -> Iterator[Record]:
+    """Yield each torque against the one that the robot reports."""
+    reference, estimate = replay.recording.samples.efforts, replay.clean
+    if reference is None:
+        return
+    spoken = speaking(reference)
+    for j, joint in enumerate(replay.robot.joint_names):
+        quality = estimate.torque_quality[:, j]
+        rows = replay.judged & (quality & UNFIT == 0)
+        torque = np.where(rows, estimate.torques[:, j], np.nan)
+        found = compare(replay.times, torque, reference[:, j]) if spoken[j] else None
+        if found is None:
+            continue
+        yield {
+            'joint': joint,
+            'assumed': bool((quality[rows] & Quality.ASSUMED).any()),
+            'n_samples': found.n_samples,
+            'mean_error_nm': found.mean_error,
+            'rms_nm': found.rms,
+            'correlation': found.correlation,
+            'lag_s': found.lag,
+            'rms_at_lag_nm': found.rms_at_lag,
+            'rms_without_lag_nm': found.rms_without_lag,
+            'n_at_lag': found.n_at_lag,
+            'standard_deviation_nm': _deviation(replay, rows, 'torques', j, 1)[0],
+        }
+
+
+def _support(replay: Replay) -> Record | None:
+    """
+    Compare the force at a contact in the fixed link's frame with the weight.
+
+    Where the offsets were computed with that contact as support they assume this weight
+    [T 4.28]; the difference is then their drift.
+    """
+    robot, estimate = replay.robot, replay.clean
+    gravity = float(np.linalg.norm(robot.gravity))
+    for c, contact in enumerate(estimate.contacts):
+        rows = replay.judged & (estimate.contact_quality[:, c] & UNFIT == 0)
+        if contact.frame != robot.fixed_frame or gravity < MIN_GRAVITY or not rows.any():
+            continue
+        upward = -estimate.wrenches[rows, c, :3] @ robot.gravity / gravity
+        mean, weight = float(upward.mean()), robot.mass * gravity
+        support = replay.offsets.support
+        links = {robot.frame(f)[0] for f in (support, robot.fixed_frame)} if support else set()
+        return {
+            'contact': contact.name,
+            'assumes_weight': bool(links)
+            and any(links <= set(submodel.links) for submodel in robot.submodels),
+            'n_samples': int(rows.sum()),
+            'mean_upward_force_n': mean,
+            'weight_n': weight,
+            'relative_error': mean / weight - 1.0,
+        }
+    return None
+
+
+def _inside(kind: str, found: Inside | None) -> Iterator[Record]:
+    """Yield the sizes of wrenches inside the robot, where they are known."""
+    for column, name in enumerate(() if found is None else found.names):
+        assert found is not None
+        values = found.wrenches[:, column]
+        known = values[np.isfinite(values).all(axis=1)]
+        force, moment = (
+            np.linalg.norm(known[:, axes], axis=1) for axes in (slice(3), slice(3, 6))
+        )
+        yield {
+            kind: name,
+            'frame': found.frames[column],
+            'n_samples': len(known),
+            'nan_share': 1.0 - len(known) / len(values),
+            'rms_force_n': float(np.sqrt(np.mean(force**2))) if len(known) else np.nan,
+            'max_force_n': float(force.max(initial=0.0)) if len(known) else np.nan,
+            'rms_moment_nm': float(np.sqrt(np.mean(moment**2))) if len(known) else np.nan,
+            'max_moment_nm': float(moment.max(initial=0.0)) if len(known) else np.nan,
+        }
+
+
+def _dependence(replay: Replay, situations: tuple[Situation, ...]) -> Record:
+    """Return the sensors that torques and wrenches depend on, and torques without FT sensor."""
+    arrays = replay.settings.angular_acceleration_source == 'array'
+    tables = [one.dependence(replay.robot, arrays=arrays) for one in situations]
+    uninformed: dict[Uninformed, int] = {}
+    for situation, table in zip(situations, tables, strict=True):
+        for group in table.uninformed:
+            uninformed[group] = uninformed.get(group, 0) + len(situation.rows)
+    n = len(replay.times)
+    return {
+        'dependence': {
+            'torques': [asdict(row) for row in tables[0].torques] if tables else [],
+            'wrenches': [asdict(row) for row in tables[0].wrenches] if tables else [],
+        },
+        'uninformed': [
+            {**asdict(group), 'sample_share': rows / n}
+            for group, rows in sorted(uninformed.items(), key=lambda item: -item[1])
+        ],
+    }
