@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.nodes import tables as bench_nodes
-from inertial_estimation.errors import CallError, ConfigError, InertialEstimationError
 from inertial_estimation.cli import files
 from inertial_estimation.cli.render import escape, progress_bars, show, table
+from inertial_estimation.errors import CallError, ConfigError, InertialEstimationError
 
 if TYPE_CHECKING:
     from bench.published.run import Experiment

@@ -1,31 +1,39 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Which forces act on a robot: external wrenches and joint torques from FT sensors and IMUs.
+External wrenches and joint torques from FT sensors and IMUs, inertial parameters, calibration.
 
     robot = Robot.from_urdf('icub.urdf', imus=['head'])
     estimator = WrenchEstimator(robot, [Contact('l_sole'), Contact('r_sole')])
     estimate = estimator.update(sample)
 """
 
-from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.estimation.contacts import Contact, ContactSet
-from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.grounds import find_grounds
-from inertial_estimation.estimation.internal_wrenches import InternalWrenches
-from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration, FtSpec, LinkSensorSpec
-from inertial_estimation.sample import Sample, SampleBatch, SensorState
-from inertial_estimation.signals.assembler import SampleAssembler
-from inertial_estimation.uncertainty.deviations import Uncertainty
-from inertial_estimation.uncertainty.sensor_noise import NoiseModel
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from inertial_estimation.config import EstimatorSettings
+    from inertial_estimation.errors import InertialEstimationError
+    from inertial_estimation.estimation.contacts import Contact, ContactSet
+    from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+    from inertial_estimation.estimation.grounds import find_grounds
+    from inertial_estimation.estimation.internal_wrenches import InternalWrenches
+    from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+    from inertial_estimation.findings import Finding
+    from inertial_estimation.logs.replay import replay
+    from inertial_estimation.logs.results import Replay
+    from inertial_estimation.model.robot import Robot
+    from inertial_estimation.model.sensors import FtCalibration, FtSpec, LinkSensorSpec
+    from inertial_estimation.sample import Sample, SampleBatch, SensorState
+    from inertial_estimation.signals.assembler import SampleAssembler
+    from inertial_estimation.uncertainty.deviations import Uncertainty
+    from inertial_estimation.uncertainty.sensor_noise import NoiseModel
 
 __all__ = [
     'Contact',
     'ContactSet',
     'EstimatorSettings',
+    'Finding',
     'FtCalibration',
     'FtSpec',
     'InertialEstimationError',
@@ -33,6 +41,7 @@ __all__ = [
     'LinkSensorSpec',
     'NoiseModel',
     'Quality',
+    'Replay',
     'Robot',
     'Sample',
     'SampleAssembler',
@@ -42,4 +51,34 @@ __all__ = [
     'WrenchEstimate',
     'WrenchEstimator',
     'find_grounds',
+    'replay',
 ]
+
+_MODULES = {
+    'config': ('EstimatorSettings',),
+    'errors': ('InertialEstimationError',),
+    'estimation.contacts': ('Contact', 'ContactSet'),
+    'estimation.estimate': ('Quality', 'WrenchEstimate'),
+    'estimation.grounds': ('find_grounds',),
+    'estimation.internal_wrenches': ('InternalWrenches',),
+    'estimation.wrench_estimator': ('WrenchEstimator',),
+    'findings': ('Finding',),
+    'logs.replay': ('replay',),
+    'logs.results': ('Replay',),
+    'model.robot': ('Robot',),
+    'model.sensors': ('FtCalibration', 'FtSpec', 'LinkSensorSpec'),
+    'sample': ('Sample', 'SampleBatch', 'SensorState'),
+    'signals.assembler': ('SampleAssembler',),
+    'uncertainty.deviations': ('Uncertainty',),
+    'uncertainty.sensor_noise': ('NoiseModel',),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: the command and the nodes start faster."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'inertial_estimation' has no attribute '{name}'")
+    value = getattr(import_module(f'inertial_estimation.{_HOMES[name]}'), name)
+    globals()[name] = value
+    return value

@@ -23,7 +23,7 @@ PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
 FENCED = re.compile(r'^```(\w*)\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 OURS = 'inertial-estimation'
 NODES = ('wrench_estimator', 'parameter_identifier')
-OTHERS = ('make', 'ros2', *NODES)
+OTHERS = ('make', 'python', 'ros2', *NODES)
 """What may be called besides."""
 
 
@@ -81,7 +81,7 @@ def test_every_line_is_a_whole_command(block: str, capsys: pytest.CaptureFixture
             chosen = _parser().parse_args(rest)
         except SystemExit:
             pytest.fail(f'{shlex.join([program, *rest])}\n{capsys.readouterr().err}')
-        assert chosen.verb == rest[0]
+        assert chosen.command == rest[0]
 
 
 @pytest.mark.parametrize('block', BLOCKS)

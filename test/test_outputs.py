@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from inertial_estimation.cli import main
+from inertial_estimation.cli.files import check_outputs
 from inertial_estimation.demo.run import find_config
 from inertial_estimation.errors import CallError, ConfigError
-from inertial_estimation.verbs.files import check_outputs
 
 
 def same(path: Path) -> Path:

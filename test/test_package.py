@@ -119,7 +119,9 @@ def test_every_extra_that_the_command_advises_exists(setup):
 def test_every_entry_point_names_a_function(setup):
     for entry in setup['entry_points']['console_scripts']:
         module, function = re.fullmatch(r'[\w-]+ = ([\w.]+):(\w+)', entry).groups()
-        tree = ast.parse((REPOSITORY / (module.replace('.', '/') + '.py')).read_text())
+        path = REPOSITORY / module.replace('.', '/')
+        path = path / '__init__.py' if path.is_dir() else path.with_suffix('.py')
+        tree = ast.parse(path.read_text())
         assert function in {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}, entry
 
 

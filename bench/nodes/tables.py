@@ -10,9 +10,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from inertial_estimation.errors import ConfigError
 from inertial_estimation.cli.arguments import INTERRUPTED
 from inertial_estimation.cli.render import show, table
+from inertial_estimation.errors import ConfigError
 
 if TYPE_CHECKING:
     from bench.run import Goal

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 WRONG_CALL = 2
@@ -16,12 +17,23 @@ EXTRAS = {'replay': 'bags', 'calibrate': 'bags', 'identify': 'identification,bag
 """Optional dependencies of the subcommands."""
 
 
+class _Help(argparse.HelpFormatter):
+    """Help whose lines do not end within an option, so that examples can be copied."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Fill a paragraph."""
+        return fill(
+            ' '.join(text.split()), width, initial_indent=indent, subsequent_indent=indent,
+            break_on_hyphens=False,
+        )  # fmt: skip
+
+
 def add_verb(
     commands: Any, name: str, job: str, example: str, of: str = '', *, full: bool = False
 ) -> argparse.ArgumentParser:
     """Add a subcommand that may write JSON, and print more with ``--full``."""
     command: argparse.ArgumentParser = commands.add_parser(
-        name, help=job, description=job,
+        name, help=job, description=job, formatter_class=_Help,
         epilog=f'Example: inertial-estimation {f"{of} {name}".strip()} {example}',
     )  # fmt: skip
     command.add_argument('--json', type=Path, metavar='FILE', help='write all figures as JSON')
@@ -33,7 +45,7 @@ def add_verb(
 def add_ways(commands: Any, name: str, job: str) -> Any:
     """Add a subcommand with subcommands of its own, one of which is required."""
     command: argparse.ArgumentParser = commands.add_parser(
-        name, help=job, description=job,
+        name, help=job, description=job, formatter_class=_Help,
         epilog=f'Options of a method: inertial-estimation {name} METHOD --help',
     )  # fmt: skip
     return command.add_subparsers(dest='way', metavar='METHOD', required=True)

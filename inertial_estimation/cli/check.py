@@ -8,7 +8,6 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from inertial_estimation.check.records import TO
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import add_verb
 from inertial_estimation.cli.render import escape, show, table
@@ -173,6 +172,8 @@ def _check(chosen: argparse.Namespace, urdf: str) -> Check:
 
 def _show_dependence(check: Check, *, whole: bool) -> None:
     """Print what results rest on, under a heading of its own."""
+    from inertial_estimation.check.records import TO
+
     tables = check.dependence_tables(whole=whole)
     said = [f'\n[bold]If only these are touched: {escape(", ".join(check.contacts))}[/]']
     if any(f' {TO} ' in cell for found in tables for row in found.rows for cell in row):

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from inertial_estimation.cli import files
 from inertial_estimation.errors import CalibrationError, CallError
-from inertial_estimation.verbs import files
 from inertial_estimation.verbs.calibrate import common_options, raw_options
 from inertial_estimation.verbs.options import add_verb
 from inertial_estimation.verbs.terminal import escape, progress_bars, show, table

@@ -10,8 +10,8 @@ from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inertial_estimation.cli import files
 from inertial_estimation.errors import CallError
-from inertial_estimation.verbs import files
 from inertial_estimation.verbs.calibrate.common_options import (
     add_outputs,
     add_sensors,

@@ -14,9 +14,9 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from inertial_estimation.cli import files
 from inertial_estimation.errors import CalibrationError, CallError, ConfigError
 from inertial_estimation.table import Table
-from inertial_estimation.verbs import files
 from inertial_estimation.verbs.calibrate import raw_options
 from inertial_estimation.verbs.calibrate.common_options import (
     add_placement,

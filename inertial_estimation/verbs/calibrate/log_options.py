@@ -11,7 +11,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from inertial_estimation.verbs import files
+from inertial_estimation.cli import files
 from inertial_estimation.verbs.calibrate import common_options
 from inertial_estimation.verbs.terminal import escape, show
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from inertial_estimation.verbs import files
+from inertial_estimation.cli import files
 from inertial_estimation.verbs.calibrate.common_options import (
     add_outputs,
     add_sensors,

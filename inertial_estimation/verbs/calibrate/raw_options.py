@@ -88,8 +88,8 @@ def signals_of(chosen: argparse.Namespace) -> RawSignals:
 def check_files(chosen: argparse.Namespace, logs: Sequence[str]) -> None:
     """Refuse outputs that could not be written, before anything is read."""
     from inertial_estimation import pictures
+    from inertial_estimation.cli import files
     from inertial_estimation.logs.raw_log import log_file
-    from inertial_estimation.verbs import files
 
     inputs = [log_file(log) for log in logs]
     # What is written may be what was read: its other sensors stay in it.

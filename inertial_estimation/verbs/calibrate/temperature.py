@@ -8,8 +8,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from inertial_estimation.cli import files
 from inertial_estimation.errors import CallError
-from inertial_estimation.verbs import files
 from inertial_estimation.verbs.calibrate.common_options import add_outputs, add_sensors
 from inertial_estimation.verbs.calibrate.log_options import (
     LEFT,

@@ -8,8 +8,8 @@ import argparse
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from inertial_estimation.cli import files
 from inertial_estimation.errors import CallError
-from inertial_estimation.verbs import files
 from inertial_estimation.verbs.calibrate.common_options import (
     add_accelerometer_offset,
     add_outputs,
