@@ -1,0 +1,866 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+All that the frozen runs ask of the package, in and out as plain arrays by name.
+
+Whoever renames or reshapes something edits the function here that uses it; the runs and their
+numbers stay. `use` finds a class or function wherever it stands in the package, so what only moves
+needs no edit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from store import Numbers, series
+
+Array = np.ndarray
+QUALITIES = ('contact_quality', 'torque_quality', 'external_torque_quality', 'submodel_quality')
+
+
+@cache
+def use(*names: str, near: str = '') -> Any:
+    """
+    Return a class or function of the package by its name, of today or of before.
+
+    What the package exports goes first; `near` is a part of the path of the file that defines it.
+    """
+    import inertial_estimation
+
+    for name in names:
+        if not near and name in inertial_estimation.__all__:
+            return getattr(inertial_estimation, name)
+        found = [file for file in _definitions().get(name, ()) if near in file]
+        if len(found) == 1:
+            module = found[0].removesuffix('.py').removesuffix('/__init__').replace('/', '.')
+            return getattr(import_module(f'inertial_estimation.{module}'), name)
+        if found:
+            raise LookupError(f'{name} is defined in {", ".join(found)}: tell which with near')
+    raise LookupError(f'the package defines no {" and no ".join(names)}{near and " in " + near}')
+
+
+@cache
+def _definitions() -> dict[str, list[str]]:
+    """Return the files that define a class or function, by its name."""
+    found: dict[str, list[str]] = {}
+    for file in sorted(_root().rglob('*.py')):
+        text = file.read_text(encoding='utf-8')
+        for name in re.findall(r'^(?:class|def) (\w+)', text, re.MULTILINE):
+            found.setdefault(name, []).append(file.relative_to(_root()).as_posix())
+    return found
+
+
+def _root() -> Path:
+    import inertial_estimation
+
+    return Path(inertial_estimation.__file__).parent
+
+
+def configs() -> Path:
+    """Return the folder of the parameter files that belong to the package in use."""
+    return _root().parent / 'config'
+
+
+# Robots and samples
+
+
+def make_robot(urdf: str, **options: Any) -> Any:
+    """Return a robot; imus, fixed_link, gravity as `Robot.from_urdf` takes them."""
+    Robot = use('Robot')
+
+    return Robot.from_urdf(urdf, **options)
+
+
+def names(robot: Any) -> dict[str, list[str]]:
+    """Return the names of joints, links, IMUs, FT sensors and submodels in the robot's order."""
+    return {
+        'joints': list(robot.joint_names),
+        'links': list(robot.link_names),
+        'imus': [imu.name for imu in robot.imus],
+        'fts': [sensor.name for sensor in robot.ft_sensors],
+        'submodels': [submodel.name for submodel in robot.submodels],
+    }
+
+
+def parameters(robot: Any) -> Array:
+    """Return inertial parameters in the order of the links, (n_links, 10)."""
+    return np.array(robot.parameters)
+
+
+def with_parameters(robot: Any, values: Array) -> Any:
+    """Return the robot with other inertial parameters."""
+    return robot.with_parameters(values)
+
+
+def make_batch(robot: Any, columns: Mapping[str, Any], **more: Any) -> Any:
+    """
+    Return a batch from arrays with names.
+
+    `columns` holds joints, imus, fts (names) and stamp_ns, positions, velocities, accelerations,
+    angular_velocities, proper_accelerations, angular_accelerations, ft_readings in their order.
+    """
+    SampleBatch = use('SampleBatch')
+
+    own = names(robot)
+    order = {
+        kind: [list(columns[kind]).index(name) for name in own[kind]]
+        for kind in ('joints', 'imus', 'fts')
+    }
+
+    def taken(name: str, kind: str) -> Array:
+        return np.array(columns[name], dtype=float)[:, order[kind]]
+
+    return SampleBatch(
+        stamp_ns=np.array(columns['stamp_ns'], dtype=np.int64),
+        positions=taken('positions', 'joints'),
+        velocities=taken('velocities', 'joints'),
+        accelerations=taken('accelerations', 'joints'),
+        angular_velocities=taken('angular_velocities', 'imus'),
+        proper_accelerations=taken('proper_accelerations', 'imus'),
+        angular_accelerations=taken('angular_accelerations', 'imus'),
+        ft_readings=taken('ft_readings', 'fts'),
+        **more,
+    )
+
+
+def bare_batch(stamp_ns: Array, q: Array, dq: Array, ddq: Array, **columns: Array) -> Any:
+    """Return a batch without sensors, but for what is given."""
+    SampleBatch = use('SampleBatch')
+
+    n = len(stamp_ns)
+    none = {
+        'angular_velocities': np.zeros((n, 0, 3)),
+        'proper_accelerations': np.zeros((n, 0, 3)),
+        'angular_accelerations': np.zeros((n, 0, 3)),
+        'ft_readings': np.zeros((n, 0, 6)),
+    }
+    return SampleBatch(
+        stamp_ns=stamp_ns, positions=q, velocities=dq, accelerations=ddq, **(none | columns)
+    )
+
+
+def assumed_state() -> int:
+    """Return the state of a joint whose position is assumed."""
+    SensorState = use('SensorState')
+
+    return int(SensorState.ASSUMED)
+
+
+# Estimation
+
+
+def make_contact(frame: str, kind: str = 'wrench', **options: Any) -> Any:
+    """Return a contact: wrench, force, axial_force, known; point, direction, wrench, name."""
+    Contact = use('Contact')
+
+    return Contact(frame, kind, **options)
+
+
+def make_calibration(robot: Any, by_sensor: Mapping[str, Mapping[str, Array]]) -> Any:
+    """Return a calibration from matrix, offset, coefficients, reference of each sensor."""
+    FtCalibration = use('FtCalibration')
+
+    values = [by_sensor[name] for name in names(robot)['fts']]
+    return FtCalibration(*(
+        np.array([one[key] for one in values])
+        for key in ('matrix', 'offset', 'coefficients', 'reference')
+    ))  # fmt: skip
+
+
+def make_estimator(robot: Any, contacts: Sequence[Any], calibration: Any = None) -> Any:
+    """Return an estimator."""
+    WrenchEstimator = use('WrenchEstimator')
+
+    return WrenchEstimator(robot, contacts, calibration=calibration)
+
+
+def estimates(
+    estimator: Any, batch: Any, touches: Sequence[Any] | None = None, keep: int = 24
+) -> Numbers:
+    """Return what the estimator makes of a batch."""
+    return named_estimate(estimator, raw_estimate(estimator, batch, touches), keep)
+
+
+def raw_estimate(estimator: Any, batch: Any, touches: Sequence[Any] | None = None) -> Any:
+    """Return the same as the object of the package."""
+    given = None if touches is None else estimator.with_touches(touches)
+    return estimator.batch(batch, given)
+
+
+def one_by_one(
+    estimator: Any, batch: Any, touches: Sequence[Any] | None = None, keep: int = 24
+) -> Numbers:
+    """Return what single updates make of a batch."""
+    given = None if touches is None else estimator.with_touches(touches)
+    found = [estimator.update(batch[k], given) for k in range(len(batch))]
+    whole = found[0]._replace(**{
+        name: np.array([getattr(one, name) for one in found])
+        for name in found[0]._fields
+        if name != 'contacts'
+    })  # fmt: skip
+    return named_estimate(estimator, whole, keep)
+
+
+def named_estimate(estimator: Any, estimate: Any, keep: int) -> Numbers:
+    """Return the numbers of an estimate by the names of contacts, joints, submodels, sensors."""
+    own = names(estimator.robot)
+    contacts = [contact.name for contact in estimate.contacts]
+    found: Numbers = {}
+    columns = (
+        ('wrench', contacts, estimate.wrenches),
+        ('torque', own['joints'], estimate.torques),
+        ('external_torque', own['joints'], estimate.external_torques),
+        ('residual', own['submodels'], estimate.residuals),
+        ('rank', own['submodels'], estimate.ranks),
+        ('contact_quality', contacts, estimate.contact_quality),
+        ('torque_quality', own['joints'], estimate.torque_quality),
+        ('external_torque_quality', own['joints'], estimate.external_torque_quality),
+        ('submodel_quality', own['submodels'], estimate.submodel_quality),
+        ('used_ft', own['fts'], estimate.used_fts),
+        ('used_imu', own['imus'], estimate.used_imus),
+    )
+    for kind, labels, values in columns:
+        found |= _by_name(kind, labels, values, keep)
+    return found
+
+
+def _by_name(kind: str, labels: Sequence[str], values: Array, keep: int) -> Numbers:
+    """Return columns by name: vectors each on its own, scalars in one array sorted by name."""
+    values = np.asarray(values, dtype=float)
+    if values.ndim == 3:
+        found: Numbers = {}
+        for k, label in enumerate(labels):
+            found |= series(f'{kind}/{label}', values[:, k], keep)
+        return found
+    order = sorted(range(len(labels)), key=lambda k: labels[k])
+    return series(f'{kind}/sorted by name', values[:, order], keep)
+
+
+def standard_deviations(
+    estimator: Any, batch: Any, noise: Mapping[str, Array], roots: Array | None = None
+) -> Numbers:
+    """Return standard deviations; noise holds joint (3, 3), imu (3, 3), ft (6,)."""
+    NoiseModel = use('NoiseModel')
+    Uncertainty = use('Uncertainty')
+
+    model = NoiseModel.uniform(
+        estimator.robot, joint=noise['joint'], imu=noise['imu'], ft=noise['ft']
+    )
+    found = Uncertainty(estimator, model, roots).of_batch(batch)
+    own = names(estimator.robot)
+    return {
+        **_by_name('wrench', [one.name for one in found.contacts], found.wrenches, 8),
+        **_by_name('torque', own['joints'], found.torques, 8),
+        **_by_name('external_torque', own['joints'], found.external_torques, 8),
+        **_by_name('residual', own['submodels'], found.residuals, 8),
+    }
+
+
+def inner_wrenches(estimator: Any, batch: Any, joints: Sequence[str]) -> Numbers:
+    """Return wrenches through joints and net wrenches of all links."""
+    InternalWrenches = use('InternalWrenches')
+
+    estimate, inner = estimator.batch(batch), InternalWrenches(estimator)
+    return {
+        **_by_name('through', joints, inner.of(batch, estimate, list(joints)), 8),
+        **_by_name('net', names(estimator.robot)['links'], inner.net(batch, estimate), 4),
+    }
+
+
+def dependence(robot: Any, contacts: Sequence[Any]) -> Numbers:
+    """Return which sensors, joints and links every result rests on, as zeros and ones."""
+    find_grounds = use('find_grounds')
+
+    table = find_grounds(robot, contacts)
+    own, found = names(robot), {}
+    for kind, results in (('torque', table.torques), ('wrench', table.wrenches)):
+        for one in results:
+            for of in ('fts', 'imus', 'joints', 'links'):
+                known = {robot.fixed_frame} if of == 'imus' and robot.fixed_frame else own[of]
+                found[f'{kind}/{one.name}/{of}'] = np.array([
+                    float(name in getattr(one, of)) for name in sorted(known)
+                ])  # fmt: skip
+    return found
+
+
+def momentum_figures(estimator: Any, batch: Any) -> Numbers:
+    """Return how much of the change of momentum the wrenches leave unexplained."""
+    MomentumCheck = use('MomentumCheck')
+
+    check, estimate = MomentumCheck(estimator.robot), estimator.batch(batch)
+    for k in range(len(batch)):
+        own = {n: v if n == 'contacts' else v[k] for n, v in estimate._asdict().items()}
+        check.add(batch[k], type(estimate)(**own))
+    found = check.report()
+    return {
+        'windows': np.array(float(found.windows)),
+        'unexplained': np.array(found.unexplained),
+        'change': np.array(found.change),
+    }
+
+
+# Logs
+
+
+class Log(NamedTuple):
+    """A bag as it was read."""
+
+    robot: Any
+    settings: Any
+    recording: Any
+
+    @property
+    def times(self) -> Array:
+        """Seconds after the first FT message."""
+        return np.array(self.recording.times)
+
+    @property
+    def batch(self) -> Any:
+        """Samples."""
+        return self.recording.samples
+
+
+def read_log(bag: Path, urdf: Path, config: str, **changes: Any) -> Log:
+    """Return a bag, read as the node would; `changes` are settings other than the file's."""
+    from dataclasses import replace
+
+    build_robot = use('build_robot')
+    EstimatorSettings = use('EstimatorSettings')
+    read_samples = use('read_samples')
+
+    settings = replace(EstimatorSettings.from_yaml(configs() / config), **changes)
+    robot = build_robot(settings, urdf.read_text(encoding='utf-8'))
+    return Log(robot, settings, read_samples(bag, robot, settings))
+
+
+def sample_numbers(log: Log, start: float, stop: float, keep: int = 24) -> Numbers:
+    """Return the samples of a part of a log."""
+    batch, own = _part(log, start, stop).samples, names(log.robot)
+    columns = (
+        ('position', 'joints', batch.positions),
+        ('velocity', 'joints', batch.velocities),
+        ('acceleration', 'joints', batch.accelerations),
+        ('angular_velocity', 'imus', batch.angular_velocities),
+        ('proper_acceleration', 'imus', batch.proper_accelerations),
+        ('angular_acceleration', 'imus', batch.angular_accelerations),
+        ('ft_reading', 'fts', batch.ft_readings),
+    )
+    found = {'count': np.array(float(len(batch)))}
+    for kind, of, values in columns:
+        if own[of]:
+            found |= _by_name(kind, own[of], values, keep)
+    if batch.efforts is not None:
+        found |= _by_name('effort', own['joints'], batch.efforts, keep)
+    return found
+
+
+def _part(log: Log, start: float, stop: float) -> Any:
+    TimeRange = use('TimeRange')
+
+    return log.recording.within(TimeRange(start, stop))
+
+
+def replay_numbers(
+    log: Log,
+    part: tuple[float, float],
+    source: str = 'settings',
+    offset_part: tuple[float, float] = (-np.inf, np.inf),
+    support: str = '',
+    through: Sequence[str] = (),
+    net: Sequence[str] = (),
+    deviations: bool = False,
+) -> Numbers:
+    """Return what a replay finds; source of offsets: settings, model or torques."""
+    some_rows = use('some_rows')
+    OffsetRequest = use('OffsetRequest')
+    compute_offsets = use('compute_offsets')
+    TimeRange = use('TimeRange')
+
+    request = OffsetRequest(source, TimeRange(*offset_part), support)
+    computed = compute_offsets(request, log.recording, log.robot, log.settings)
+    recording = _part(log, *part)
+    run = use('run', near='logs/replay')(recording, log.robot, log.settings, computed.calibration)
+    run = use('with_net', near='logs/')(
+        use('with_through', near='logs/')(run, list(through)), list(net)
+    )
+    estimator = use('make_estimator', near='logs/')(
+        log.robot, log.settings, calibration=computed.calibration
+    )
+    own = names(log.robot)
+    found = named_estimate(estimator, run.estimate, 24)
+    for key, value in named_estimate(estimator, run.clean, 4).items():
+        if key.startswith(('wrench', 'torque/')):
+            found[f'without frozen/{key}'] = value
+    for k, name in enumerate(own['fts']):
+        found[f'offset/{name}'] = np.array(computed.calibration.offsets[k])
+        found[f'assumed/{name}'] = np.array(float(computed.assumed[k]))
+    fit = computed.torques or computed.model
+    if fit is not None:
+        found |= {
+            'offset fit/deviations': np.array(fit.deviations),
+            'offset fit/rank': np.array(float(fit.rank)),
+            'offset fit/samples': np.array(float(fit.n_samples)),
+        }
+    if run.through is not None:
+        found |= _by_name('through', through, run.through.wrenches, 8)
+    if run.net is not None:
+        found |= _by_name('net', net, run.net.wrenches, 8)
+    if deviations:
+        spread = use('with_deviations', near='logs/')(
+            run, some_rows(len(run.recording.times))
+        ).deviations
+        contacts = [contact.name for contact in run.estimate.contacts]
+        found |= _by_name('deviation/wrench', contacts, spread.wrenches, 4)
+        found |= _by_name('deviation/torque', own['joints'], spread.torques, 4)
+        found |= _by_name('deviation/residual', own['submodels'], spread.residuals, 4)
+    return found
+
+
+def free_estimator(log: Log) -> Any:
+    """Return the estimator of the settings of a log."""
+    build_estimator = use('build_estimator')
+
+    return build_estimator(log.settings, log.robot)
+
+
+# Calibration
+
+
+def supported_offsets(
+    log: Log, part: tuple[float, float], supports: Sequence[str], accept_split: bool = False,
+    moving: bool = False,
+) -> Numbers:  # fmt: skip
+    """Return offsets from the model while supports carry the robot."""
+    Stillness = use('Stillness')
+    from_model = use('supported_offsets', near='calibration/')
+
+    samples = _part(log, *part).without_frozen(names(log.robot)['fts'])
+    found = from_model(
+        free_estimator(log), samples, list(supports), accept_split=accept_split,
+        stillness=Stillness.none() if moving else Stillness(),
+    )  # fmt: skip
+    numbers = {'undetermined': np.array(float(len(found.undetermined)))}
+    for k, name in enumerate(names(log.robot)['fts']):
+        numbers |= {
+            f'offset/{name}': found.offsets[k],
+            f'spread/{name}': found.spread[k],
+            f'deviation/{name}': found.deviations[k],
+            f'flags/{name}': np.array([found.found[k], found.unique[k], found.n_samples[k]]),
+        }
+        numbers |= series(f'difference/{name}', found.differences[:, k], 8)
+    return {key: np.asarray(value, dtype=float) for key, value in numbers.items()}
+
+
+def in_situ_offset(wrenches: Array, accelerations: Array, **options: Any) -> Numbers:
+    """Return an offset from readings and accelerations alone; options bias, still_acceleration."""
+    offset_in_situ = use('offset_in_situ')
+
+    found = offset_in_situ(wrenches, accelerations, matrix=np.eye(6), **options)
+    return {
+        'offset': found.offset,
+        'covariance': found.covariance,
+        'slopes': found.slopes.slopes,
+        'drift': found.slopes.drift,
+        'spreads': found.subspace.spreads,
+        'unexplained': np.array(found.unexplained),
+        'gravity': np.array(found.gravity),
+        'bias': found.bias.bias,
+        'kept': np.array(float(found.kept.sum())),
+    }
+
+
+def added_mass_matrix(sets: Sequence[Mapping[str, Any]]) -> Numbers:
+    """Return a matrix from added masses: raw, accelerations, mass, centre of each set."""
+    AddedMass = use('AddedMass')
+    matrix_from_added_masses = use('matrix_from_added_masses')
+
+    given = [
+        AddedMass(f'set {k}', one['raw'], one['accelerations'], one['mass'], one['centre'])
+        for k, one in enumerate(sets)
+    ]
+    found = matrix_from_added_masses(given, rotation=np.eye(3), workshop=np.eye(6))
+    return {
+        'matrix': found.matrix,
+        'deviations': found.deviations,
+        'body': np.array([found.body.mass, *found.body.first_moment]),
+        'residuals': found.residuals,
+        'offsets': found.offsets,
+        'singular_values': found.singular_values,
+    }
+
+
+def affine_fit(
+    log: Log, whole: tuple[float, float], sensor: str, fitted: tuple[float, float],
+    tested: tuple[float, float],
+) -> Numbers:  # fmt: skip
+    """Return matrix and offset of a sensor from the model, fitted and tested on parts of a log."""
+    sensor_calibrations = use('sensor_calibrations')
+    AffineSettings = use('AffineSettings')
+    AffineRequest = use('AffineRequest')
+    calibrate_affine = use('calibrate_affine')
+    predict_wrenches = use('predict_wrenches')
+    TimeRange = use('TimeRange')
+
+    predicted = predict_wrenches(_part(log, *whole), log.robot, log.settings)
+    calibrations = sensor_calibrations(log.settings, log.robot)
+    request = AffineRequest((sensor,), TimeRange(*fitted), TimeRange(*tested), AffineSettings())
+    (found,) = calibrate_affine(predicted, calibrations, request).sensors
+    k = names(log.robot)['fts'].index(sensor)
+    return {
+        **series('predicted', predicted.wrenches[:, k]),
+        'matrix': found.fit.matrix,
+        'offset': found.fit.offset,
+        'matrix_deviations': found.fit.matrix_deviations,
+        'offset_deviations': found.fit.offset_deviations,
+        'weight': np.array(found.fit.weight),
+        'rms': found.fit.rms,
+        'rms_offset_only': found.fit.rms_offset_only,
+        'rms_held_out': found.fit.rms_held_out,
+        'used': np.array(float(found.fit.used.sum())),
+        'tested/rms': found.tested.rms,
+        'tested/rms_before': found.tested.rms_before,
+        'tested/count': np.array([found.tested.n_samples, found.tested.n_disturbed], dtype=float),
+    }
+
+
+def hindsight(log_options: Mapping[str, Any], config: str) -> dict[str, Any]:
+    """Return the settings that smooth readings and look at the middle of the window."""
+    EstimatorSettings = use('EstimatorSettings')
+
+    settings = EstimatorSettings.from_yaml(configs() / config)
+    delay = 0.5 * settings.derivative_window
+    return {**log_options, 'filter_delay': delay, 'smooth_readings': True}
+
+
+def temperature_fit(wrenches: Array, predicted: Array, warmth: Array, times: Array) -> Numbers:
+    """Return temperature coefficients."""
+    fit_temperature = use('fit_temperature')
+
+    found = fit_temperature(wrenches, predicted, warmth, times, reference=25.0)
+    keys = ('coefficients', 'deviations', 'offset', 'offset_deviations', 'rms_before', 'rms')
+    return {
+        **{key: np.asarray(getattr(found, key)) for key in keys},
+        'used': np.array(float(found.used.sum())),
+    }
+
+
+def tool_fit(
+    bag: Path, ft: str, imu: str, rpy: Sequence[float], accelerometer_offset: Sequence[float],
+    inertia: bool = False,
+) -> Numbers:  # fmt: skip
+    """Return mass, centre, offset and delay of a tool from a bag."""
+    SensorCalibration = use('SensorCalibration')
+    ToolSettings = use('ToolSettings')
+    fit_tool = use('fit_tool')
+    TimeRange = use('TimeRange')
+    ToolSource = use('ToolSource')
+    read_tool_log = use('read_tool_log')
+    pose_from_xyz_rpy = use('pose_from_xyz_rpy')
+
+    source = ToolSource(ft, imu, pose_from_xyz_rpy(np.zeros(3), np.array(rpy)))
+    log = read_tool_log(bag, source, TimeRange(), SensorCalibration(), accelerometer_offset)
+    found = fit_tool(log.motion, ToolSettings(inertia=inertia))
+    keys = (
+        'mass', 'mass_deviation', 'centre', 'centre_deviations', 'offset', 'offset_deviations',
+        'delay', 'delay_deviation', 'misalignment', 'spreads', 'rms_offset_only',
+        'rms_without_delay', 'rms',
+    )  # fmt: skip
+    if inertia:
+        keys += ('inertia', 'inertia_deviations')
+    return {
+        **{key: np.asarray(getattr(found, key), dtype=float) for key in keys},
+        'used': np.array(float(found.used.sum())),
+        **series('residuals', found.residuals),
+    }
+
+
+# Identification
+
+
+def identify_logs(
+    logs: Sequence[str], validate: Sequence[str], urdf: str, config: str, method: str,
+    options: Mapping[str, Any] | None = None,
+) -> Numbers:  # fmt: skip
+    """Return what ``identify`` finds in logs."""
+    identify = use('identify', near='logs/')
+    IdentifySettings = use('IdentifySettings')
+
+    report = identify(
+        list(logs), urdf, IdentifySettings.from_yaml(configs() / config), method=method,
+        validate=list(validate), options=options,
+    )  # fmt: skip
+    fit = report.fit
+    found: Numbers = {
+        f'parameters/{name}': row
+        for name, row in zip(names(fit.robot)['links'], np.array(fit.parameters), strict=True)
+    }
+    found |= {f'payload/{name}': np.array(row) for name, row in fit.payloads.items()}
+    unseen = {one.block.submodel.name: one for one in report.validation}
+    for block in fit.blocks:
+        answer, own = block.answer, block.name
+        for extra, value in answer.extras.items():
+            found[f'extra/{own}/{extra}'] = np.array(value)
+        for name, value in zip(answer.unknowns.names, answer.deviations, strict=True):
+            found[f'deviation/{own}/{name}'] = np.array(value)
+        found[f'rank/{own}'] = np.array(float(answer.rank))
+        found[f'mean_square/{own}'] = np.array(answer.mean_square)
+        for kind, value in block.noise.deviations.items():
+            found[f'noise/{own}/{kind}'] = np.array(value)
+        for kind, rows in block.evidence.rows.items():
+            found[f'rows/{own}/{kind}'] = np.array(float(rows))
+        for kind, value in block.evidence.residuals(answer.x).items():
+            found[f'residual/{own}/{kind}'] = np.array(value)
+        if own in unseen:
+            for kind, value in unseen[own].residuals(answer.x).items():
+                found[f'validation/{own}/{kind}'] = np.array(value)
+        told = report.determined[own]
+        found[f'determined/{own}'] = np.array([told.possible, told.reached], dtype=float)
+    return found
+
+
+def identify_body(
+    motion: Mapping[str, Array], wrenches: Array, prior: Array, method: str,
+    options: Mapping[str, Any] | None = None,
+) -> Numbers:  # fmt: skip
+    """
+    Return what is found of one body from its motion and the wrench on it.
+
+    `motion` holds times, angular_velocities, proper_accelerations, angular_accelerations; all in
+    the frame of the body.
+    """
+    fit = use('fit', near='identification/fit')
+    gather = use('gather', near='identification/')
+    RowBuilder = use('EquationBuilder', 'RowBuilder')
+
+    robot = make_robot('<robot name="tool"><link name="tool"/></robot>', imus=['tool'])
+    robot = with_parameters(robot, prior[None])
+    none = np.zeros((len(wrenches), 0))
+    samples = bare_batch(
+        np.round(1e9 * motion['times']).astype(np.int64), none, none, none,
+        **{
+            key: motion[key][:, None]
+            for key in ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
+        },
+    )  # fmt: skip
+    seen = gather(RowBuilder(robot), samples, external={'tool': wrenches})
+    answer = fit(robot, seen, method, dict(options or {})).blocks[0].answer
+    return {
+        'parameters': answer.parameters[0],
+        'deviations': answer.deviations,
+        'mean_square': np.array(answer.mean_square),
+        'rank': np.array(float(answer.rank)),
+    }
+
+
+def without_prior() -> dict[str, Any]:
+    """Return the options of the semidefinite method without a prior."""
+    PriorTerm = use('PriorTerm')
+
+    return {'prior': PriorTerm.NONE}
+
+
+def one_row() -> dict[str, Any]:
+    """Return the options of a prior that weighs as much as one row."""
+    PriorRows = use('PriorRows')
+
+    return {'weight': PriorRows(1.0)}
+
+
+def torque_regressor(robot: Any, q: Array, dq: Array, ddq: Array) -> Array:
+    """Return the regressor of the joint torques, (n, n_joints, 10 n_links)."""
+    submodel_regressors = use('submodel_regressors')
+
+    samples = bare_batch(np.arange(len(q)), q, dq, ddq)
+    (found,) = submodel_regressors(robot, samples, robot.submodels)
+    return np.array(found.torques)
+
+
+def base_grouping(Y: Array) -> Numbers:
+    """Return which columns are independent, and the grouping of all into them."""
+    BaseParameters = use('BaseParameters')
+
+    found = BaseParameters.of_regressor(Y)
+    return {'independent': np.array(found.independent, float), 'grouping': found.grouping}
+
+
+def structural_ranks(robot: Any) -> Numbers:
+    """Return how many base parameters the structure of each submodel leaves."""
+    structural_null_space = use('structural_null_space')
+
+    found = {}
+    for submodel in robot.submodels:
+        space = structural_null_space(robot, submodel)
+        found[f'rank/{submodel.name}'] = np.array(float(len(space) - space.shape[1]))
+        # Any basis of the space has the same projection; links in the order of their names.
+        q = np.linalg.qr(space)[0]
+        own = [robot.link_names[k] for k in submodel.links]
+        rows = [10 * k + i for k in np.argsort(own) for i in range(10)]
+        found[f'projection/{submodel.name}'] = np.diagonal(q @ q.T)[rows].copy()
+    return found
+
+
+def friction_arm_fits(
+    links: Sequence[str], joints: Sequence[str], Y: Array, y: Array, prior: Array
+) -> Numbers:
+    """
+    Return three fits of an arm with drive inertia, viscous, Coulomb and constant effort per joint.
+
+    Columns of Y: ten of each link, then four of each joint; friction is not negative.
+    """
+    check_base_parameters = use('check_base_parameters', near='identification/')
+    Information = use('Information')
+    Bounds = use('Bounds')
+    Problem = use('Problem', near='identification/')
+    solve_entropic = use('solve_entropic')
+    PriorTerm = use('PriorTerm')
+    solve_semidefinite = use('solve_semidefinite')
+    Extra = use('Extra')
+    Term = use('Term')
+    Unknowns = use('Unknowns')
+    BaseParameters = use('BaseParameters')
+
+    terms = (Term.DRIVE_INERTIA, Term.VISCOUS, Term.COULOMB, Term.OFFSET)
+    unknowns = Unknowns(tuple(links), tuple(Extra(j, term) for j in joints for term in terms))
+    signed = np.tile(np.array([[0.0, np.inf]] * 3 + [[-np.inf, np.inf]]), (len(joints), 1))
+    bounds = Bounds(extras=signed)
+    problem = Problem.of(unknowns, Information.of(Y, y), prior, bounds=bounds)
+    cones = solve_semidefinite(problem, prior=PriorTerm.NONE)
+    free = Problem.of(unknowns, Information.of(Y, y), prior)
+    entropic = solve_entropic(free, weight=1e-3)
+    base = BaseParameters.of_regressor(Y)
+    values = np.linalg.lstsq(Y[:, base.independent], y, rcond=None)[0]
+    checked = check_base_parameters(base, values, unknowns, bounds=bounds)
+    return {
+        'ols/values': values,
+        'nearest/values': checked.nearest,
+        'nearest/distance': np.array(checked.distance),
+        'nearest/margin': np.array(checked.margin),
+        'semidefinite/base': base.of(cones.x),
+        'semidefinite/mean_square': np.array(cones.mean_square),
+        'entropic/x': entropic.x,
+        'entropic/deviations': entropic.deviations,
+        'entropic/mean_square': np.array(entropic.mean_square),
+    }
+
+
+# Recursive identification
+
+NODE = {
+    'weight': 0.1, 'half_life': 600.0, 'force_walk': 0.3, 'moment_walk': 0.03,
+    'force_drift': 0.045, 'moment_drift': 0.0045, 'warm_up': 3.0, 'gate': 4.0, 'excited': 4,
+}  # fmt: skip
+"""Settings of the node as of the first edition."""
+
+
+class Payload(NamedTuple):
+    """What was picked up."""
+
+    mass: float
+    center: Array
+    mass_deviation: float
+
+
+class Update(NamedTuple):
+    """What a refit says."""
+
+    stamp_ns: int
+    parameters: Array
+    """(n_links, 10)."""
+    refitted: tuple[str, ...]
+    """Submodels whose bodies were accepted."""
+    offsets: Mapping[str, Array]
+    subtracted: Mapping[str, Array]
+    offset_deviations: Mapping[str, Array]
+    covariance_diagonal: Array
+    """Of the parameters, (n_links, 10)."""
+    payloads: Mapping[str, Payload]
+    extras: Mapping[str, float]
+    """Offsets, friction and drives by submodel and name, of the last fit."""
+
+
+class Identifier:
+    """The identifier of the node, fed with stretches."""
+
+    def __init__(
+        self, robot: Any, *, choice: Any = None, noise_rate: float | None = None, **changes: Any
+    ) -> None:
+        RecursiveIdentifier = use('RecursiveIdentifier')
+        RecursionSettings = use('RecursionSettings')
+        RowChoice = use('EquationChoice', 'RowChoice')
+
+        choice = choice or RowChoice(offsets=tuple(names(robot)['fts']))
+        settings = RecursionSettings(rows=choice, **{**NODE, **changes})
+        self._identifier = RecursiveIdentifier(robot, settings)
+        if noise_rate is not None:
+            self._identifier.noise = _state_noise(robot, noise_rate)
+
+    def add(self, batch: Any) -> list[str]:
+        """Take in a stretch; return what changed, as text of submodel and kind."""
+        return [f'{name} {change.name}' for name, change in self._identifier.add(batch)]
+
+    def refit(self) -> Update | None:
+        """Refit."""
+        found = self._identifier.refit()
+        if found is None:
+            return None
+        extras = {
+            f'{name}.{extra}': value
+            for one in self._identifier.known
+            for name in [one.block.submodel.name]
+            if name in self._identifier.found
+            for extra, value in zip(
+                map(str, one.block.unknowns.extras),
+                self._identifier.found[name][one.block.unknowns.n_inertial :],
+                strict=True,
+            )
+        }
+        payloads = {
+            name: Payload(one.mass, np.array(one.center), one.mass_deviation)
+            for name, one in self._identifier.payloads().items()
+        }
+        return Update(
+            found.stamp_ns, np.array(found.parameters), tuple(found.refitted), found.offsets,
+            found.subtracted, found.offset_deviations, (found.parameter_roots**2).sum(axis=-1),
+            payloads, extras,
+        )  # fmt: skip
+
+
+def _state_noise(robot: Any, rate: float) -> Any:
+    build_noise = use('build_noise')
+    EstimatorSettings = use('EstimatorSettings')
+    StateNoise = use('StateNoise')
+    StreamRates = use('StreamRates')
+
+    settings = EstimatorSettings(velocity_source='filter', derivative_window=0.12)
+    counts = [len(names(robot)[kind]) for kind in ('joints', 'imus', 'fts')]
+    rates = StreamRates(*(np.full(n, rate) for n in counts))
+    model = build_noise(settings, robot, rates).model
+    return StateNoise.of(model.joints, model.imus, measures_velocities=False)
+
+
+def prepared_log(log: str, urdf: str, config: str) -> tuple[Any, Any, Any]:
+    """Return robot, filtered samples and choice of rows of a log, as ``identify`` has them."""
+    IdentifySettings = use('IdentifySettings')
+    prepare_with = use('prepare_with')
+    open_logs = use('open_logs')
+    Stretch = use('Stretch', near='logs/')
+
+    settings, stretch = IdentifySettings.from_yaml(configs() / config), Stretch.parse(log)
+    reader = open_logs(urdf, settings, (), stretch, lambda *_: None)
+    raw = reader.read(stretch)
+    prepared, _ = prepare_with(raw.samples, raw.external, settings.preparation)
+    return reader.robot, prepared.samples, settings.choice(reader.robot)
+
+
+def stretches(batch: Any, seconds: float) -> Iterator[Any]:
+    """Yield parts of a batch."""
+    times = (batch.stamp_ns - batch.stamp_ns[0]) / 1e9
+    edges = np.flatnonzero(np.diff(np.floor(times / seconds)) > 0) + 1
+    for first, last in zip([0, *edges], [*edges, len(batch)], strict=True):
+        yield batch.take(slice(int(first), int(last)))
