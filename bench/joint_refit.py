@@ -29,9 +29,9 @@ from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
-from inertial_estimation.identification.recursion.joint_refit import joint_refit
 from inertial_estimation.identification.recursion.memory import SubmodelMemory, excitation
 from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
+from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.sample import SampleBatch
@@ -71,7 +71,7 @@ class Situation:
     """A robot that has been moving."""
 
     identifier: RecursiveIdentifier
-    known: tuple[SubmodelMemory, ...]
+    memories: tuple[SubmodelMemory, ...]
     """Its submodels."""
     start: Mapping[str, Array]
     """Bodies of the refit a second ago, by submodel."""
@@ -92,12 +92,12 @@ def situation(seconds: int = SECONDS) -> Situation:
     start: dict[str, Array] = {}
     weight = identifier.settings.weight
     for part in equal_parts(samples, 1.0):
-        if all(one.information is not None for one in identifier.known):
-            found = joint_refit(identifier.known, weight, start)
-            start = {one.knowledge.block.submodel.name: one.parameters for one in found.bodies}
+        if all(one.information is not None for one in identifier.memories):
+            found = joint_refit(identifier.memories, weight, start)
+            start = {one.memory.block.submodel.name: one.parameters for one in found.fits}
         rows = np.searchsorted(samples.stamp_ns, part.stamp_ns)
         identifier.add(part, external={BASE: external[rows]})
-    return Situation(identifier, identifier.known, start, weight)
+    return Situation(identifier, identifier.memories, start, weight)
 
 
 def measure(rounds: int = ROUNDS, progress: Progress | None = None) -> dict[str, Array]:
@@ -108,10 +108,10 @@ def measure(rounds: int = ROUNDS, progress: Progress | None = None) -> dict[str,
     """
     now = situation()
     calls: dict[str, Callable[[], object]] = {
-        PEER: lambda: with_cvxpy(now.known, now.weight),
+        PEER: lambda: with_cvxpy(now.memories, now.weight),
         ERRORS: lambda: _without_errors(now),
-        COLD: lambda: joint_refit(now.known, now.weight),
-        WARM: lambda: joint_refit(now.known, now.weight, now.start),
+        COLD: lambda: joint_refit(now.memories, now.weight),
+        WARM: lambda: joint_refit(now.memories, now.weight, now.start),
         REST: _rest(now),
     }
     return interleave({name: Timed(call, 1) for name, call in calls.items()}, rounds, progress)
@@ -191,7 +191,7 @@ def with_cvxpy(known: Sequence[SubmodelMemory], weight: float) -> tuple[dict[str
 
 def _without_errors(now: Situation) -> None:
     """Take out of all rows what errors of the motion add, as after new rows."""
-    for one in now.known:
+    for one in now.memories:
         assert one.information is not None and one.errors is not None
         prior = one.block.unknowns.join(one.prior)
         without_state_errors(one.information, one.errors, prior)
@@ -201,15 +201,15 @@ def _rest(now: Situation) -> Callable[[], object]:
     """Return what finds all else that an update of the node says."""
     robot, identifier = now.identifier.robot, now.identifier
     table = BaseTable(identifier.builder)
-    found = joint_refit(now.known, now.weight, now.start)
+    found = joint_refit(now.memories, now.weight, now.start)
     parameters = identifier.prior.copy()
-    for bodies in found.bodies:
-        parameters[list(bodies.knowledge.block.submodel.links)] = bodies.parameters
-    unknowns = {one.knowledge.block.submodel.name: one.x for one in found.bodies}
+    for bodies in found.fits:
+        parameters[list(bodies.memory.block.submodel.links)] = bodies.parameters
+    unknowns = {one.memory.block.submodel.name: one.x for one in found.fits}
     return lambda: (
         parameter_roots(found, now.weight),
-        [excitation(one, now.weight) for one in now.known],
-        table.values(now.known, unknowns),
+        [excitation(one, now.weight) for one in now.memories],
+        table.values(now.memories, unknowns),
         export_urdf(robot, parameters),
     )
 

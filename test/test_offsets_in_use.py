@@ -9,8 +9,8 @@ from test_recursion import KINDS, NOISE, log, prior, robot, settings
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.recursion import offsets as offset_module
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
-from inertial_estimation.identification.recursion.joint_refit import joint_refit
 from inertial_estimation.identification.recursion.offsets import fitted_offsets
+from inertial_estimation.identification.recursion.refit import joint_refit
 
 __all__ = ['prior', 'robot']
 
@@ -65,7 +65,7 @@ def test_an_offset_that_the_innermost_alone_tells_is_told_however_many_sensors_l
     prior, told, monkeypatch
 ):
     identifier, *_ = told
-    inner, *outer = (one for one in identifier.known if one.information is not None)
+    inner, *outer = (one for one in identifier.memories if one.information is not None)
     beside = next(one for one in outer if set(one.offset_names) & set(inner.offset_names))
     others = [one for one in outer if one is not beside]
     bodies = {
@@ -82,10 +82,10 @@ def test_an_offset_that_the_innermost_alone_tells_is_told_however_many_sensors_l
 
 def test_beside_bodies_that_are_told_they_are_those_of_the_refit(told):
     identifier, _, refit = told
-    known = [one for one in identifier.known if one.information is not None]
+    known = [one for one in identifier.memories if one.information is not None]
     fit = joint_refit(known, 0.1)
     found = fit.offsets
-    bodies = {one.knowledge.block.submodel.name: one.parameters for one in fit.bodies}
+    bodies = {one.memory.block.submodel.name: one.parameters for one in fit.fits}
     # The refit's minimum, which all submodels agree on, is one beside its bodies as well.
     everything = fitted_offsets(known, bodies)
     for name, value in found.items():

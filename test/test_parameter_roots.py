@@ -19,11 +19,11 @@ from test_recursion import robot as robot
 from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.priors import entropic_model, widened
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
-from inertial_estimation.identification.recursion.joint_refit import joint_refit
 from inertial_estimation.identification.recursion.parameter_roots import (
-    moved_by_other_errors,
+    divergence_of_errors,
     parameter_roots,
 )
+from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.unknowns import Term
@@ -51,16 +51,16 @@ def known_of(robot, prior, chosen=None, seconds=4.0, efforts=False):
         samples = replace(samples, efforts=measured)
     identifier = RecursiveIdentifier(robot.with_parameters(prior), chosen or settings(robot))
     identifier.add(samples)
-    return [one for one in identifier.known if one.information is not None]
+    return [one for one in identifier.memories if one.information is not None]
 
 
 def dense(found, weight):
     """Return a root of the covariance of all unknowns, and where each submodel's are in it."""
     names = list(found.offsets)
-    size = len(names) + sum(bodies.knowledge.information.n for bodies in found.bodies)
+    size = len(names) + sum(bodies.memory.information.n for bodies in found.fits)
     first, places, blocks, variances = len(names), [], [], []
-    for bodies in found.bodies:
-        one, information = bodies.knowledge, bodies.knowledge.information
+    for bodies in found.fits:
+        one, information = bodies.memory, bodies.memory.information
         drawn = weight * information.count
         of_prior = entropic_model(
             one.block.unknowns, one.prior, bodies.parameters, one.scales, drawn
@@ -83,8 +83,8 @@ def dense(found, weight):
 
 def description_error(bodies, hat, noise):
     """Return the variance of it that the found bodies speak for, over that of divergence one."""
-    moved = 2.0 * entropic_divergence(bodies.parameters, bodies.knowledge.prior).sum()
-    n, n_bodies = bodies.knowledge.information.n, bodies.knowledge.block.unknowns.n_inertial
+    moved = 2.0 * entropic_divergence(bodies.parameters, bodies.memory.prior).sum()
+    n, n_bodies = bodies.memory.information.n, bodies.memory.block.unknowns.n_inertial
     of_bodies = hat[n : n + n_bodies]
     told = np.eye(n_bodies) - of_bodies[:, n : n + n_bodies]
     by_noise = noise * np.sum(of_bodies[:, :n] ** 2) + np.sum(of_bodies[:, n + n_bodies :] ** 2)
@@ -102,9 +102,9 @@ def check_against_dense(known):
     found = joint_refit(known, WEIGHT)
     roots = parameter_roots(found, WEIGHT)
     everything, places = dense(found, WEIGHT)
-    for bodies, at in zip(found.bodies, places, strict=True):
-        root = roots[bodies.knowledge.block.submodel.name]
-        own = at[: bodies.knowledge.block.unknowns.n_inertial]
+    for bodies, at in zip(found.fits, places, strict=True):
+        root = roots[bodies.memory.block.submodel.name]
+        own = at[: bodies.memory.block.unknowns.n_inertial]
         wanted = everything[own] @ everything[own].T
         sizes = np.sqrt(np.diag(wanted))
         assert root.shape == (len(own), len(own))
@@ -127,8 +127,8 @@ def test_a_submodel_alone_and_without_offsets(robot, prior):
 def test_friction_is_eliminated(robot, prior):
     joints = tuple(name for name in robot.joint_names if name.startswith('l_'))
     friction = JointModel(terms=(Term.VISCOUS,))
-    rows = replace(settings(robot).rows, efforts=joints, joint=friction)
-    known = known_of(robot, prior, replace(settings(robot), rows=rows), efforts=True)
+    rows = replace(settings(robot).equations, efforts=joints, joint=friction)
+    known = known_of(robot, prior, replace(settings(robot), equations=rows), efforts=True)
     assert any(len(one.block.unknowns.extras) > len(one.offsets) for one in known)
     check_against_dense(known)
 
@@ -145,8 +145,8 @@ def test_what_only_the_prior_holds_is_as_uncertain_as_it_has_shown_to_be(robot, 
         found = joint_refit(known, WEIGHT)
         roots = parameter_roots(found, WEIGHT)
         whitened, expected = [], []
-        for bodies in found.bodies:
-            one = bodies.knowledge
+        for bodies in found.fits:
+            one = bodies.memory
             root = roots[one.block.submodel.name]
             maps = np.linalg.inv(whitening(bodies.parameters))
             z = np.einsum('lij,ljr->lir', maps, root.reshape(len(maps), 10, -1))
@@ -186,7 +186,7 @@ def test_how_far_answers_move_tells_how_far_descriptions_are_off(rng, off, noise
     basis, _ = np.linalg.qr(rows)
     of_rows, of_bodies, others = np.split(basis, [m, m + n])
     told = np.eye(n) - of_bodies @ of_bodies.T
-    other = moved_by_other_errors(of_bodies, of_rows, others, noise)
+    other = divergence_of_errors(of_bodies, of_rows, others, noise)
     expected = off**2 * np.sum(told**2) + other
     squares = np.sum(moved**2, axis=1)
     # Four standard deviations of a mean of so many draws.

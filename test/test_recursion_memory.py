@@ -25,12 +25,12 @@ from inertial_estimation.identification.recursion.identifier import (
     equal_parts,
 )
 from inertial_estimation.identification.recursion.innovation import Change
-from inertial_estimation.identification.recursion.joint_refit import joint_refit
 from inertial_estimation.identification.recursion.memory import (
-    NOISE_MEMORY,
+    NOISE_TIME_CONSTANT,
     SubmodelMemory,
     excitation,
 )
+from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.row_space import eliminated, wandered
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
@@ -74,7 +74,9 @@ def log(robot, seconds, rate=100.0, seed=0):
 def of_foot(robot, **others):
     """Return what is known of a submodel with one sensor: whatever rows it will be given."""
     chosen = settings(robot, **others)
-    (block,) = (b for b in EquationBuilder(robot, chosen.rows).blocks if b.submodel.name == 'foot')
+    (block,) = (
+        b for b in EquationBuilder(robot, chosen.equations).blocks if b.submodel.name == 'foot'
+    )
     return SubmodelMemory(block, robot.parameters[list(block.submodel.links)], chosen)
 
 
@@ -83,7 +85,7 @@ def covariance(information):
 
 
 def by_name(identifier, name):
-    return next(one for one in identifier.known if one.block.submodel.name == name)
+    return next(one for one in identifier.memories if one.block.submodel.name == name)
 
 
 def test_offsets_wander_by_the_root_of_time_and_nothing_else_does(robot, rng):
@@ -91,7 +93,7 @@ def test_offsets_wander_by_the_root_of_time_and_nothing_else_does(robot, rng):
     n = len(known.block.unknowns)
     known.information = Information.of(rng.normal(size=(3 * n, n)), rng.normal(size=3 * n))
     before = known.information
-    known.wait(9.0)
+    known.drift(9.0)
     wanted = covariance(before)
     wanted[known.offsets, known.offsets] += [0.81] * 3 + [0.0225] * 3
     np.testing.assert_allclose(covariance(known.information), wanted, atol=DENSE)
@@ -99,7 +101,7 @@ def test_offsets_wander_by_the_root_of_time_and_nothing_else_does(robot, rng):
     twice = replace(before)
     known.information = twice
     for seconds in (4.0, 0.0, 5.0):
-        known.wait(seconds)
+        known.drift(seconds)
     np.testing.assert_allclose(covariance(known.information), wanted, atol=DENSE)
 
 
@@ -142,14 +144,14 @@ def test_an_identification_adds_no_more_noise_to_the_motion_than_it_shows(arm):
         identifier = RecursiveIdentifier(arm, settings(arm, warm_up=1.0))
         identifier.noise = StateNoise.of(joints, np.zeros((0, 3, 3)), is_white=is_white)
         identifier.add(samples)
-        sizes.append(max(np.trace(k.errors.gram) for k in identifier.known if k.errors))
+        sizes.append(max(np.trace(k.errors.gram) for k in identifier.memories if k.errors))
     # There is none.
     assert 0.0 < sizes[0] < 1e-4 * sizes[1]
 
 
 def test_errors_of_the_state_are_in_units_of_the_noise_of_their_rows(arm, rng):
     chosen = settings(arm, noise=dict.fromkeys((*FORCES, *MOMENTS), 0.5), warm_up=1.0)
-    efforts = replace(chosen.rows, efforts=arm.joint_names, joint=JointModel())
+    efforts = replace(chosen.equations, efforts=arm.joint_names, joint=JointModel())
     builder = EquationBuilder(arm, efforts)
     samples = log(arm, 4.0)
     block, evidence = max(
@@ -159,7 +161,7 @@ def test_errors_of_the_state_are_in_units_of_the_noise_of_their_rows(arm, rng):
     n, prior = len(block.unknowns), arm.parameters[list(block.submodel.links)]
     rows = {kind: rng.normal(size=(9, n + 1)) for kind in block.kinds}
     evidence = replace(evidence, errors=rows)
-    known = SubmodelMemory(block, prior, replace(chosen, rows=efforts))
+    known = SubmodelMemory(block, prior, replace(chosen, equations=efforts))
     known.warm_up(evidence, 4.0)
     scaled = np.vstack([own / known.noise[kind] for kind, own in rows.items()])
     # Of friction there are none.
@@ -172,11 +174,11 @@ def test_errors_of_the_state_are_in_units_of_the_noise_of_their_rows(arm, rng):
         known.errors.cross, kept * (scaled.T @ scaled)[:n, n], atol=DENSE * wanted.max()
     )
     # What is told follows either of the two.
-    told = known.told
-    assert known.told is told
+    told = known.corrected
+    assert known.corrected is told
     assert told.squared_residual(np.zeros(n)) != known.information.squared_residual(np.zeros(n))
     known.errors = StateErrors.of([], n)
-    assert known.told is known.information
+    assert known.corrected is known.information
 
 
 def test_errors_of_the_state_of_what_is_let_go_are_gone(robot, rng):
@@ -184,7 +186,7 @@ def test_errors_of_the_state_of_what_is_let_go_are_gone(robot, rng):
     n = len(known.block.unknowns)
     known.information = Information.of(rng.normal(size=(3 * n, n)), rng.normal(size=3 * n))
     known.errors = StateErrors.of([rng.normal(size=(n, n + 1))], n)
-    known.let_go(known.offsets, np.full(len(known.offsets), np.inf))
+    known.release(known.offsets, np.full(len(known.offsets), np.inf))
     scale = np.abs(known.errors.gram).max()
     assert scale > 0.0
     np.testing.assert_allclose(known.errors.gram[known.offsets], 0.0, atol=DENSE * scale)
@@ -209,10 +211,10 @@ def test_errors_of_the_state_fade_with_their_rows_whether_new_rows_have_any(robo
 def test_what_is_described_has_the_bodies_of_the_prior_and_the_rest_fitted(robot):
     identifier = RecursiveIdentifier(robot, settings(robot))
     identifier.add(log(robot, 4.0))
-    for one in identifier.known:
+    for one in identifier.memories:
         if one.information is None:
             continue
-        x, n = one.described(), one.block.unknowns.n_inertial
+        x, n = one.prior_fit(), one.block.unknowns.n_inertial
         np.testing.assert_array_equal(x[:n], one.prior.reshape(-1))
         left = one.information.rho - one.information.R @ x
         # Normal equations of the rest.
@@ -227,7 +229,7 @@ def test_what_is_described_has_the_bodies_of_the_prior_and_the_rest_fitted(robot
 def test_what_rows_tell_is_counted_where_they_weigh_more_than_the_prior(robot, weight):
     identifier = RecursiveIdentifier(robot, settings(robot))
     identifier.add(log(robot, 4.0))
-    for one in identifier.known:
+    for one in identifier.memories:
         if one.information is None:
             continue
         n, R = one.block.unknowns.n_inertial, one.information.R
@@ -237,8 +239,8 @@ def test_what_rows_tell_is_counted_where_they_weigh_more_than_the_prior(robot, w
         z = np.hstack([inner[:, 10 * k : 10 * k + 10] @ own for k, own in enumerate(maps)])
         wanted = np.sum(np.linalg.eigvalsh(z.T @ z) > weight * one.information.count)
         found = excitation(one, weight)
-        assert found.told == wanted
-        assert (found.seconds, found.rows) == (one.seconds, one.information.count)
+        assert found.determined == wanted
+        assert (found.seconds, found.equations) == (one.seconds, one.information.count)
 
 
 def test_time_with_rows_is_that_of_the_samples_that_give_them(robot):
@@ -297,7 +299,7 @@ def test_noise_follows_what_is_left_as_a_mean_over_its_memory(robot):
     known.noise = dict.fromkeys(FORCES, 1.0) | dict.fromkeys(MOMENTS, 0.2) | {'moment_x': 0.7}
     left = dict.fromkeys(FORCES, 3.0) | {'moment_x': 9.0, 'moment_y': 0.4, 'moment_z': np.nan}
     for _ in range(10):
-        known.adapt(left, NOISE_MEMORY / 10)
+        known.adapt_noise(left, NOISE_TIME_CONSTANT / 10)
     share = 1.0 - np.exp(-1.0)
     for kind in FORCES:
         assert known.noise[kind] == pytest.approx(np.sqrt(1.0 + share * 8.0))
@@ -308,7 +310,7 @@ def test_noise_follows_what_is_left_as_a_mean_over_its_memory(robot):
 
 
 def evidence_of(robot):
-    return gather(EquationBuilder(robot, settings(robot).rows), log(robot, 1.0))
+    return gather(EquationBuilder(robot, settings(robot).equations), log(robot, 1.0))
 
 
 def test_noise_that_is_stated_is_used(robot):
@@ -343,7 +345,7 @@ def test_a_joint_that_reports_efforts_late_is_learned_from(arm):
 def test_a_refit_with_friction_is_the_minimum_with_its_prior(arm):
     identifier, samples = with_efforts(arm), log(arm, 4.0)
     identifier.add(samples)
-    known = [one for one in identifier.known if one.information is not None]
+    known = [one for one in identifier.memories if one.information is not None]
     weight, rng = 0.1, np.random.default_rng(0)
     base = by_name(identifier, 'base')
     # As large as all of the effort is, for 1 rad/s.
@@ -352,8 +354,8 @@ def test_a_refit_with_friction_is_the_minimum_with_its_prior(arm):
     np.testing.assert_allclose(base.scales, sizes, rtol=DENSE)
     # A prior that pulls: friction of a large scale shows nothing.
     base.scales = 0.1 * base.scales
-    for bodies in joint_refit(known, weight).bodies:
-        one, n = bodies.knowledge, bodies.knowledge.block.unknowns.n_inertial
+    for bodies in joint_refit(known, weight).fits:
+        one, n = bodies.memory, bodies.memory.block.unknowns.n_inertial
 
         def objective(x, one=one, n=n):
             drawn = weight * one.information.count
@@ -379,7 +381,7 @@ def test_a_refit_does_not_depend_on_where_it_starts(robot):
     described, _ = widened(robot.link_names, bodies + off)
     identifier = RecursiveIdentifier(robot.with_parameters(described), settings(robot))
     identifier.add(log(robot, 4.0))
-    known = [one for one in identifier.known if one.information is not None]
+    known = [one for one in identifier.memories if one.information is not None]
     start = {}
     for one in known:
         z = 0.2 * rng.uniform(-1, 1, size=one.prior.shape)
@@ -388,7 +390,7 @@ def test_a_refit_does_not_depend_on_where_it_starts(robot):
         )
     near, far = joint_refit(known, 1.0), joint_refit(known, 1.0, start)
     # Once more from the answer, where models of second order are exact.
-    again = {one.knowledge.block.submodel.name: one.parameters for one in near.bodies}
+    again = {one.memory.block.submodel.name: one.parameters for one in near.fits}
     exact = joint_refit(known, 1.0, again)
     for name, offset in exact.offsets.items():
         # Made anew until bodies move by less than NEAR, models are wrong by the square of it; if
@@ -400,7 +402,7 @@ def test_a_refit_does_not_depend_on_where_it_starts(robot):
 def test_the_change_of_bodies_is_that_of_the_one_that_changes_most(robot):
     chosen = settings(robot)
     (block,) = (
-        b for b in EquationBuilder(robot, chosen.rows).blocks if b.submodel.name == 'thigh'
+        b for b in EquationBuilder(robot, chosen.equations).blocks if b.submodel.name == 'thigh'
     )
     prior = robot.parameters[list(block.submodel.links)]
     known = SubmodelMemory(block, prior, chosen)

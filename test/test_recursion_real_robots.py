@@ -18,7 +18,7 @@ from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
-from inertial_estimation.identification.recursion.memory import in_units_of_noise
+from inertial_estimation.identification.recursion.memory import whitened
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.known_wrenches import prepare_with
@@ -67,8 +67,8 @@ def recursive(arm, **others):
 def test_without_forgetting_it_is_the_batch(arm):
     _, samples, _ = arm
     identifier = recursive(arm, warm_up=1.0)
-    (known,), (evidence,) = identifier.known, gather(identifier.builder, samples)
-    batch = in_units_of_noise(evidence, known.noise)
+    (known,), (evidence,) = identifier.memories, gather(identifier.builder, samples)
+    batch = whitened(evidence, known.noise)
     assert known.information.count == batch.count > 10_000
     found, x = identifier.refit(), next(iter(identifier.found.values()))
     merged, known.information = known.information, batch
@@ -86,8 +86,8 @@ def test_without_forgetting_it_is_the_batch(arm):
 
 def test_rows_that_fade_say_less(arm):
     whole, faded = recursive(arm, warm_up=1.0), recursive(arm, warm_up=1.0, half_life=2.0)
-    assert faded.known[0].information.count < 0.5 * whole.known[0].information.count
-    assert faded.known[0].seconds == pytest.approx(whole.known[0].seconds)
+    assert faded.memories[0].information.count < 0.5 * whole.memories[0].information.count
+    assert faded.memories[0].seconds == pytest.approx(whole.memories[0].seconds)
 
 
 def test_with_a_gate_nothing_passes_for_a_touch(arm):
@@ -96,5 +96,5 @@ def test_with_a_gate_nothing_passes_for_a_touch(arm):
     _, samples, _ = arm
     span = 1e-9 * (samples.stamp_ns[-1] - samples.stamp_ns[0])
     # The last stretch waits for the one after it.
-    assert identifier.known[0].seconds > span - 2.5
+    assert identifier.memories[0].seconds > span - 2.5
     assert identifier.refit().least_margin > 0.0

@@ -317,5 +317,5 @@ def test_each_signal_of_an_imu_has_a_limit_of_its_own(rng):
 
 
 def test_noise_of_another_shape_is_refused():
-    with pytest.raises(ShapeError, match='imus'):
+    with pytest.raises(ShapeError):
         StateNoise(np.zeros((2, 3, 3)), np.zeros((1, 9, 9)))

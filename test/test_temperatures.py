@@ -242,7 +242,7 @@ def test_an_identification_learns_nothing_of_a_sensor_without_temperature():
     samples = replace(random_samples(robot, 100), ft_temperatures=None)
     samples = replace(samples, stamp_ns=START + np.arange(100) * SECOND // 100)
     identifier.add(samples)
-    seconds = {one.block.submodel.name: one.seconds for one in identifier.known}
+    seconds = {one.block.submodel.name: one.seconds for one in identifier.memories}
     sensor = robot.ft_sensors[LEG]
     borders = {
         submodel.name: bool({sensor.child, sensor.parent} & set(submodel.links))

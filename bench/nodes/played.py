@@ -100,7 +100,7 @@ def _as_dict(identifier: RecursiveIdentifier, refit: Refit) -> Mapping[str, Any]
         'parameters': refit.parameters.tolist(),
         'offsets': {name: offset.tolist() for name, offset in refit.offsets.items()},
         'refitted': list(refit.refitted),
-        'least_margin': _least(identifier.bodies().values()),
+        'least_margin': _least(identifier.parameters().values()),
     }
 
 

@@ -69,7 +69,7 @@ class Told(NamedTuple):
     @classmethod
     def of(cls, identifier: RecursiveIdentifier, refit: Refit) -> Told:
         """Return what a refit says."""
-        bodies = np.concatenate(list(identifier.bodies().values()))
+        bodies = np.concatenate(list(identifier.parameters().values()))
         return cls(
             refit.stamp_ns,
             refit.parameters,

@@ -40,12 +40,12 @@ def progress_message(
     """Return how far each submodel is."""
     named = {one.submodel: one for one in values}
     rows, labels = [], []
-    for known in identifier.known:
+    for known in identifier.memories:
         name = known.block.submodel.name
         labels.append(name)
         seen = refit.excitation.get(name) if refit else None
         base = named.get(name)
-        row = [known.seconds, seen.rows if seen else 0.0, seen.told if seen else 0]
+        row = [known.seconds, seen.equations if seen else 0.0, seen.determined if seen else 0]
         row += [base.rank, len(base.names)] if base else [0, np.nan]
         for group in GROUPS:
             row += errors(refit, name, group)
@@ -67,7 +67,8 @@ def errors(refit: Refit | None, submodel: str, group: str) -> tuple[float, float
     """Return what was left of the newest rows of one group."""
     if refit is None:
         return np.nan, np.nan
-    return _rms(refit.before.get(submodel, {}), group), _rms(refit.after.get(submodel, {}), group)
+    both = refit.prior_residuals, refit.residuals
+    return tuple(_rms(each.get(submodel, {}), group) for each in both)
 
 
 def _rms(kinds: Mapping[str, float], group: str) -> float:

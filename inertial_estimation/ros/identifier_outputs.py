@@ -80,7 +80,7 @@ class IdentifierOutputs:
         self._progress.publish(progress_message(identifier, refit, values))
         self._payloads.publish(payloads_message(identifier.payloads()))
         if refit is not None:
-            for name, offset in refit.told_offsets.items():
+            for name, offset in refit.determined_offsets.items():
                 publisher, frame = self._offsets[name]
                 publisher.publish(wrench_to_message(refit.stamp_ns, frame, offset))
 

@@ -96,7 +96,7 @@ class IdentifierPipeline:
         """Publish what was known before, and begin with samples from now on."""
         self._stretches.reset()
         self.report.restart()
-        if any(one.information is not None for one in self.identifier.known):
+        if any(one.information is not None for one in self.identifier.memories):
             self._noting(self._refit)
 
     def reset(self) -> str:
@@ -191,7 +191,7 @@ class IdentifierPipeline:
         """Follow the estimator; return the submodels whose rows begin anew."""
         anew = self.identifier.set_calibration(calibration, tared)
         # What is to be subtracted beside it is published: it is another now.
-        if self.active and any(one.information is not None for one in self.identifier.known):
+        if self.active and any(one.information is not None for one in self.identifier.memories):
             # A refit that fails does not speak against the calibration, which is followed by now.
             self._noting(self._refit)
         return anew
@@ -218,7 +218,7 @@ class IdentifierPipeline:
         spent = stopwatch()
         self._refitted_ns = self.identifier.stamp_ns
         self.refit = self.identifier.refit()
-        values = self._table.values(self.identifier.known, self.identifier.found)
+        values = self._table.values(self.identifier.memories, self.identifier.found)
         self._outputs.publish_progress(self.identifier, self.refit, values)
         published, refusal = False, ''
         # Of what was told and no longer is, the description is told.

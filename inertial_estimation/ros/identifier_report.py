@@ -17,7 +17,7 @@ from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
 )
 from inertial_estimation.identification.recursion.memory import EFFORT
-from inertial_estimation.identification.recursion.submodel_identifier import Withheld
+from inertial_estimation.identification.recursion.submodel_identifier import Rejection
 from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.logs.freedom import submodel_of
 from inertial_estimation.model.submodels import Submodel
@@ -212,14 +212,14 @@ class IdentifierReport:
     def _submodels(self, refit: Refit | None, *, learning: bool) -> Iterator[Task]:
         """Yield what is known of each submodel."""
         payloads = self._identifier.payloads()
-        for known in self._identifier.known:
+        for known in self._identifier.memories:
             name = known.block.submodel.name
             values: dict[str, object] = {'time with rows [s]': f'{known.seconds:.1f}'}
             if name in self._base:
                 base = self._base[name]
                 values['base parameters told'] = f'{base.rank} of {len(base.names)}'
             if refit is not None and name in refit.excitation:
-                values['combinations told'] = refit.excitation[name].told
+                values['combinations told'] = refit.excitation[name].determined
             values |= _errors(refit, name)
             if name in payloads:
                 load = payloads[name]
@@ -232,8 +232,8 @@ class IdentifierReport:
                 cause = without_figures(said)
                 yield Task(task, WARN, said, values, cause, repeats=False)
                 continue
-            if learning and (off := self._identifier.withheld().get(name)):
-                values['left out'] = f'{off.kind}: {off.left:.3f}, usually {off.noise:.3f}'
+            if learning and (off := self._identifier.rejections().get(name)):
+                values['left out'] = f'{off.kind}: {off.residual:.3f}, usually {off.noise:.3f}'
                 values['left out for [s]'] = f'{off.seconds:.1f}'
                 yield Task(task, WARN, _of_withheld(off), values, 'left out', repeats=False)
                 continue
@@ -251,7 +251,7 @@ class IdentifierReport:
         """Return for how long a submodel has had no rows, and what it lacks; empty: nothing."""
         if self._sample is None or submodel.name in self._held:
             return ''
-        since = max(self._identifier.rows_ns.get(submodel.name, 0), self._first_ns)
+        since = max(self._identifier.equations_ns.get(submodel.name, 0), self._first_ns)
         seconds = 1e-9 * (self._sample.stamp_ns - since)
         if seconds <= SILENCE + self._margin:
             return ''
@@ -285,11 +285,12 @@ class IdentifierReport:
         return WARN if self._waiting[name] > PATIENCE else OK, message
 
 
-def _of_withheld(off: Withheld) -> str:
+def _of_withheld(off: Rejection) -> str:
     """Return what acts on a submodel, and what to do about it."""
     unit = next(unit for group, unit in GROUPS.items() if off.kind.startswith(group))
     return (
-        f'something unknown acts on it, or it has changed: {off.kind} is off by {off.left:.3g}, '
+        f'something unknown acts on it, or it has changed: {off.kind} is off by '
+        f'{off.residual:.3g}, '
         f'usually {off.noise:.3g} {unit}, since {off.seconds:.0f} s; these rows are left out. If '
         "nothing touches it, call ~/reset while it moves as at work; a larger 'gate' bears more, "
         "a smaller 'prior_weight' less of a wrong description, 'gate: 0.0' leaves nothing out"

@@ -30,7 +30,7 @@ def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionS
     efforts = robot.joint_names if settings.efforts == ALL else settings.efforts
     return RecursionSettings(
         effort_gains=_gains(settings, efforts),
-        rows=EquationChoice(
+        equations=EquationChoice(
             wrenches=settings.wrench_rows, efforts=efforts, joint=joint, offsets=offsets
         ),
         weight=settings.prior_weight,

@@ -33,7 +33,7 @@ class StateFile:
 
     def save(self, identifier: RecursiveIdentifier) -> str:
         """Write what is known."""
-        known = sum(one.information is not None for one in identifier.known)
+        known = sum(one.information is not None for one in identifier.memories)
         if not known:
             raise ModelError('nothing is known yet that could be saved')
         self._due = monotonic() + self._period
@@ -43,7 +43,7 @@ class StateFile:
 
     def is_behind(self, identifier: RecursiveIdentifier) -> bool:
         """Tell whether something is known that is not in the file."""
-        known = any(one.information is not None for one in identifier.known)
+        known = any(one.information is not None for one in identifier.memories)
         return known and identifier.stamp_ns != self._saved_ns
 
     def is_due(self) -> bool:

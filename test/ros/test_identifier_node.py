@@ -151,7 +151,7 @@ def masses(robot, parameters):
 
 
 def seconds_with_rows(robot):
-    known = robot.estimator.pipeline.identifier.known
+    known = robot.estimator.pipeline.identifier.memories
     return {one.block.submodel.name: one.seconds for one in known}
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""A robot that is identified while it works: stretches of samples in, bodies and offsets out."""
+"""Recursive identification of a robot: windows of samples in, parameters and FT offsets out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
-from inertial_estimation.identification.equations.builder import Block, EquationBuilder
+from inertial_estimation.identification.equations.blocks import Block
+from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.errors_in_variables import (
     StateNoise,
     WhiteNoise,
@@ -21,13 +22,14 @@ from inertial_estimation.identification.evidence import Evidence, gather
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.innovation import Change
-from inertial_estimation.identification.recursion.joint_refit import joint_refit
-from inertial_estimation.identification.recursion.memory import CalibrationChange, SubmodelMemory
+from inertial_estimation.identification.recursion.memory import SubmodelMemory
+from inertial_estimation.identification.recursion.offsets import CalibrationChange
 from inertial_estimation.identification.recursion.payload import Payload
+from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.submodel_identifier import (
+    Rejection,
     SubmodelIdentifier,
-    Withheld,
 )
 from inertial_estimation.identification.recursion.update_policy import Refit, UpdatePolicy
 from inertial_estimation.model.robot import Robot
@@ -38,44 +40,42 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 SECOND_NS = 1e9
-LONGEST_ALONE = 1.0
-"""Time that a sample stands for that comes alone, if the one before is as long ago [s]."""
+SINGLE_SAMPLE = 1.0
+"""Time that a window of one sample spans at most [s]."""
 
 
 class RecursiveIdentifier:
     """
-    Rows of submodels in free air come in, and bodies are refitted when asked for.
+    Identify a robot while it moves, recursively.
 
     Parameters
     ----------
     robot : Robot
-        Whose parameters are the prior.
+        Its parameters are the prior.
     settings : RecursionSettings
-        How it remembers.
+        Settings of the recursion.
     calibration : FtCalibration, optional
-        Of the FT sensors; offsets that are found come on top. Default: readings are wrenches.
+        Of the FT sensors; identified offsets come on top. Default: readings are wrenches.
 
     Attributes
     ----------
     stamp_ns : int
-        Of the last sample that went in; 0: none did.
-    rows_ns : dict of str to int
-        Last sample of the last stretch with rows of a submodel, good or not, by its name [ns].
+        Stamp of the last sample [ns]; 0: none.
+    equations_ns : dict of str to int
+        Last sample of the last window with equations of a submodel, by its name [ns].
     noise : StateNoise or None
-        Of the motion, which goes into all that the identifier is told from when it is set; None,
-        at first: motion is taken to be exact.
+        Noise of the motion from now on; None: it is exact.
     prior : ndarray, shape (n_links, 10)
-        The robot's parameters, points and sticks widened.
+        The robot's parameters, made strictly consistent.
     widened : tuple of str
-        Links whose prior had to be.
+        Links where that changed them.
 
     Raises
     ------
     ModelError
         If the prior of a link is impossible.
     ConfigError, NameNotFound
-        If the rows that are asked for cannot be built, or a link that is to carry payloads does
-        not exist or is not the only one of its submodel.
+        If the settings do not fit the robot.
 
     """
 
@@ -83,7 +83,7 @@ class RecursiveIdentifier:
         self, robot: Robot, settings: RecursionSettings, calibration: FtCalibration | None = None
     ) -> None:
         self.robot, self.settings, self.calibration = robot, settings, calibration
-        self.builder = EquationBuilder(robot, settings.rows, calibration)
+        self.builder = EquationBuilder(robot, settings.equations, calibration)
         self.noise: StateNoise | None = None
         self.prior, self.widened = widened(robot.link_names, robot.parameters)
         _check_carriers(robot, settings.payload_links)
@@ -95,43 +95,40 @@ class RecursiveIdentifier:
         self.reset()
 
     @property
-    def known(self) -> tuple[SubmodelMemory, ...]:
-        """What is known of each submodel."""
-        return tuple(one.known for one in self._submodels)
+    def memories(self) -> tuple[SubmodelMemory, ...]:
+        """Information state of each submodel."""
+        return tuple(one.memory for one in self._submodels)
 
     @property
     def found(self) -> dict[str, Array]:
-        """All unknowns of the submodels that were refitted last, shape (n_unknowns,) each."""
+        """All unknowns of the submodels of the last refit, shape (n_unknowns,) each."""
         return {one.name: one.found for one in self._submodels if one.found is not None}
 
-    def bodies(self) -> dict[str, Array]:
+    def parameters(self) -> dict[str, Array]:
         """
-        Return the bodies that were fitted last, told or not.
+        Return the parameters of the last refit, accepted or not.
 
         Returns
         -------
         dict of str to ndarray, shape (n_links, 10)
-            Inertial parameters of the links of each submodel that has rows.
+            Of the links of each submodel with equations.
 
         """
-        sizes = {
-            one.block.submodel.name: one.block.unknowns.n_inertial for one in self.known
-        }  # fmt: skip
+        sizes = {one.name: one.block.unknowns.n_inertial for one in self.memories}
         return {name: x[: sizes[name]].reshape(-1, 10) for name, x in self.found.items()}
 
     def reset(self) -> None:
-        """Forget all rows."""
-        self._submodels = list(map(self._afresh, self.builder.blocks))
+        """Forget all samples."""
+        self._submodels = list(map(self._new, self.builder.blocks))
         self.stamp_ns = 0
-        self.rows_ns: dict[str, int] = {}
+        self.equations_ns: dict[str, int] = {}
         self._random = np.random.default_rng(0)
         self._levels = WhiteNoise()
         self._assumed = np.zeros(0, dtype=np.intp)
         self._start: dict[str, Array] = {}
-        self._telling = UpdatePolicy(self.robot, self.prior, self.settings)
+        self._policy = UpdatePolicy(self.robot, self.prior, self.settings)
 
-    def _afresh(self, block: Block) -> SubmodelIdentifier:
-        """Return what knows nothing of a submodel yet."""
+    def _new(self, block: Block) -> SubmodelIdentifier:
         prior = self.prior[list(block.submodel.links)]
         return SubmodelIdentifier(SubmodelMemory(block, prior, self.settings), self.settings)
 
@@ -139,24 +136,23 @@ class RecursiveIdentifier:
         self, calibration: FtCalibration, tared: Collection[str] = ()
     ) -> tuple[str, ...]:
         """
-        Go on with readings that are calibrated otherwise.
+        Continue with another calibration of the readings.
 
-        What was learned beside offsets that are unknown stays, as if that calibration had been
-        used from the first row on. Where a matrix or temperature coefficients change, or an offset
-        that is no unknown, rows of the submodels beside the sensor begin anew.
+        Equations are changed as if it had been used from the start. Where a matrix, temperature
+        coefficients or an offset that is no unknown change, submodels beside the sensor start
+        again.
 
         Parameters
         ----------
         calibration : FtCalibration
             Of the robot's FT sensors.
         tared : collection of str, optional
-            FT sensors whose offsets were found while nothing pushed. Where these are others now,
-            what is to be subtracted is what readings ask for, as at first, and follows no drift.
+            FT sensors whose offsets were found without contact: tracking of these starts again.
 
         Returns
         -------
         tuple of str
-            Submodels that begin anew.
+            Submodels that start again.
 
         Raises
         ------
@@ -167,29 +163,30 @@ class RecursiveIdentifier:
         n_fts = len(self.robot.ft_sensors)
         if len(calibration.offsets) != n_fts:
             raise ModelError(
-                f'the calibration is for {len(calibration.offsets)} FT sensors, robot '
+                f'calibration of {len(calibration.offsets)} FT sensors, robot '
                 f"'{self.robot.name}' has {n_fts}"
             )
         before = self.calibration or FtCalibration.identity(n_fts)
-        change, anew = CalibrationChange(self.robot, before, calibration), []
+        change, restarted = CalibrationChange(self.robot, before, calibration), []
         moved: dict[str, float] = {}
+        tracker = self._policy.tracker
         for k, one in enumerate(self._submodels):
-            shift = change.shift(one.known.block)
+            shift = change.shift(one.memory.block)
             if shift is None:
-                anew.append(one.name)
-                self._submodels[k] = self._afresh(one.known.block)
+                restarted.append(one.name)
+                self._submodels[k] = self._new(one.memory.block)
                 self._start.pop(one.name, None)
-                self._telling.followed.forget(one.known.offset_names)
+                tracker.forget(one.memory.offset_names)
             elif shift.any():
-                one.shift_offsets(shift)
-                moved |= dict(zip(one.known.offset_names, shift.tolist(), strict=True))
-        self._telling.followed.shift(moved)
-        self._telling.followed.forget(
+                one.recalibrate(shift)
+                moved |= dict(zip(one.memory.offset_names, shift.tolist(), strict=True))
+        tracker.recalibrate(moved)
+        tracker.forget(
             name for name, more in moved.items() if more and name.rpartition('.')[0] in tared
         )
         self.calibration = calibration
         self.builder.set_calibration(calibration)
-        return tuple(anew)
+        return tuple(restarted)
 
     @one_thread()
     def add(
@@ -200,15 +197,14 @@ class RecursiveIdentifier:
         external: Mapping[str, Array] | None = None,
     ) -> list[tuple[str, Change]]:
         """
-        Work a stretch of samples in.
+        Add a window of samples.
 
         Parameters
         ----------
         samples : SampleBatch
-            In order, say of one second. What rests on a joint whose position is assumed gives no
-            rows.
+            In order, e.g. of one second. Joints with assumed positions give no equations.
         free, external : optional
-            As for `EquationBuilder.rows`.
+            As for `EquationBuilder.equations`.
 
         Returns
         -------
@@ -219,74 +215,73 @@ class RecursiveIdentifier:
         if not len(samples):
             return []
         first, last = int(samples.stamp_ns[0]), int(samples.stamp_ns[-1])
-        # Nothing was before the first stretch, or time was set back.
+        # No window before, or the clock was set back.
         since = self.stamp_ns if 0 < self.stamp_ns < first else first
         elapsed, self.stamp_ns = (last - since) / SECOND_NS, last
-        # Of a time without samples offsets wander, rows do not fade.
+        # During a gap offsets walk, equations do not fade.
         span = min(elapsed, _spanned(samples))
-        samples = self._without_assumed(samples)
-        if samples.efforts is not None and self.settings.effort_gains:
-            samples = replace(samples, efforts=samples.efforts * self._gains)
-        evidence = gather(self.builder, samples, external=external, free=free)
-        if self.noise is not None:
-            noise = self.noise.at_most(samples, self._levels)
-            errors = rows_of_errors(
-                self.builder, samples, noise, self._random, external=external, free=free
-            )
-            evidence = [replace(one, errors=own) for one, own in zip(evidence, errors)]
         changes = []
+        evidence = self._equations(samples, free, external)
         for one, new in zip(self._submodels, evidence, strict=True):
             count = max((part.count for part in new.kinds.values()), default=0.0)
             if count:
-                self.rows_ns[one.name] = last
+                self.equations_ns[one.name] = last
             change = one.add(new, elapsed, span * count / len(samples))
             if change is not None:
-                changes.append((one.name, change))
-        for name, change in changes:
+                changes.append((one, change))
+        for one, change in changes:
             if change is Change.OFFSET:
-                self._let_go(name, evidence)
+                self._release_offsets(one, evidence)
             if change in (Change.OFFSET, Change.BEGUN):
-                known = next(one.known for one in self._submodels if one.name == name)
-                self._telling.followed.forget(known.offset_names)
-        return changes
+                self._policy.tracker.forget(one.memory.offset_names)
+        return [(one.name, change) for one, change in changes]
 
-    def _without_assumed(self, samples: SampleBatch) -> SampleBatch:
-        """Return samples without the positions that nobody has measured."""
-        if samples.joint_states is None:
-            return samples
-        assumed = samples.joint_states == SensorState.ASSUMED
-        self._assumed = np.flatnonzero(assumed.any(axis=0))
-        if not len(self._assumed):
-            return samples
-        return replace(samples, positions=np.where(assumed, np.nan, samples.positions))
+    def _equations(
+        self, samples: SampleBatch, free: Mask | None, external: Mapping[str, Array] | None
+    ) -> list[Evidence]:
+        """Return the equations of each submodel, with the errors of the motion."""
+        if samples.joint_states is not None:
+            assumed = samples.joint_states == SensorState.ASSUMED
+            self._assumed = np.flatnonzero(assumed.any(axis=0))
+            if len(self._assumed):
+                samples = replace(samples, positions=np.where(assumed, np.nan, samples.positions))
+        if samples.efforts is not None and self.settings.effort_gains:
+            samples = replace(samples, efforts=samples.efforts * self._gains)
+        evidence = gather(self.builder, samples, external=external, free=free)
+        if self.noise is None:
+            return evidence
+        noise = self.noise.at_most(samples, self._levels)
+        errors = rows_of_errors(
+            self.builder, samples, noise, self._random, external=external, free=free
+        )
+        return [replace(one, errors=own) for one, own in zip(evidence, errors)]
 
-    def withheld(self) -> dict[str, Withheld]:
+    def _release_offsets(self, changed: SubmodelIdentifier, evidence: Sequence[Evidence]) -> None:
+        """Release offsets that have changed in neighbours too, unless their equations agree."""
+        names = changed.memory.offset_names
+        for one, new in zip(self._submodels, evidence, strict=True):
+            memory = one.memory
+            has_equations = any(part.count for part in new.kinds.values())
+            if memory.information is None or (has_equations and one.tested and not one.rejecting):
+                continue
+            columns = memory.offsets[[name in names for name in memory.offset_names]]
+            memory.release(columns, np.full(len(columns), np.inf))
+
+    def rejections(self) -> dict[str, Rejection]:
         """
-        Return whose rows are left out now, as something unknown acts on them or has changed.
+        Return the submodels whose equations are rejected now.
 
         Returns
         -------
-        dict of str to Withheld
+        dict of str to Rejection
             By submodel.
 
         """
-        return {one.name: one.withheld for one in self._submodels if one.withheld is not None}
-
-    def _let_go(self, name: str, evidence: Sequence[Evidence]) -> None:
-        """Let neighbours go of offsets that have changed, but where their rows say otherwise."""
-        changed = next(one.known for one in self._submodels if one.name == name)
-        for one, new in zip(self._submodels, evidence, strict=True):
-            known = one.known
-            has_rows = any(part.count for part in new.kinds.values())
-            if known.information is None or (has_rows and one.watched and not one.touched):
-                continue
-            shared = [other in changed.offset_names for other in known.offset_names]
-            columns = known.offsets[shared]
-            known.let_go(columns, np.full(len(columns), np.inf))
+        return {one.name: one.rejection for one in self._submodels if one.rejection is not None}
 
     def payloads(self) -> dict[str, Payload]:
         """
-        Return what submodels carry since they last picked something up.
+        Return the payloads that were detected last.
 
         Returns
         -------
@@ -300,24 +295,24 @@ class RecursiveIdentifier:
     @one_thread()
     def refit(self) -> Refit | None:
         """
-        Return what the rows so far tell.
+        Solve for parameters and offsets.
 
         Returns
         -------
         Refit or None
-            None: no submodel has rows whose noise is known.
+            None: no submodel has equations whose noise is known.
 
         """
-        ready = [one for one in self.known if one.information is not None]
+        ready = [one for one in self.memories if one.information is not None]
         if not ready:
             return None
         found = joint_refit(ready, self.settings.weight, self._start, self.settings.method)
-        named = {one.knowledge.block.submodel.name: one for one in found.bodies}
-        self._start = {name: one.parameters for name, one in named.items()}
+        named = {fit.memory.name: fit for fit in found.fits}
+        self._start = {name: fit.parameters for name, fit in named.items()}
         for one in self._submodels:
             if one.name in named:
-                one.take_over(named[one.name].x)
-        return self._telling.refit(found, self._submodels, self.stamp_ns, self._assumed)
+                one.set_fit(named[one.name].x)
+        return self._policy.refit(found, self._submodels, self.stamp_ns, self._assumed)
 
 
 def _check_carriers(robot: Robot, names: Sequence[str]) -> None:
@@ -329,25 +324,20 @@ def _check_carriers(robot: Robot, names: Sequence[str]) -> None:
         named = [robot.link_names[k] for k in submodel.links if robot.link_names[k] in names]
         if len(named) > 1:
             raise ConfigError(
-                f"payload_links has {' and '.join(named)} of submodel '{submodel.name}': which "
-                'of its links picks something up cannot be told, name one of them'
+                f"payload_links: {' and '.join(named)} are in one submodel, '{submodel.name}'"
             )
 
 
 def _spanned(samples: SampleBatch) -> float:
-    """Return the time that samples stand for, each as long as it is to the next one [s]."""
+    """Return the time that samples span, including one period after the last [s]."""
     n = len(samples)
     if n == 1:
-        return LONGEST_ALONE
+        return SINGLE_SAMPLE
     return float(samples.stamp_ns[-1] - samples.stamp_ns[0]) / SECOND_NS * n / (n - 1)
 
 
 def equal_parts(samples: SampleBatch, seconds: float) -> Sequence[SampleBatch]:
-    """
-    Return a log as the stretches that a working robot would give.
-
-    seconds [s].
-    """
+    """Split a log into windows of some length [s]."""
     times = (samples.stamp_ns - samples.stamp_ns[0]) / SECOND_NS
     edges = np.flatnonzero(np.diff(np.floor(times / seconds)) > 0) + 1
     starts, stops = [0, *edges.tolist()], [*edges.tolist(), len(samples)]

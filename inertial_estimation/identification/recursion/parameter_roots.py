@@ -1,31 +1,29 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-How sure the bodies of a refit are: a root of the covariance of each submodel's parameters.
+Covariance of refitted parameters, as a root of that of each submodel.
 
-With A the rows of all submodels below those of the prior near the answer, an error e of the rows
-moves the answer by ``A^+ e``. Two kinds of error are in it, as in `curvature.deviations`:
+With A the equations of all submodels above those of the prior near the answer, an error e of the
+right-hand sides moves the answer by ``A^+ e``. It has two independent parts, as in
+`solvers.curvature`:
 
-    rows       each errs by the usual residual of its submodel at the answer
-    prior      the truth is as far from it as the answer is where rows tell it: by v of what a
-               divergence of about one allows. A prior of weight w among n rows has n w of them,
-               which all err together: n w v in variance
+    equations  each errs by the usual residual of its submodel at the answer, s
+    prior      the truth is as far from it as the answer is where equations determine it: by v of
+               what a divergence of about one allows. A prior of weight w against n equations has
+               n w of them, which err together: n w v in variance
 
-so the covariance is ``A^+ diag(s^2, n w v) A^+'``. What rows tell is as sure as their number makes
-it, and what only the prior holds is as uncertain as the description has shown itself to be,
-however many rows there are. v is what the answer has moved from the description, as twice the
-divergence. With H = B B' the projection onto what rows (1), the prior of bodies (2) and that of
-friction (3) span, and D = I - H22, an error z of the description in its whitened coordinates moves
-it by D z, hence on average by v tr(D D). Noise moves it by s^2 / (n w) tr(H21 H12), and friction,
-which is as uncertain as its prior says, by tr(H23 H32): these are taken off. One more combination
-of v = 1 is added to either: what holds before rows tell anything. The divergence of a body that
-has become several times itself lies between what the description's coordinates say and the
-answer's. D is of a submodel by itself: where neighbours tell its offsets more of the description
-shows in what it has moved, and v comes out too large.
+so the covariance is ``A^+ diag(s^2, n w v) A^+'``. What equations determine is as certain as their
+number makes it; what only the prior determines is as uncertain as the URDF has proved to be.
 
-Submodels share offsets of FT sensors. These are eliminated last: what the other submodels tell of
-them enters with its own errors. Friction and offsets have no rows in the roots. Rows that fade
-are taken for fewer ones of the same noise, which is more noise than they have.
+v is twice the divergence of the answer from the prior. With H = B B' the projection onto what
+equations (1), the prior of the parameters (2) and that of friction (3) span, and D = I - H22, an
+error z of the prior in its whitened coordinates moves the answer by D z, on average by v tr(D D).
+Noise moves it by s^2 / (n w) tr(H21 H12), and friction by tr(H23 H32): these are subtracted. One
+more combination with v = 1 is added to either. D is that of one submodel alone: where neighbours
+determine its offsets, v comes out too large.
+
+Offsets are eliminated last: what the other submodels determine of them enters with its own errors.
+Friction and offsets have no rows in the roots. Faded equations count as fewer of the same noise.
 """
 
 from __future__ import annotations
@@ -39,77 +37,57 @@ from numpy.typing import NDArray
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import entropic_model
-from inertial_estimation.identification.recursion.joint_refit import Bodies, JointRefit
+from inertial_estimation.identification.recursion.refit import JointRefit, SubmodelFit
 from inertial_estimation.identification.row_space import RowSpace, across, column_basis
 from inertial_estimation.identification.solvers.divergence import entropic_divergence
 
 Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class _Triangle:
-    """
-    The rows of a submodel, whatever its friction is: ``[U V; 0 T] [bodies; offsets] = E e``.
+    """Reduced system ``[U V; 0 T] [parameters; offsets] = E e``, e of unit covariance."""
 
-    The errors e are independent and of variance one.
-    """
-
-    own: Indices
+    own: NDArray[np.intp]
     """Its offsets among those of all submodels, shape (k,)."""
     U: Array
-    """Shape (n_inertial, n_inertial)."""
     V: Array
-    """Shape (n_inertial, k)."""
     T: Array
-    """Shape (k, k)."""
-    errors: Array
-    """E, shape (n_inertial + k, n_errors)."""
-
-    @property
-    def of_bodies(self) -> Array:
-        """Errors of the upper rows, shape (n_inertial, n_errors)."""
-        return self.errors[: len(self.U)]
-
-    @property
-    def of_offsets(self) -> Array:
-        """Errors of the lower rows, shape (k, n_errors)."""
-        return self.errors[len(self.U) :]
+    E: Array
+    """Shape (n_inertial + k, n_errors)."""
 
 
 @one_thread()
 def parameter_roots(found: JointRefit, weight: float) -> dict[str, Array]:
-    """
-    Return a root of the covariance of the inertial parameters of each submodel.
+    """Return a root of the covariance by submodel, (10 n_links, 10 n_links) [kg, kg m, kg m^2]."""
+    from scipy.linalg import solve_triangular
 
-    Returns (10 n_links, 10 n_links) [kg, kg m, kg m^2].
-    """
     names = tuple(found.offsets)
-    triangles = [_triangle(bodies, names, weight) for bodies in found.bodies]
+    triangles = [_triangle(fit, names, weight) for fit in found.fits]
     by_submodel = _offset_errors(triangles, len(names))
     roots = {}
-    for bodies, own, errors in zip(found.bodies, triangles, by_submodel, strict=True):
-        others = [one[own.own] for one in by_submodel if one is not errors]
-        shared = _compressed(np.hstack([np.zeros((len(own.own), 0)), *others]))
-        right = np.hstack([own.of_bodies - own.V @ errors[own.own], -own.V @ shared])
-        root = _compressed(_solved(own.U, right))
-        roots[bodies.knowledge.block.submodel.name] = root
+    for fit, one, errors in zip(found.fits, triangles, by_submodel, strict=True):
+        others = [each[one.own] for each in by_submodel if each is not errors]
+        shared = _compressed(np.hstack([np.zeros((len(one.own), 0)), *others]))
+        upper = one.E[: len(one.U)]
+        right = np.hstack([upper - one.V @ errors[one.own], -one.V @ shared])
+        roots[fit.memory.name] = _compressed(np.asarray(solve_triangular(one.U, right)))
     return roots
 
 
-def _triangle(bodies: Bodies, names: Sequence[str], weight: float) -> _Triangle:
-    """Reduce the rows and the prior of one submodel."""
-    one, information = bodies.knowledge, bodies.knowledge.told
+def _triangle(fit: SubmodelFit, names: Sequence[str], weight: float) -> _Triangle:
+    """Reduce equations and prior of one submodel."""
+    one, information = fit.memory, fit.memory.corrected
     assert information is not None
-    drawn, n = weight * information.count, one.block.unknowns.n_inertial
-    prior = entropic_model(one.block.unknowns, one.prior, bodies.parameters, one.scales, drawn)
+    pull, n = weight * information.count, one.block.unknowns.n_inertial
+    prior = entropic_model(one.block.unknowns, one.prior, fit.parameters, one.scales, pull)
     rows = np.vstack([information.R, prior.R])
     basis = column_basis(rows)
-    of_rows, of_bodies, others = np.split(basis, [information.n, information.n + n])
-    variance = _variance(information, bodies.x, float(np.sum(of_rows**2)))
-    other = moved_by_other_errors(of_bodies, of_rows, others, variance / drawn)
-    wrong = _description_error(bodies, of_bodies, other)
-    variances = [variance, drawn * wrong, drawn]
+    of_rows, of_prior, others = np.split(basis, [information.n, information.n + n])
+    variance = _variance(information, fit.x, float(np.sum(of_rows**2)))
+    other = divergence_of_errors(of_prior, of_rows, others, variance / pull)
+    wrong = _prior_error(fit, of_prior, other)
+    variances = [variance, pull * wrong, pull]
     sizes = np.sqrt(np.repeat(variances, [len(of_rows), n, len(others)]))
     kept = np.concatenate([np.arange(n), one.offsets])
     rest = np.setdiff1d(np.arange(information.n), kept)
@@ -125,46 +103,40 @@ def _triangle(bodies: Bodies, names: Sequence[str], weight: float) -> _Triangle:
 
 
 def _variance(information: Information, x: Array, used: float) -> float:
-    """Return that of a row: of what is left, by the rows that the answer does not use up."""
+    """Return the variance of an equation, one if too few are left to estimate it."""
     freedom = information.count - used
-    # Fewer rows than that tell nothing of their noise: it is the unit that they came in.
     return information.squared_residual(x) / freedom if freedom >= 1.0 else 1.0
 
 
-def moved_by_other_errors(bodies: Array, rows: Array, others: Array, noise: float) -> float:
-    """
-    Return how far the answer is from the description on average if that is right.
-
-    bodies, rows, others (n_bodies or n_rows or n_others, rank).
-    """
-    return noise * float(np.sum((bodies @ rows.T) ** 2)) + float(np.sum((bodies @ others.T) ** 2))
+def divergence_of_errors(of_prior: Array, of_rows: Array, others: Array, noise: float) -> float:
+    """Return the mean of twice the divergence of an answer from a prior that is right."""
+    by_noise = noise * float(np.sum((of_prior @ of_rows.T) ** 2))
+    return by_noise + float(np.sum((of_prior @ others.T) ** 2))
 
 
-def _description_error(bodies: Bodies, basis: Array, other: float) -> float:
-    """Return the variance of the description's error, over that of a divergence of one."""
-    moved = 2.0 * float(entropic_divergence(bodies.parameters, bodies.knowledge.prior).sum())
+def _prior_error(fit: SubmodelFit, basis: Array, other: float) -> float:
+    """Return the variance of the prior's error over that of a divergence of one."""
+    moved = 2.0 * float(entropic_divergence(fit.parameters, fit.memory.prior).sum())
     if not np.isfinite(moved):
-        # Bodies that could not exist, which nobody is told, show nothing of the description.
+        # Inconsistent parameters are never published.
         return 1.0
-    # What the prior does not hold: the answer is where rows move it from there.
-    told = np.eye(len(basis)) - basis @ basis.T
-    return (max(moved - other, 0.0) + 1.0) / (float(np.sum(told**2)) + 1.0)
+    determined = np.eye(len(basis)) - basis @ basis.T
+    return (max(moved - other, 0.0) + 1.0) / (float(np.sum(determined**2)) + 1.0)
 
 
 def _offset_errors(triangles: Sequence[_Triangle], n: int) -> list[Array]:
-    """Return what the errors of each submodel do to all offsets, shape (n, n_errors) each."""
-    placed = []
+    """Return the effect of each submodel's errors on all offsets, (n, n_errors) each."""
+    lower = []
     for one in triangles:
-        lower = np.zeros((len(one.own), n))
-        lower[:, one.own] = one.T
-        placed.append(lower)
-    space = RowSpace.of(np.vstack([np.zeros((0, n)), *placed]))
-    # Offsets that nobody tells stay where they are: bodies do not depend on them, as all of a
-    # body is held by its prior.
+        rows = np.zeros((len(one.own), n))
+        rows[:, one.own] = one.T
+        lower.append(rows)
+    space = RowSpace.of(np.vstack([np.zeros((0, n)), *lower]))
+    # Parameters do not depend on undetermined offsets, as their prior holds all of them.
     inverse = space.directions / space.strengths @ space.left.T / space.scales[:, None]
     edges = np.cumsum([len(one.own) for one in triangles])[:-1]
     parts = np.split(inverse, edges, axis=1)
-    return [part @ one.of_offsets for part, one in zip(parts, triangles, strict=True)]
+    return [part @ one.E[len(one.U) :] for part, one in zip(parts, triangles, strict=True)]
 
 
 def _compressed(root: Array) -> Array:
@@ -172,10 +144,3 @@ def _compressed(root: Array) -> Array:
     if root.shape[1] <= len(root):
         return root
     return np.asarray(np.linalg.qr(root.T, mode='r')).T
-
-
-def _solved(triangle: Array, right: Array) -> Array:
-    """Return the inverse of an upper triangle times columns."""
-    from scipy.linalg import solve_triangular
-
-    return np.asarray(solve_triangular(triangle, right))

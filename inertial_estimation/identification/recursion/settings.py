@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-What may refit the bodies of a robot that works.
-
-How a recursive identification remembers and forgets.
-"""
+"""Settings of the recursive identification."""
 
 from __future__ import annotations
 
@@ -14,17 +10,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from inertial_estimation.errors import ConfigError, ModelError
-from inertial_estimation.identification.equations.builder import EquationChoice
+from inertial_estimation.identification.equations.blocks import EquationChoice
 from inertial_estimation.identification.solvers.coordinates import require_weight
 
 METHODS = ('entropic', 'semidefinite', 'pullback', 'euclidean')
-"""Of `solvers.methods`: those that are quick, and in which a prior weighs."""
+"""Solvers that are fast enough and have a prior."""
 
 
 @dataclass(frozen=True)
 class RecursionSettings:
     """
-    What rows are built, how long they count, and how fast offsets may change.
+    Settings of the recursive identification.
 
     Raises
     ------
@@ -33,44 +29,39 @@ class RecursionSettings:
 
     """
 
-    rows: EquationChoice = field(default_factory=EquationChoice)
-    """Which rows, and which unknowns beside the links' parameters."""
+    equations: EquationChoice = field(default_factory=EquationChoice)
+    """Which equations, and which unknowns beside the inertial parameters."""
     weight: float = 1.0
     """
-    Of the prior, against the mean squared residual in units of the noise. Bodies move where they
-    explain more than that: a running robot's sensors are wrong by far more than their noise, for
-    long, and all rows have it.
+    Weight of the prior, against the mean squared residual in units of the noise. Systematic
+    errors of sensors exceed their noise by far, so parameters follow what explains more than that.
     """
     method: str = 'entropic'
-    """What refits the bodies, one of `methods.METHODS`."""
+    """Solver, one of `METHODS`."""
     half_life: float = np.inf
-    """Time with rows after which rows count half [s]; infinite: they count for ever."""
+    """Time with equations after which they count half [s]; infinite: no forgetting."""
     force_walk: float = 0.0
-    """How far the force offset of an FT sensor wanders in a second [N/sqrt(s)]."""
+    """Random walk of force offsets [N/sqrt(s)]."""
     moment_walk: float = 0.0
-    """How far its moment offset does [Nm/sqrt(s)]."""
+    """Random walk of moment offsets [Nm/sqrt(s)]."""
     force_drift: float = 0.045
-    """Fastest drift of a force offset that is followed by what is subtracted [N/s]."""
+    """Largest rate at which the subtracted force offset follows [N/s]."""
     moment_drift: float = 0.0045
-    """The same of a moment offset [Nm/s]."""
+    """Largest rate at which the subtracted moment offset follows [Nm/s]."""
     warm_up: float = 2.0
-    """Time with rows before the noise of a submodel's rows is told, and anything with it [s]."""
+    """Time with equations before their noise is estimated and a submodel refitted [s]."""
     noise: Mapping[str, float] = field(default_factory=dict)
-    """Standard deviation of kinds of rows, where it is known [N, Nm]; others show it."""
+    """Standard deviation by kind of equation where it is known [N, Nm]; else estimated."""
     effort_gains: Mapping[str, float] = field(default_factory=dict)
-    """Torque or force over what a joint reports as its effort, say a current; others: one."""
+    """Torque or force over what a joint reports as its effort, e.g. a current. Default: 1."""
     gate: float = 0.0
-    """
-    Residual over the usual one from which something unknown acts on a submodel, or has changed;
-    0: nothing is suspected.
-    """
+    """Innovation over its usual size from which equations are rejected; 0: never."""
     payload_links: tuple[str, ...] = ()
-    """Links that carry what a submodel picks up. Default: the last one of each submodel."""
+    """Links that carry payloads. Default: the last one of each submodel."""
     excited: int = 4
-    """Combinations of a submodel's parameters that rows must tell better than the prior does."""
+    """Combinations that equations must determine better than the prior before an update."""
 
     def __post_init__(self) -> None:
-        """Raise unless the numbers make sense."""
         if self.method not in METHODS:
             raise ConfigError(f"method is '{self.method}', expected one of {', '.join(METHODS)}")
         try:
@@ -80,17 +71,12 @@ class RecursionSettings:
         if not self.half_life > 0.0:
             raise ConfigError(f'half_life is {self.half_life}, expected more than zero')
         for name in ('force_walk', 'moment_walk', 'force_drift', 'moment_drift', 'warm_up'):
-            value = getattr(self, name)
-            if not 0.0 <= value < np.inf:
+            if not 0.0 <= (value := getattr(self, name)) < np.inf:
                 raise ConfigError(f'{name} is {value}, expected zero or more, finite')
         if not (self.gate == 0.0 or 2.0 <= self.gate < np.inf):
             raise ConfigError(f'gate is {self.gate}, expected 0 (off) or at least 2')
         for joint, gain in self.effort_gains.items():
-            if not (np.isfinite(gain) and gain != 0.0):
-                raise ConfigError(
-                    f"the gain of the efforts of '{joint}' is {gain}, expected a finite number "
-                    'other than zero'
-                )
-        bad = [kind for kind, level in self.noise.items() if not 0.0 < level < np.inf]
-        if bad:
+            if not np.isfinite(gain) or gain == 0.0:
+                raise ConfigError(f"effort gain of '{joint}' is {gain}, expected finite, not zero")
+        if bad := [kind for kind, level in self.noise.items() if not 0.0 < level < np.inf]:
             raise ConfigError(f'noise of {", ".join(bad)} must be positive and finite')

@@ -1,0 +1,395 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Refit the parameters of all submodels and the FT offsets that they share.
+
+    minimise  sum over submodels of  1/2 |R x - rho|^2 + count * weight * divergence to the prior
+
+Submodels share nothing but offsets. With the entropic divergence `joint_minimum` takes Newton
+steps on all unknowns at once, which converges where the minimum is near, as on a running robot.
+Otherwise, and with other priors, each submodel is eliminated onto the offsets by a quadratic model
+about its parameters, the offsets are solved for, and each submodel is solved with these; where
+parameters move, the models are made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.identification.priors import prior_of_method
+from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.recursion.memory import SubmodelMemory
+from inertial_estimation.identification.recursion.offsets import placed
+from inertial_estimation.identification.row_space import RowSpace, eliminated
+from inertial_estimation.identification.solvers.cone_steps import edge
+from inertial_estimation.identification.solvers.coordinates import Coordinates
+from inertial_estimation.identification.solvers.divergence import (
+    entropic_gradient,
+    entropic_hessian,
+    symmetric,
+)
+from inertial_estimation.identification.solvers.methods import SOLVERS, Distance
+from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns
+from inertial_estimation.model.inertia import consistency_margin
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.intp]
+
+IDENTITY: Array = np.eye(4)
+MAX_ROUNDS = 6
+"""Of offsets and parameters in turn."""
+MODEL_RANGE = 0.02
+"""Relative change of parameters up to which a quadratic model holds: its error is the square."""
+MAX_STEPS = 15
+"""Newton steps: the minimum is not near otherwise."""
+LAST_DECREMENT = 3e-5
+"""Over the root of the weight, from which one more step leaves round-off."""
+FULL_STEP_DECREMENT = 0.25
+"""Likewise, up to which a self-concordant function decreases by a full step."""
+SUFFICIENT_DECREASE = 0.1
+"""Share of the predicted decrease that a step must reach."""
+MAX_EDGE_SHARE = 0.95
+"""Share of the way to the edge of the cone that a step may go."""
+MAX_HALVINGS = 10
+MIN_EIGENVALUE_RATIO = 1e-11
+"""Of the reduced Hessian; below, products of equations have too few digits."""
+
+
+@dataclass(frozen=True, eq=False)
+class SubmodelFit:
+    """Best unknowns of one submodel."""
+
+    memory: SubmodelMemory
+    x: Array
+    """All unknowns, shape (n_unknowns,)."""
+
+    @property
+    def parameters(self) -> Array:
+        """Inertial parameters of its links, shape (n_links, 10)."""
+        return self.memory.block.unknowns.split(self.x)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class JointRefit:
+    """Best unknowns of all submodels with equations."""
+
+    fits: tuple[SubmodelFit, ...]
+    offsets: Mapping[str, float]
+    """Of FT sensors by the names of their columns [N, Nm]."""
+
+
+@one_thread()
+def joint_refit(
+    memories: Sequence[SubmodelMemory],
+    weight: float,
+    start: Mapping[str, Array] | None = None,
+    method: str = 'entropic',
+) -> JointRefit:
+    """Refit all submodels; `start`: parameters by submodel that are near, (n_links, 10) each."""
+    near = {one.name: one.prior for one in memories} | dict(start or {})
+    names = tuple(dict.fromkeys(name for one in memories for name in one.offset_names))
+    problems = [_problem(one) for one in memories]
+    entropic = SOLVERS[method].distance is Distance.ENTROPIC
+    found = joint_minimum(memories, problems, names, weight, near) if entropic else None
+    if found is None:
+        return alternate(memories, problems, names, weight, near, method)
+    fits = []
+    for one, inner in zip(memories, found.unknowns, strict=True):
+        own = [names.index(name) for name in one.offset_names]
+        fits.append(_joined(one, inner, found.offsets[own]))
+    return JointRefit(tuple(fits), dict(zip(names, found.offsets.tolist(), strict=True)))
+
+
+def alternate(
+    memories: Sequence[SubmodelMemory],
+    problems: Sequence[Problem],
+    names: Sequence[str],
+    weight: float,
+    near: Mapping[str, Array],
+    method: str = 'entropic',
+) -> JointRefit:
+    """Solve for the offsets of all submodels, then for the parameters of each, until both stay."""
+    offsets, fits = np.zeros(len(names)), []
+    quadratic = SOLVERS[method].distance is not Distance.ENTROPIC
+    for _ in range(MAX_ROUNDS):
+        rows = _offset_equations(memories, names, weight, near, SOLVERS[method].distance)
+        offsets = RowSpace.of(rows.R).solve(rows.rho) if names else offsets
+        fits = []
+        for one, problem in zip(memories, problems, strict=True):
+            given = offsets[[names.index(name) for name in one.offset_names]]
+            fits.append(_fit(one, problem, given, weight, near[one.name], method))
+        before, near = near, {fit.memory.name: fit.parameters for fit in fits}
+        moved = max(one.largest_change(near[one.name] - before[one.name]) for one in memories)
+        if quadratic or moved <= MODEL_RANGE:
+            break
+    return JointRefit(tuple(fits), dict(zip(names, offsets.tolist(), strict=True)))
+
+
+def _offset_equations(
+    memories: Sequence[SubmodelMemory],
+    names: Sequence[str],
+    weight: float,
+    near: Mapping[str, Array],
+    distance: Distance,
+) -> Information:
+    """Return what all submodels determine of the offsets with all else eliminated."""
+    total = Information.empty(len(names))
+    for one in memories:
+        information = one.regularised
+        if information is None or not len(one.offsets):
+            continue
+        prior = prior_of_method(
+            distance, {}, one.block.unknowns, one.prior, near[one.name], one.scales,
+            weight * information.count,
+        )  # fmt: skip
+        assert prior is not None
+        left = eliminated(information.merge(prior), one.inner)
+        total = total.add(placed(left.R, one, names), left.rho)
+    return total
+
+
+def _problem(one: SubmodelMemory) -> Problem:
+    """Return the problem of a submodel with all its offsets zero."""
+    information, unknowns, inner = one.regularised, one.block.unknowns, one.inner
+    assert information is not None
+    return Problem(
+        Unknowns(
+            unknowns.links, tuple(each for each in unknowns.extras if each.term not in FT_OFFSET)
+        ),
+        information.R[:, inner],
+        information.rho,
+        information.energy,
+        information.count,
+        one.prior,
+        extra_scales=one.scales[inner[unknowns.n_inertial :] - unknowns.n_inertial],
+    )
+
+
+def _fit(
+    one: SubmodelMemory, problem: Problem, offsets: Array, weight: float, near: Array, method: str
+) -> SubmodelFit:
+    """Solve for a submodel with given offsets."""
+    assert one.regularised is not None
+    target = problem.target - one.regularised.R[:, one.offsets] @ offsets
+    options: dict[str, Any] = {'weight': weight, 'noise': 1.0}
+    if SOLVERS[method].consistent:
+        options['with_deviations'] = False
+    if method == 'entropic' and not problem.unknowns.extras:
+        options['start'] = problem.unknowns.join(near)
+    answer = SOLVERS[method](replace(problem, target=target), **options)
+    return _joined(one, answer.x, offsets)
+
+
+def _joined(one: SubmodelMemory, inner: Array, offsets: Array) -> SubmodelFit:
+    x = np.empty(len(one.block.unknowns))
+    x[one.inner], x[one.offsets] = inner, offsets
+    return SubmodelFit(one, x)
+
+
+class Minimum(NamedTuple):
+    """Where Newton's method ended."""
+
+    unknowns: tuple[Array, ...]
+    """Of each submodel without the offsets."""
+    offsets: Array
+    """Shape (n_offsets,) [N, Nm]."""
+
+
+def joint_minimum(
+    memories: Sequence[SubmodelMemory],
+    problems: Sequence[Problem],
+    names: Sequence[str],
+    weight: float,
+    near: Mapping[str, Array],
+) -> Minimum | None:
+    """
+    Return the minimum with the entropic prior if it is near.
+
+    minimise  sum over submodels of  count (1/2 |F u + C o - t|^2 + weight * divergence(u))
+
+    Each u is eliminated from a step onto the offsets o. Over the weight the objective is
+    self-concordant: its decrement tells the distance of the minimum [Nesterov, Nemirovskii 1994].
+    Steps are solved from products of equations. None where these have too few digits, or the
+    minimum is far or next to inconsistent parameters.
+    """
+    parts = [_part(*one, names, near[one[0].name]) for one in zip(memories, problems, strict=True)]
+    found = _Descent(parts, len(names), weight).run()
+    if found is None:
+        return None
+    us, offsets = found
+    unknowns = tuple(part.coordinates.unknowns(u) for part, u in zip(parts, us, strict=True))
+    inertial = [x[: 10 * part.n_links].reshape(-1, 10) for x, part in zip(unknowns, parts)]
+    consistent = all(consistency_margin(rows).min() > 0.0 for rows in inertial)
+    return Minimum(unknowns, offsets) if consistent else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Equations of one submodel."""
+
+    coordinates: Coordinates
+    """Of all unknowns but its offsets."""
+    count: float
+    C: Array
+    """Regressor of its offsets over the root of the count, shape (r, k)."""
+    own: Columns
+    """Its offsets among those of all, shape (k,)."""
+    gram: Array
+    """F'F."""
+    across: Array
+    """F'C."""
+    first: Array
+    """Coordinates to start from."""
+
+    @property
+    def n_links(self) -> int:
+        """Number of links."""
+        return len(self.coordinates.links)
+
+
+class _Local(NamedTuple):
+    """The objective at a point."""
+
+    value: float
+    slopes: list[Array]
+    """By the coordinates of each part."""
+    slope: Array
+    """By the offsets."""
+    shapes: Array
+    """Matrix S of each link, shape (n_links, 4, 4)."""
+
+
+def _part(one: SubmodelMemory, problem: Problem, names: Sequence[str], near: Array) -> _Part:
+    assert one.regularised is not None
+    coordinates = Coordinates.of(problem, one.maps)
+    F, C = coordinates.factor, one.regularised.R[:, one.offsets] / np.sqrt(problem.count)
+    first = np.zeros(F.shape[1])
+    moved = (near - problem.prior)[..., None]
+    first[: 10 * len(near)] = np.linalg.solve(coordinates.links, moved).reshape(-1)
+    own = np.array([names.index(name) for name in one.offset_names], dtype=np.intp)
+    return _Part(coordinates, problem.count, C, own, F.T @ F, F.T @ C, first)
+
+
+class _Descent:
+    """Newton's method from where the parts start."""
+
+    def __init__(self, parts: Sequence[_Part], n_offsets: int, weight: float) -> None:
+        self.parts, self.n_offsets, self.weight = parts, n_offsets, weight
+        self.edges = np.cumsum([0, *(part.n_links for part in parts)])
+        # In units of the least weight of a divergence the objective is self-concordant.
+        self.unit = weight * min(part.count for part in parts)
+
+    def run(self) -> tuple[list[Array], Array] | None:
+        """Return the coordinates of each part and the offsets; None: not near."""
+        us, offsets = [part.first for part in self.parts], np.zeros(self.n_offsets)
+        here = self.local(us, offsets)
+        for _ in range(MAX_STEPS):
+            if here is None or (step := self.step(here)) is None:
+                return None
+            dus, doffsets, squared = step
+            if squared <= LAST_DECREMENT**2 * self.unit:
+                return [u + du for u, du in zip(us, dus)], offsets + doffsets
+            length = min(1.0, MAX_EDGE_SHARE * edge(IDENTITY + here.shapes, self.shapes(dus)))
+            for _ in range(MAX_HALVINGS):
+                moved = [u + length * du for u, du in zip(us, dus)]
+                there = self.local(moved, offsets + length * doffsets)
+                sure = squared <= FULL_STEP_DECREMENT**2 * self.unit
+                decrease = SUFFICIENT_DECREASE * length * squared
+                if there and (sure or there.value <= here.value - decrease):
+                    break
+                length /= 2
+            else:
+                return None
+            us, offsets, here = moved, offsets + length * doffsets, there
+        return None
+
+    def shapes(self, us: Sequence[Array]) -> Array:
+        """Return the matrix S of each link of all parts."""
+        inertial = [u[: 10 * part.n_links] for u, part in zip(us, self.parts)]
+        return symmetric(np.concatenate(inertial).reshape(-1, 10))
+
+    def local(self, us: Sequence[Array], offsets: Array) -> _Local | None:
+        """Return the objective at a point; None: outside the cone."""
+        shapes = self.shapes(us)
+        shares = np.linalg.eigvalsh(shapes)
+        if not shares.min() > -1.0:
+            return None
+        divergences = np.sum(shares - np.log1p(shares), axis=1)
+        pulls = entropic_gradient(shapes)
+        value, slopes, slope = 0.0, [], np.zeros(self.n_offsets)
+        for k, part in enumerate(self.parts):
+            links = slice(self.edges[k], self.edges[k + 1])
+            rows, u, n = part.coordinates, us[k], 10 * part.n_links
+            left = rows.factor @ u + part.C @ offsets[part.own] - rows.target
+            drawn = rows.drawn[n:] * u[n:]
+            distance = divergences[links].sum() + 0.5 * drawn @ u[n:]
+            value += part.count * (0.5 * left @ left + self.weight * distance)
+            pull = np.concatenate([pulls[links].reshape(-1), drawn])
+            slopes.append(part.count * (rows.factor.T @ left + self.weight * pull))
+            slope[part.own] += part.count * (part.C.T @ left)
+        return _Local(float(value), slopes, slope, shapes)
+
+    def step(self, here: _Local) -> tuple[list[Array], Array, float] | None:
+        """Return the step of both and the squared decrement; None: too few digits."""
+        from scipy.linalg.blas import dtrsm
+
+        blocks = self.weight * entropic_hessian(here.shapes)
+        reduced, slope, squared = np.zeros((self.n_offsets,) * 2), -here.slope, 0.0
+        roots, halves = [], []
+        for k, part in enumerate(self.parts):
+            root = self._root(part, blocks[self.edges[k] : self.edges[k + 1]])
+            if root is None:
+                return None
+            right = np.empty((len(root), len(part.own) + 1), order='F')
+            right[:, :-1], right[:, -1] = part.count * part.across, here.slopes[k]
+            half = dtrsm(1.0, root, right, trans_a=1, overwrite_b=1)
+            roots.append(root)
+            halves.append(half)
+            G, g = half[:, :-1], half[:, -1]
+            reduced[np.ix_(part.own, part.own)] += part.count * part.C.T @ part.C - G.T @ G
+            slope[part.own] += G.T @ g
+            squared += float(g @ g)
+        solved = _solved(reduced, slope)
+        if solved is None:
+            return None
+        squared += float(slope @ solved)
+        steps = []
+        for part, root, half in zip(self.parts, roots, halves, strict=True):
+            right = -half[:, -1] - half[:, :-1] @ solved[part.own]
+            steps.append(dtrsm(1.0, root, right[:, None])[:, 0])
+        return steps, solved, squared
+
+    def _root(self, part: _Part, blocks: Array) -> Array | None:
+        """Return the Cholesky factor of the Hessian by a part's coordinates."""
+        from scipy.linalg.lapack import dpotrf
+
+        H, n = part.gram.copy(), 10 * part.n_links
+        links = np.arange(n).reshape(-1, 10)
+        H[links[:, :, None], links[:, None, :]] += blocks
+        rest = np.arange(n, len(H))
+        H[rest, rest] += self.weight * part.coordinates.drawn[n:]
+        root, failed = dpotrf(part.count * H.T, lower=0, overwrite_a=1)
+        return None if failed else np.asarray(root)
+
+
+def _solved(matrix: Array, right: Array) -> Array | None:
+    """Return the solution of a symmetric system, zero where it is empty; None: singular."""
+    scales = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    present = np.flatnonzero(scales > 0.0)
+    solution = np.zeros(len(right))
+    if not len(present):
+        return solution
+    scaled = matrix[np.ix_(present, present)] / scales[present] / scales[present][:, None]
+    strengths, directions = np.linalg.eigh(scaled)
+    if strengths[0] <= MIN_EIGENVALUE_RATIO * strengths[-1]:
+        return None
+    shares = (directions.T @ (right[present] / scales[present])) / strengths
+    solution[present] = directions @ shares / scales[present]
+    return solution
