@@ -795,7 +795,7 @@ class Identifier:
         RowChoice = use('EquationChoice', 'RowChoice')
 
         choice = choice or RowChoice(offsets=tuple(names(robot)['fts']))
-        settings = RecursionSettings(rows=choice, **{**NODE, **changes})
+        settings = RecursionSettings(equations=choice, **{**NODE, **changes})
         self._identifier = RecursiveIdentifier(robot, settings)
         if noise_rate is not None:
             self._identifier.noise = _state_noise(robot, noise_rate)
@@ -811,7 +811,7 @@ class Identifier:
             return None
         extras = {
             f'{name}.{extra}': value
-            for one in self._identifier.known
+            for one in self._identifier.memories
             for name in [one.block.submodel.name]
             if name in self._identifier.found
             for extra, value in zip(

@@ -427,7 +427,7 @@ def test_at_rest_nothing_is_published_and_after_a_while_that_is_a_warning(
     assert heard(robot, Float64MultiArray, 'parameter_identifier/progress')
     status = robot.status('submodel upper_arm')
     assert status.level == DiagnosticStatus.OK
-    assert 'move it more' in status.message
+    assert 'combinations determined' in status.message
     monkeypatch.setattr(identifier_report, 'PATIENCE', 0)
     assert robot.next_status('submodel upper_arm').level == DiagnosticStatus.WARN
 
