@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.bodies import Body
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.forest import build_forest
-from inertial_estimation.estimation.walks import Motions, Walk
+from inertial_estimation.estimation.link_motion import Motions, Walk
+from inertial_estimation.estimation.sensor_arrays import Body
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.motion_sources import Source
 from inertial_estimation.model.robot import Robot

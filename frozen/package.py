@@ -275,9 +275,9 @@ def inner_wrenches(estimator: Any, batch: Any, joints: Sequence[str]) -> Numbers
 
 def dependence(robot: Any, contacts: Sequence[Any]) -> Numbers:
     """Return which sensors, joints and links every result rests on, as zeros and ones."""
-    find_grounds = use('find_grounds')
+    dependence_table = use('dependence_table', 'find_grounds')
 
-    table = find_grounds(robot, contacts)
+    table = dependence_table(robot, contacts)
     own, found = names(robot), {}
     for kind, results in (('torque', table.torques), ('wrench', table.wrenches)):
         for one in results:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from inertial_estimation.config import EstimatorSettings
     from inertial_estimation.errors import InertialEstimationError
     from inertial_estimation.estimation.contacts import Contact, ContactSet
+    from inertial_estimation.estimation.dependence import dependence_table
     from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-    from inertial_estimation.estimation.grounds import find_grounds
     from inertial_estimation.estimation.internal_wrenches import InternalWrenches
     from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
     from inertial_estimation.findings import Finding
@@ -50,7 +50,7 @@ __all__ = [
     'Uncertainty',
     'WrenchEstimate',
     'WrenchEstimator',
-    'find_grounds',
+    'dependence_table',
     'replay',
 ]
 
@@ -59,7 +59,7 @@ _MODULES = {
     'errors': ('InertialEstimationError',),
     'estimation.contacts': ('Contact', 'ContactSet'),
     'estimation.estimate': ('Quality', 'WrenchEstimate'),
-    'estimation.grounds': ('find_grounds',),
+    'estimation.dependence': ('dependence_table',),
     'estimation.internal_wrenches': ('InternalWrenches',),
     'estimation.wrench_estimator': ('WrenchEstimator',),
     'findings': ('Finding',),

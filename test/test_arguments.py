@@ -25,12 +25,12 @@ from inertial_estimation import (
     Sample,
     SampleBatch,
     WrenchEstimator,
-    find_grounds,
+    dependence_table,
 )
 from inertial_estimation.check import check_robot, check_settings
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, NameNotFound
-from inertial_estimation.estimation.grounds import find_informed
+from inertial_estimation.estimation.dependence import find_informed
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.estimation.sensor_residuals import sensor_residuals
 
@@ -52,7 +52,7 @@ def with_array(name: str, value: Any) -> Sample:
 @pytest.mark.parametrize(
     'call',
     [
-        lambda given: find_grounds(ROBOT, given),
+        lambda given: dependence_table(ROBOT, given),
         lambda given: find_informed(ROBOT, given, [0]),
         lambda given: WrenchEstimator(ROBOT, given),
         lambda given: ESTIMATOR.with_touches(given),
@@ -73,7 +73,7 @@ def test_contacts_that_are_none_are_refused(call: Call, given: object) -> None:
 )
 def test_the_remedy_for_contacts_is_one(given: Any, remedy: str) -> None:
     with pytest.raises(InertialEstimationError) as caught:
-        find_grounds(ROBOT, [given])
+        dependence_table(ROBOT, [given])
     assert str(caught.value).endswith(f'write {remedy}')
 
 
@@ -93,10 +93,10 @@ def test_texts_of_a_contact_are_texts(key: str, given: Any) -> None:
 
 
 def test_sensors_are_taken_by_name_and_by_row() -> None:
-    by_name = find_grounds(ROBOT, CONTACTS, imus=['foot'], fts=['leg_sensor', 'arm_sensor'])
-    assert by_name == find_grounds(ROBOT, CONTACTS, imus=[1], fts=[0, 1])
-    assert by_name == find_grounds(ROBOT, CONTACTS, imus='foot', fts=np.array([1, 0]))
-    assert by_name != find_grounds(ROBOT, CONTACTS)
+    by_name = dependence_table(ROBOT, CONTACTS, imus=['foot'], fts=['leg_sensor', 'arm_sensor'])
+    assert by_name == dependence_table(ROBOT, CONTACTS, imus=[1], fts=[0, 1])
+    assert by_name == dependence_table(ROBOT, CONTACTS, imus='foot', fts=np.array([1, 0]))
+    assert by_name != dependence_table(ROBOT, CONTACTS)
     assert find_informed(ROBOT, CONTACTS, ['leg_sensor']) == find_informed(ROBOT, CONTACTS, 1)
 
 
@@ -117,17 +117,17 @@ def test_sensors_are_taken_by_name_and_by_row() -> None:
 def test_sensors_that_there_are_not_are_refused(which: str, given: Any, said: str) -> None:
     chosen: dict[str, Any] = {which: given}
     with pytest.raises(InertialEstimationError, match=f"'{which}' {said}"):
-        find_grounds(ROBOT, CONTACTS, **chosen)
+        dependence_table(ROBOT, CONTACTS, **chosen)
 
 
 def test_without_any_imu_nothing_can_be_found() -> None:
     with pytest.raises(InertialEstimationError, match='nothing tells how robot'):
-        find_grounds(ROBOT, CONTACTS, imus=[])
+        dependence_table(ROBOT, CONTACTS, imus=[])
 
 
-@pytest.mark.parametrize('call', [find_grounds, WrenchEstimator, check_robot, MomentumCheck])
+@pytest.mark.parametrize('call', [dependence_table, WrenchEstimator, check_robot, MomentumCheck])
 def test_a_robot_is_a_robot(call: Callable[..., Any]) -> None:
-    more = (CONTACTS,) if call in (find_grounds, WrenchEstimator) else ()
+    more = (CONTACTS,) if call in (dependence_table, WrenchEstimator) else ()
     for given in ('robot.urdf', None, ESTIMATOR):
         with pytest.raises(InertialEstimationError, match=r"'robot' is .*Robot.from_urdf"):
             call(given, *more)

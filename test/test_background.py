@@ -21,8 +21,11 @@ from bench.run import Goal
 from inertial_estimation.building import build_noise
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.model_in_use import ModelInUse
-from inertial_estimation.estimation.offsets_on_top import calibration_fingerprint, fingerprint
+from inertial_estimation.estimation.model_update import (
+    ModelInUse,
+    calibration_fingerprint,
+    fingerprint,
+)
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.determined import tellable
 from inertial_estimation.identification.recursion.identifier import (

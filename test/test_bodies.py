@@ -20,14 +20,13 @@ from robots import nested_humanoid_urdf, random_sample, two_link_urdf
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.bodies import spread, weights
-from inertial_estimation.estimation.body_averages import array_deviation
-from inertial_estimation.estimation.body_motion import BodyMotion
 from inertial_estimation.estimation.body_report import report_bodies
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.dependence import dependence_table
 from inertial_estimation.estimation.estimate import Quality
-from inertial_estimation.estimation.grounds import find_grounds
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
+from inertial_estimation.estimation.link_motion import BodyMotion
+from inertial_estimation.estimation.sensor_arrays import array_deviation, spread, weights
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import LinkSensorSpec
@@ -323,7 +322,7 @@ def test_sensors_that_are_named_are_those_that_move_a_result(arrays, rng):
     estimator = WrenchEstimator(robot, contacts, acceleration_arrays=arrays)
     sample = measured_only(robot, random_sample(robot, rng))
     before = estimator.update(sample)
-    table = find_grounds(robot, contacts, acceleration_arrays=arrays)
+    table = dependence_table(robot, contacts, acceleration_arrays=arrays)
     for k, imu in enumerate(robot.imus):
         moved = {name: getattr(sample, name).copy() for name in MEASURED}
         for rows in moved.values():

@@ -16,11 +16,7 @@ from brute_force import wrench_transform
 from scipy.linalg import block_diag, null_space, sqrtm
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.estimation.contact_forces import (
-    noise_scale,
-    scaled_basis,
-    split_wrench,
-)
+from inertial_estimation.estimation.contact_forces import noise_scale, scaled_basis, split_wrench
 from inertial_estimation.estimation.contacts import UNKNOWNS, Contact
 
 # Round-off of a 6 x n problem of order 100 times its condition, here below 1e3.

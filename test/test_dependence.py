@@ -19,8 +19,8 @@ from robots import (
 )
 
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.dependence import dependence_table, find_informed
 from inertial_estimation.estimation.estimate import Quality
-from inertial_estimation.estimation.grounds import find_grounds, find_informed
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import LinkSensorSpec
@@ -223,7 +223,7 @@ def what_moves(robot, contacts, rng, *, lost_fts=(), lost_imus=(), **options):
 
 def assert_exact(robot, contacts, rng, *, lost_fts=(), lost_imus=(), **options):
     """Check that exactly the named things move each torque and each external wrench."""
-    table = find_grounds(
+    table = dependence_table(
         robot,
         contacts,
         fts=[s.name for s in robot.ft_sensors if s.name not in lost_fts],
@@ -300,14 +300,14 @@ def test_a_force_without_lever_is_named_all_the_same(rng):
         row = robot.joint_names.index('elbow')
         moved = what_moves(robot, contacts, rng)['torques']['fts'][row]
         assert ('arm_sensor' in moved) is moves_it
-        assert find_grounds(robot, contacts).torques[row].fts == ('arm_sensor',)
+        assert dependence_table(robot, contacts).torques[row].fts == ('arm_sensor',)
 
 
 @pytest.mark.parametrize('name', ROBOTS)
 def test_where_contacts_share_nothing_that_moves_is_unnamed(name, rng):
     text, options = ROBOTS[name]
     robot = Robot.from_urdf(text, **options)
-    table = find_grounds(robot, split(robot))
+    table = dependence_table(robot, split(robot))
     moves = what_moves(robot, split(robot), rng)
     for result, rows in (('torques', table.torques), ('wrenches', table.wrenches)):
         for thing in THINGS:
@@ -319,7 +319,7 @@ def test_where_contacts_share_nothing_that_moves_is_unnamed(name, rng):
 def test_contacts_at_the_first_links_leave_torques_without_sensor(shared_models):
     """Which sensor informs what on the iCub, as known from other software."""
     robot = Robot.from_urdf(shared_models / 'icub_v2_5.urdf', imus=['head'])
-    table = find_grounds(robot, at_roots(robot))
+    table = dependence_table(robot, at_roots(robot))
     fts = {row.name: row.fts for row in table.torques}
     for joint in ('l_elbow', 'l_wrist_prosup', 'l_wrist_pitch', 'l_wrist_yaw'):
         assert fts[joint] == ()
@@ -334,12 +334,12 @@ def test_contacts_at_the_first_links_leave_torques_without_sensor(shared_models)
 def test_the_remedy_informs_at_least_one_of_the_torques(contacts, shared_models):
     robot = Robot.from_urdf(shared_models / 'icub_v2_5.urdf', imus=['head'])
     given = contacts(robot)
-    found = find_grounds(robot, given).uninformed
+    found = dependence_table(robot, given).uninformed
     assert found
     for group in found:
         submodel = next(s for s in robot.submodels if s.name == group.submodel)
         others = [c for c in given if robot.frame(c.frame)[0] not in submodel.links]
-        now = find_grounds(robot, [*others, Contact(group.contact)])
+        now = dependence_table(robot, [*others, Contact(group.contact)])
         informed = {row.name for row in now.torques if row.fts}
         assert informed & set(group.joints)
         assert f"for example '{group.contact}'" in str(group)
@@ -347,7 +347,7 @@ def test_the_remedy_informs_at_least_one_of_the_torques(contacts, shared_models)
 
 def test_no_contact_helps_where_no_sensor_is():
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['root'], ft_sensors=['foot_sensor'])
-    (group,) = find_grounds(robot, at_roots(robot), fts=[]).uninformed
+    (group,) = dependence_table(robot, at_roots(robot), fts=[]).uninformed
     assert (group.joints, group.contact) == (robot.joint_names, '')
     assert "no FT sensor in use borders on submodel 'root'" in str(group)
 
@@ -355,9 +355,9 @@ def test_no_contact_helps_where_no_sensor_is():
 def test_sensors_that_all_lie_beyond_are_reached_from_the_other_side():
     """The contact at the tool leaves the base side, on which there is no sensor."""
     robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
-    (group,) = find_grounds(robot, [Contact('slider'), Contact('tool')]).uninformed
+    (group,) = dependence_table(robot, [Contact('slider'), Contact('tool')]).uninformed
     assert (group.joints, group.contact) == (('shoulder', 'elbow', 'lift'), 'base')
-    assert not find_grounds(robot, [Contact('base'), Contact('tool')]).uninformed
+    assert not dependence_table(robot, [Contact('base'), Contact('tool')]).uninformed
 
 
 @pytest.mark.parametrize('contacts', [*SETS, split])
@@ -366,6 +366,6 @@ def test_the_quick_answer_is_that_of_the_whole_table(lost, contacts):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'foot'])
     used = [k for k in range(3) if k not in lost]
     informed = find_informed(robot, contacts(robot), used)
-    table = find_grounds(robot, contacts(robot), fts=used)
+    table = dependence_table(robot, contacts(robot), fts=used)
     assert informed.fts == {row.name: row.fts for row in table.torques}
     assert informed.uninformed == table.uninformed

@@ -18,11 +18,7 @@ from floating_states import random_pose
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.momentum_check import (
-    LONGEST_STEP_NS,
-    PERIOD_NS,
-    MomentumCheck,
-)
+from inertial_estimation.estimation.momentum_check import LONGEST_STEP_NS, PERIOD_NS, MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import LinkSensorSpec
@@ -232,7 +228,7 @@ def test_masses_and_ft_sensors_do_not_show(case):
 
 def test_a_second_imu_that_is_late_shows(rng):
     """Two IMUs of one motion: the second one as the joints between say."""
-    from inertial_estimation.estimation.relative_motion import ImuPrediction
+    from inertial_estimation.estimation.sensor_residuals import ImuPrediction
     from inertial_estimation.sample import SampleBatch
 
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'shank'])

@@ -14,8 +14,12 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_samp
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.momentum_check import MomentumCheck, MomentumReport
-from inertial_estimation.estimation.momentum_verdict import LEAST_WINDOWS, is_doubtful
+from inertial_estimation.estimation.momentum_check import (
+    LEAST_WINDOWS,
+    MomentumCheck,
+    MomentumReport,
+    is_doubtful,
+)
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.signals.stream import StreamRates

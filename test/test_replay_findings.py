@@ -34,7 +34,7 @@ from test_replay import MS, SETTINGS, START, humanoid_messages
 from inertial_estimation.building import build_assembler, build_estimator, build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.grounds import find_grounds
+from inertial_estimation.estimation.dependence import dependence_table
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.logs.offsets import OffsetRequest
 from inertial_estimation.logs.recording import Recording, TimeRange, read_samples
@@ -139,7 +139,7 @@ def test_what_torques_rest_on_is_told_for_what_took_part(rng):
     samples.ft_states[6:, 1] = SensorState.STALE
     found = report_of(samples, robot, settings).checks.dependence
     contacts = [Contact(frame) for frame in TWO_IMUS['contacts']]
-    wanted = find_grounds(robot, contacts)
+    wanted = dependence_table(robot, contacts)
     assert [tuple(row.fts) for row in found.torques] == [row.fts for row in wanted.torques]
     assert [tuple(row.imus) for row in found.wrenches] == [row.imus for row in wanted.wrenches]
 

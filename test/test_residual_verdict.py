@@ -9,7 +9,7 @@ Not covered: residuals of a robot, and what noise leaves of them (test_replay_ch
 import numpy as np
 import pytest
 
-from inertial_estimation.estimation.residual_verdict import judge_residual
+from inertial_estimation.estimation.sensor_residuals import judge_residual
 
 NOISE = 0.1
 """Root mean square of the length of the noise, [m/s^2]."""

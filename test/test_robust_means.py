@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.estimation.robust_means import robust_rotation, robust_vector
+from inertial_estimation.estimation.attitude_residuals import robust_rotation, robust_vector
 
 EXACT = 1e-13
 """Of rotations, and of vectors of length one."""

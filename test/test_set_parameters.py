@@ -17,16 +17,17 @@ from test_momentum_check import case as case
 from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
-from inertial_estimation.estimation.model_in_use import (
+from inertial_estimation.estimation.model_update import (
     FILE,
     STEP_NS,
     UPDATE,
     URDF,
     Blend,
     ModelInUse,
+    calibration_fingerprint,
+    fingerprint,
 )
 from inertial_estimation.estimation.momentum_check import MomentumCheck
-from inertial_estimation.estimation.offsets_on_top import calibration_fingerprint, fingerprint
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.inertia import consistency_margin

@@ -26,7 +26,7 @@ from inertial_estimation.errors import ConfigError, FrameNotFound, ModelError, S
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.estimate import WrenchEstimate
-from inertial_estimation.estimation.solvers import DYNAMICS_KEPT, SOLVERS_KEPT
+from inertial_estimation.estimation.plan_cache import DYNAMICS_KEPT, SOLVERS_KEPT
 from inertial_estimation.estimation.wrench_estimator import CHUNK, WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration

@@ -39,9 +39,9 @@ from inertial_estimation.calibration.support_loads import (
 )
 from inertial_estimation.calibration.told_sums import told_sums
 from inertial_estimation.errors import CalibrationError, ModelError
-from inertial_estimation.estimation.arguments import SampleShapes, check_numbers, check_sample
 from inertial_estimation.estimation.contact_forces import noise_scale
 from inertial_estimation.estimation.faults import with_known_temperatures
+from inertial_estimation.estimation.sample_shapes import SampleShapes, check_numbers, check_sample
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.arguments import check_kind, numbers
 from inertial_estimation.model.ft_calibration import FtCalibration

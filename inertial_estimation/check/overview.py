@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from inertial_estimation.check.records import Cell, Findings, Names, key
-from inertial_estimation.estimation.body_motion import MotionPlan
 from inertial_estimation.estimation.body_report import report_bodies
+from inertial_estimation.estimation.link_motion import MotionPlan
 from inertial_estimation.model.motion_sources import assign_owners, serving_sources
 from inertial_estimation.model.robot import Robot
 

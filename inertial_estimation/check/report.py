@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
 from inertial_estimation.check.records import Findings, Names, key
-from inertial_estimation.estimation.grounds import Grounds
+from inertial_estimation.estimation.dependence import ResultDependence
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.table import Table
 
@@ -19,7 +19,7 @@ class Dependence(NamedTuple):
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[Grounds, ...]
+    rows: tuple[ResultDependence, ...]
 
 
 @dataclass(frozen=True)

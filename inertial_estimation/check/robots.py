@@ -28,10 +28,10 @@ from inertial_estimation.check.report import Check, Dependence
 from inertial_estimation.check.tables import find_all
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, ModelError
-from inertial_estimation.estimation.body_motion import BodyMotion, MotionPlan
 from inertial_estimation.estimation.body_report import joint_motion_text
 from inertial_estimation.estimation.contacts import Contact, check_contacts
-from inertial_estimation.estimation.grounds import find_grounds
+from inertial_estimation.estimation.dependence import dependence_table
+from inertial_estimation.estimation.link_motion import BodyMotion, MotionPlan
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.arguments import check_kind
@@ -126,7 +126,7 @@ def _with_joints(check: Check, settings: EstimatorSettings) -> Check:
 
 def _with_grounds(check: Check, contacts: Sequence[Contact], arrays: bool) -> Check:
     """Return a check that says what everything rests on."""
-    found = find_grounds(check.robot, contacts, acceleration_arrays=arrays)
+    found = dependence_table(check.robot, contacts, acceleration_arrays=arrays)
     things = ('FT sensors', 'IMUs', 'joints', 'links')
     return replace(
         check,

@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from inertial_estimation.check.records import Action, Cell, Findings, Pose
-from inertial_estimation.estimation.body_motion import MotionPlan
 from inertial_estimation.estimation.body_report import report_bodies
+from inertial_estimation.estimation.link_motion import MotionPlan
 from inertial_estimation.model.motion_sources import assign_owners, serving_sources
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import Imu, LinkSensor

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inertial_estimation.estimation.bodies import Body, Measured
-from inertial_estimation.estimation.body_averages import array_deviation
-from inertial_estimation.estimation.body_motion import MotionPlan
+from inertial_estimation.estimation.link_motion import MotionPlan
+from inertial_estimation.estimation.sensor_arrays import Body, Measured, array_deviation
 from inertial_estimation.model.robot import Robot
 
 FEW = 3

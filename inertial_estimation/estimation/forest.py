@@ -12,7 +12,7 @@ The *geometry* is rooted at the URDF root and tells where links and joint axes a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,7 @@ from inertial_estimation.model.motion_sources import Source, assign_owners
 from inertial_estimation.model.pinocchio_model import joint_model, make_inertia
 from inertial_estimation.model.robot import Link, Robot
 from inertial_estimation.model.sensors import read_only
+from inertial_estimation.model.spatial import motion_transform
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -232,3 +233,65 @@ def pose_view(data: pin.Data) -> Array:
     return np.lib.stride_tricks.as_strided(
         first, (len(poses), 4, 3), (size, 3 * first.itemsize, first.itemsize), writeable=False
     )
+
+
+def carriers(robot: Robot, forest: Forest) -> tuple[list[int], Array]:
+    """
+    Return the joint of the forest that carries each link, and what moves motions to the link.
+
+    Returns L_X_J (n_links, 6, 6).
+    """
+    joint_at = {forest.model.joints[i].idx_v: i for i in range(1, forest.model.njoints)}
+    joints = [0] * len(robot.links)
+    L_H_J = np.tile(np.eye(4), (len(robot.links), 1, 1))
+    child = {link.joint: k for k, link in enumerate(robot.links)}
+    for top, rows in zip(forest.tops, forest.top_rows, strict=True):
+        if top.below:
+            k = top.below[0]
+            joints[k] = joint_at[int(rows[0])]
+            L_H_J[k] = top.L_H_top if k == top.link else robot.links[top.link].P_H_L
+    for j, row in enumerate(forest.joint_rows):
+        if row >= 0:
+            k = forest.below[j][0]
+            joints[k] = joint_at[int(row)]
+            L_H_J[k] = np.eye(4) if k == child[j] else robot.links[child[j]].P_H_L
+    return joints, motion_transform(L_H_J)
+
+
+def motion_view(motions: pin.StdVec_Motion) -> Array:
+    """
+    Return all velocities or accelerations of Pinocchio's data as one array that shares its memory.
+
+    Returns (n_joints + 1, 6) [linear; angular].
+    """
+    first = motions[0].linear
+    start, size = first.__array_interface__['data'][0], 6 * first.itemsize
+    for i, motion in enumerate(motions):
+        parts = (motion.linear, motion.angular)
+        found = tuple(part.__array_interface__['data'][0] for part in parts)
+        if found != (start + i * size, start + i * size + 3 * first.itemsize):
+            raise RuntimeError('this version of Pinocchio keeps motions in an unknown way')
+    shape, strides = (len(motions), 6), (size, first.itemsize)
+    return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
+
+
+def carry(
+    model: pin.Model, wanted: Iterable[int]
+) -> tuple[pin.Model, dict[int, tuple[int, pin.SE3]]]:
+    """Return a model of the joints that carry some joints of a forest, and of no others."""
+    needed = set()
+    for joint in wanted:
+        while joint and joint not in needed:
+            needed.add(joint)
+            joint = model.parents[joint]
+    small = pin.Model()
+    at = {0: (0, pin.SE3.Identity())}
+    for joint in sorted(needed):
+        parent, pose = at[model.parents[joint]]
+        pose = pose * model.jointPlacements[joint]
+        if model.names[joint].startswith('ft_'):
+            at[joint] = parent, pose
+        else:
+            new = small.addJoint(parent, model.joints[joint], pose, model.names[joint])
+            at[joint] = new, pin.SE3.Identity()
+    return small, at

@@ -1,10 +1,18 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The whole wrench through a joint, and net wrenches of links, on request [T 4.9, 4.22-4.25]."""
+"""
+The net wrench of every link, from the IMU that serves it and the joints between [T 4.9].
+
+Sums of wrenches over links, one by one: slower than the estimator's, and complete.
+
+All rows are about the root link's origin in its axes until they are handed out.
+
+The whole wrench through a joint, and net wrenches of links, on request [T 4.9, 4.22-4.25].
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,12 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
-from inertial_estimation.estimation.arguments import (
-    SampleShapes,
-    check_numbers,
-    check_sample,
-)
-from inertial_estimation.estimation.bodies import ACCELEROMETER, GYROSCOPE
+from inertial_estimation.estimation.balance import subtrees
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.dependence import find_sides, side_joints
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.faults import (
@@ -26,17 +31,173 @@ from inertial_estimation.estimation.faults import (
     find_faults,
     with_known_temperatures,
 )
-from inertial_estimation.estimation.internal_sums import InternalSums
-from inertial_estimation.estimation.net_wrenches import NetWrenches
+from inertial_estimation.estimation.forest import carriers
+from inertial_estimation.estimation.sample_shapes import SampleShapes, check_numbers, check_sample
+from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE, with_ways
+from inertial_estimation.estimation.transforms import (
+    compose,
+    cross_matrix,
+    row_pose,
+    to_child,
+    to_parent,
+)
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.arguments import check_kind, names
+from inertial_estimation.model.rigid_body import net_wrench
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.submodels import decompose
 from inertial_estimation.model.urdf import joint_types, parse
 from inertial_estimation.sample import Sample, SampleBatch
 
 Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+
+
+class NetWrenches:
+    """Reads the net wrenches of single links out of the dynamics, which sum them only."""
+
+    def __init__(self, robot: Robot, dynamics: Dynamics) -> None:
+        self.dynamics = dynamics
+        self._joints, self._L_X_J = carriers(robot, dynamics.forest)
+
+    def of(self, samples: SampleBatch) -> tuple[Array, Array]:
+        """
+        Compute net wrenches, and where the links are.
+
+        Returns net (n, n_links, 6) [N, Nm]; supports (n, n_supports, 4, 3).
+        """
+        dynamics, n, n_links = self.dynamics, len(samples), len(self._joints)
+        motions = np.empty((2, n, n_links, 6))
+        supports = np.empty((n, *dynamics.poses.shape))
+        for i in range(n):
+            dynamics.run(samples[i])
+            supports[i] = dynamics.poses
+            motions[:, i] = self._motions()
+        v, a = (self._L_X_J @ motions[..., None])[..., 0]
+        # From the spatial to the sensor acceleration: the point, not the field, is followed.
+        a[..., :3] += np.cross(v[..., 3:], v[..., :3])
+        return net_wrench(self.dynamics.parameters, v[..., 3:], a), supports
+
+    def _motions(self) -> Array:
+        """Return velocity and proper spatial acceleration of the links' joints of the forest."""
+        data = self.dynamics.forest_data
+        return np.array([[part[i].vector for i in self._joints] for part in (data.v, data.a_gf)])
+
+
 Mask = NDArray[np.bool_]
+
+
+class InternalSums:
+    """
+    The wrenches of some instants that agree in what works, ready to be summed.
+
+    wrenches (n, n_contacts, 6) [N, Nm]; readings (n, n_fts, 6) [N, Nm]; used_fts (n_fts,); missing
+    (n_joints,).
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        net: NetWrenches,
+        samples: SampleBatch,
+        contacts: Sequence[Contact],
+        wrenches: Array,
+        readings: Array,
+        used_fts: Mask,
+        missing: Mask,
+        ways: Mapping[int, Iterable[int]],
+    ) -> None:
+        self._robot, self._forest = robot, with_ways(net.dynamics.forest, ways)
+        self._missing = frozenset(map(int, np.flatnonzero(missing)))
+        used = [int(k) for k in np.flatnonzero(used_fts)]
+        self._sensor_above = {robot.ft_sensors[k].child: k for k in used}
+        self._subtree = subtrees(robot)
+        places = [robot.frame(contact.frame) for contact in contacts]
+        self._contact_links = [link for link, _ in places]
+        submodels = decompose(robot.links, robot.ft_sensors, used)
+        unknowns = [contact.unknowns for contact in contacts]
+        self._sides = find_sides(robot, submodels, self._contact_links, unknowns)
+        self._in_links, supports = net.of(samples)
+        geometry = net.dynamics.geometry
+        rigid = row_pose(geometry.support_H_L)
+        self._frames = compose(supports[:, geometry.support], rigid)
+        self._net = self._to_root(range(len(robot.links)), self._in_links)
+        self._external = self._to_root(self._contact_links, wrenches, [pose for _, pose in places])
+        signs = np.array([[sensor.direction] for sensor in robot.ft_sensors]).reshape(-1, 1)
+        self._child_on_parent = self._to_root(
+            [sensor.child for sensor in robot.ft_sensors],
+            signs * readings,
+            [sensor.child_H_sensor for sensor in robot.ft_sensors],
+        )
+
+    def net(self) -> Array:
+        """
+        Return the net wrenches of all links in and about their frames.
+
+        Returns (n, n_links, 6) [N, Nm].
+        """
+        lost = [bool(self._forest.path[k] & self._missing) for k in range(len(self._frames[0]))]
+        return np.where(np.array(lost)[:, None], np.nan, self._in_links)
+
+    def local(self, k: int) -> Array:
+        """
+        Return what the parent of a link does to it, in the local form.
+
+        Returns (n, 6) [N, Nm].
+        """
+        if k in self._sensor_above:
+            return self._at(k, -self._child_on_parent[:, self._sensor_above[k]])
+        side = self._sides[k]
+        rests = set(side_joints(self._robot, self._forest, side))
+        if not side.away:
+            # The sum is on the parent's side: to the child's frame it goes through this joint.
+            rests.add(self._robot.links[k].joint)
+        if self._missing & rests:
+            return np.full((len(self._net), 6), np.nan)
+        total = self._sum(side.links)
+        for child, s in self._sensor_above.items():
+            if self._robot.ft_sensors[s].parent in side.links:
+                total -= self._child_on_parent[:, s]
+            elif child in side.links:
+                total += self._child_on_parent[:, s]
+        return self._at(k, total if side.away else -total)
+
+    def whole(self, k: int) -> tuple[Array, Array]:
+        """
+        Return the same by sums over the whole robot, which need no FT sensor [T 4.23b, 4.23c].
+
+        Returns away (n, 6) [N, Nm]; root (n, 6).
+        """
+        if self._missing:
+            nothing = np.full((len(self._net), 6), np.nan)
+            return nothing, nothing
+        beyond = set(self._subtree[k])
+        others = set(range(len(self._robot.links))) - beyond
+        return self._at(k, self._sum(beyond)), self._at(k, -self._sum(others))
+
+    def _sum(self, links: Iterable[int]) -> Array:
+        """Return the sum of net wrenches minus external wrenches over links."""
+        # Rows are picked, not multiplied by zero: what is NaN elsewhere has no say.
+        rows = sorted(links)
+        contacts = [c for c, link in enumerate(self._contact_links) if link in set(rows)]
+        total: Array = self._net[:, rows].sum(axis=1) - self._external[:, contacts].sum(axis=1)
+        return total
+
+    def _to_root(self, links: Sequence[int], rows: Array, poses: Sequence[Array] = ()) -> Array:
+        """Move wrenches from frames on links to the root link."""
+        frames = self._frames[:, list(links)]
+        if len(poses):
+            frames = compose(frames, row_pose(np.array(poses)))
+        pairs = rows.reshape(*rows.shape[:-1], 2, 3)
+        return to_parent(frames, pairs, cross_matrix(frames[..., 3, :])).reshape(rows.shape)
+
+    def _at(self, k: int, row: Array) -> Array:
+        """Move a wrench from the root link to a link's frame."""
+        frame = self._frames[:, k]
+        pairs = row.reshape(-1, 2, 3)
+        return to_child(frame, pairs, cross_matrix(frame[:, 3])).reshape(-1, 6)
+
+
+Indices = NDArray[np.intp]
 
 GONE = np.uint8(Quality.DROPPED | Quality.ABSENT)
 """Contacts with one of these flags take no part."""

@@ -12,13 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, ModelError
-from inertial_estimation.estimation.arguments import (
-    SampleShapes,
-    check_numbers,
-    check_parameters,
-    check_sample,
-)
-from inertial_estimation.estimation.body_motion import BodyMotion
 from inertial_estimation.estimation.contacts import Contact, ContactSet, check_contacts
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.faults import (
@@ -31,9 +24,16 @@ from inertial_estimation.estimation.faults import (
     without_faults,
     working_of,
 )
+from inertial_estimation.estimation.link_motion import BodyMotion
 from inertial_estimation.estimation.plan import Plan
-from inertial_estimation.estimation.solver import Solver
-from inertial_estimation.estimation.solvers import Solvers
+from inertial_estimation.estimation.plan_cache import PlanCache
+from inertial_estimation.estimation.sample_shapes import (
+    SampleShapes,
+    check_numbers,
+    check_parameters,
+    check_sample,
+)
+from inertial_estimation.estimation.step import Step
 from inertial_estimation.model.arguments import check_kind, numbers
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
@@ -127,7 +127,7 @@ class WrenchEstimator:
         self.motion = BodyMotion(robot, arrays=acceleration_arrays)
         """How the motions of the links that carry IMUs come about."""
         self._is_plain = self.motion.nominal.is_plain
-        self._solvers = Solvers(robot, length_scale, rank_tolerance, self.motion)
+        self._solvers = PlanCache(robot, length_scale, rank_tolerance, self.motion)
         self._defaults = ContactSet(self.contacts, (True,) * len(self.contacts))
         self._none_assumed = bytes(self._sizes.joints)
         dynamics = self._solvers.faultless(self._none_assumed, self._defaults).plan.dynamics
@@ -258,7 +258,7 @@ class WrenchEstimator:
                 order.append(rows[start : start + CHUNK])
                 chunk = samples.take(order[-1])
                 chunk = without_faults(chunk, faults, self._sizes, working.motion)
-                solver = Solver(plan, self.rank_tolerance, (len(chunk),))
+                solver = Step(plan, self.rank_tolerance, (len(chunk),))
                 solver.place(given.contacts)
                 readings = self.calibration.apply(chunk.ft_readings, chunk.ft_temperatures)
                 results = plan.dynamics.run_many(chunk)
@@ -267,7 +267,7 @@ class WrenchEstimator:
 
     def prepare(
         self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
-    ) -> tuple[Solver, Sample]:
+    ) -> tuple[Step, Sample]:
         """
         Return what a sample is estimated with: all of `update` before the arithmetic.
 
@@ -278,7 +278,7 @@ class WrenchEstimator:
 
         Returns
         -------
-        solver : Solver
+        solver : Step
             For the sensors that work and these contacts, which it has; the dynamics of its plan
             are those of the sample. Both are overwritten by the next call.
         sample : Sample

@@ -15,15 +15,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from inertial_estimation.building import build_estimator, build_noise
-from inertial_estimation.estimation.attitude_residuals import orientation_residuals
+from inertial_estimation.estimation.attitude_residuals import (
+    orientation_residuals,
+    robust_rotation,
+)
 from inertial_estimation.estimation.estimate import WrenchEstimate
-from inertial_estimation.estimation.momentum_check import WINDOW_NS, WINDOWS, MomentumCheck
-from inertial_estimation.estimation.momentum_verdict import NOISE_FACTOR, PART, is_doubtful
-from inertial_estimation.estimation.relative_motion import ImuPrediction
+from inertial_estimation.estimation.momentum_check import (
+    NOISE_FACTOR,
+    PART,
+    WINDOW_NS,
+    WINDOWS,
+    MomentumCheck,
+    is_doubtful,
+)
 from inertial_estimation.estimation.relative_rotation import RelativeRotations
-from inertial_estimation.estimation.residual_verdict import judge_residual, rms_change
-from inertial_estimation.estimation.robust_means import robust_rotation
-from inertial_estimation.estimation.sensor_residuals import SensorResiduals, sensor_residuals
+from inertial_estimation.estimation.sensor_residuals import (
+    ImuPrediction,
+    SensorResiduals,
+    judge_residual,
+    rms_change,
+    sensor_residuals,
+)
 from inertial_estimation.logs.results import Replay
 from inertial_estimation.logs.situations import Indices, Mask, Situation
 from inertial_estimation.sample import Array, SampleBatch

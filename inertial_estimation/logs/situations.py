@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.bodies import ACCELEROMETER, GYROSCOPE
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.dependence import DependenceTable, dependence_table
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.faults import alike, delivered
-from inertial_estimation.estimation.grounds import GroundsTable, find_grounds
+from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.touches import Touches
 from inertial_estimation.model.robot import Robot
@@ -50,13 +50,13 @@ class Situation(NamedTuple):
     rows: Indices
     """Increasing, shape (n,)."""
 
-    def dependence(self, robot: Robot, *, arrays: bool) -> GroundsTable:
+    def dependence(self, robot: Robot, *, arrays: bool) -> DependenceTable:
         """Return the sensors that torques and wrenches depend on [T Theorem 4.2]."""
         only = dict(self.parts.only)
         if only:
             imus = (replace(i, measures=only.get(k, i.measures)) for k, i in enumerate(robot.imus))
             robot = replace(robot, imus=tuple(imus))
-        return find_grounds(
+        return dependence_table(
             robot,
             self.parts.contacts,
             imus=None if robot.fixed_frame else self.parts.imus,

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.building import build_estimator
+from inertial_estimation.estimation.dependence import UninformedTorques
 from inertial_estimation.estimation.estimate import Flags, Quality
-from inertial_estimation.estimation.grounds import Uninformed
 from inertial_estimation.logs.comparison import compare, speaking
 from inertial_estimation.logs.results import Inside, Replay
 from inertial_estimation.logs.sensor_agreement import (
@@ -302,7 +302,7 @@ def _dependence(replay: Replay, situations: tuple[Situation, ...]) -> Record:
     """Return the sensors that torques and wrenches depend on, and torques without FT sensor."""
     arrays = replay.settings.angular_acceleration_source == 'array'
     tables = [one.dependence(replay.robot, arrays=arrays) for one in situations]
-    uninformed: dict[Uninformed, int] = {}
+    uninformed: dict[UninformedTorques, int] = {}
     for situation, table in zip(situations, tables, strict=True):
         for group in table.uninformed:
             uninformed[group] = uninformed.get(group, 0) + len(situation.rows)

@@ -4,10 +4,10 @@
 
 import numpy as np
 
-from inertial_estimation.estimation.bodies import Bits
-from inertial_estimation.estimation.body_motion import BodyMotion
 from inertial_estimation.estimation.body_report import BodyReport, report_bodies
 from inertial_estimation.estimation.faults import delivered
+from inertial_estimation.estimation.link_motion import BodyMotion
+from inertial_estimation.estimation.sensor_arrays import Bits
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.diagnostics import OK, WARN, Task
 from inertial_estimation.sample import Sample, SensorState

@@ -9,14 +9,14 @@ import numpy as np
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.grounds import (
-    GroundsTable,
+from inertial_estimation.estimation.dependence import (
+    DependenceTable,
     Informed,
-    Uninformed,
-    find_grounds,
+    UninformedTorques,
+    dependence_table,
     find_informed,
 )
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.dependence_text import NO_FT, GroundsText, base_text, change_text
 from inertial_estimation.ros.diagnostics import OK, WARN, Task
@@ -47,7 +47,7 @@ class DependenceWatch:
         self._base = base_text(robot)
         self._text = GroundsText(robot)
         self._known: dict[Hashable, Informed] = {}
-        self._grounds: dict[Hashable, GroundsTable] = {}
+        self._grounds: dict[Hashable, DependenceTable] = {}
         self._last: dict[str, tuple[str, ...]] = {}
         self._said: dict[str, None] = {}
         usual = find_informed(robot, contacts, range(len(robot.ft_sensors)))
@@ -122,7 +122,7 @@ class DependenceWatch:
             self._known[key] = find_informed(self._robot, contacts, fts)
         return self._known[key]
 
-    def _find_grounds(self, estimate: WrenchEstimate) -> GroundsTable | None:
+    def _find_grounds(self, estimate: WrenchEstimate) -> DependenceTable | None:
         """Return what all rests on, found anew as above; None: the IMUs tell of no motion."""
         contacts, fts = _in_use(estimate)
         imus = [] if self._robot.fixed_frame else estimate.used_imus.nonzero()[0].tolist()
@@ -130,7 +130,7 @@ class DependenceWatch:
         key = named, tuple(fts), tuple(imus)
         if key not in self._grounds:
             try:
-                found = find_grounds(
+                found = dependence_table(
                     self._robot,
                     contacts,
                     imus=imus,
@@ -157,11 +157,11 @@ def _make_room(kept: dict) -> None:
         del kept[next(iter(kept))]
 
 
-def _known_groups(informed: Informed, known: Mapping[str, None]) -> list[Uninformed]:
+def _known_groups(informed: Informed, known: Mapping[str, None]) -> list[UninformedTorques]:
     """Return the groups of joints of which a torque is known."""
     return [group for group in informed.uninformed if any(j in known for j in group.joints)]
 
 
-def _joints(groups: Sequence[Uninformed]) -> list[str]:
+def _joints(groups: Sequence[UninformedTorques]) -> list[str]:
     """Return the joints whose torques no FT sensor informs."""
     return [joint for group in groups for joint in group.joints]

@@ -5,7 +5,7 @@
 from collections.abc import Mapping, Sequence
 
 from inertial_estimation.check.records import Names
-from inertial_estimation.estimation.grounds import Grounds
+from inertial_estimation.estimation.dependence import ResultDependence
 from inertial_estimation.model.robot import Robot
 
 NO_FT = 'no FT sensor'
@@ -25,7 +25,7 @@ class GroundsText:
             ('links', robot.link_names),
         )
 
-    def of(self, grounds: Grounds) -> str:
+    def of(self, grounds: ResultDependence) -> str:
         """Return the text."""
         said = [str(Names.of(grounds.fts, self._fts)) or NO_FT]
         others = (grounds.imus, grounds.joints, grounds.links)

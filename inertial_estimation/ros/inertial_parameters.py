@@ -15,7 +15,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.offsets_on_top import calibration_fingerprint, fingerprint
+from inertial_estimation.estimation.model_update import calibration_fingerprint, fingerprint
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.model.ft_calibration import FtCalibration

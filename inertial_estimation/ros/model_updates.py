@@ -13,7 +13,7 @@ from std_srvs.srv import SetBool, Trigger
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.owned_file import read_text, write_own
 from inertial_estimation.errors import ConfigError, InertialEstimationError
-from inertial_estimation.estimation.model_in_use import UPDATE, URDF, ModelInUse
+from inertial_estimation.estimation.model_update import UPDATE, URDF, ModelInUse
 from inertial_estimation.identification.parameter_file import from_text, recognises, to_text
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.usable_parameters import check_masses

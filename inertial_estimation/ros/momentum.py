@@ -6,11 +6,12 @@ import numpy as np
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.estimate import WrenchEstimate
-from inertial_estimation.estimation.momentum_check import MomentumCheck, MomentumReport
-from inertial_estimation.estimation.momentum_verdict import (
+from inertial_estimation.estimation.momentum_check import (
     CAUSE,
     LEAST_WINDOWS,
     NOISE_FACTOR,
+    MomentumCheck,
+    MomentumReport,
     is_doubtful,
     momentum_advice,
 )

@@ -22,7 +22,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.body_report import joint_motion_text
 from inertial_estimation.estimation.contacts import Contact, ContactSet
-from inertial_estimation.estimation.model_in_use import ModelInUse
+from inertial_estimation.estimation.model_update import ModelInUse
 from inertial_estimation.ros.background import Background
 from inertial_estimation.ros.bodies import BodyWatch
 from inertial_estimation.ros.calibration_updates import CalibrationUpdates

@@ -15,10 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.bodies import Body
-from inertial_estimation.estimation.body_averages import array_of, mean_of
-from inertial_estimation.estimation.body_motion import MotionPlan
-from inertial_estimation.estimation.walks import Motions
+from inertial_estimation.estimation.link_motion import MotionPlan, Motions
+from inertial_estimation.estimation.sensor_arrays import Body, array_of, mean_of
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import hat
 from inertial_estimation.sample import Sample

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.body_motion import MotionPlan
 from inertial_estimation.estimation.contacts import Contact, ContactSet
+from inertial_estimation.estimation.link_motion import MotionPlan
 from inertial_estimation.estimation.plan import LOST, Plan
-from inertial_estimation.estimation.solver import Solver
+from inertial_estimation.estimation.step import Step
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
@@ -207,7 +207,7 @@ class Uncertainty:
         contacts: Iterable[Contact] | ContactSet | None,
         *,
         combined: bool,
-    ) -> tuple[Solver, Disturbances]:
+    ) -> tuple[Step, Disturbances]:
         """Return the solver that a sample goes to and what noise does to its results."""
         solver, sample = self._estimator.prepare(sample, contacts)
         plan, joints = solver.plan, self._joint_roots(sample)
@@ -263,7 +263,7 @@ class Uncertainty:
 
 
 def _sorted(
-    stamp_ns: int, solver: Solver, residual_rows: Indices, deviations: Array
+    stamp_ns: int, solver: Step, residual_rows: Indices, deviations: Array
 ) -> Deviations:
     """Sort deviations by kind, with NaN where there is no estimate."""
     plan = solver.plan

@@ -11,9 +11,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.bodies import Body
 from inertial_estimation.estimation.forest import Forest
-from inertial_estimation.estimation.walks import Motions, Walk
+from inertial_estimation.estimation.link_motion import Motions, Walk
+from inertial_estimation.estimation.sensor_arrays import Body
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import hat
 from inertial_estimation.sample import Sample

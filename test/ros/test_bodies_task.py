@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from robots import nested_humanoid_urdf, random_sample
 
-from inertial_estimation.estimation.body_motion import BodyMotion
+from inertial_estimation.estimation.link_motion import BodyMotion
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import LinkSensorSpec
 from inertial_estimation.sample import SensorState

@@ -19,7 +19,7 @@ from sensor_msgs.msg import Imu
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contact_stream import ContactStatistics
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.grounds import find_grounds, find_informed
+from inertial_estimation.estimation.dependence import dependence_table, find_informed
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.conversions import ns_to_stamp
@@ -184,7 +184,7 @@ def test_the_dependence_names_all_that_check_names(rng):
         .task(estimator.update(random_sample(robot, rng)))
         .values
     )
-    found = find_grounds(robot, estimator.contacts)
+    found = dependence_table(robot, estimator.contacts)
     for kind, rows in (('torque', found.torques), ('wrench', found.wrenches)):
         for row in rows:
             said = values[f'{kind} {row.name}']

@@ -27,7 +27,7 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.estimation.offsets_on_top import fingerprint
+from inertial_estimation.estimation.model_update import fingerprint
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.priors import widened

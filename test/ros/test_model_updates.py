@@ -27,7 +27,7 @@ from visualization_msgs.msg import MarkerArray
 from inertial_estimation.building import build_calibration, build_estimator, build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.model_in_use import STEP_NS
+from inertial_estimation.estimation.model_update import STEP_NS
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.ros import model_updates

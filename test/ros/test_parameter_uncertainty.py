@@ -22,7 +22,7 @@ from test_set_parameters import others
 
 from inertial_estimation.building import build_estimator
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.offsets_on_top import fingerprint
+from inertial_estimation.estimation.model_update import fingerprint
 from inertial_estimation.ros import budget
 from inertial_estimation.ros.inertial_parameters import (
     LATCHED,

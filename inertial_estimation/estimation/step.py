@@ -16,14 +16,8 @@ from numpy.typing import NDArray
 from inertial_estimation.estimation.contact_forces import Solution, split_wrench
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
-from inertial_estimation.estimation.plan import LOST, Plan
-from inertial_estimation.estimation.splits import Split
-from inertial_estimation.estimation.transforms import (
-    compose,
-    cross_matrix,
-    to_child,
-    to_parent,
-)
+from inertial_estimation.estimation.plan import LOST, Plan, Split
+from inertial_estimation.estimation.transforms import compose, cross_matrix, to_child, to_parent
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -32,7 +26,7 @@ Mask = NDArray[np.bool_]
 UNDETERMINED = np.uint8(Quality.UNDETERMINED)
 
 
-class Solver:
+class Step:
     """Follows a plan, again and again, in the same workspace."""
 
     def __init__(self, plan: Plan, rank_tolerance: float, lead: tuple[int, ...] = ()) -> None:

@@ -1,6 +1,8 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Solvers for whatever sensors work and whatever contacts there are, made once and kept."""
+"""
+Solvers for whatever sensors work and whatever contacts there are, made once and kept.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from inertial_estimation.estimation.balance import Balance, build_balance
-from inertial_estimation.estimation.bodies import with_ways
-from inertial_estimation.estimation.body_motion import BodyMotion
 from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.dynamics import Dynamics
-from inertial_estimation.estimation.faults import working_with
+from inertial_estimation.estimation.faults import Qualities, Working, find_qualities, working_with
+from inertial_estimation.estimation.link_motion import BodyMotion
 from inertial_estimation.estimation.plan import Plan, build_plan
-from inertial_estimation.estimation.quality import Qualities, Working, find_qualities
-from inertial_estimation.estimation.solver import Solver
+from inertial_estimation.estimation.sensor_arrays import with_ways
+from inertial_estimation.estimation.step import Step
 from inertial_estimation.model.motion_sources import serving_sources
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.submodels import Submodel, decompose
@@ -31,7 +32,7 @@ DYNAMICS_KEPT = 3
 
 
 @dataclass(frozen=True, eq=False)
-class _Skeleton:
+class Topology:
     """What depends on the links and unknowns of contacts, not on their points and directions."""
 
     dynamics: Dynamics
@@ -40,7 +41,7 @@ class _Skeleton:
     quality: Qualities
 
 
-class Solvers:
+class PlanCache:
     """The solvers of one robot."""
 
     def __init__(
@@ -55,15 +56,15 @@ class Solvers:
         self._length_scale = length_scale
         self._rank_tolerance = rank_tolerance
         self._dynamics: dict[tuple[int, ...], Dynamics] = {}
-        self._skeletons: dict[Hashable, _Skeleton] = {}
-        self._solvers: dict[Hashable, Solver] = {}
-        self._faultless: dict[Hashable, Solver] = {}
+        self._skeletons: dict[Hashable, Topology] = {}
+        self._solvers: dict[Hashable, Step] = {}
+        self._faultless: dict[Hashable, Step] = {}
 
     def set_robot(self, robot: Robot) -> None:
         """Go on with other inertial parameters; models get them when they are asked for again."""
         self._robot = robot
 
-    def faultless(self, assumed: bytes, contacts: ContactSet) -> Solver:
+    def faultless(self, assumed: bytes, contacts: ContactSet) -> Step:
         """Return the solver for samples in which every sensor works."""
         key = (assumed, contacts.at_origin)
         solver = self._faultless.get(key)
@@ -81,12 +82,12 @@ class Solvers:
         solver.place(contacts.contacts)
         return solver
 
-    def get(self, working: Working, contacts: ContactSet) -> Solver:
+    def get(self, working: Working, contacts: ContactSet) -> Step:
         """Return the solver for the sensors that work."""
         key = (working, contacts.at_origin)
         solver = self._solvers.get(key)
         if solver is None:
-            new = Solver(self._plan(working, contacts.at_origin), self._rank_tolerance)
+            new = Step(self._plan(working, contacts.at_origin), self._rank_tolerance)
             solver = _keep(self._solvers, key, new, SOLVERS_KEPT)
         solver.plan.dynamics.use(self._robot.parameters)
         solver.place(contacts.contacts)
@@ -113,7 +114,7 @@ class Solvers:
             self._length_scale,
         )
 
-    def _skeleton(self, working: Working, contacts: ContactSet, links: Sequence[int]) -> _Skeleton:
+    def _skeleton(self, working: Working, contacts: ContactSet, links: Sequence[int]) -> Topology:
         """Find sums and qualities."""
         robot = self._robot
         used = [k for k, works in enumerate(working.fts) if works]
@@ -125,7 +126,7 @@ class Solvers:
         ways = working.motion.layout.ways if working.motion else {}
         forest = with_ways(dynamics.forest, ways)
         quality = find_qualities(robot, forest, balance, contacts.contacts, active, working)
-        return _Skeleton(dynamics, balance, tuple(active), quality)
+        return Topology(dynamics, balance, tuple(active), quality)
 
     def _dynamics_for(self, imus: list[int]) -> Dynamics:
         """Return the models for the working IMUs, new or kept."""

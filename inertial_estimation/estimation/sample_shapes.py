@@ -1,6 +1,8 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the estimator is given by a caller: refused here if it cannot be used."""
+"""
+What the estimator is given by a caller: refused here if it cannot be used.
+"""
 
 from __future__ import annotations
 
