@@ -88,6 +88,11 @@ def names(robot: Any) -> dict[str, list[str]]:
     }
 
 
+def submodel_links(robot: Any) -> dict[str, list[str]]:
+    """Return the links of each submodel in the order of its parameters."""
+    return {one.name: [robot.link_names[k] for k in one.links] for one in robot.submodels}
+
+
 def parameters(robot: Any) -> Array:
     """Return inertial parameters in the order of the links, (n_links, 10)."""
     return np.array(robot.parameters)
@@ -781,7 +786,9 @@ class Update(NamedTuple):
     """Of the parameters, (n_links, 10)."""
     payloads: Mapping[str, Payload]
     extras: Mapping[str, float]
-    """Offsets, friction and drives by submodel and name, of the last fit."""
+    """Offsets, friction and drives by submodel and name, of the fit."""
+    bodies: Mapping[str, Array]
+    """Of the fit by submodel, accepted or not, (n_links, 10)."""
 
 
 class Identifier:
@@ -828,6 +835,7 @@ class Identifier:
             found.stamp_ns, np.array(found.parameters), tuple(found.refitted), found.offsets,
             found.subtracted, found.offset_deviations, (found.parameter_roots**2).sum(axis=-1),
             payloads, extras,
+            {name: np.array(rows) for name, rows in self._identifier.bodies().items()},
         )  # fmt: skip
 
 

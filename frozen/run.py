@@ -739,6 +739,9 @@ def follow(
                   for one in rows]  # fmt: skip
         found |= series(f'payload/{name}', np.array(values), 2 * keep)
     found |= {f'extra/{name}': np.array(value) for name, value in updates[-1].extras.items()}
+    for name, rows in updates[-1].bodies.items():
+        links = package.submodel_links(robot)[name]
+        found |= {f'body/{link}': row for link, row in zip(links, rows, strict=True)}
     return found
 
 
@@ -750,7 +753,11 @@ def recursion_yoga() -> Numbers:
     """The real iCub on one foot, second by second."""
     log = yoga()
     rows = np.flatnonzero((log.times > ONE_FOOT[0]) & (log.times < ONE_FOOT[1]))
-    return follow(log.robot, log.batch.take(rows))
+    samples = log.batch.take(rows)
+    return {
+        **prefixed('as the node', follow(log.robot, samples, keep=6)),
+        **prefixed('easily', follow(log.robot, samples, keep=6, weight=0.01, excited=1)),
+    }
 
 
 def _on_pole(
@@ -808,7 +815,7 @@ def recursion_arms() -> Numbers:
     ):
         log += {'panda': '@0:11', 'ur10e': '@6.35:35.1'}[name]
         robot, batch, choice = package.prepared_log(str(DATA / log), _text(urdf), config)
-        one = follow(robot, batch, choice=choice, warm_up=1.0)
+        one = follow(robot, batch, choice=choice, warm_up=1.0, weight=0.01, excited=1)
         found |= prefixed(name, one)
     return found
 
