@@ -56,6 +56,15 @@ def _definitions() -> dict[str, list[str]]:
     return found
 
 
+def _name_of(thing: Any, *names: str) -> str:
+    """Return the first of the names of today and of before that something has."""
+    return next(name for name in names if hasattr(thing, name) or name in _fields(thing))
+
+
+def _fields(thing: Any) -> tuple[str, ...]:
+    return tuple(getattr(thing, '__dataclass_fields__', ()))
+
+
 def _root() -> Path:
     import inertial_estimation
 
@@ -308,6 +317,136 @@ def momentum_figures(estimator: Any, batch: Any) -> Numbers:
         'unexplained': np.array(found.unexplained),
         'change': np.array(found.change),
     }
+
+
+def expected_readings(estimator: Any, batch: Any, keep: int) -> Numbers:
+    """Return what each sensor reads besides what all others say."""
+    found, own = use('sensor_residuals')(estimator, batch), names(estimator.robot)
+    return {
+        **_by_name('angular_velocity', own['imus'], found.angular_velocities, keep),
+        **_by_name('proper_acceleration', own['imus'], found.proper_accelerations, keep),
+        **_by_name('ft_reading', own['fts'], found.ft_readings, keep),
+    }
+
+
+def link_sensor(name: str, frame: str, point: Sequence[float], measures: str) -> Any:
+    """Return an IMU at a point of a link; measures both, accelerometer or gyroscope."""
+    pose = np.eye(4)
+    pose[:3, 3] = point
+    return use('LinkSensorSpec')(name, frame, pose, measures)
+
+
+def array_estimator(robot: Any, contacts: Sequence[Any]) -> Any:
+    """Return an estimator that takes angular accelerations from arrays of accelerometers."""
+    return use('WrenchEstimator')(robot, contacts, acceleration_arrays=True)
+
+
+def equations_of_motion(
+    robot: Any, q: Array, dq: Array, pose: Array, base_velocity: Array, frame: str
+) -> Numbers:
+    """Return equations of motion about a frame in each representation, and momentum."""
+    state = use('FreeFloating', 'FreeFloatingModel')(robot).state(q, dq, pose, base_velocity)
+    forms = use('Representation')
+    order = np.argsort(names(robot)['joints'])
+    rows = np.concatenate([np.arange(6), 6 + order])
+    found: Numbers = {}
+    for form in ('LEFT', 'RIGHT', 'MIXED'):
+        one = state.equations(frame, getattr(forms, form))
+        acceleration = np.zeros(6 + len(q))
+        acceleration[rows] = np.cos(np.arange(6.0 + len(q)))
+        found |= {
+            f'velocity/{form}': one.velocity[rows],
+            f'mass matrix/{form}': one.mass_matrix[np.ix_(rows, rows)],
+            f'coriolis/{form}': one.coriolis_matrix[np.ix_(rows, rows)],
+            f'gravity/{form}': one.gravity_forces[rows],
+            f'inverse dynamics/{form}': one.inverse_dynamics(acceleration)[rows],
+            f'jacobian/{form}': state.jacobian(frame, one, getattr(forms, form))[:, rows],
+            f'acceleration/{form}': state.acceleration(
+                frame, one, acceleration, getattr(forms, form)
+            ),
+        }
+    central = use('centroidal')(state)
+    found |= {
+        'com/position': central.com,
+        'com/velocity': central.com_velocity,
+        'com/inertia': central.inertia,
+        'com/momentum': central.momentum,
+        'pose': state.pose(frame),
+    }
+    return found
+
+
+# Streams
+
+
+class Streams:
+    """Samples from messages; joints in two parts, with states and rates."""
+
+    def __init__(
+        self, joints: Sequence[str], fts: Sequence[str], imus: Sequence[str], **options: Any
+    ) -> None:
+        settings = use('EstimatorSettings')(**options)
+        self._assembler = use('SampleAssembler')(joints, fts, imus, settings)
+        self._joints, self._fts, self._imus = tuple(joints), list(fts), list(imus)
+        self._samples: list[Any] = []
+
+    def push_ft(self, name: str, stamp_ns: int, wrench: Array) -> None:
+        """Take a reading."""
+        self._assembler.push_ft(self._fts.index(name), stamp_ns, wrench)
+
+    def push_imu(self, name: str, stamp_ns: int, rate: Array, acceleration: Array) -> None:
+        """Take a reading."""
+        self._assembler.push_imu(self._imus.index(name), stamp_ns, rate, acceleration)
+
+    def push_joints(
+        self, part: int, stamp_ns: int, joints: Sequence[str], q: Array, v: Array
+    ) -> None:
+        """Take positions and velocities."""
+        none = np.empty(0)
+        sample = self._assembler.push_joints(part, stamp_ns, tuple(joints), q, v, none)
+        if sample is not None:
+            self._samples.append(sample)
+
+    def numbers(self) -> Numbers:
+        """Return all samples, and rates."""
+        columns = (
+            ('position', self._joints, 'positions'),
+            ('velocity', self._joints, 'velocities'),
+            ('acceleration', self._joints, 'accelerations'),
+            ('angular_velocity', self._imus, 'angular_velocities'),
+            ('proper_acceleration', self._imus, 'proper_accelerations'),
+            ('angular_acceleration', self._imus, 'angular_accelerations'),
+            ('ft_reading', self._fts, 'ft_readings'),
+            ('joint_state', self._joints, 'joint_states'),
+            ('imu_state', self._imus, 'imu_states'),
+            ('ft_state', self._fts, 'ft_states'),
+        )
+        found = series('time', np.array([s.stamp_ns / 1e9 for s in self._samples])[:, None])
+        for kind, labels, name in columns:
+            values = np.array([getattr(sample, name) for sample in self._samples], dtype=float)
+            found |= _by_name(kind, labels, values, 24)
+        rates = self._assembler.rates()
+        found['rates'] = np.concatenate([rates.joints, rates.imus, rates.fts])
+        return found
+
+
+class Touches:
+    """Contacts that are felt, from messages."""
+
+    def __init__(self, robot: Any, **options: Any) -> None:
+        settings = use('EstimatorSettings')(**options)
+        self._stream = use('ContactStream')(robot, settings)
+
+    def push(self, stamp_ns: int, frame: str, point: Array) -> None:
+        """Take a message."""
+        self._stream.push(stamp_ns, frame, point)
+
+    def at(self, stamp_ns: int) -> Array:
+        """Return number, mean point and sum of lengths of names of frames of what is felt."""
+        found = self._stream.at(stamp_ns)
+        points = np.array([one.point for one in found]).reshape(-1, 3)
+        mean = points.mean(axis=0) if len(points) else np.zeros(3)
+        return np.array([len(found), *mean, sum(sum(map(ord, one.frame)) for one in found)])
 
 
 # Logs
@@ -802,7 +941,8 @@ class Identifier:
         RowChoice = use('EquationChoice', 'RowChoice')
 
         choice = choice or RowChoice(offsets=tuple(names(robot)['fts']))
-        settings = RecursionSettings(equations=choice, **{**NODE, **changes})
+        rows = _name_of(RecursionSettings, 'equations', 'rows')
+        settings = RecursionSettings(**{rows: choice}, **{**NODE, **changes})
         self._identifier = RecursiveIdentifier(robot, settings)
         if noise_rate is not None:
             self._identifier.noise = _state_noise(robot, noise_rate)
@@ -811,22 +951,24 @@ class Identifier:
         """Take in a stretch; return what changed, as text of submodel and kind."""
         return [f'{name} {change.name}' for name, change in self._identifier.add(batch)]
 
+    def set_calibration(self, calibration: Any, tared: Sequence[str]) -> None:
+        """Change the calibration of the FT sensors."""
+        self._identifier.set_calibration(calibration, tared)
+
     def refit(self) -> Update | None:
         """Refit."""
         found = self._identifier.refit()
         if found is None:
             return None
-        extras = {
-            f'{name}.{extra}': value
-            for one in self._identifier.memories
-            for name in [one.block.submodel.name]
-            if name in self._identifier.found
-            for extra, value in zip(
-                map(str, one.block.unknowns.extras),
-                self._identifier.found[name][one.block.unknowns.n_inertial :],
-                strict=True,
-            )
-        }
+        extras: dict[str, float] = {}
+        bodies: dict[str, Array] = {}
+        for one in getattr(self._identifier, _name_of(self._identifier, 'memories', 'known')):
+            name, unknowns = one.block.submodel.name, one.block.unknowns
+            x = self._identifier.found.get(name)
+            if x is not None:
+                bodies[name] = np.array(x[: unknowns.n_inertial]).reshape(-1, 10)
+                values = zip(unknowns.extras, x[unknowns.n_inertial :], strict=True)
+                extras |= {f'{name}.{extra}': float(value) for extra, value in values}
         payloads = {
             name: Payload(one.mass, np.array(one.center), one.mass_deviation)
             for name, one in self._identifier.payloads().items()
@@ -835,7 +977,7 @@ class Identifier:
             found.stamp_ns, np.array(found.parameters), tuple(found.refitted), found.offsets,
             found.subtracted, found.offset_deviations, (found.parameter_roots**2).sum(axis=-1),
             payloads, extras,
-            {name: np.array(rows) for name, rows in self._identifier.bodies().items()},
+            bodies,
         )  # fmt: skip
 
 
