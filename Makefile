@@ -7,10 +7,8 @@ PYTHON ?= python3
 DURATION ?= 60
 SEED ?= 0
 JSON ?=
-CYCLES ?= 60
-# The identifier's cost for the estimator: 20 pairs of 10 s are the full run.
+ROUNDS ?= 60
 PAIRS ?= 3
-PAIR_SECONDS ?= 4
 ARGS ?=
 
 BIN := .venv/bin
@@ -48,8 +46,7 @@ demo: .venv/package
 # Threads of linear algebra gain nothing on matrices of this size, and cost much beside other work.
 bench: export OMP_NUM_THREADS := 1
 bench: .venv/package
-	$(BIN)/python -m bench --cycles $(CYCLES) --identifier 30 --pairs $(PAIRS) \
-	    --pair-seconds $(PAIR_SECONDS) $(if $(JSON),--json $(JSON)) $(ARGS)
+	$(BIN)/python -m bench times derivatives nodes live --rounds $(ROUNDS) --pairs $(PAIRS) $(if $(JSON),--json $(JSON)) $(ARGS)
 
 lint: .venv/package
 	$(BIN)/ruff check .

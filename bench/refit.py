@@ -1,159 +1,285 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-How fast links are identified, beside the same problem built and solved in cvxpy with Clarabel.
+Time identification and joint refits beside cvxpy and Clarabel on the same equations.
 
-The robot is the iCub of icub-models without cuts: 33 links, the wrench at its base and the efforts
-of all joints, reduced to a triangle beforehand for all contenders.
+cvxpy builds and solves the problem with the Euclidean prior, as its users do. It is not asked to
+correct for errors of the motion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+from resource import RUSAGE_SELF, getrusage
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from bench.run import Goal
+from bench.live_robots import node_settings, smooth_motion
+from bench.report import Goal, Table
+from bench.robots import random_sample
 from bench.timing import Array, Progress, Timed, interleave, ratio
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.friction import JointModel
+from inertial_estimation.identification.equations.wrenches import with_readings
+from inertial_estimation.identification.errors_in_variables import StateNoise, without_state_errors
 from inertial_estimation.identification.evidence import Gathering, gather
 from inertial_estimation.identification.information import weighted_sum
+from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.recursion.base_values import BaseTable
+from inertial_estimation.identification.recursion.identifier import (
+    RecursiveIdentifier,
+    equal_parts,
+)
+from inertial_estimation.identification.recursion.joint_refit import joint_refit
+from inertial_estimation.identification.recursion.memory import SubmodelMemory, excitation
+from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
 from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.simulation.description import icub_urdf
 
-ROUNDS = 15
-INSTANTS = 300
-AT_ONCE = 100
-"""Instants whose rows are added at once: a tenth of a second at 1 kHz."""
-SPAN_US = 1e6 * AT_ONCE / 1000
+ROUNDS, WEIGHT, WRONG = 15, 1e-2, 0.2
+"""Rounds, weight of the prior, and error of the masses of the prior over themselves."""
+SAMPLES, ADDED_AT_ONCE = 300, 100
 NOISE = 0.05
-"""Of each row [N, Nm]."""
-WRONG = 0.2
-"""The prior's masses are off by so much of them, as a standard deviation."""
-WEIGHT = 1e-2
-PEER = 'cvxpy and Clarabel, built and solved'
-COLD, WARM = 'entropic, cold', 'entropic, warm'
-CONES = 'semidefinite'
-ADDED = f'rows of {AT_ONCE} instants added, by submodel'
-COLUMNS = ('call', 'median [ms]', f'/ {PEER}')
-TITLE = 'Identification of 33 links'
+"""Of each equation [N, Nm]."""
+SECONDS = 30
+"""Length of the motion before a joint refit [s]."""
+JOINT_NOISE = np.diag([1e-4, 1e-3, 2e-2])
+"""Position, velocity, acceleration [rad, rad/s, rad/s^2]."""
+IMU_NOISE = np.diag([1e-3, 2e-2, 2e-2])
+"""Angular velocity, proper and angular acceleration [rad/s, m/s^2, rad/s^2]."""
+FT_NOISE = np.array([0.1, 0.1, 0.1, 0.005, 0.005, 0.005])
+FT_OFFSET = np.array([6.0, -4.0, 9.0, 0.5, -0.3, 0.2])
+BASE = 'root_link'
+PEER = 'cvxpy and Clarabel'
+ADDED = f'equations of {ADDED_AT_ONCE} samples added'
+LOG_SECONDS, LOG_RATE = 60, 1000
+
+Durations = dict[str, Array]
 
 
-def measure(rounds: int = ROUNDS, progress: Progress | None = None) -> dict[str, Array]:
-    """
-    Time all contenders side by side.
-
-    Returns (rounds, 1) [us].
-    """
-    problem, earlier = _problems()
-    start = solve_entropic(earlier, weight=WEIGHT).x
-    calls: dict[str, Callable[[], object]] = {
-        PEER: lambda: _with_cvxpy(problem),
-        COLD: lambda: solve_entropic(problem, weight=WEIGHT, with_deviations=False),
-        WARM: lambda: solve_entropic(problem, weight=WEIGHT, start=start, with_deviations=False),
-        CONES: lambda: solve_semidefinite(
-            problem, weight=WEIGHT, prior=PriorTerm.EUCLIDEAN, with_deviations=False
-        ),
-        ADDED: _adding(),
-    }
-    return interleave({name: Timed(call, 1) for name, call in calls.items()}, rounds, progress)
-
-
-def rows(durations: dict[str, Array]) -> list[tuple[str, ...]]:
-    """Return the table of durations."""
+def measure(
+    rounds: int = ROUNDS, progress: Progress | None = None
+) -> tuple[list[Table], list[Goal]]:
+    """Time all."""
+    off_line = interleave(_identification(), rounds, progress)
+    live = interleave(_joint_refits(), rounds, progress)
+    goals = [
+        Goal(f'{name} / {PEER}', ratio(off_line[name], off_line[PEER]), limit)
+        for name, limit in (
+            ('entropic, cold', 0.06),
+            ('entropic, warm', 0.04),
+            ('semidefinite', 0.4),
+        )
+    ]
+    share = float(np.median(off_line[ADDED])) / (1e3 * ADDED_AT_ONCE)
+    goals.append(Goal(f'{ADDED} / their time at 1 kHz', share, 0.1))
+    for name in ('joint refit, cold', 'joint refit, warm'):
+        both = live[name] + live['errors of the motion']
+        goals.append(Goal(f'{name} / {PEER}', ratio(live[name], live[PEER]), 0.06))
+        goals.append(Goal(f'{name}, errors of the motion / {PEER}', ratio(both, live[PEER]), 0.06))
+    with ProcessPoolExecutor(1, mp_context=get_context('spawn')) as process:
+        log = process.submit(reduce_log).result()
+    goals.append(Goal(f'{LOG_SECONDS} s at 1 kHz reduced [s]', log[1] + log[2], 10.0))
+    columns = ('call', 'median [ms]', 'fastest [ms]', f'/ {PEER}')
+    log_columns = ('equations', 'filter [s]', 'reduce [s]', 'memory [MB]')
     return [
-        (name, f'{np.median(times) / 1e3:.1f}', f'{ratio(times, durations[PEER]):.3f}')
+        Table('Identification of 33 links', columns, _rows(off_line)),
+        Table('Joint refit: 33 links, 7 submodels that share FT offsets', columns, _rows(live)),
+        Table(f'{LOG_SECONDS} s at {LOG_RATE} Hz', log_columns, [log]),
+    ], goals
+
+
+def _rows(durations: Durations) -> list[tuple[object, ...]]:
+    return [
+        (
+            name,
+            float(np.median(times)) / 1e3,
+            float(times.min()) / 1e3,
+            ratio(times, durations[PEER]),
+        )
         for name, times in durations.items()
     ]
 
 
-def goals(durations: dict[str, Array]) -> tuple[Goal, ...]:
-    """Hold durations against the goals."""
-    limits = {COLD: 0.06, WARM: 0.04, CONES: 0.4}
-    found = [
-        Goal(f'{name} / {PEER}', ratio(durations[name], durations[PEER]), limit)
-        for name, limit in limits.items()
-    ]
-    share = float(np.median(durations[ADDED])) / SPAN_US
-    return (*found, Goal(f'{ADDED} / time that they span', share, 0.1))
-
-
-def as_dict(durations: dict[str, Array]) -> dict[str, Any]:
-    """Return the figures for a machine."""
-    return {
-        'median_ms': {name: float(np.median(times)) / 1e3 for name, times in durations.items()},
-        'goals': {goal.name: goal.value for goal in goals(durations)},
+def _identification() -> dict[str, Timed]:
+    """Return identifications of the iCub from joint torques, and the reduction of equations."""
+    problem, earlier = _problems()
+    start = solve_entropic(earlier, weight=WEIGHT).x
+    robot = Robot.from_urdf(icub_urdf(), imus=[BASE])
+    gathering, samples = Gathering(EquationBuilder(robot)), _random_batch(robot, ADDED_AT_ONCE)
+    calls: dict[str, Callable[[], object]] = {
+        PEER: lambda: _by_cvxpy(problem),
+        'entropic, cold': lambda: solve_entropic(problem, weight=WEIGHT, with_deviations=False),
+        'entropic, warm': lambda: solve_entropic(
+            problem, weight=WEIGHT, start=start, with_deviations=False
+        ),
+        'semidefinite': lambda: solve_semidefinite(
+            problem, weight=WEIGHT, prior=PriorTerm.EUCLIDEAN, with_deviations=False
+        ),
+        ADDED: lambda: gathering.add(samples),
     }
+    return {name: Timed(call, 1) for name, call in calls.items()}
 
 
 def _problems() -> tuple[Problem, Problem]:
-    """Return a problem, and the one of a little while before."""
-    robot = Robot.from_urdf(icub_urdf(), ft_sensors=[], imus=['root_link'])
+    """Return two problems that differ by their noise."""
+    robot = Robot.from_urdf(icub_urdf(), ft_sensors=[], imus=[BASE])
     builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names))
-    (evidence,) = gather(builder, _motion(robot, INSTANTS))
+    (evidence,) = gather(builder, _random_batch(robot, SAMPLES))
     rng = np.random.default_rng(2)
     truth = robot.parameters * (1 + WRONG * rng.uniform(-1, 1, (len(robot.links), 1)))
     merged = weighted_sum(evidence.kinds.values(), [1 / NOISE] * len(evidence.kinds))
     found = []
     for seed in (3, 4):
-        noise = np.random.default_rng(seed).standard_normal(merged.n)
-        rho = merged.R @ truth.reshape(-1) + noise
-        found.append(
-            Problem(
-                evidence.block.unknowns, merged.R, rho, merged.count - merged.n, merged.count,
-                robot.parameters,
-            )
-        )  # fmt: skip
+        rho = merged.R @ truth.reshape(-1) + np.random.default_rng(seed).normal(size=merged.n)
+        unknowns, excess = evidence.block.unknowns, merged.count - merged.n
+        found.append(Problem(unknowns, merged.R, rho, excess, merged.count, robot.parameters))
     return found[0], found[1]
 
 
-def _adding() -> Callable[[], object]:
-    """Return what reduces a tenth of a second of the iCub with its six FT sensors."""
-    robot = Robot.from_urdf(icub_urdf(), imus=['root_link'])
-    gathering, samples = Gathering(EquationBuilder(robot)), _motion(robot, AT_ONCE)
-    return lambda: gathering.add(samples)
-
-
-def _motion(robot: Robot, n: int) -> SampleBatch:
-    """Return instants of a robot that moves at random, its sensors reading nothing."""
+def _random_batch(robot: Robot, n: int) -> SampleBatch:
+    """Return samples of a robot that moves at random, without load."""
     rng = np.random.default_rng(1)
-    n_joints, n_imus = len(robot.joint_names), len(robot.imus)
-    return SampleBatch(
-        np.arange(1, n + 1),
-        rng.uniform(-1.0, 1.0, (n, n_joints)),
-        rng.normal(0.0, 1.0, (n, n_joints)),
-        rng.normal(0.0, 4.0, (n, n_joints)),
-        rng.normal(0.0, 0.5, (n, n_imus, 3)),
-        rng.normal(0.0, 2.0, (n, n_imus, 3)) + np.array([0.0, 0.0, 9.81]),
-        rng.normal(0.0, 2.0, (n, n_imus, 3)),
-        np.zeros((n, len(robot.ft_sensors), 6)),
-        efforts=np.zeros((n, n_joints)),
+    batch = SampleBatch.stack([random_sample(robot, rng) for _ in range(n)])
+    efforts = np.zeros((n, len(robot.joint_names)))
+    return replace(
+        batch, stamp_ns=np.arange(1, n + 1), ft_readings=0.0 * batch.ft_readings, efforts=efforts
     )
 
 
-def _with_cvxpy(problem: Problem) -> Array:
-    """Build and solve the problem with the Euclidean prior, as users of cvxpy do."""
+def _by_cvxpy(problem: Problem) -> Array:
     import cvxpy as untyped
 
     cvxpy: Any = untyped
     x = cvxpy.Variable(len(problem.unknowns))
     residual = problem.factor @ x - problem.target
-    constraints = [
-        cvxpy.reshape(pseudo_inertia_map() @ x[10 * k : 10 * k + 10], (4, 4), order='C') >> 0
-        for k in range(len(problem.unknowns.links))
-    ]
     distance = cvxpy.sum_squares(x - problem.prior_point())
     objective = cvxpy.sum_squares(residual) / (2 * problem.count) + WEIGHT * distance
+    constraints = _consistent(cvxpy, x, len(problem.unknowns.links))
     cvxpy.Problem(cvxpy.Minimize(objective), constraints).solve(solver=cvxpy.CLARABEL)
     return np.asarray(x.value)
 
 
-def pseudo_inertia_map() -> Array:
-    """Return the matrix from ten parameters to the sixteen entries of the pseudo-inertia."""
-    return np.asarray(pseudo_inertia(np.eye(10)).reshape(10, 16).T)
+def _consistent(cvxpy: Any, x: Any, n_links: int) -> list[Any]:
+    """Return the matrix inequalities of full physical consistency."""
+    to_matrix = pseudo_inertia(np.eye(10)).reshape(10, 16).T
+    return [
+        cvxpy.reshape(to_matrix @ x[10 * k : 10 * k + 10], (4, 4), order='C') >> 0
+        for k in range(n_links)
+    ]
+
+
+def _joint_refits() -> dict[str, Timed]:
+    """Return refits of a robot that has been moving for a while."""
+    robot = Robot.from_urdf(icub_urdf(), imus=[BASE])
+    identifier = RecursiveIdentifier(robot, node_settings(robot))
+    identifier.noise = StateNoise(
+        np.tile(JOINT_NOISE, (len(robot.joint_names), 1, 1)),
+        np.tile(IMU_NOISE, (len(robot.imus), 1, 1)),
+        measures_velocities=True,
+    )
+    samples, external = _moving_log(robot, identifier.noise)
+    weight, known = identifier.settings.weight, identifier.known
+    start: dict[str, Array] = {}
+    for part in equal_parts(samples, 1.0):
+        if all(one.information is not None for one in known):
+            found = joint_refit(known, weight, start)
+            start = {one.knowledge.block.submodel.name: one.parameters for one in found.bodies}
+        at = np.searchsorted(samples.stamp_ns, part.stamp_ns)
+        identifier.add(part, external={BASE: external[at]})
+    calls: dict[str, Callable[[], object]] = {
+        PEER: lambda: _joint_by_cvxpy(known, weight),
+        'errors of the motion': lambda: _correct_errors(known),
+        'joint refit, cold': lambda: joint_refit(known, weight),
+        'joint refit, warm': lambda: joint_refit(known, weight, start),
+        'rest of an update': _rest_of_update(identifier, start),
+    }
+    return {name: Timed(call, 1) for name, call in calls.items()}
+
+
+def _joint_by_cvxpy(known: Sequence[SubmodelMemory], weight: float) -> None:
+    import cvxpy as untyped
+
+    cvxpy: Any = untyped
+    names = tuple(dict.fromkeys(name for one in known for name in one.offset_names))
+    offsets = cvxpy.Variable(len(names))
+    cost, constraints = 0.0, []
+    for one in known:
+        information = one.information
+        assert information is not None
+        n = one.block.unknowns.n_inertial
+        x = cvxpy.Variable(n)
+        own = [names.index(name) for name in one.offset_names]
+        left = information.R[:, :n] @ x + information.R[:, one.offsets] @ offsets[own]
+        cost += cvxpy.sum_squares(left - information.rho) / 2
+        cost += weight * information.count * cvxpy.sum_squares(x - one.prior.reshape(-1))
+        constraints += _consistent(cvxpy, x, n // 10)
+    cvxpy.Problem(cvxpy.Minimize(cost), constraints).solve(solver=cvxpy.CLARABEL)
+
+
+def _correct_errors(known: Sequence[SubmodelMemory]) -> None:
+    """Correct the equations for errors of the motion, as after new samples."""
+    for one in known:
+        assert one.information is not None and one.errors is not None
+        without_state_errors(one.information, one.errors, one.block.unknowns.join(one.prior))
+
+
+def _rest_of_update(
+    identifier: RecursiveIdentifier, start: dict[str, Array]
+) -> Callable[[], object]:
+    """Return what computes deviations, base parameters and the URDF of an update."""
+    known, weight, robot = identifier.known, identifier.settings.weight, identifier.robot
+    table, found = BaseTable(identifier.builder), joint_refit(known, weight, start)
+    parameters = identifier.prior.copy()
+    for one in found.bodies:
+        parameters[list(one.knowledge.block.submodel.links)] = one.parameters
+    unknowns = {one.knowledge.block.submodel.name: one.x for one in found.bodies}
+    return lambda: (
+        parameter_roots(found, weight),
+        [excitation(one, weight) for one in known],
+        table.values(known, unknowns),
+        export_urdf(robot, parameters),
+    )
+
+
+def _moving_log(robot: Robot, motion: StateNoise) -> tuple[SampleBatch, Array]:
+    """Return noisy samples of a moving robot, and the wrench that holds its base, (n, 6)."""
+    rng = np.random.default_rng(2)
+    truth = robot.parameters * (1 + WRONG * rng.uniform(-1, 1, (len(robot.links), 1)))
+    samples = smooth_motion(robot, SECONDS, swing=0.6)
+    upright = np.array([0.0, 0.0, 9.81])
+    samples = replace(samples, proper_accelerations=samples.proper_accelerations + upright)
+    samples = with_readings(robot, samples, truth)
+    own = truth[list(robot.submodels[0].links)].reshape(-1)
+    held = [part.Y @ own - part.y for part in EquationBuilder(robot).rows(samples)[0].values()]
+    noise = FT_OFFSET + FT_NOISE * rng.normal(size=samples.ft_readings.shape)
+    noisy = replace(samples, ft_readings=samples.ft_readings + noise)
+    return motion.shaken(noisy, rng), np.stack(held, axis=1)
+
+
+def reduce_log() -> tuple[int, float, float, float]:
+    """Reduce a log in this process: equations, time of filter and reduction [s], memory [MB]."""
+    robot = Robot.from_urdf(icub_urdf(), imus=[BASE])
+    builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names, joint=JointModel()))
+    log = smooth_motion(robot, LOG_SECONDS, LOG_RATE)
+    unknown = np.full_like(log.positions, np.nan)
+    log = replace(log, velocities=unknown, accelerations=unknown, efforts=log.positions)
+    start = perf_counter()
+    prepared = prepare(log, Preparation()).samples
+    middle = perf_counter()
+    evidence = gather(builder, prepared)
+    end = perf_counter()
+    count = sum(int(part.count) for one in evidence for part in one.kinds.values())
+    memory = getrusage(RUSAGE_SELF).ru_maxrss / 1024
+    return count, middle - start, end - middle, memory

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Logs of a robot on a pole whose limbs are in free air, as the package makes them for itself."""
 
-from bench.background.pole_log import smooth_motion
+from bench.live_robots import smooth_motion
 from inertial_estimation.identification.equations.wrenches import with_readings
 
 __all__ = ['smooth_motion', 'with_readings']

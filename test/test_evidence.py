@@ -62,7 +62,7 @@ def builder(request):
 
 
 def test_what_is_reduced_says_what_all_rows_say(builder, monkeypatch):
-    monkeypatch.setattr(evidence, "SAMPLES_AT_ONCE", 70)
+    monkeypatch.setattr(evidence, 'SAMPLES_AT_ONCE', 70)
     samples = random_samples(builder.robot, 300, seed=4)
     samples.positions[17, 0] = np.nan
     found, rows = gather(builder, samples), builder.rows(samples)

@@ -58,8 +58,7 @@ MAY_IMPORT = {
 # The jobs of the command and the command itself run without ROS: what needs it is a process of
 # its own.
 MAY_IMPORT |= {
-    job: {*MATHEMATICS, 'output', 'logs', 'simulation'}
-    for job in ('check', 'demo', 'excite')
+    job: {*MATHEMATICS, 'output', 'logs', 'simulation'} for job in ('check', 'demo', 'excite')
 }
 MAY_IMPORT['ros'] |= {'check', 'output'}
 MAY_IMPORT['cli'] = {*MAY_IMPORT, 'verbs'} - {'ros', *PROCESSES}

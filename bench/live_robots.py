@@ -1,0 +1,210 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Simulated robots for experiments on identification, wrong URDFs of them, and their tare.
+
+A standing robot (MuJoCo, embedded sensors with noise) and a robot on a pole (exact equations).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.timing import Progress
+from inertial_estimation.building import build_noise
+from inertial_estimation.config import EstimatorSettings, IdentifierSettings
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.wrenches import COMPONENTS
+from inertial_estimation.identification.errors_in_variables import StateNoise
+from inertial_estimation.identification.priors import widened
+from inertial_estimation.identification.recursion.settings import RecursionSettings
+from inertial_estimation.identification.solvers.divergence import whitening
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Sample, SampleBatch
+from inertial_estimation.signals.assembler import SampleAssembler
+from inertial_estimation.signals.stream import StreamRates
+from inertial_estimation.simulation.noise import SensorNoise
+from inertial_estimation.simulation.robot import SimulatedRobot
+from inertial_estimation.simulation.scenario import Scenario, standing
+from inertial_estimation.simulation.truth import Snapshot
+
+Array = NDArray[np.float64]
+
+SECONDS, ONSET = 60.0, 5.0
+"""Length of a log, and when the joints begin to move [s]."""
+RATE, EVERY = 200, 2
+"""Joint states per second, of which every second one is kept."""
+IMUS = ('root_link', 'chest', 'head_imu_0', 'l_forearm', 'r_forearm')
+SETTINGS = EstimatorSettings(velocity_source='filter', derivative_window=0.12, imus=IMUS)
+NONE = np.empty(0)
+WRONG = 0.2
+"""Standard deviation of each whitened coordinate of a link: 20 % of its size."""
+OFFSETS = np.array([10.0, 10.0, 10.0, 1.0, 1.0, 1.0])
+"""Standard deviation of FT offsets [N, Nm]."""
+SINES, SLOWEST, FASTEST = 4, 0.05, 0.8
+"""Sines of each joint's motion on the pole, and their frequencies [Hz]."""
+START_NS = 1_000_000_000
+"""Stamp of the first sample [ns]."""
+
+
+@dataclass(frozen=True, eq=False)
+class StandingLog:
+    """What sensors said, and what torques there were."""
+
+    robot: Robot
+    """As it is."""
+    contacts: tuple[str, ...]
+    """One frame for each submodel."""
+    samples: SampleBatch
+    """With noise, without offsets of FT sensors."""
+    torques: Array
+    """True torques, shape (n, n_joints) [Nm]."""
+
+    @property
+    def times(self) -> Array:
+        """Since the start of the log, shape (n,) [s]."""
+        return np.asarray(1e-9 * self.samples.stamp_ns)
+
+
+def at_random(seconds: float = SECONDS, seed: int = 0) -> Scenario:
+    """
+    Return a robot that stands at rest, and then moves arms, head and torso at random.
+
+    seconds [s].
+    """
+    return replace(standing(seconds, seed), pushes=(), onset=ONSET)
+
+
+def record(
+    scenario: Scenario, seconds: float = SECONDS, progress: Progress = lambda done: None
+) -> StandingLog:
+    """
+    Let the robot stand and move.
+
+    seconds [s].
+    """
+    simulated = SimulatedRobot(scenario, {name: name for name in IMUS}, RATE)
+    robot = Robot.from_urdf(simulated.urdf, imus=IMUS)
+    reader = _Reader(simulated, robot, scenario.seed)
+    order = [simulated.joint_names.index(name) for name in robot.joint_names]
+    kept, torques = [], []
+    for k in range(round(seconds * RATE)):
+        snapshot = simulated.step()
+        sample = reader.read(snapshot)
+        if sample is not None and not k % EVERY:
+            kept.append(sample)
+            torques.append(snapshot.torques[order])
+        if not k % RATE:
+            progress(k / (seconds * RATE))
+    return StandingLog(robot, scenario.contacts, SampleBatch.stack(kept), np.array(torques))
+
+
+class _Reader:
+    """Turns instants into samples, as the node of the estimator does."""
+
+    def __init__(self, simulated: SimulatedRobot, robot: Robot, seed: int) -> None:
+        names = [sensor.name for sensor in robot.ft_sensors]
+        self._noise = SensorNoise(seed=seed)
+        self._joints = simulated.joint_names
+        self._fts = [simulated.ft_names.index(name) for name in names]
+        self._assembler = SampleAssembler(robot.joint_names, names, IMUS, SETTINGS)
+
+    def read(self, snapshot: Snapshot) -> Sample | None:
+        """Return a sample of that instant; None while filters fill."""
+        said, assembler = self._noise.apply(snapshot), self._assembler
+        for k, row in enumerate(self._fts):
+            assembler.push_ft(k, said.stamp_ns, said.ft_readings[row])
+        for k in range(len(IMUS)):
+            assembler.push_imu(
+                k, said.stamp_ns, said.angular_velocities[k], said.proper_accelerations[k]
+            )
+        return assembler.push_joints(0, said.stamp_ns, self._joints, said.positions, NONE, NONE)
+
+
+def smooth_motion(
+    robot: Robot, seconds: float, rate: float = 100.0, seed: int = 0, swing: float = 0.4
+) -> SampleBatch:
+    """
+    Let all joints follow sums of sines about zero.
+
+    seconds, rate [s, Hz]; swing [rad].
+    """
+    rng = np.random.default_rng(seed)
+    n, joints = round(seconds * rate), len(robot.joint_names)
+    t = np.arange(n) / rate
+    q, v, a = np.zeros((3, n, joints))
+    for _ in range(SINES):
+        w = 2 * np.pi * rng.uniform(SLOWEST, FASTEST, joints)
+        phase, size = rng.uniform(0, 2 * np.pi, joints), swing * rng.normal(size=joints) / 2
+        q += size * np.sin(np.outer(t, w) + phase)
+        v += size * w * np.cos(np.outer(t, w) + phase)
+        a -= size * w**2 * np.sin(np.outer(t, w) + phase)
+    none = np.zeros((n, len(robot.imus), 3))
+    stamps = START_NS + (t * 1e9).astype(np.int64)
+    readings = np.zeros((n, len(robot.ft_sensors), 6))
+    return SampleBatch(stamps, q, v, a, none, none, none, readings)
+
+
+def wrong_robot(robot: Robot, rng: np.random.Generator, wrong: float = WRONG) -> Robot:
+    """Return the robot with bodies that are wrong at random, each still a possible one."""
+    bodies, _ = widened(robot.link_names, robot.parameters)
+    moves = wrong * rng.normal(size=bodies.shape)
+    return robot.with_parameters(bodies + np.einsum('lij,lj->li', whitening(bodies), moves))
+
+
+def tare(robot: Robot, rest: SampleBatch, submodels: Sequence[str]) -> Array:
+    """
+    Return the offsets with which a robot at rest fits its description best.
+
+    Returns (n_fts, 6) [N, Nm].
+    """
+    names = [sensor.name for sensor in robot.ft_sensors]
+    choice = EquationChoice(wrenches=tuple(submodels), offsets=tuple(names))
+    builder = EquationBuilder(robot, choice)
+    found = np.zeros((len(names), 6))
+    for block, kinds in zip(builder.blocks, builder.rows(rest), strict=True):
+        if not kinds:
+            continue
+        n, links = block.unknowns.n_inertial, list(block.submodel.links)
+        Y = np.concatenate([rows.Y for rows in kinds.values()])
+        y = np.concatenate([rows.y for rows in kinds.values()])
+        rest_of = y - Y[:, :n] @ robot.parameters[links].reshape(-1)
+        values = np.linalg.lstsq(Y[:, n:], rest_of, rcond=None)[0]
+        for extra, value in zip(block.unknowns.extras, values.tolist(), strict=True):
+            found[names.index(extra.of), COMPONENTS.index(extra.term.value)] = value
+    return found
+
+
+def node_settings(robot: Robot) -> RecursionSettings:
+    """Return the settings; offsets of all FT sensors are unknown."""
+    node = IdentifierSettings()
+    return RecursionSettings(
+        rows=EquationChoice(offsets=tuple(sensor.name for sensor in robot.ft_sensors)),
+        weight=node.prior_weight,
+        half_life=node.half_life,
+        force_walk=node.force_walk,
+        moment_walk=node.moment_walk,
+        force_drift=node.force_drift,
+        moment_drift=node.moment_drift,
+        warm_up=node.warm_up,
+        gate=node.gate,
+        excited=node.least_told,
+    )
+
+
+def state_noise(robot: Robot, settings: EstimatorSettings, rate: float) -> StateNoise:
+    """
+    Return how noisy the motion is that a node with these settings knows.
+
+    rate [Hz].
+    """
+    counts = (len(robot.joint_names), len(robot.imus), len(robot.ft_sensors))
+    rates = StreamRates(*(np.full(n, rate) for n in counts))
+    model = build_noise(settings, robot, rates).model
+    return StateNoise.of(
+        model.joints, model.imus, measures_velocities=settings.velocity_source == 'message'
+    )

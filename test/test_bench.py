@@ -1,0 +1,30 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The benchmarks run: one round of each job that needs neither real logs nor ROS.
+
+Not covered: the figures, which `make bench` prints, and the nodes.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+for name in ('clarabel', 'cvxpy', 'icub_models', 'idyntree', 'mujoco'):
+    pytest.importorskip(name, reason='the benchmarks compare with it or run on it')
+
+from bench import derivatives, engine, report  # noqa: E402
+
+
+@pytest.mark.parametrize('measure', [engine.measure, derivatives.measure])
+def test_job_returns_figures_that_are_finite(measure, tmp_path):
+    found = measure(rounds=1)
+    tables, goals = found if isinstance(found, tuple) else (found, [])
+    report.write(tmp_path / 'bench.json', tables, goals)
+    read = json.loads((tmp_path / 'bench.json').read_text())
+    assert len(read['tables']) == len(tables)
+    for table in read['tables']:
+        figures = [x for row in table['rows'] for x in row if isinstance(x, float)]
+        assert figures
+        assert np.isfinite(figures).all()
