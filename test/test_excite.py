@@ -13,12 +13,12 @@ import sys
 import numpy as np
 import pytest
 import yaml
+from published_experiments.wam_arm import WamArm
 from robots import arm_with_wrist_sensor_urdf
 from scipy.interpolate import BPoly
 from shared_data import SHARED
 from test_clearance import folding_urdf
 
-from bench.published.wam_arm import WamArm
 from inertial_estimation.cli import main
 from inertial_estimation.cli.excite import WARNINGS, _warn
 from inertial_estimation.excite.writing import POINTS, csv_text, trajectory_text

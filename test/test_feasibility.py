@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from published_experiments.published_tables import TABLE_1, ThreeLinks
 from shared_data import SHARED
 
-from bench.published.published_tables import TABLE_1, ThreeLinks
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
 from inertial_estimation.identification.feasibility import feasibility
 from inertial_estimation.identification.feasibility.feasibility import (

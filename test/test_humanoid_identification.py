@@ -10,9 +10,8 @@ import json
 
 import numpy as np
 import pytest
-
-from bench.humanoid_experiment import NOISE, icub_experiment
-from bench.humanoid_identification import (
+from published_experiments.humanoid_experiment import NOISE, icub_experiment
+from published_experiments.humanoid_identification import (
     BODY_COLUMNS,
     ERROR_COLUMNS,
     POINT_COLUMNS,

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from real_arms.robots import ROBOTS
 from simulated_arm import MASSES, arm, arm_urdf, efforts_of, moving
 
-from bench.real_robots.robots import ROBOTS
 from inertial_estimation.cli import _parser
 from inertial_estimation.identification.preparation import Preparation
 from inertial_estimation.identification.solvers.methods import SOLVERS

@@ -12,13 +12,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from identification_problems import humanoid_case
-from scipy.spatial.transform import Rotation
-
-from bench.published.shoulder_experiment import (
+from published_experiments.shoulder_experiment import (
     PACES,
     arm,
     arm_problem,
 )
+from scipy.spatial.transform import Rotation
+
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem

@@ -13,9 +13,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from shared_data import SHARED
-
-from bench.published import (
+from published_experiments import (
     data_sets,
     excitation,
     humanoid,
@@ -23,8 +21,10 @@ from bench.published import (
     tools,
     wam,
 )
-from bench.published.experiment import Expectation, Finding
-from bench.published.run import EXPERIMENTS, Experiment
+from published_experiments.experiment import Expectation, Finding
+from published_experiments.run import EXPERIMENTS, Experiment
+from shared_data import SHARED
+
 from inertial_estimation.cli import main
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.table import Table

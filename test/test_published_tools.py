@@ -10,11 +10,9 @@ import json
 
 import numpy as np
 import pytest
-from shared_data import SHARED
-
-from bench.published import run, tools
-from bench.published.tools_data import FILES, LEVELS, TOOLS, Body, ball
-from bench.published.tools_experiment import (
+from published_experiments import run, tools
+from published_experiments.tools_data import FILES, LEVELS, TOOLS, Body, ball
+from published_experiments.tools_experiment import (
     DEFAULT,
     METHODS,
     ONE_ROW,
@@ -24,6 +22,8 @@ from bench.published.tools_experiment import (
     Score,
     weigh,
 )
+from shared_data import SHARED
+
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.model.inertia import consistency_margin
 

@@ -16,9 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from identification_problems import humanoid_case
-
-from bench.real_robots import comparison, figaroh
-from bench.real_robots.arm import (
+from real_arms import comparison, figaroh
+from real_arms.arm import (
     DEFAULT,
     ENTROPIC,
     LMI,
@@ -27,10 +26,11 @@ from bench.real_robots.arm import (
     PRIOR,
     WLS,
 )
-from bench.real_robots.comparison import compare
-from bench.real_robots.drive_gains import BOTH, FOUND, SETS, compare_gains
-from bench.real_robots.robots import CONFIGS, ROBOTS
-from bench.real_robots.run import RealRobots, run_all
+from real_arms.comparison import compare
+from real_arms.drive_gains import BOTH, FOUND, SETS, compare_gains
+from real_arms.robots import CONFIGS, ROBOTS
+from real_arms.run import RealRobots, run_all
+
 from inertial_estimation.cli import main
 from inertial_estimation.errors import ConfigError, ModelError
 

@@ -9,22 +9,20 @@ matrix, which ``bench --published`` goes through.
 
 import numpy as np
 import pytest
-from shared_data import SHARED
-
-from bench.published.published_tables import (
+from published_experiments.published_tables import (
     FBPE,
     OLS,
     check_table6,
     table6,
 )
-from bench.published.wam_arm import N_UNKNOWNS, TRAJECTORIES, WamArm
-from bench.published.wam_base import (
+from published_experiments.wam_arm import N_UNKNOWNS, TRAJECTORIES, WamArm
+from published_experiments.wam_base import (
     ORDERS,
     choose,
     compare_groupings,
     condition,
 )
-from bench.published.wam_experiment import (
+from published_experiments.wam_experiment import (
     COLUMNS,
     bounds,
     estimate,
@@ -33,6 +31,8 @@ from bench.published.wam_experiment import (
     simulate,
     smallest_mass_matrix_eigenvalues,
 )
+from shared_data import SHARED
+
 from inertial_estimation.identification.feasibility.feasibility import Verdict
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Problem

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.published.experiment import Expectation, Finding
-from bench.published.tools_data import LEVELS, TOOLS
-from bench.published.tools_experiment import (
+from inertial_estimation.identification.priors import DEFAULT_PRIOR_WEIGHT as DEFAULT_WEIGHT
+from inertial_estimation.table import Table
+from published_experiments.experiment import Expectation, Finding
+from published_experiments.tools_data import LEVELS, TOOLS
+from published_experiments.tools_experiment import (
     DEFAULT,
     DRAWS,
     GUESS_MASS,
@@ -27,8 +29,6 @@ from bench.published.tools_experiment import (
     Score,
     weigh,
 )
-from inertial_estimation.identification.priors import DEFAULT_PRIOR_WEIGHT as DEFAULT_WEIGHT
-from inertial_estimation.table import Table
 
 Array = NDArray[np.float64]
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.real_robots.drive_gains import (
+from inertial_estimation.table import Table
+from real_arms.drive_gains import (
     LOADED,
     OTHERS,
     SPLIT,
@@ -14,7 +15,6 @@ from bench.real_robots.drive_gains import (
     DriveGains,
     Gain,
 )
-from inertial_estimation.table import Table
 
 
 def gain_tables(found: DriveGains) -> list[Table]:

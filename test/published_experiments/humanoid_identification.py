@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.humanoid_experiment import COMPONENTS, NOISE, Experiment
 from inertial_estimation.identification.solvers.least_squares import solve_least_squares
 from inertial_estimation.identification.solvers.mass_points import solve_mass_points
 from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.table import Table
+from published_experiments.humanoid_experiment import COMPONENTS, NOISE, Experiment
 
 Array = NDArray[np.float64]
 

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Callable as Progress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.published import (
+from inertial_estimation.errors import ConfigError
+from published_experiments import (
     excitation,
     feasibility,
     humanoid,
@@ -20,9 +22,7 @@ from bench.published import (
     wam_arm,
     wam_base,
 )
-from bench.published.experiment import Finding
-from bench.timing import Progress
-from inertial_estimation.errors import ConfigError
+from published_experiments.experiment import Finding
 
 
 class Experiment(NamedTuple):

@@ -15,9 +15,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.published.data_sets import read_table
-from bench.published.wam_arm import WamArm, link_symbols
-from bench.published.wam_experiment import bounds
 from inertial_estimation.identification.feasibility.feasibility import (
     BaseParameterCheck,
     check_base_parameters,
@@ -25,6 +22,9 @@ from inertial_estimation.identification.feasibility.feasibility import (
 from inertial_estimation.identification.solvers.cones import Consistency
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
+from published_experiments.data_sets import read_table
+from published_experiments.wam_arm import WamArm, link_symbols
+from published_experiments.wam_experiment import bounds
 
 Array = NDArray[np.float64]
 

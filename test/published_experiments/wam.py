@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.published.experiment import Expectation, Finding
-from bench.published.feasibility import CONES
-from bench.published.wam_arm import TRAJECTORIES, WamArm
-from bench.published.wam_experiment import (
+from inertial_estimation.identification.solvers.cones import Consistency
+from inertial_estimation.table import Row, Table
+from published_experiments.experiment import Expectation, Finding
+from published_experiments.feasibility import CONES
+from published_experiments.wam_arm import TRAJECTORIES, WamArm
+from published_experiments.wam_experiment import (
     COLUMNS,
     SEED,
     Data,
@@ -25,8 +27,6 @@ from bench.published.wam_experiment import (
     simulate,
     smallest_mass_matrix_eigenvalues,
 )
-from inertial_estimation.identification.solvers.cones import Consistency
-from inertial_estimation.table import Row, Table
 
 Array = NDArray[np.float64]
 

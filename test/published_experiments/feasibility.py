@@ -9,8 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.published.experiment import Expectation, Finding
-from bench.published.published_tables import (
+from inertial_estimation.identification.feasibility.feasibility import BaseParameterCheck, Verdict
+from inertial_estimation.identification.solvers.cones import Consistency
+from inertial_estimation.table import Row, Table
+from published_experiments.experiment import Expectation, Finding
+from published_experiments.published_tables import (
     CORRECTED,
     FBPE,
     OLS,
@@ -18,10 +21,7 @@ from bench.published.published_tables import (
     ThreeLinks,
     check_table6,
 )
-from bench.published.wam_arm import WamArm
-from inertial_estimation.identification.feasibility.feasibility import BaseParameterCheck, Verdict
-from inertial_estimation.identification.solvers.cones import Consistency
-from inertial_estimation.table import Row, Table
+from published_experiments.wam_arm import WamArm
 
 NAME = 'S: Sousa and Cortesao 2014, feasibility of printed base parameters'
 CONES = {Consistency.PHYSICAL: '6x6', Consistency.FULL: '4x4'}

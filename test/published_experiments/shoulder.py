@@ -11,9 +11,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.published.data_sets import read_table
-from bench.published.experiment import Expectation, Finding
-from bench.published.shoulder_experiment import PACES, arm, arm_problem
 from inertial_estimation.identification.feasibility.feasibility import (
     Verdict,
     check_base_parameters,
@@ -25,6 +22,9 @@ from inertial_estimation.identification.unknowns import INERTIAL, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.table import Row, Table
+from published_experiments.data_sets import read_table
+from published_experiments.experiment import Expectation, Finding
+from published_experiments.shoulder_experiment import PACES, arm, arm_problem
 
 Array = NDArray[np.float64]
 

@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.published.data_sets import read_array
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Evidence, gather
 from inertial_estimation.sample import SampleBatch
+from published_experiments.data_sets import read_array
 
 Array = NDArray[np.float64]
 

@@ -11,8 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.real_robots import figaroh
-from bench.real_robots.robots import RealRobot
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Evidence, friction_scales
 from inertial_estimation.identification.fit import fit, fitted_extras
@@ -29,6 +27,8 @@ from inertial_estimation.logs.log_reader import LogReader, open_logs
 from inertial_estimation.logs.recording import no_progress
 from inertial_estimation.logs.reduction import reduce_logs
 from inertial_estimation.logs.stretch import Stretch
+from real_arms import figaroh
+from real_arms.robots import RealRobot
 
 Array = NDArray[np.float64]
 

@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.real_robots.arm import FIGAROH, Arm, Found
-from bench.real_robots.robots import RealRobot
 from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.noise import noise_levels
 from inertial_estimation.logs.stretch import Stretch
 from inertial_estimation.model.inertia import consistency_margin
+from real_arms.arm import FIGAROH, Arm, Found
+from real_arms.robots import RealRobot
 
 Array = NDArray[np.float64]
 

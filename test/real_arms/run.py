@@ -4,24 +4,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable as Progress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.real_robots import drive_gains
-from bench.real_robots.comparison import Comparison, compare
-from bench.real_robots.comparison_tables import (
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.logs.stretch import Stretch
+from inertial_estimation.table import Table
+from real_arms import drive_gains
+from real_arms.comparison import Comparison, compare
+from real_arms.comparison_tables import (
     comparison_tables,
     figures,
     little_data_notes,
 )
-from bench.real_robots.drive_gains import DriveGains, compare_gains
-from bench.real_robots.gain_tables import gain_figures, gain_tables
-from bench.real_robots.robots import CONFIGS, ROBOTS
-from bench.timing import Progress
-from inertial_estimation.errors import ConfigError
-from inertial_estimation.logs.stretch import Stretch
-from inertial_estimation.table import Table
+from real_arms.drive_gains import DriveGains, compare_gains
+from real_arms.gain_tables import gain_figures, gain_tables
+from real_arms.robots import CONFIGS, ROBOTS
 
 
 @dataclass(frozen=True, eq=False)

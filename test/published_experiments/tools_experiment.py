@@ -17,14 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.published.tools_data import (
-    LEVELS,
-    LINK,
-    TOOLS,
-    Body,
-    Tool,
-    ball,
-)
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.fit import fit
@@ -35,6 +27,14 @@ from inertial_estimation.identification.result import Grade, Identification
 from inertial_estimation.identification.solvers.least_squares import solve_least_squares
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm
 from inertial_estimation.model.robot import Robot
+from published_experiments.tools_data import (
+    LEVELS,
+    LINK,
+    TOOLS,
+    Body,
+    Tool,
+    ball,
+)
 
 Array = NDArray[np.float64]
 

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import butter, filtfilt
 
-from bench.published.data_sets import read_array, read_json, read_table
 from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.motion_spans import congruence
 from inertial_estimation.model.regressor import submodel_regressors
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
+from published_experiments.data_sets import read_array, read_json, read_table
 
 Array = NDArray[np.float64]
 

@@ -11,16 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.published.experiment import Expectation, Finding
-from bench.published.wam_arm import N_UNKNOWNS, TRAJECTORIES, WamArm
-from bench.published.wam_experiment import (
-    SEED,
-    Data,
-    bounds,
-    relative_error,
-    rows,
-    simulate,
-)
 from inertial_estimation.identification.feasibility.feasibility import (
     BaseParameterCheck,
     Verdict,
@@ -32,6 +22,16 @@ from inertial_estimation.identification.solvers.semidefinite import PriorTerm, s
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.independent_columns import conditioning_order
 from inertial_estimation.table import Table
+from published_experiments.experiment import Expectation, Finding
+from published_experiments.wam_arm import N_UNKNOWNS, TRAJECTORIES, WamArm
+from published_experiments.wam_experiment import (
+    SEED,
+    Data,
+    bounds,
+    relative_error,
+    rows,
+    simulate,
+)
 
 Array = NDArray[np.float64]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.published.experiment import Expectation, Finding
-from bench.published.wam_arm import WamArm
 from inertial_estimation.excite.design import Design, ExciteSettings, design
 from inertial_estimation.table import Table
+from published_experiments.experiment import Expectation, Finding
+from published_experiments.wam_arm import WamArm
 
 NAME = 'S: Sousa and Cortesao 2014, section 5.2.2, a motion for the WAM'
 PUBLISHED = 99.0

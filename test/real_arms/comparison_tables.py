@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.real_robots.arm import ENTROPIC, LMI_EUCLIDEAN
-from bench.real_robots.comparison import Comparison
 from inertial_estimation.table import Table
+from real_arms.arm import ENTROPIC, LMI_EUCLIDEAN
+from real_arms.comparison import Comparison
 
 Array = NDArray[np.float64]
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench import humanoid_identification as identification
-from bench.humanoid_experiment import icub_experiment
-from bench.humanoid_identification import Score
-from bench.published.data_sets import read_table
-from bench.published.experiment import Expectation, Finding
 from inertial_estimation.table import Table
+from published_experiments import humanoid_identification as identification
+from published_experiments.data_sets import read_table
+from published_experiments.experiment import Expectation, Finding
+from published_experiments.humanoid_experiment import icub_experiment
+from published_experiments.humanoid_identification import Score
 
 Array = NDArray[np.float64]
 

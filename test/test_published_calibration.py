@@ -1,0 +1,150 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+In-situ and model offsets on real logs, against the figures that their owners print.
+
+Not covered: matrices with added masses, for which there is no public log.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from published_experiments.data_sets import read_table
+from real_arms.robots import CONFIGS
+from scipy.spatial.transform import Rotation
+from shared_data import SHARED
+
+from inertial_estimation.building import build_estimator, build_robot
+from inertial_estimation.calibration.affine_subspace import affine_subspace
+from inertial_estimation.calibration.frame_poses import FramePoses
+from inertial_estimation.calibration.offset_in_situ import offset_in_situ
+from inertial_estimation.calibration.supported_offsets import supported_offsets
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import LogError
+from inertial_estimation.logs.recording import TimeRange, read_samples
+
+DATA = SHARED / 'data'
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason='needs ../shared/data')
+
+# Seven poses of an ATI Axia80, five digits after the point: weight, force offset, centre of mass z,
+# moment offset (github.com/leledeyuan00/Gravity-Compensation-F-T-sensor).
+AXIA = (10.80391, -2.13583, -2.76399, -13.07675, 0.05197, -0.15658, -0.07939, 0.12979)
+# 24 orientations of an ATI Gamma with an IMU (doi 10.5281/zenodo.11075229).
+NTNU_OFFSET = np.array([9.07633, -1.01814, 9.98482, 0.432449, -0.692162, -0.156746])
+NTNU_BIAS = np.array([-0.00366, 0.00885, 0.07711])
+G = 9.81
+# iCub on both feet: offsets that the reference software printed, and leg minus foot along the leg's
+# z with them, as the README of the data has it; the weight in between by the model.
+TIPPING = {
+    'l_leg_ft': (-4.11735, 111.148, -131.104, -13.423, 1.36924, -1.04304),
+    'l_foot_ft': (-52.0296, -5.64247, -18.0923, -0.516052, 9.91345, 0.717567),
+    'r_leg_ft': (-5.65084, -10.5031, -24.6174, 1.95779, 2.61084, 0.0036913),
+    'r_foot_ft': (-17.4992, -0.910681, 18.0613, -0.824831, 3.32657, -0.252851),
+}
+LEGS = {('r_leg_ft', 'r_foot_ft'): 42.95, ('l_leg_ft', 'l_foot_ft'): 47.97}
+BETWEEN, NEAR = 42.6, 0.5
+
+
+def columns(name, *groups):
+    rows = read_table(DATA / name, [one for group in groups for one in group])
+    return [np.array([[float(row[one]) for one in group] for row in rows]) for group in groups]
+
+
+def axia(name):
+    """Return wrenches (n, 6) in the sensor's frame and proper accelerations (n, 3)."""
+    turns, wrenches = columns(
+        f'axia80_static/{name}.csv', ('qx', 'qy', 'qz', 'qw'),
+        ('fx_base', 'fy_base', 'fz_base', 'tx_base', 'ty_base', 'tz_base'),
+    )  # fmt: skip
+    S_R_B = Rotation.from_quat(turns).inv().as_matrix()
+    turned = np.einsum('nij,nkj->nki', S_R_B, wrenches.reshape(-1, 2, 3)).reshape(-1, 6)
+    return turned, 9.80665 * S_R_B[:, :, 2]
+
+
+def owners_fit(wrenches, accelerations):
+    """Return the least squares of the owners: weight, force offset, centre z, moment offset."""
+    up = accelerations / 9.80665
+    ones = np.tile(np.eye(3), (len(up), 1, 1))
+    forces = np.concatenate([-up[:, :, None], ones], axis=2).reshape(-1, 4)
+    weight, *force = np.linalg.lstsq(forces, wrenches[:, :3].reshape(-1), rcond=None)[0]
+    arms = np.cross([0.0, 0.0, 1.0], -weight * up)
+    moments = np.concatenate([arms[:, :, None], ones], axis=2).reshape(-1, 4)
+    centre, *moment = np.linalg.lstsq(moments, wrenches[:, 3:].reshape(-1), rcond=None)[0]
+    return np.array([weight, *force, centre, *moment])
+
+
+def test_axia_fit_of_the_owners_to_every_digit():
+    np.testing.assert_allclose(owners_fit(*axia('poses7')), AXIA, atol=0.5e-5)
+
+
+def test_axia_readings_span_three_dimensions():
+    found = offset_in_situ(*axia('poses7'), matrix=np.eye(6))
+    # As the description of the data prints them, with their last digits.
+    singular_values = (18.2, 14.5, 5.28, 0.0051, 0.0012, 0.00003)
+    digits = (0.05, 0.05, 0.005, 0.00005, 0.00005, 0.000005)
+    assert (np.abs(found.subspace.singular_values - singular_values) <= digits).all()
+    assert found.subspace.gap > 100.0
+
+
+def test_axia_offset_without_a_model_is_near_the_published():
+    offset = offset_in_situ(*axia('poses7'), matrix=np.eye(6)).offset
+    # Gains that differ by 8 % between axes go into an offset of the model.
+    np.testing.assert_allclose(offset[:3], AXIA[1:4], atol=0.2)
+    np.testing.assert_allclose(offset[3:], AXIA[5:], atol=0.002)
+
+
+def test_axia_drift_is_found():
+    drift = offset_in_situ(*axia('poses60'), matrix=np.eye(6)).slopes.drift
+    assert drift[2] == pytest.approx(-2.3, abs=0.1)
+    assert np.abs(np.delete(drift, 2)).max() < 0.02
+
+
+@pytest.mark.parametrize('source', ['gravity', 'imu'])
+def test_ntnu_offset_without_a_model(source):
+    wrenches, imu, gravity = columns(
+        'ntnu_fts_imu/0-calibration_fts-accel.csv', ('fx', 'fy', 'fz', 'tx', 'ty', 'tz'),
+        ('ax', 'ay', 'az'), ('gx', 'gy', 'gz'),
+    )  # fmt: skip
+    accelerations = -gravity if source == 'gravity' else G * imu
+    found = offset_in_situ(wrenches, accelerations, matrix=np.eye(6))
+    # Residuals of the published fit are 0.086 N and 0.003 Nm in 24 poses.
+    assert (np.abs(found.offset - NTNU_OFFSET) <= np.repeat([0.05, 0.002], 3)).all()
+    if source == 'imu':
+        np.testing.assert_allclose(found.bias.bias / G, NTNU_BIAS, atol=0.01)
+
+
+def test_yoga_limbs_whose_joints_move_leave_no_gap():
+    per_newton = np.diag([1.0, 1.0, 1.0, 10.0, 10.0, 10.0])
+    with np.load(DATA / 'icub_yoga_left' / 'log.npz') as log:
+        for name in ('l_leg', 'r_leg', 'l_arm', 'r_arm'):
+            times, wrenches = (log[f'ft/{name}_ft_sensor/{what}'] for what in ('t', 'wrench'))
+            on_one_foot = np.abs(times - times[0] - 39.0) < 26.0
+            found = affine_subspace(wrenches[on_one_foot], per_newton)
+            assert found.gap < 2.5
+            with pytest.raises(LogError):
+                found.require_gap(name)
+
+
+def test_tipping_offsets_leave_the_weight_between_leg_and_foot():
+    settings = EstimatorSettings.from_yaml(CONFIGS / 'icub_foot_tipping.yaml')
+    robot = build_robot(settings, str(DATA / 'models' / 'icub_genova01.urdf'))
+    log = read_samples(DATA / 'icub_foot_tipping' / 'setup07' / 'bag', robot, settings)
+    samples = log.within(TimeRange(0.0, 2.0)).samples
+    names = [sensor.name for sensor in robot.ft_sensors]
+    printed = np.array([TIPPING[name] for name in names])
+    feet, estimator = ('l_sole', 'r_sole'), build_estimator(settings, robot)
+    own = supported_offsets(estimator, samples, feet, accept_split=True).offsets
+    poses = FramePoses(robot, samples)
+
+    def difference(offsets, pair):
+        wrenches, forces = samples.ft_readings - offsets, []
+        places = []
+        for k in map(names.index, pair):
+            places.append((robot.ft_sensors[k].child, robot.ft_sensors[k].child_H_sensor))
+            forces.append(poses.axes_to_root(places[-1], wrenches[:, k, :3]))
+        return np.nanmean(poses.axes_from_root(places[0], forces[0] - forces[1]), axis=0)
+
+    for pair, measured in LEGS.items():
+        assert difference(printed, pair)[2] == pytest.approx(measured, abs=NEAR)
+        assert np.linalg.norm(difference(own, pair)) == pytest.approx(BETWEEN, abs=NEAR)
