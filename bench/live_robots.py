@@ -183,7 +183,7 @@ def node_settings(robot: Robot) -> RecursionSettings:
     """Return the settings; offsets of all FT sensors are unknown."""
     node = IdentifierSettings()
     return RecursionSettings(
-        rows=EquationChoice(offsets=tuple(sensor.name for sensor in robot.ft_sensors)),
+        equations=EquationChoice(offsets=tuple(sensor.name for sensor in robot.ft_sensors)),
         weight=node.prior_weight,
         half_life=node.half_life,
         force_walk=node.force_walk,

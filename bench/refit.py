@@ -36,7 +36,7 @@ from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
-from inertial_estimation.identification.recursion.joint_refit import joint_refit
+from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.recursion.memory import SubmodelMemory, excitation
 from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
 from inertial_estimation.identification.solvers.entropic import solve_entropic
@@ -190,12 +190,12 @@ def _joint_refits() -> dict[str, Timed]:
         measures_velocities=True,
     )
     samples, external = _moving_log(robot, identifier.noise)
-    weight, known = identifier.settings.weight, identifier.known
+    weight, known = identifier.settings.weight, identifier.memories
     start: dict[str, Array] = {}
     for part in equal_parts(samples, 1.0):
         if all(one.information is not None for one in known):
             found = joint_refit(known, weight, start)
-            start = {one.knowledge.block.submodel.name: one.parameters for one in found.bodies}
+            start = {one.memory.block.submodel.name: one.parameters for one in found.fits}
         at = np.searchsorted(samples.stamp_ns, part.stamp_ns)
         identifier.add(part, external={BASE: external[at]})
     calls: dict[str, Callable[[], object]] = {
@@ -239,12 +239,12 @@ def _rest_of_update(
     identifier: RecursiveIdentifier, start: dict[str, Array]
 ) -> Callable[[], object]:
     """Return what computes deviations, base parameters and the URDF of an update."""
-    known, weight, robot = identifier.known, identifier.settings.weight, identifier.robot
+    known, weight, robot = identifier.memories, identifier.settings.weight, identifier.robot
     table, found = BaseTable(identifier.builder), joint_refit(known, weight, start)
     parameters = identifier.prior.copy()
-    for one in found.bodies:
-        parameters[list(one.knowledge.block.submodel.links)] = one.parameters
-    unknowns = {one.knowledge.block.submodel.name: one.x for one in found.bodies}
+    for one in found.fits:
+        parameters[list(one.memory.block.submodel.links)] = one.parameters
+    unknowns = {one.memory.block.submodel.name: one.x for one in found.fits}
     return lambda: (
         parameter_roots(found, weight),
         [excitation(one, weight) for one in known],

@@ -108,7 +108,7 @@ def _identify(
         identifier.add(part)
         refit = identifier.refit()
         if refit is not None:
-            fitted = np.concatenate(list(identifier.bodies().values()))
+            fitted = np.concatenate(list(identifier.parameters().values()))
             offsets = [refit.offsets.get(name, np.full(6, np.nan)) for name in FREE]
             margin = float(consistency_margin(fitted).min())
             found.append(

@@ -27,15 +27,15 @@ from inertial_estimation.logs.recording import TimeRange, read_samples
 DATA = SHARED / 'data'
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason='needs ../shared/data')
 
-# Seven poses of an ATI Axia80, five digits after the point: weight, force offset, centre of mass z,
+# Seven poses of an ATI Axia80, five digits: weight, force offset, centre of mass z,
 # moment offset (github.com/leledeyuan00/Gravity-Compensation-F-T-sensor).
 AXIA = (10.80391, -2.13583, -2.76399, -13.07675, 0.05197, -0.15658, -0.07939, 0.12979)
 # 24 orientations of an ATI Gamma with an IMU (doi 10.5281/zenodo.11075229).
 NTNU_OFFSET = np.array([9.07633, -1.01814, 9.98482, 0.432449, -0.692162, -0.156746])
 NTNU_BIAS = np.array([-0.00366, 0.00885, 0.07711])
 G = 9.81
-# iCub on both feet: offsets that the reference software printed, and leg minus foot along the leg's
-# z with them, as the README of the data has it; the weight in between by the model.
+# iCub on both feet: offsets of the reference software, and leg minus foot along the leg axis
+# with them, as the README of the data has it; the weight in between by the model.
 TIPPING = {
     'l_leg_ft': (-4.11735, 111.148, -131.104, -13.423, 1.36924, -1.04304),
     'l_foot_ft': (-52.0296, -5.64247, -18.0923, -0.516052, 9.91345, 0.717567),
