@@ -21,7 +21,7 @@ from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.unknowns import INERTIAL, OF_A_BODY, Term, gain_columns
-from inertial_estimation.logs.identify_warnings import load_warnings
+from inertial_estimation.logs.fit_findings import fit_findings, uncertain_gains
 from inertial_estimation.model.rigid_body import inertia_seen_from, parameters_of, spatial_inertia
 from inertial_estimation.model.robot import Robot
 
@@ -172,20 +172,19 @@ def test_gains_that_are_hardly_told_are_named(rng):
     for mass, hardly in ((2.0, False), (0.005, True)):
         builder, samples, there = currents(arm(ft_sensors=[]), payload(mass), rng, noise=0.1)
         found = fit(builder.robot, gather(builder, samples, carried=there), 'least_squares')
-        said = [text for text in load_warnings(found) if 'hardly told' in text]
-        assert [f'{name}.drive_gain' in ' '.join(said) for name in GEARED] == [hardly] * 3
+        names = {one.subject for block in found.blocks for one in uncertain_gains(block, found)}
+        assert [f'{name}.drive_gain' in names for name in GEARED] == [hardly] * 3
 
 
 def test_a_payload_that_is_no_body_is_told(rng):
     builder, samples, there = currents(arm(ft_sensors=[]), payload(), rng)
     found = fit(builder.robot, gather(builder, samples, carried=there), 'least_squares')
-    assert load_warnings(found) == []
+    assert 'disc' not in {one.subject for one in fit_findings(found)}
     (block,) = found.blocks
     x = block.answer.x.copy()
     x[block.answer.unknowns.columns(['disc.Izz'])] = -1.0
     worse = replace(found, blocks=(replace(block, answer=replace(block.answer, x=x)),))
-    (said,) = load_warnings(worse)
-    assert 'like payload disc' in said
+    assert 'disc' in {one.subject for one in fit_findings(worse)}
 
 
 @pytest.mark.parametrize('known', [{}, FULL])

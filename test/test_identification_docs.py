@@ -100,7 +100,7 @@ def commands():
 def test_commands_are_calls():
     assert len(commands()) >= 9
     for call in commands():
-        assert _parser().parse_args(call).verb == call[0]
+        assert _parser().parse_args(call).command == call[0]
 
 
 def test_commands_of_real_arms_split_their_logs_as_the_benchmark_does():

@@ -15,12 +15,13 @@ bodies of zero leave nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.identification.drive_gains import (
     linearised,
     linearised_rows,
@@ -56,10 +57,8 @@ STIFF = 1e6
 """Weight of the prior that leaves the bodies as they are."""
 NUMBERS = 8_000_000
 """That rows may hold at once: as many windows are taken, evenly over the logs."""
-NOTABLE = 0.02
-"""Share of rows from which it is said that they are left out."""
-MOST = 0.4
-"""The same from which it is doubted: disturbed for longer, a log looks like this as well."""
+MIN_REJECTED, MAX_REJECTED = 0.02, 0.4
+"""Shares of equations from which rejection is reported, and doubted: most may be disturbed."""
 IN_A_WINDOW = 12
 """Instants of each window that are taken."""
 
@@ -110,20 +109,14 @@ def refitted(
     return Presumed(x, {kind: level for kind, level in noise.items() if level > 0})
 
 
-def disturbed_warnings(before: Sequence[Evidence], after: Sequence[Evidence]) -> list[str]:
-    """Return how much was left out of which submodels."""
-    said = []
+def disturbed_findings(before: Sequence[Evidence], after: Sequence[Evidence]) -> Iterator[Finding]:
+    """Yield submodels of whose equations some are rejected."""
     for one, other in zip(before, after, strict=True):
         counts = [sum(part.count for part in some.kinds.values()) for some in (one, other)]
         share = 1.0 - counts[1] / counts[0] if counts[0] else 0.0
-        if share > NOTABLE:
-            doubt = (
-                '; that is right only while less than half of the time is disturbed: see how well '
-                'a log without contacts is predicted'
-            )
-            text = f"{one.block.submodel.name}: 'rows.reject' leaves out {share:.0%} of the rows"
-            said.append(text + (doubt if share > MOST else ''))
-    return said
+        if share > MIN_REJECTED:
+            level = Level.WARNING if share > MAX_REJECTED else None
+            yield finding('disturbed', one.block.submodel.name, level=level, share=share)
 
 
 def _guess(robot: Robot, evidence: Evidence) -> Array:

@@ -1,68 +1,116 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The whole job of ``inertial-estimation identify``: logs in, what the links weigh out."""
+"""Identify the inertial parameters of a robot from logs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from inertial_estimation.identification.determined import (
-    Determined,
-    determined,
-    tellable,
-)
+from inertial_estimation.errors import LogError
+from inertial_estimation.findings import Finding, Level, finding, raise_errors
+from inertial_estimation.identification.determined import Determined, determined, tellable
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Evidence
-from inertial_estimation.identification.fit import RobotFit, fit
+from inertial_estimation.identification.fit import RobotFit, fit, require_bounds
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.point_grids import PointGrid
-from inertial_estimation.logs.contradictions import contradiction_warnings
-from inertial_estimation.logs.excitation_check import excitation_warnings, require_motion
-from inertial_estimation.logs.fit_checks import fit_warnings
-from inertial_estimation.logs.gain_checks import require_possible_gains
-from inertial_estimation.logs.gain_doubts import gain_doubts
+from inertial_estimation.logs.checks import MIN_MOTION
+from inertial_estimation.logs.fit_findings import (
+    contradictions,
+    fit_findings,
+    impossible,
+    lightened_links,
+    massless_links,
+    predictions,
+)
+from inertial_estimation.logs.freedom import submodel_of
 from inertial_estimation.logs.identify_bounds import read_bounds
 from inertial_estimation.logs.identify_payloads import require_logs
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.identify_shapes import link_points, solver_options
-from inertial_estimation.logs.identify_warnings import load_warnings
-from inertial_estimation.logs.impossible import require_possible
-from inertial_estimation.logs.left_out import massless_warnings, require_rows, rowless_warnings
 from inertial_estimation.logs.log_reader import open_logs
-from inertial_estimation.logs.prediction_checks import prediction_warnings
 from inertial_estimation.logs.recording import Progress, no_progress
-from inertial_estimation.logs.reduction import LogPart, reduce_logs, undisturbed
-from inertial_estimation.logs.signal_checks import require_live_efforts
-from inertial_estimation.logs.slow_residuals import stiction_warnings
+from inertial_estimation.logs.reduction import LogPart, Reduced, reduce_logs, undisturbed
 from inertial_estimation.logs.stretch import Stretch
+from inertial_estimation.model.urdf_export import export_urdf
 
 
 @dataclass(frozen=True, eq=False)
-class IdentifyReport:
-    """What was found."""
+class RobotIdentification:
+    """
+    Identified parameters of a robot.
+
+    Attributes
+    ----------
+    method : str
+        Solver.
+    logs, validation_logs : tuple of LogPart
+        Samples that were fitted, and predicted.
+    fit : RobotFit
+        Answers of the submodels.
+    validation : tuple of Evidence
+        Of each submodel, from the logs to predict.
+    determined : mapping of str to Determined
+        Combinations of parameters that the logs determine, by submodel.
+    findings : tuple of Finding
+        What is not as it should be.
+    points : mapping of str to PointGrid
+        Points that may carry mass, by link; empty but for mass_points.
+
+    """
 
     method: str
     logs: tuple[LogPart, ...]
     validation_logs: tuple[LogPart, ...]
     fit: RobotFit
     validation: tuple[Evidence, ...]
-    """Of each submodel with rows, from logs that were not fitted; empty: none were given."""
     determined: Mapping[str, Determined] = field(default_factory=dict)
-    """What the rows tell of each submodel that has some."""
-    warnings: tuple[str, ...] = ()
-    """What to know before the figures are believed."""
+    findings: tuple[Finding, ...] = ()
     points: Mapping[str, PointGrid] = field(default_factory=dict)
-    """Where links may have their mass, by link; empty but for mass_points."""
+
+    @property
+    def parameters(self) -> NDArray[np.float64]:
+        """Inertial parameters of all links about their origins, shape (n_links, 10)."""
+        return self.fit.parameters
+
+    @property
+    def deviations(self) -> dict[str, float]:
+        """Standard deviations of the unknowns, by name; NaN: the method states none."""
+        return {
+            name: float(deviation)
+            for block in self.fit.blocks
+            for name, deviation in zip(
+                block.answer.unknowns.names, block.answer.deviations, strict=True
+            )
+        }
+
+    def urdf(self) -> str:
+        """
+        Return the URDF with the identified parameters; only ``<inertial>`` differs.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ModelError
+            If the parameters are inconsistent, or bounds are not kept.
+
+        """
+        require_bounds(self.fit)
+        return export_urdf(self.fit.robot, self.fit.described)
 
 
 def identify(
-    logs: Sequence[str | Path],
-    urdf: str,
+    robot: str,
+    logs: str | Path | Sequence[str | Path],
     settings: IdentifySettings,
     *,
     method: str = 'entropic',
@@ -71,19 +119,18 @@ def identify(
     lock: Sequence[str] = (),
     mesh_folders: Sequence[Path] = (),
     progress: Progress = no_progress,
-) -> IdentifyReport:
+) -> RobotIdentification:
     """
-    Identify a robot from logs.
+    Identify the inertial parameters of a robot from logs.
 
     Parameters
     ----------
-    logs : sequence of str or Path
-        Tables of numbers or bags, or parts of them as `Stretch.parse` reads them; each is
-        reduced by itself.
-    urdf : str
-        Robot description.
+    robot : str
+        URDF, as text.
+    logs : str, Path or sequence of them
+        Tables of numbers or bags, or parts of them: ``run.npz@2.5:30``.
     settings : IdentifySettings
-        How logs become rows.
+        Columns or parameter file, filter, equations, bounds, payloads.
     method : str
         One of `identification.solvers.methods.SOLVERS`.
     options : mapping, optional
@@ -91,108 +138,158 @@ def identify(
     validate : sequence of str or Path, optional
         Logs to predict, which are not fitted.
     lock : sequence of str, optional
-        Joints that the logs do not move: what they tie together is one body, whose ten
-        parameters may all be identified beyond an FT sensor [M; T chapter 6].
+        Joints that the logs do not move; the links that they connect are one body.
     mesh_folders : sequence of Path, optional
         Where meshes of the URDF are searched after those of the settings.
     progress : callable, optional
-        Called with what is being done and how much of it is done, from 0 to 1.
+        Called with the stage and its share that is done.
 
     Returns
     -------
-    IdentifyReport
+    RobotIdentification
 
     Raises
     ------
     InertialEstimationError
-        If logs, robot and settings do not fit together; the message tells what to do.
+        If logs, robot and settings do not fit together.
 
     """
-    fitted, tested = (tuple(map(Stretch.parse, paths)) for paths in (logs, validate))
-    warnings = _overlaps(fitted, tested)
+    paths = [logs] if isinstance(logs, str | Path) else logs
+    fitted, tested = (tuple(map(Stretch.parse, some)) for some in (paths, validate))
+    findings = list(_overlaps(fitted, tested))
     require_logs(settings.payloads, (*fitted, *tested))
-    reader = open_logs(urdf, settings, lock, fitted[0], progress)
-    robot = reader.robot
-    builder = EquationBuilder(robot, settings.choice(robot), reader.calibration)
+    reader = open_logs(robot, settings, lock, fitted[0], progress)
+    builder = EquationBuilder(reader.robot, settings.choice(reader.robot), reader.calibration)
     bounds = read_bounds(settings.bounds, builder.blocks)
-    points = link_points(robot, method, settings.shapes, mesh_folders)
-    own = solver_options(points, builder.blocks)
+    points = link_points(reader.robot, method, settings.shapes, mesh_folders)
     seen = reduce_logs(fitted, reader, builder, settings, progress)
-    require_live_efforts(seen.constant)
     bases = tellable(builder)
-    assumptions = (builder, reader.assumed, settings.contacts)
-    require_rows(seen.evidence, [*rowless_warnings(*assumptions), *seen.warnings])
-    require_motion(robot, seen.reach, seen.evidence, bases)
+    _require_usable(builder, reader.assumed, settings, seen)
     if settings.reject:
         seen = undisturbed(seen, fitted, reader, builder, settings, progress)
-    found = fit(robot, seen.evidence, method, options, bounds, own)
-    require_possible(found)
-    require_possible_gains(found)
+    found = fit(
+        reader.robot, seen.evidence, method, options, bounds,
+        solver_options(points, builder.blocks),
+    )  # fmt: skip
+    errors = list(impossible(found))
+    raise_errors([*errors, *(massless_links(found) if errors else ())])
     by_name = dict(zip([block.submodel.name for block in builder.blocks], bases, strict=True))
-    told = {
+    known = {
         block.name: determined(block.evidence.block, by_name[block.name], block.information)
         for block in found.blocks
     }
-    fitted_or_untold = {*told, *found.untold}
-    warnings += [*points.notes, *rowless_warnings(*assumptions, fitted_or_untold), *seen.warnings]
-    warnings += excitation_warnings(robot, seen.reach, told.items())
-    warnings += contradiction_warnings(found, seen.of_logs)
-    warnings += [*_doubts(found), *stiction_warnings(builder, seen.watched, found)]
+    findings += [finding('suboptimal', 'shapes', what=note) for note in points.notes]
+    findings += _without_equations(builder, reader.assumed, settings.contacts)
+    findings += [
+        finding('unexcited', block.submodel.name, what='no equations: its parameters are kept')
+        for block in builder.blocks
+        if block.submodel.name not in {*known, *found.untold}
+    ]
+    findings += seen.findings
+    findings += _unexcited(seen, known, reader.robot.joint_names)
+    findings += contradictions(found, seen.of_logs)
+    findings += fit_findings(found)
     if bounds and not SOLVERS[method].bounded:
-        warnings.append(f'{method} does not keep the bounds: choose entropic or semidefinite')
+        findings.append(finding('suboptimal', 'bounds', what=f'{method} does not keep bounds'))
     predicted: tuple[LogPart, ...] = ()
     validation: tuple[Evidence, ...] = ()
     if tested:
         unseen = reduce_logs(tested, reader, builder, settings, progress)
-        predicted, warnings = unseen.parts, warnings + unseen.warnings
-        validation = tuple(one for one in unseen.evidence if one.block.submodel.name in told)
-        warnings += _unpredicted(validation)
+        predicted, findings = unseen.parts, findings + unseen.findings
+        validation = tuple(one for one in unseen.evidence if one.block.submodel.name in known)
+        findings += [
+            finding('unexcited', one.block.submodel.name, what='no equations to predict')
+            for one in validation
+            if not any(part.count for part in one.kinds.values())
+        ]
         for log, evidence in unseen.of_logs.items():
-            warnings += prediction_warnings(log, found, evidence)
+            findings += predictions(log, found, evidence)
     links = [link for block in found.blocks for link in block.answer.unknowns.links]
-    return IdentifyReport(
-        method, seen.parts, predicted, found, validation, told, tuple(dict.fromkeys(warnings)),
+    return RobotIdentification(
+        method, seen.parts, predicted, found, validation, known,
+        tuple({(one.subject, one.code, one.text): one for one in findings}.values()),
         {link: points.by_link[link] for link in links if link in points.by_link},
     )  # fmt: skip
 
 
-def _doubts(found: RobotFit) -> list[str]:
-    """Return what is doubtful of what was found, in words."""
-    said = []
-    if found.widened:
-        said.append(
-            f'links raised to the second moments of a small ball, for the prior to be a body: '
-            f'{", ".join(found.widened)}'
-        )
-    said += [
-        f'{name}: {why}; its links stay as the description says'
-        for name, why in found.untold.items()
-    ]
-    said += massless_warnings(found)
-    for block in found.blocks:
-        said += [f'{block.name}: {note}' for note in block.answer.notes]
-        bad = np.array(block.answer.unknowns.links)[~(block.answer.margins > 0)]
-        if len(bad):
-            said.append(f'{block.name}: no body could be like {", ".join(bad)}')
-    return [*said, *load_warnings(found), *gain_doubts(found), *fit_warnings(found)]
+def with_lightened_links(found: RobotIdentification) -> RobotIdentification:
+    """Return an identification with findings about its URDF."""
+    return replace(found, findings=(*found.findings, *lightened_links(found.fit)))
 
 
-def _unpredicted(validation: Sequence[Evidence]) -> list[str]:
-    """Return of which submodels logs that are not fitted say nothing, in words."""
-    return [
-        f'nothing of {one.block.submodel.name} is predicted: the other logs give no rows'
-        for one in validation
-        if not any(part.count for part in one.kinds.values())
-    ]
+def _require_usable(
+    builder: EquationBuilder, assumed: Sequence[str], settings: IdentifySettings, seen: Reduced
+) -> None:
+    """Raise if efforts are constant in all logs, nothing gives equations, or nothing moves."""
+    logs = list(seen.constant.values())
+    raise_errors(
+        replace(one, level=Level.ERROR)
+        for joint, one in logs[0].items()
+        if all(joint in other for other in logs)
+    )
+    if not any(part.count for one in seen.evidence for part in one.kinds.values()):
+        why = [*_without_equations(builder, assumed, settings.contacts), *seen.findings]
+        reasons = '; '.join(map(str, why)) or 'something is missing in each sample'
+        raise LogError(f'the logs give no equations: {reasons}')
+    if not seen.reach.moves(builder.robot):
+        raise_errors([finding('motion', 'robot', level=Level.ERROR, limit=MIN_MOTION)])
 
 
-def _overlaps(fitted: Sequence[Stretch], tested: Sequence[Stretch]) -> list[str]:
-    """Return warnings of what is fitted and predicted, or fitted twice."""
-    said = [
-        f'{one} is predicted although {other} holds some of it and is fitted'
-        for one in tested
-        for other in fitted
-        if one.overlaps(other)
-    ]
-    twice = [(a, b) for k, a in enumerate(fitted) for b in fitted[k + 1 :] if a.overlaps(b)]
-    return said + [f'{a} and {b} hold the same samples: they count twice' for a, b in twice]
+def _without_equations(
+    builder: EquationBuilder, assumed: Sequence[str], contacts: Sequence[str]
+) -> Iterator[Finding]:
+    """Yield assumed joints and contacts, with the equations that they cost."""
+    names = [block.submodel.name for block in builder.blocks]
+    if assumed:
+        costs = ', '.join(_depending(builder, assumed)) or 'nothing'
+        what = f'assumed position: no equations of {costs}'
+        yield finding('unexcited', ', '.join(assumed), what=what)
+    for frame in contacts:
+        name = names[submodel_of(builder.robot, frame)]
+        yield finding('unexcited', frame, what=f'unknown contact: no equations of {name}')
+
+
+def _depending(builder: EquationBuilder, assumed: Sequence[str]) -> list[str]:
+    """Return the submodels, or kinds of their equations, that depend on some joints."""
+    samples = builder.random_samples()
+    positions = samples.positions.copy()
+    positions[:, [builder.robot.joint_names.index(name) for name in assumed]] = np.nan
+    found = []
+    systems = builder.rows(replace(samples, positions=positions))
+    for block, kinds in zip(builder.blocks, systems, strict=True):
+        lost = [kind for kind, rows in kinds.items() if not len(rows.y)]
+        if lost and len(lost) == len(kinds):
+            found.append(block.submodel.name)
+        else:
+            found += [f'{kind} of {block.submodel.name}' for kind in lost]
+    return found
+
+
+def _unexcited(
+    seen: Reduced, known: Mapping[str, Determined], joint_names: Sequence[str]
+) -> Iterator[Finding]:
+    """Yield joints that stand still, and combinations that the logs do not determine."""
+    n = len(joint_names)
+    still = seen.reach.highs[:n] - seen.reach.lows[:n] <= MIN_MOTION
+    for k in np.flatnonzero(still):
+        yield finding('motion', joint_names[k], limit=MIN_MOTION)
+    for name, one in known.items():
+        if one.missing:
+            more = f' and {len(one.missing) - 6} more' if len(one.missing) > 6 else ''
+            what = (
+                f'{one.reached} of {one.possible} combinations of unknowns are determined, not '
+                f'{", ".join(one.missing[:6])}{more}'
+            )
+            yield finding('unexcited', name, what=what, rank=one.reached, possible=one.possible)
+
+
+def _overlaps(fitted: Sequence[Stretch], tested: Sequence[Stretch]) -> Iterator[Finding]:
+    """Yield logs that are fitted and predicted, or fitted twice."""
+    for one in tested:
+        for other in fitted:
+            if one.overlaps(other):
+                yield finding('suboptimal', str(one), what=f'predicted, and fitted as {other}')
+    for k, one in enumerate(fitted):
+        for other in fitted[k + 1 :]:
+            if one.overlaps(other):
+                yield finding('suboptimal', str(one), what=f'fitted twice, also as {other}')

@@ -142,23 +142,6 @@ def prepare_with(
     return prepared._replace(samples=alone), found
 
 
-def missing(external: Mapping[str, Array]) -> list[str]:
-    """
-    Return when recorded wrenches are unknown, in words.
-
-    external (n, 6).
-    """
-    said = []
-    for frame, wrench in external.items():
-        lost = int((~np.isfinite(wrench).all(axis=1)).sum())
-        if lost:
-            said.append(
-                f'the wrench at {frame} is unknown at {lost} of {len(wrench)} instants, whose '
-                'rows are left out'
-            )
-    return said
-
-
 def _one(said: object, frame: str, name: str) -> ConstantWrench | TopicWrench:
     """Read one known wrench."""
     place, rest = WrenchPlace.split(said, frame, name)

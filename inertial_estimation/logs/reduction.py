@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Logs become what they say of each submodel: read, checked, filtered, reduced, merged."""
+"""Reduce logs to the information that they hold of each submodel: read, check, filter, merge."""
 
 from __future__ import annotations
 
@@ -13,78 +13,100 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
+from inertial_estimation.findings import Finding, Level, finding, raise_errors
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Evidence, gather
 from inertial_estimation.identification.outliers import Observed, Presumed, suspects
 from inertial_estimation.identification.preparation import Prepared, folded_back, independent_share
-from inertial_estimation.logs.disturbed import cleanest, disturbed_warnings, refitted
-from inertial_estimation.logs.excitation_check import Reach
+from inertial_estimation.logs import checks
+from inertial_estimation.logs.disturbed import cleanest, disturbed_findings, refitted
 from inertial_estimation.logs.freedom import free_submodels
-from inertial_estimation.logs.frozen_motion import without_frozen_motion
+from inertial_estimation.logs.frozen_readings import without_frozen_readings
 from inertial_estimation.logs.identify_payloads import LoggedPayload, carried
 from inertial_estimation.logs.identify_settings import IdentifySettings
-from inertial_estimation.logs.known_wrenches import missing, prepare_with
-from inertial_estimation.logs.left_out import frozen_warnings, missing_warnings
+from inertial_estimation.logs.known_wrenches import prepare_with
 from inertial_estimation.logs.log_reader import LogReader
-from inertial_estimation.logs.motion_checks import (
-    disagreements,
-    require_agreement,
-    require_within_limits,
-)
-from inertial_estimation.logs.ratings import rating_warnings
 from inertial_estimation.logs.recording import Progress, no_progress
-from inertial_estimation.logs.repeated import without_repeated
-from inertial_estimation.logs.signal_checks import (
-    REMEDY,
-    constant_efforts,
-    gap_warnings,
-    require_live_wrenches,
-)
-from inertial_estimation.logs.slow_residuals import watched
 from inertial_estimation.logs.stretch import Stretch
-from inertial_estimation.logs.time_checks import require_possible_rate
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
 
-ROUNDS = 8
-"""How often rows that stick out are looked for: without them the fit is better, and tells more."""
+MAX_ROUNDS = 8
+"""Of rejecting outliers: without them the fit is better, and shows more."""
+MIN_TILT = 0.05
+"""Change of the direction of a proper acceleration from which its IMU is moved."""
 
 
 @dataclass(frozen=True, eq=False)
 class LogPart:
-    """What was left of one log."""
+    """Samples of one log that are used."""
 
     path: str
     recorded: int
-    """Instants that the log holds."""
+    """Samples of the log."""
     used: int
-    """Instants that rows were asked of."""
+    """Samples that equations are built from."""
     stretches: int
     """Parts between gaps."""
     discarded: int
-    """Instants at edges and in parts that were too short."""
+    """Samples at edges and in parts that are too short."""
     payloads: tuple[str, ...] = ()
-    """What the robot carried."""
+    """Payloads that the robot carried."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """Ranges of joint positions and of the directions of the accelerations of IMUs."""
+
+    lows: Array
+    highs: Array
+    """Shape (n_joints + 3 n_imus,); NaN: unknown."""
+
+    @classmethod
+    def of(cls, samples: SampleBatch) -> Reach:
+        """Return the reach of some samples."""
+        pulls = samples.proper_accelerations
+        lengths = np.linalg.norm(pulls, axis=-1, keepdims=True)
+        directions = np.divide(pulls, lengths, out=np.zeros_like(pulls), where=lengths > 0)
+        values = np.hstack([samples.positions, directions.reshape(len(pulls), -1)])
+        known = np.isfinite(values)
+        empty = ~known.any(axis=0)
+        lows = np.where(known, values, np.inf).min(axis=0)
+        highs = np.where(known, values, -np.inf).max(axis=0)
+        return cls(np.where(empty, np.nan, lows), np.where(empty, np.nan, highs))
+
+    def merge(self, other: Reach) -> Reach:
+        """Return the reach of both."""
+        return Reach(np.fmin(self.lows, other.lows), np.fmax(self.highs, other.highs))
+
+    def still(self, robot: Robot) -> list[str]:
+        """Return the joints that do not move, among those whose positions are known."""
+        n = len(robot.joint_names)
+        stays = self.highs[:n] - self.lows[:n] <= checks.MIN_MOTION
+        return [name for name, one in zip(robot.joint_names, stays, strict=True) if one]
+
+    def moves(self, robot: Robot) -> bool:
+        """Return whether a joint moves or an IMU is turned against gravity."""
+        n, ranges = len(robot.joint_names), self.highs - self.lows
+        return bool((ranges[:n] > checks.MIN_MOTION).any() or (ranges[n:] > MIN_TILT).any())
 
 
 class Reduced(NamedTuple):
-    """What some logs say together."""
+    """Information of some logs together."""
 
     parts: tuple[LogPart, ...]
     evidence: list[Evidence]
     """Of each submodel."""
     reach: Reach
-    warnings: list[str]
+    findings: list[Finding]
     left: list[dict[str, Array]]
     """Residuals that agree with what was presumed of each submodel; empty without that."""
-    watched: list[Observed]
-    """Some instants of each log."""
-    constant: Mapping[str, Mapping[str, str]]
-    """Efforts of moving joints that do not change in a log, in words, by log and joint."""
+    constant: Mapping[str, Mapping[str, Finding]]
+    """Constant efforts of moving joints, by log and joint."""
     of_logs: Mapping[str, list[Evidence]]
-    """`evidence` of each log by itself."""
+    """`evidence` of each log."""
 
 
 def reduce_logs(
@@ -95,7 +117,7 @@ def reduce_logs(
     progress: Progress = no_progress,
     presumed: Sequence[Presumed | None] = (),
 ) -> Reduced:
-    """Reduce logs one by one, and merge what they say."""
+    """Reduce logs one by one, and merge their information."""
     found: list[Reduced] = []
     for done, log in enumerate(logs):
         progress('reducing logs', done / len(logs))
@@ -111,11 +133,10 @@ def reduce_logs(
         tuple(part for one in found for part in one.parts),
         evidence,
         reach,
-        [text for one in found for text in one.warnings],
+        [text for one in found for text in one.findings],
         _joined([one.left for one in found]),
-        [part for one in found for part in one.watched],
-        {name: said for one in found for name, said in one.constant.items()},
-        {name: said for one in found for name, said in one.of_logs.items()},
+        {name: constant for one in found for name, constant in one.constant.items()},
+        {name: of_log for one in found for name, of_log in one.of_logs.items()},
     )
 
 
@@ -128,7 +149,7 @@ def _reduce_one(
 ) -> Reduced:
     """Reduce one log."""
     how = settings.preparation
-    raw, prepared, observed, unknown, constant = _read_one(log, reader, settings)
+    raw, prepared, observed, findings, constant = _read_one(log, reader, settings)
     samples, external, free, there = observed
     left: list[dict[str, Array]] = []
     if presumed:
@@ -136,93 +157,88 @@ def _reduce_one(
         free, left = free & ~found.at, found.left
     share = independent_share(how, prepared.period)
     evidence = gather(builder, samples, external=external, free=free, carried=there, share=share)
+    efforts = [name for name in builder.choice.efforts if name not in constant]
+    findings += checks.never_known(builder.robot, samples, efforts, reader.assumed)
     folded = folded_back(how, prepared.period)
-    said = [
-        *([folded] if folded else []),
-        *unknown,
-        *missing_warnings(builder, samples, reader.assumed, constant),
-    ]
+    if folded:
+        findings.append(finding('suboptimal', 'preparation', what=folded))
     return Reduced(
         (_part(log, raw, prepared, settings.payloads),),
         evidence,
         Reach.of(prepared.samples),
-        [f'{log}: {text}' for text in said],
+        [replace(one, subject=f'{log}: {one.subject}') for one in findings],
         left,
-        [watched(observed._replace(free=free))],
         {str(log): constant},
         {str(log): evidence},
     )
 
 
 class _Read(NamedTuple):
-    """A log that was read."""
+    """A log that was read and filtered."""
 
     raw: SampleBatch
     prepared: Prepared
     observed: Observed
-    unknown: list[str]
-    """What is missing or doubtful of signals, in words."""
-    constant: Mapping[str, str]
-    """Efforts that give no rows, as `Constant.moving` has them."""
+    findings: list[Finding]
+    constant: Mapping[str, Finding]
+    """Efforts of moving joints that never change, which are left out."""
 
 
 def _read_one(log: Stretch, reader: LogReader, settings: IdentifySettings) -> _Read:
-    """Read and filter a log."""
-    how = settings.preparation
+    """Read, check and filter a log."""
+    how, robot = settings.preparation, reader.robot
     raw, touches, known, frozen = reader.read(log)
+    findings = list(_checked(robot, raw, settings))
+    raise_errors(findings)
+    constant = {
+        one.subject: one
+        for one in findings
+        if one.code == 'constant' and one.level > Level.INFO and one.subject in robot.joint_names
+    }
+    if constant and raw.efforts is not None:
+        efforts = raw.efforts.copy()
+        efforts[:, [robot.joint_names.index(name) for name in constant]] = np.nan
+        raw = replace(raw, efforts=efforts)
     if settings.layout is not None:
-        require_possible_rate(raw, settings.layout.time, how)
-    doubts = _doubts(reader.robot, raw, settings)
-    raw, constant, said = _without_constant(reader.robot, raw, settings)
-    doubts += said
-    after = settings.frozen_after
-    if settings.layout is not None:
-        # Of bags the reader leaves out what FT sensors repeat, as the node would.
-        efforts = settings.choice(reader.robot).efforts
-        raw, repeated = without_repeated(reader.robot, raw, efforts, after)
-        raw, stuck = without_frozen_motion(reader.robot, raw, after, how.measured_velocities)
-        doubts += [*repeated, *stuck]
+        # Of bags the reader leaves out what FT sensors repeat, as the node does.
+        raw, repeated = without_frozen_readings(
+            robot, raw, settings.choice(robot).efforts, settings.frozen_after,
+            velocities=how.measured_velocities,
+        )  # fmt: skip
+        findings += repeated
     prepared, external = prepare_with(raw, known, how)
     samples = prepared.samples
     free = free_submodels(
-        reader.robot, samples.stamp_ns, settings.contacts, raw, touches, how.edges, external
+        robot, samples.stamp_ns, settings.contacts, raw, touches, how.edges, external
     )
-    unknown = [*doubts, *missing(known), *frozen_warnings(reader.robot, frozen)]
+    findings += _unknown_wrenches(known)
+    findings += checks.frozen_wrenches(robot, frozen)
     observed = Observed(samples, external, free, carried(settings.payloads, log, len(samples)))
-    return _Read(raw, prepared, observed, unknown, constant)
+    return _Read(raw, prepared, observed, findings, constant)
 
 
-def _without_constant(
-    robot: Robot, raw: SampleBatch, settings: IdentifySettings
-) -> tuple[SampleBatch, Mapping[str, str], list[str]]:
-    """Return samples without efforts that nothing measures, which these are, and all doubts."""
-    found = constant_efforts(robot, raw, settings.choice(robot).efforts)
-    said = [f'{text}: {REMEDY}' for text in found.resting.values()]
-    if not found.moving or raw.efforts is None:
-        return raw, {}, said
-    efforts = raw.efforts.copy()
-    efforts[:, [robot.joint_names.index(name) for name in found.moving]] = np.nan
-    said += [
-        f'{text} while it moves: its rows are left out here' for text in found.moving.values()
-    ]
-    return replace(raw, efforts=efforts), found.moving, said
-
-
-def _doubts(robot: Robot, raw: SampleBatch, settings: IdentifySettings) -> list[str]:
-    """Refuse signals that cannot be what they are said to be, and return what is doubtful."""
+def _checked(robot: Robot, raw: SampleBatch, settings: IdentifySettings) -> Iterator[Finding]:
+    """Yield the findings about the samples of a log."""
     how, choice = settings.preparation, settings.choice(robot)
-    efforts = choice.efforts
-    said = require_within_limits(robot, raw)
-    said += rating_warnings(robot, raw, [name for name in efforts if name not in choice.gains])
-    if how.measured_velocities:
-        require_agreement(robot, raw, how.largest_gap)
-    else:
-        said += disagreements(robot, raw, how.largest_gap)
-    said += require_live_wrenches(robot, raw)
+    if settings.layout is not None:
+        yield from checks.sample_rate(raw, how)
+    yield from checks.position_limits(robot, raw)
+    yield from checks.ratings(robot, raw, set(choice.efforts) - set(choice.gains))
+    level = Level.ERROR if how.measured_velocities else Level.WARNING
+    yield from checks.velocities_against_positions(robot, raw, how.largest_gap, level)
+    yield from checks.constant_wrenches(robot, raw)
+    yield from checks.constant_efforts(robot, raw, choice.efforts)
     if settings.layout is not None:
         # Bags begin before all sensors do.
-        said += gap_warnings(robot, raw, efforts)
-    return said
+        yield from checks.gaps(robot, raw, choice.efforts, velocities=how.measured_velocities)
+
+
+def _unknown_wrenches(known: Mapping[str, Array]) -> Iterator[Finding]:
+    """Yield known wrenches (n, 6) that are missing in some samples."""
+    for frame, wrench in known.items():
+        share = float((~np.isfinite(wrench).all(axis=1)).mean())
+        if share:
+            yield finding('missing', frame, what='external wrench', share=share)
 
 
 def _joined(logs: Sequence[list[dict[str, Array]]]) -> list[dict[str, Array]]:
@@ -235,7 +251,7 @@ def _joined(logs: Sequence[list[dict[str, Array]]]) -> list[dict[str, Array]]:
 
 @contextmanager
 def _naming(log: Stretch) -> Iterator[None]:
-    """Say which log is meant by what is wrong with it."""
+    """Name the log in errors."""
     try:
         yield
     except LogError as error:
@@ -270,7 +286,7 @@ def undisturbed(
     read = (_read_one(log, reader, settings).observed for log in logs)
     presumed = cleanest(builder, seen.evidence, read, len(logs))
     everything = seen
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         before = seen
         seen = reduce_logs(logs, reader, builder, settings, progress, presumed)
         if [one.left_out for one in seen.evidence] == [one.left_out for one in before.evidence]:
@@ -279,5 +295,5 @@ def undisturbed(
             refitted(reader.robot, *one)
             for one in zip(seen.evidence, seen.left, presumed, strict=True)
         ]
-    said = [*seen.warnings, *disturbed_warnings(everything.evidence, seen.evidence)]
-    return seen._replace(warnings=said)
+    rejected = disturbed_findings(everything.evidence, seen.evidence)
+    return seen._replace(findings=[*seen.findings, *rejected])

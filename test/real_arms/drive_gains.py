@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from inertial_estimation.identification.outliers import EFFORT
 from inertial_estimation.identification.unknowns import Term
-from inertial_estimation.logs.identify import IdentifyReport, identify
-from inertial_estimation.logs.identify_figures import (
+from inertial_estimation.logs.identify import RobotIdentification, identify
+from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.identify_summary import (
     all_efforts,
     extra_values,
     residuals,
     unseen_evidence,
 )
-from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
 
@@ -104,11 +104,11 @@ class _Arm:
         urdf: str | None = None,
         method: str = 'entropic',
         validate: Sequence[str] = (),
-    ) -> IdentifyReport:
+    ) -> RobotIdentification:
         """Return what `identify` says."""
         return identify(
-            [self._data / log for log in logs],
             urdf or self.urdf,
+            [self._data / log for log in logs],
             settings or self.settings,
             method=method,
             validate=[self._data / log for log in validate],
@@ -168,7 +168,7 @@ def compare_gains(data: Path, configs: Path) -> DriveGains:
     )
 
 
-def _gains(report: IdentifyReport) -> tuple[Gain, ...]:
+def _gains(report: RobotIdentification) -> tuple[Gain, ...]:
     """Return the gains that were found, joint by joint."""
     return tuple(
         Gain(value, deviation)
@@ -206,7 +206,7 @@ def _predicted(
     }
 
 
-def _errors(report: IdentifyReport) -> tuple[float, ...]:
+def _errors(report: RobotIdentification) -> tuple[float, ...]:
     """Return residual over effort of each joint, then of all of them together."""
     (block,) = report.fit.blocks
     unseen = unseen_evidence(report)[block.name]

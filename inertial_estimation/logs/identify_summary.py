@@ -1,26 +1,62 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an identification found, for machines: JSON, and YAML of friction and offsets."""
+"""Figures of an identification as records, and friction, drives and offsets as YAML."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from inertial_estimation.identification.determined import Determined
 from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.fit import BlockFit
-from inertial_estimation.identification.unknowns import FT_OFFSET, INERTIAL
-from inertial_estimation.logs.extra_units import extra_unit, sliding_joints
-from inertial_estimation.logs.identify import IdentifyReport
-from inertial_estimation.logs.identify_figures import (
-    all_efforts,
-    extra_values,
-    residuals,
-    unseen_evidence,
+from inertial_estimation.identification.outliers import EFFORT
+from inertial_estimation.identification.unknowns import (
+    FT_OFFSET,
+    INERTIAL,
+    INERTIAL_UNITS,
+    OF_A_BODY,
+    Extra,
+    Term,
 )
-from inertial_estimation.logs.plain import plain
+from inertial_estimation.logs.identify import RobotIdentification
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.urdf import parse
+
+TURNING: Mapping[Term, str] = {
+    Term.VISCOUS: 'N m s/rad',
+    Term.COULOMB: 'N m',
+    Term.OFFSET: 'N m',
+    Term.DRIVE_INERTIA: 'kg m^2',
+    Term.DRIVE_GAIN: 'N m/A',
+}
+SLIDING: Mapping[Term, str] = {
+    Term.VISCOUS: 'N s/m',
+    Term.COULOMB: 'N',
+    Term.OFFSET: 'N',
+    Term.DRIVE_INERTIA: 'kg',
+    Term.DRIVE_GAIN: 'N/A',
+}
+ANYWHERE: Mapping[Term, str] = {
+    **dict(zip(FT_OFFSET, (*('N',) * 3, *('N m',) * 3), strict=True)),
+    **dict(zip(OF_A_BODY, INERTIAL_UNITS, strict=True)),
+}
+
+
+def sliding_joints(robot: Robot) -> frozenset[str]:
+    """Return the joints that slide."""
+    joints = parse(robot.urdf).findall('joint')
+    return frozenset(tag.get('name', '') for tag in joints if tag.get('type') == 'prismatic')
+
+
+def extra_unit(extra: Extra, sliding: frozenset[str]) -> str:
+    """Return the unit of an unknown."""
+    if extra.term in ANYWHERE:
+        return ANYWHERE[extra.term]
+    return (SLIDING if extra.of.split('+')[0] in sliding else TURNING)[extra.term]
+
 
 ON_TOP = """\
 # Offsets of FT sensors come on top of what turned the readings of the logs into wrenches:
@@ -28,7 +64,7 @@ ON_TOP = """\
 """
 
 
-def identify_dict(report: IdentifyReport) -> dict[str, Any]:
+def summarize(report: RobotIdentification) -> dict[str, Any]:
     """Return all of it for a machine."""
     validation = unseen_evidence(report)
     sliding = sliding_joints(report.fit.robot)
@@ -36,7 +72,7 @@ def identify_dict(report: IdentifyReport) -> dict[str, Any]:
         'method': report.method,
         'consistent': report.fit.consistent,
         'widened': list(report.fit.widened),
-        'warnings': list(report.warnings),
+        'findings': [one.as_dict() for one in report.findings],
         'logs': [vars(part) for part in report.logs],
         'validation_logs': [vars(part) for part in report.validation_logs],
         'submodels': [
@@ -66,10 +102,10 @@ def identify_dict(report: IdentifyReport) -> dict[str, Any]:
             }
             for link, grid in report.points.items()
         }
-    return dict(plain(found))
+    return found
 
 
-def extras_yaml(report: IdentifyReport) -> str:
+def extras_yaml(report: RobotIdentification) -> str:
     """Return friction, drives and offsets as YAML."""
     import yaml
 
@@ -128,7 +164,7 @@ def _block_dict(block: BlockFit, told: Determined, validation: Evidence | None) 
     }
 
 
-def _efforts(report: IdentifyReport) -> dict[str, float] | None:
+def _efforts(report: RobotIdentification) -> dict[str, float] | None:
     """Return what is left of all efforts together, as shares of them, if there are any."""
     total = all_efforts(report)
     if total is None:
@@ -148,3 +184,89 @@ def _base_parameters(block: BlockFit, told: Determined) -> list[dict[str, Any]]:
         {**record, 'value': value, 'deviation': deviation}
         for record, value, deviation in zip(records, values, spread, strict=True)
     ]
+
+
+def extra_values(report: RobotIdentification) -> Iterator[tuple[str, Extra, float, float]]:
+    """Yield friction and the like, each once."""
+    found: dict[Extra, list[tuple[str, float, float]]] = {}
+    for block in report.fit.blocks:
+        unknowns = block.answer.unknowns
+        n = unknowns.n_inertial
+        values, spread = block.answer.x[n:].tolist(), block.answer.deviations[n:].tolist()
+        for extra, value, deviation in zip(unknowns.extras, values, spread, strict=True):
+            found.setdefault(extra, []).append((block.name, value, deviation))
+    for extra, told in found.items():
+        names = ', '.join(name for name, _, _ in told)
+        _, value, deviation = min(told, key=lambda one: (np.isnan(one[2]), one[2]))
+        yield names, extra, value, deviation
+
+
+def unseen_evidence(report: RobotIdentification) -> dict[str, Evidence]:
+    """Return the evidence that was not fitted."""
+    return {one.block.submodel.name: one for one in report.validation}
+
+
+class KindErrors(NamedTuple):
+    """Root mean squares of one kind of row [N, Nm]; NaN where there are no rows."""
+
+    kind: str
+    counted: bool
+    """Whether these rows were fitted; those whose noise nothing tells were not."""
+    signal: float
+    before: float
+    """What is left with the description's bodies."""
+    fitted: float
+    unseen: float
+    """Signal of the validation."""
+    before_unseen: float
+    """What is left of it with the description's bodies."""
+    predicted: float
+
+
+def residuals(block: BlockFit, validation: Evidence | None) -> Iterator[KindErrors]:
+    """Yield root mean squares of each kind of row."""
+    evidence = block.evidence
+    signals = evidence.signals(block.answer.x)
+    before, after = evidence.residuals(block.before), evidence.residuals(block.answer.x)
+    unseen: Sequence[Mapping[str, float]] = ({}, {}, {})
+    if validation is not None:
+        unseen = (
+            validation.signals(block.answer.x),
+            validation.residuals(block.before),
+            validation.residuals(block.answer.x),
+        )
+    for kind in evidence.kinds:
+        others = (values.get(kind, np.nan) for values in unseen)
+        counted = kind in block.kinds
+        yield KindErrors(kind, counted, signals[kind], before[kind], after[kind], *others)
+
+
+class AllEfforts(NamedTuple):
+    """The same of the efforts of all joints together."""
+
+    signal: float
+    before: float
+    fitted: float
+    unseen: float
+    before_unseen: float
+    predicted: float
+
+
+def all_efforts(report: RobotIdentification) -> AllEfforts | None:
+    """Return what is left of the efforts of all joints together, in all submodels."""
+    validation = unseen_evidence(report)
+    # Count, then count times mean square; of what was fitted, and of what was not.
+    sums, unseen_sums = np.zeros(4), np.zeros(4)
+    for block in report.fit.blocks:
+        other = validation.get(block.name)
+        for kind, _, *errors in residuals(block, other):
+            if not kind.startswith(EFFORT) or np.isnan(errors[0]):
+                continue
+            sums += block.evidence.kinds[kind].count * np.square([1.0, *errors[:3]])
+            if other is not None and not np.isnan(errors[3]):
+                unseen_sums += other.kinds[kind].count * np.square([1.0, *errors[3:]])
+    if not sums[0]:
+        return None
+    with np.errstate(invalid='ignore'):
+        found, others = (np.sqrt(one[1:] / one[0]) for one in (sums, unseen_sums))
+    return AllEfforts(*found.tolist(), *others.tolist())

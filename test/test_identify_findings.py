@@ -1,0 +1,447 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Findings of ``inertial-estimation identify``: faults put into the log of a simulated arm.
+
+Not covered: bags, whose samples go through the same checks but for those of tables.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from shared_data import SHARED
+from simulated_arm import LINKS, arm, arm_urdf, efforts_of, moving
+
+from inertial_estimation.cli import main
+from inertial_estimation.identification import fit
+from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.solvers.methods import SOLVERS
+from inertial_estimation.logs.identify import identify
+from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.model.robot import Robot
+
+JOINTS = [f'j_{link}' for link in LINKS]
+DATA = SHARED / 'data'
+CONFIG = Path(__file__).resolve().parents[1] / 'config'
+DEGREES = 180 / np.pi
+SECONDS, RATE = 12.0, 100.0
+NOISE = 0.02
+"""Of efforts [Nm], about a hundredth of them."""
+VISCOUS = 0.5
+
+
+@pytest.fixture
+def folder(tmp_path, rng):
+    """Write an arm with end stops, a good log of it, and what it holds."""
+    body = """<link name="base"><inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01"
+      izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+    stops = '<limit lower="-3" upper="3" effort="100" velocity="5"/><axis '
+    urdf = arm_urdf().replace('type="continuous"', 'type="revolute"').replace('<axis ', stops)
+    (tmp_path / 'arm.urdf').write_text(urdf.replace('<link name="base"/>', body))
+    samples = moving(rng, SECONDS, RATE)
+    efforts = efforts_of(arm(), samples) + VISCOUS * samples.velocities
+    np.savez(
+        tmp_path / 'log.npz',
+        t=samples.stamp_ns * 1e-9,
+        q=samples.positions,
+        v=samples.velocities,
+        e=efforts + rng.normal(0.0, NOISE, efforts.shape),
+    )
+    write_settings(tmp_path)
+    return tmp_path
+
+
+def write_settings(folder, *, log=None, rows=None, **groups):
+    said = {
+        'robot': {'fixed_link': 'base'},
+        'log': {'time': 't', 'joints': JOINTS, 'positions': {'columns': 'q'},
+                'velocities': {'columns': 'v'}, 'efforts': {'columns': 'e'}, **(log or {})},
+        'preparation': {'cutoff': 10.0, 'measured_velocities': True, **groups},
+        'rows': {'efforts': 'all', 'friction': ['viscous'], **(rows or {})},
+    }  # fmt: skip
+    (folder / 'logs.yaml').write_text(yaml.safe_dump(said))
+
+
+def change(folder, **columns):
+    """Replace columns of the log by functions of what they were."""
+    with np.load(folder / 'log.npz') as log:
+        found = dict(log)
+    np.savez(folder / 'log.npz', **found | {name: f(found[name]) for name, f in columns.items()})
+
+
+def of_column(k, f):
+    """Return what changes one column only."""
+
+    def changed(values):
+        found = values.copy()
+        found[:, k] = f(found[:, k])
+        return found
+
+    return changed
+
+
+def run(folder, *more):
+    out = ('--json', folder / 'o.json', '--out-urdf', folder / 'o.urdf')
+    arguments = ['identify', folder / 'log.npz', *more, '--robot', folder / 'arm.urdf', '--config',
+                 folder / 'logs.yaml', *out]  # fmt: skip
+    return main(list(map(str, arguments)))
+
+
+def refused(folder, capsys, *more):
+    """Return the error of a run that writes nothing."""
+    assert run(folder, *more) == 1
+    assert not (folder / 'o.json').exists() and not (folder / 'o.urdf').exists()
+    return capsys.readouterr().err
+
+
+def found_by(folder, *more):
+    """Return code and subject of the findings, without the name of the log."""
+    assert run(folder, *more) == 0
+    findings = json.loads((folder / 'o.json').read_text())['findings']
+    return {(one['code'], one['subject'].split(': ')[-1]) for one in findings}
+
+
+def rows_of(folder):
+    return json.loads((folder / 'o.json').read_text())['submodels'][0]['rows']
+
+
+def swapped(e):
+    return e[:, [1, 0, *range(2, e.shape[1])]]
+
+
+def stuck(e):
+    """Repeat one value for four seconds."""
+    return np.concatenate([e[:400], np.repeat(e[400:401], 400), e[800:]])
+
+
+def some_missing(q):
+    return np.where((np.arange(len(q)) % 100 < 5)[:, None], np.nan, q)
+
+
+def test_good_log_gives_no_finding(folder):
+    assert found_by(folder) == set()
+
+
+@pytest.mark.parametrize(
+    ('columns', 'subject'),
+    [
+        ({'q': lambda q: DEGREES * q, 'v': lambda v: DEGREES * v}, 'j_drawn: position'),
+        ({'v': lambda v: DEGREES * v}, 'j_drawn: positions change 0.0175'),
+        ({'q': lambda q: q / DEGREES}, 'j_drawn: positions change 0.0175'),
+        ({'v': of_column(0, lambda v: 5.0 * v)}, 'j_drawn: positions change 0.2'),
+        ({'v': np.negative}, 'j_drawn: positions change 1 '),
+        (
+            {'v': of_column(0, lambda v: np.sin(0.043 * np.arange(len(v))))},
+            'j_drawn: positions change',
+        ),
+        ({'v': np.zeros_like}, 'j_drawn: positions change inf'),
+        ({'e': of_column(1, np.zeros_like)}, 'j_seen: effort is 0'),
+        ({'e': of_column(1, lambda e: np.full_like(e, 1.25))}, 'j_seen: effort is 1.25'),
+        ({'e': lambda e: 1000.0 * e}, 'base: all effort'),
+        ({'e': lambda e: 0.001 * e}, 'base: all effort'),
+        ({'e': np.negative}, 'base: all effort'),
+        ({'e': lambda e: e[:, ::-1]}, 'base: all effort'),
+        ({'t': lambda t: 1e3 * t}, 'time: rate 0.1 Hz'),
+        ({'t': lambda t: 1e-6 * t}, 'time: rate'),
+    ],
+)
+def test_faults_that_no_robot_has_are_refused(folder, capsys, columns, subject):
+    change(folder, **columns)
+    assert subject in refused(folder, capsys)
+
+
+@pytest.mark.parametrize(
+    ('columns', 'code', 'subject'),
+    [
+        ({'e': lambda e: 10.0 * e}, 'scale', 'base'),
+        ({'e': lambda e: 0.1 * e}, 'scale', 'base'),
+        ({'e': of_column(1, np.negative)}, 'scale', 'base'),
+        ({'q': some_missing}, 'missing', 'j_bare'),
+        ({'v': of_column(1, lambda v: np.where(np.arange(len(v)) == 50, np.nan, v))}, 'missing',
+         'j_seen'),
+        ({'e': of_column(2, stuck)}, 'frozen', 'j_told'),
+        ({'q': of_column(0, stuck)}, 'frozen', 'j_drawn'),
+        ({'v': of_column(0, stuck)}, 'frozen', 'j_drawn'),
+        ({'e': of_column(1, lambda e: np.clip(e, -0.5, 0.5))}, 'frozen', 'j_seen'),
+    ],
+)  # fmt: skip
+def test_faults_are_found(folder, columns, code, subject):
+    change(folder, **columns)
+    assert (code, subject) in found_by(folder)
+
+
+@pytest.mark.parametrize('joint', [0, 1, 2])
+def test_swapped_efforts_are_found(folder, capsys, joint):
+    order = np.arange(4)
+    order[[joint, joint + 1]] = joint + 1, joint
+    change(folder, e=lambda e: e[:, order])
+    if run(folder):
+        assert 'base: all effort' in capsys.readouterr().err
+    else:
+        findings = json.loads((folder / 'o.json').read_text())['findings']
+        assert {'residual', 'scale'} & {one['code'] for one in findings}
+
+
+@pytest.mark.parametrize(
+    ('change_of', 'joints'),
+    [
+        (np.negative, JOINTS),
+        (lambda e: 1000 * e, JOINTS),
+        (swapped, JOINTS[:2]),
+        (lambda e: e, []),
+    ],
+)
+def test_logs_that_are_not_predicted_are_found(folder, change_of, joints):
+    with np.load(folder / 'log.npz') as log:
+        np.savez(folder / 'other.npz', **dict(log) | {'e': change_of(log['e'])})
+    run(folder, '--validate', folder / 'other.npz')
+    findings = json.loads((folder / 'o.json').read_text())['findings']
+    odd = {one['values']['what'] for one in findings if one['code'] == 'logs_disagree'}
+    assert odd == {f'base effort {joint}' for joint in joints}
+
+
+@pytest.mark.parametrize(
+    ('change_of', 'joints'),
+    [
+        (of_column(2, np.negative), JOINTS[2:3]),
+        (lambda e: 5 * e, JOINTS),
+        (swapped, JOINTS[:2]),
+        (lambda e: e, []),
+    ],
+)
+def test_fitted_logs_that_contradict_are_found(folder, rng, change_of, joints):
+    samples = moving(rng, SECONDS, RATE)
+    efforts = efforts_of(arm(), samples) + VISCOUS * samples.velocities
+    efforts += rng.normal(0.0, NOISE, efforts.shape)
+    columns = {'t': samples.stamp_ns * 1e-9, 'q': samples.positions, 'v': samples.velocities}
+    np.savez(folder / 'other.npz', **columns, e=change_of(efforts))
+    run(folder, folder / 'other.npz')
+    findings = json.loads((folder / 'o.json').read_text())['findings']
+    odd = [one for one in findings if one['code'] == 'logs_disagree']
+    assert {one['values']['what'] for one in odd} == {f'base effort {joint}' for joint in joints}
+    assert len({one['subject'] for one in odd}) == (2 if joints else 0)
+
+
+def test_samples_that_are_used_twice_are_found(folder):
+    log, same = folder / 'log.npz', folder / 'same.npz'
+    same.symlink_to(log)
+    assert ('suboptimal', str(log)) in found_by(folder, f'{same}@3:5')
+    assert ('suboptimal', f'{same}@3:5') in found_by(folder, '--validate', f'{same}@3:5')
+
+
+@pytest.mark.parametrize('how', ['fitted', 'predicted'])
+def test_constant_effort_in_one_log_costs_its_equations(folder, how):
+    with np.load(folder / 'log.npz') as log:
+        np.savez(folder / 'dead.npz', **dict(log) | {'e': of_column(1, np.zeros_like)(log['e'])})
+    more = [folder / 'dead.npz']
+    codes = found_by(folder, *(['--validate', *more] if how == 'predicted' else more))
+    assert ('constant', JOINTS[1]) in codes and ('missing', JOINTS[1]) not in codes
+    counts = [rows_of(folder)[f'effort {name}']['count'] for name in JOINTS]
+    assert (counts[1] < counts[0]) == (how == 'fitted')
+    assert rows_of(folder)[f'effort {JOINTS[1]}']['validation'] is None
+
+
+def test_positions_beyond_end_stops_are_found(folder):
+    urdf = (folder / 'arm.urdf').read_text().replace('upper="3"', 'upper="0.3"')
+    (folder / 'arm.urdf').write_text(urdf)
+    assert ('joint_limit', 'j_seen') in found_by(folder)
+
+
+@pytest.mark.parametrize(('key', 'old'), [('effort', '100'), ('velocity', '5')])
+def test_values_beyond_ratings_are_found(folder, key, old):
+    urdf = (folder / 'arm.urdf').read_text()
+    (folder / 'arm.urdf').write_text(urdf.replace(f'{key}="{old}"', f'{key}="0.05"'))
+    assert {code for code, _ in found_by(folder)} == {'rating'}
+    (folder / 'arm.urdf').write_text(urdf.replace(f'{key}="{old}"', f'{key}="0"'))
+    assert found_by(folder) == set()
+
+
+def test_slow_logs_without_filter_are_taken(folder, rng):
+    write_settings(folder, cutoff=0.0, largest_gap=3.0)
+    with np.load(folder / 'log.npz') as log:
+        samples, q = moving(rng, SECONDS, RATE), log['q']
+    rest = np.zeros_like(q)
+    weights = efforts_of(
+        arm(), replace(samples, positions=q, velocities=rest, accelerations=rest)
+    )  # fmt: skip
+    noise = rng.normal(0.0, NOISE, weights.shape)
+    change(folder, t=lambda t: 100 * t, v=lambda v: v / 100, e=lambda _: weights + noise)
+    assert 'clock' not in {code for code, _ in found_by(folder)}
+
+
+def test_velocities_that_are_not_used_are_warned_of(folder):
+    write_settings(folder, measured_velocities=False)
+    change(folder, v=lambda v: DEGREES * v)
+    assert {('velocity', joint) for joint in JOINTS} <= found_by(folder)
+
+
+def test_velocities_are_compared_between_gaps_only(folder):
+    def without_middle(values):
+        return np.concatenate([values[:400], values[700:]])
+
+    change(folder, t=without_middle, q=without_middle, v=without_middle, e=without_middle)
+    assert found_by(folder) == set()
+
+
+@pytest.mark.parametrize('unit', ['A', ['N m', 'N m', 'mA', 'N m']])
+def test_currents_without_scale_are_refused(folder, capsys, unit):
+    write_settings(folder, log={'efforts': {'columns': 'e', 'unit': unit}})
+    assert 'log.efforts.unit' in refused(folder, capsys)
+
+
+def test_currents_with_a_scale_are_taken(folder):
+    change(folder, e=lambda e: e / 7.0)
+    write_settings(folder, log={'efforts': {'columns': 'e', 'unit': 'A', 'scale': 7.0}})
+    assert found_by(folder) == set()
+
+
+def test_constant_effort_at_rest_is_no_error(folder):
+    still = of_column(3, lambda values: np.full_like(values, 0.0))
+    change(folder, q=still, v=still, e=still)
+    assert {('constant', 'j_bare'), ('motion', 'j_bare')} <= found_by(folder)
+
+
+def test_vanishing_masses_are_found(folder):
+    change(folder, e=lambda e: 0.01 * e)
+    assert ('indefinite', 'bare') in found_by(folder, '--weight', '1e-8')
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_gravity_of_wrong_sign_is_refused(folder, capsys, rng, sign):
+    """The first joint turns about the vertical, so that its effort has the right sign."""
+    fast, slower = moving(rng, SECONDS, RATE), 4
+    samples = replace(
+        fast,
+        stamp_ns=slower * fast.stamp_ns,
+        velocities=fast.velocities / slower,
+        accelerations=fast.accelerations / slower**2,
+    )
+    down = -9.81 * Robot.from_urdf(arm_urdf(), fixed_link='base').links[1].P_H_L[:3, 2]
+    robot = Robot.from_urdf(arm_urdf(), fixed_link='base', gravity=down)
+    efforts = efforts_of(robot, samples) + VISCOUS * samples.velocities
+    efforts += rng.normal(0.0, NOISE, efforts.shape)
+    columns = {'t': samples.stamp_ns * 1e-9, 'q': samples.positions, 'v': samples.velocities}
+    np.savez(folder / 'log.npz', **columns, e=efforts)
+    settings = yaml.safe_load((folder / 'logs.yaml').read_text())
+    settings['robot']['gravity'] = (sign * down).tolist()
+    (folder / 'logs.yaml').write_text(yaml.safe_dump(settings))
+    if sign > 0.0:
+        assert found_by(folder) == set()
+    else:
+        assert 'base: all effort' in refused(folder, capsys)
+
+
+def test_weak_signals_may_be_noise(folder, rng):
+    change(folder, q=of_column(3, lambda q: 0.05 * q), v=of_column(3, lambda v: 0.05 * v))
+    change(folder, e=of_column(3, lambda e: rng.normal(0.0, 0.05, len(e))))
+    urdf = (folder / 'arm.urdf').read_text().replace('mass value="0.5"', 'mass value="0.002"')
+    (folder / 'arm.urdf').write_text(urdf)
+    assert 'residual' not in {code for code, _ in found_by(folder)}
+
+
+def test_frozen_efforts_give_no_equations(folder):
+    def kept(wanted):
+        assert (('frozen', 'j_told') in found_by(folder)) == wanted
+        rows = rows_of(folder)
+        return {kind.split()[1]: row['count'] for kind, row in rows.items()}, rows
+
+    clean, _ = kept(False)
+    change(folder, e=of_column(2, stuck))
+    rows, figures = kept(True)
+    assert all(rows[name] == clean[name] for name in JOINTS if name != 'j_told')
+    # The repeated ones, and what the filter spreads them to on both sides (`edges`, 0.2 s).
+    assert 399 <= clean['j_told'] - rows['j_told'] <= 399 + 2 * 0.2 * RATE + 2
+    assert figures['effort j_told']['fit'] < 3 * NOISE
+    write_settings(folder, rows={'frozen_after': 0})
+    rows, figures = kept(False)
+    assert rows == clean
+    assert figures['effort j_told']['fit'] > 30 * NOISE
+
+
+@pytest.mark.parametrize('column', ['q', 'v'])
+def test_frozen_positions_and_velocities_give_no_equations(folder, column):
+    change(folder, **{column: of_column(0, stuck)})
+    assert ('frozen', 'j_drawn') in found_by(folder)
+    assert max(row['fit'] for row in rows_of(folder).values()) < 3 * NOISE
+
+
+def test_repeated_efforts_at_rest_are_kept(folder):
+    still = of_column(2, lambda x: 0 * x)
+    change(folder, e=of_column(2, stuck), q=still, v=still)
+    assert 'frozen' not in {code for code, _ in found_by(folder)}
+    assert len({row['count'] for row in rows_of(folder).values()}) == 1
+
+
+@pytest.mark.parametrize('value', [-0.1, float('nan'), 'soon'])
+def test_impossible_frozen_after_is_refused(folder, capsys, value):
+    write_settings(folder, rows={'frozen_after': value})
+    assert 'rows.frozen_after' in refused(folder, capsys)
+
+
+def test_coarse_values_are_not_frozen(folder):
+    change(folder, e=lambda e: np.round(e / 2.0) * 2.0)
+    assert 'frozen' not in {code for code, _ in found_by(folder)}
+
+
+def test_negative_friction_is_found(folder):
+    with np.load(folder / 'log.npz') as log:
+        v = log['v']
+    change(folder, e=lambda e: e - 1.5 * v * [0, 1, 0, 0])
+    assert ('indefinite', 'j_seen.viscous') in found_by(folder)
+
+
+def test_answers_that_are_not_optimal_are_found(folder, monkeypatch):
+    method = SOLVERS['manifold']
+
+    def stopped(problem, **options):
+        return replace(method.solve(problem, **options), grade=Grade.STOPPED)
+
+    known = dict(SOLVERS) | {'manifold': replace(method, solve=stopped)}
+    monkeypatch.setattr(fit, 'SOLVERS', known)
+    assert found_by(folder, '--method', 'manifold') == {('suboptimal', 'base')}
+
+
+def test_prior_may_weigh_one_equation(folder):
+    assert found_by(folder, '--weight', '1-row') == set()
+    (found,) = json.loads((folder / 'o.json').read_text())['submodels']
+    rows = sum(row['independent'] for row in found['rows'].values())
+    assert found['weight'] == pytest.approx(1.0 / rows)
+    links = json.loads((folder / 'o.json').read_text())['links']
+    assert run(folder, '--weight', str(found['weight'])) == 0
+    assert json.loads((folder / 'o.json').read_text())['links'] == links
+
+
+def test_identification_is_asked_and_exported(folder):
+    settings = IdentifySettings.from_yaml(folder / 'logs.yaml')
+    found = identify((folder / 'arm.urdf').read_text(), folder / 'log.npz', settings)
+    assert found.parameters.shape == (5, 10) and not found.findings
+    assert found.deviations['j_seen.viscous'] > 0.0
+    again = Robot.from_urdf(found.urdf(), fixed_link='base')
+    np.testing.assert_allclose(again.parameters, found.parameters, atol=1e-9)
+
+
+REAL = {
+    'identify_panda.yaml': ('panda_excitation/log.npz@0:8', 'models/panda_wrist_ft.urdf'),
+    'identify_ur10e.yaml': ('ur10e/fourier_30s_12h.npz', 'ur10e/ur10e.urdf'),
+    'identify_tx40.yaml': ('staubli_tx40/train.npz@0:3', 'staubli_tx40/tx40.urdf'),
+    'identify_tiago.yaml': ('tiago/train.npz', 'tiago/tiago.urdf'),
+}
+
+
+@pytest.mark.skipif(not DATA.exists(), reason='needs ../shared/data')
+@pytest.mark.parametrize('config', REAL)
+def test_real_logs_raise_no_false_alarm(tmp_path, config):
+    log, urdf = REAL[config]
+    out = tmp_path / 'o.json'
+    arguments = ['identify', DATA / log, '--robot', DATA / urdf, '--config', CONFIG / config,
+                 '--json', out]  # fmt: skip
+    assert main(list(map(str, arguments))) == 0
+    found = json.loads(out.read_text())
+    codes = {one['code'] for one in found['findings']}
+    known = {'inertia', 'suboptimal', 'indefinite', 'unexcited', 'motion'}
+    assert codes <= known | ({'scale'} if 'ur10e' in config else set())
+    assert {one['grade'] for one in found['submodels']} == {'optimal'}
