@@ -521,21 +521,12 @@ def replay_numbers(
     deviations: bool = False,
 ) -> Numbers:
     """Return what a replay finds; source of offsets: settings, model or torques."""
-    some_rows = use('some_rows')
-    OffsetRequest = use('OffsetRequest')
-    compute_offsets = use('compute_offsets')
-    TimeRange = use('TimeRange')
-
-    request = OffsetRequest(source, TimeRange(*offset_part), support)
-    computed = compute_offsets(request, log.recording, log.robot, log.settings)
-    recording = _part(log, *part)
-    run = use('run', near='logs/replay')(recording, log.robot, log.settings, computed.calibration)
-    run = use('with_net', near='logs/')(
-        use('with_through', near='logs/')(run, list(through)), list(net)
-    )
-    estimator = use('make_estimator', near='logs/')(
-        log.robot, log.settings, calibration=computed.calibration
-    )
+    replay, OffsetRequest, TimeRange = _replay(), use('OffsetRequest'), use('TimeRange')
+    run, computed = replay(
+        log, TimeRange(*part), OffsetRequest(source, TimeRange(*offset_part), support),
+        list(through), list(net), deviations,
+    )  # fmt: skip
+    estimator = free_estimator(log)
     own = names(log.robot)
     found = named_estimate(estimator, run.estimate, 24)
     for key, value in named_estimate(estimator, run.clean, 4).items():
@@ -556,14 +547,44 @@ def replay_numbers(
     if run.net is not None:
         found |= _by_name('net', net, run.net.wrenches, 8)
     if deviations:
-        spread = use('with_deviations', near='logs/')(
-            run, some_rows(len(run.recording.times))
-        ).deviations
+        spread = run.deviations
         contacts = [contact.name for contact in run.estimate.contacts]
         found |= _by_name('deviation/wrench', contacts, spread.wrenches, 4)
         found |= _by_name('deviation/torque', own['joints'], spread.torques, 4)
         found |= _by_name('deviation/residual', own['submodels'], spread.residuals, 4)
     return found
+
+
+def _replay() -> Any:
+    """Return what replays, of today or of the first edition, as one function."""
+    try:
+        replay = use('replay', near='logs/replay')
+    except LookupError:
+        return _first_replay
+
+    def today(
+        log: Log, part: Any, offsets: Any, through: list[str], net: list[str], deviations: bool
+    ) -> tuple[Any, Any]:
+        found = replay(
+            log.robot, log.recording, log.settings, time_range=part, offsets=offsets,
+            through=through, net=net, deviations_rate=None if deviations else 0.0,
+        )  # fmt: skip
+        return found, found.offsets
+
+    return today
+
+
+def _first_replay(
+    log: Log, part: Any, offsets: Any, through: list[str], net: list[str], deviations: bool
+) -> tuple[Any, Any]:
+    computed = use('compute_offsets')(offsets, log.recording, log.robot, log.settings)
+    recording = log.recording.within(part)
+    run = use('run', near='logs/replay')(recording, log.robot, log.settings, computed.calibration)
+    run = use('with_through')(run, through)
+    run = use('with_net')(run, net)
+    if deviations:
+        run = use('with_deviations')(run, use('some_rows')(len(recording.times)))
+    return run, computed
 
 
 def free_estimator(log: Log) -> Any:
