@@ -58,7 +58,7 @@ def efforts_of(
     """Return what the joints of a robot without FT sensors exert, shape (n, n_joints)."""
     builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names))
     # With efforts of zero, what rows lack is what these should have been.
-    (rows,) = builder.rows(samples, external=external)
+    (rows,) = builder.equations(samples, external=external)
     x = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
     kinds = [rows[f'effort {name}'] for name in robot.joint_names]
     return np.stack([one.Y @ x - one.y for one in kinds], axis=1)

@@ -130,7 +130,7 @@ def test_torques_rest_on_nothing_that_is_not_identifiable(log, one_imu):
 def test_rows_do_not_see_it_either(one_imu):
     wrong, samples = one_imu
     identifier = RecursiveIdentifier(wrong, node_settings(wrong))
-    rows = identifier.builder.rows(samples.take(slice(700, None, 40)))
+    rows = identifier.builder.equations(samples.take(slice(700, None, 40)))
     for block, kinds in zip(identifier.builder.blocks, rows, strict=True):
         N = structural_null_space(wrong, block.submodel)
         Y = np.concatenate([one.Y for one in kinds.values()])[:, : len(N)]

@@ -60,7 +60,7 @@ def currents(robot, body, rng, noise=0.0):
     samples = replace(samples, efforts=np.zeros_like(samples.velocities))
     efforts = np.zeros((2, *samples.velocities.shape))
     for k, one in enumerate((robot, heavier(robot, body))):
-        plain = EquationBuilder(one, EquationChoice(efforts=robot.joint_names)).rows(samples)[0]
+        plain = EquationBuilder(one, EquationChoice(efforts=robot.joint_names)).equations(samples)[0]
         links = one.parameters[list(one.submodels[0].links)].reshape(-1)
         efforts[k] = np.transpose(
             [plain[f'effort {name}'].Y @ links - plain[f'effort {name}'].y
@@ -109,9 +109,9 @@ def test_a_payload_beyond_an_ft_sensor_is_a_part_of_its_link(rng):
     robot, body = arm(), payload()
     builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names, payloads=(body,)))
     samples = builder.random_samples()
-    loaded = builder.rows(samples, carried=np.ones((len(samples), 1)))
+    loaded = builder.equations(samples, carried=np.ones((len(samples), 1)))
     heavy = heavier(robot, body)
-    plain = EquationBuilder(heavy, EquationChoice(efforts=robot.joint_names)).rows(samples)
+    plain = EquationBuilder(heavy, EquationChoice(efforts=robot.joint_names)).equations(samples)
     for block, own, others in zip(builder.blocks, loaded, plain, strict=True):
         links = list(block.submodel.links)
         x = robot.parameters[links].reshape(-1)
@@ -127,7 +127,7 @@ def test_an_ft_sensor_tells_gains(rng):
     robot = arm()
     builder, samples, _ = currents(robot, payload(), rng)
     builder = EquationBuilder(robot, replace(builder.choice, payloads=()))
-    plain = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names)).rows(
+    plain = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names)).equations(
         replace(samples, efforts=np.zeros_like(samples.efforts))
     )[0]
     links = robot.parameters[list(robot.submodels[0].links)].reshape(-1)

@@ -65,7 +65,7 @@ def test_what_is_reduced_says_what_all_rows_say(builder, monkeypatch):
     monkeypatch.setattr(evidence, 'SAMPLES_AT_ONCE', 70)
     samples = random_samples(builder.robot, 300, seed=4)
     samples.positions[17, 0] = np.nan
-    found, rows = gather(builder, samples), builder.rows(samples)
+    found, rows = gather(builder, samples), builder.equations(samples)
     for one, kinds in zip(found, rows, strict=True):
         assert set(one.kinds) == set(kinds)
         for kind, (Y, y, left_out) in kinds.items():
@@ -83,7 +83,7 @@ def test_what_is_reduced_says_what_all_rows_say(builder, monkeypatch):
 
 def test_base_parameters_of_noise_free_rows_are_exact(builder, rng):
     samples = random_samples(builder.robot, 300, seed=5)
-    for one, kinds in zip(gather(builder, samples), builder.rows(samples), strict=True):
+    for one, kinds in zip(gather(builder, samples), builder.equations(samples), strict=True):
         truth = rng.normal(size=len(one.block.unknowns))
         # Right-hand sides that the truth gives: what the rows said is taken out, this put in.
         parts = [
@@ -187,7 +187,7 @@ def test_small_factors_of_a_grouping_are_kept():
     arm = Robot.from_urdf(urdf, fixed_link='base')
     builder = EquationBuilder(arm, EquationChoice(efforts=arm.joint_names))
     samples = builder.random_samples(seed=3)
-    for one, rows in zip(gather(builder, samples), builder.rows(samples), strict=True):
+    for one, rows in zip(gather(builder, samples), builder.equations(samples), strict=True):
         for kind, (Y, _, _) in rows.items():
             R = one.kinds[kind].R
             size = np.linalg.norm(Y, axis=0)

@@ -89,7 +89,7 @@ def test_rows_are_those_that_logs_are_fitted_to(arm, regressor, rng):
     choice = EquationChoice(wrenches=False, efforts=arm.joint_names, joint=JointModel())
     builder = EquationBuilder(arm, choice)
     assert builder.blocks[0].unknowns == regressor.unknowns
-    rows = builder.rows(samples)[0]
+    rows = builder.equations(samples)[0]
     stacked = np.vstack([rows[f'effort {name}'].Y for name in arm.joint_names])
     wanted = np.linalg.cond(stacked[:, regressor.submodels[0].kept])
     np.testing.assert_allclose(regressor.condition(motion), wanted, rtol=ROUND_OFF)
@@ -107,7 +107,7 @@ def test_rows_of_a_cut_arm_are_those_that_logs_are_fitted_to(cut_arm, rng):
     found = ExcitationRegressor(cut_arm, JointModel(), efforts)
     assert [one.kinds for one in found.submodels] == ['2 efforts', 'wrench']
     wanted = []
-    for rows, one in zip(builder.rows(samples), found.submodels, strict=True):
+    for rows, one in zip(builder.equations(samples), found.submodels, strict=True):
         stacked = np.vstack([kind.Y for kind in rows.values()])
         wanted.append(np.linalg.cond(stacked[:, one.base.independent]))
     np.testing.assert_allclose(found.conditions(motion), wanted, rtol=ROUND_OFF)

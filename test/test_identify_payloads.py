@@ -70,7 +70,7 @@ def write_log(path, payloads, rng):
         np.zeros((len(t), 0, 6)), efforts=np.zeros_like(q),
     )  # fmt: skip
     builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names, payloads=payloads))
-    rows = builder.rows(samples, carried=np.ones((len(t), len(payloads))))[0]
+    rows = builder.equations(samples, carried=np.ones((len(t), len(payloads))))[0]
     links = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
     torques = [rows[f'effort {name}'].Y @ links - rows[f'effort {name}'].y
                for name in robot.joint_names]  # fmt: skip

@@ -51,7 +51,7 @@ def motion(builder):
         np.zeros((n, 0, 6)), efforts=np.zeros((n, 1)),
     )  # fmt: skip
     found = prepare(raw, Preparation(cutoff=0.0, edges=0.0)).samples
-    (rows,) = builder.rows(found)
+    (rows,) = builder.equations(found)
     x = builder.blocks[0].unknowns.join(builder.robot.parameters, np.array([0.7, 0.2]))
     Y, y, _ = rows['effort elbow']
     return replace(found, efforts=(Y @ x - y)[:, None])

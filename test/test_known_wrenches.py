@@ -381,7 +381,7 @@ def cut(motion):
     robot = Robot.from_urdf(walker_urdf(), imus=['body'])
     samples = whole_samples(robot, columns)
     known = {sole: columns[sole] for sole in SOLES}
-    rows = EquationBuilder(robot).rows(samples, external=known)
+    rows = EquationBuilder(robot).equations(samples, external=known)
     readings = {}
     for submodel, kinds in zip(robot.submodels, rows, strict=True):
         if submodel.root_sensor >= 0:

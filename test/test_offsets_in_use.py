@@ -41,7 +41,7 @@ def test_without_bodies_they_fit_the_description(robot, prior, told):
     assert refit.refitted == ()
     np.testing.assert_array_equal(refit.parameters, prior)
     offsets = {}
-    rows = list(zip(identifier.builder.blocks, identifier.builder.rows(samples), strict=True))
+    rows = list(zip(identifier.builder.blocks, identifier.builder.equations(samples), strict=True))
     for block, kinds in reversed(rows):
         n, names = block.unknowns.n_inertial, block.unknowns.names
         bodies = prior[list(block.submodel.links)].reshape(-1)

@@ -86,7 +86,7 @@ class Arm:
             self.robot, EquationChoice(efforts=self.robot.joint_names, joint=JointModel(()))
         )
         push = np.tile([PUSH, 0.0, 0.0, 0.0, 0.0, 0.0], (n, 1))
-        (rows,) = builder.rows(samples, external={self._recorded.tool: push})
+        (rows,) = builder.equations(samples, external={self._recorded.tool: push})
         return -np.stack([rows[f'effort {name}'].y for name in self.robot.joint_names], axis=1)
 
     @property

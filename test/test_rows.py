@@ -86,7 +86,7 @@ def arm():
 def test_wrenches_and_efforts_of_a_floating_robot_with_known_contacts(humanoid, rng):
     samples, wrenches = moved(humanoid, rng, FRAMES)
     builder = EquationBuilder(humanoid, EquationChoice(efforts=humanoid.joint_names))
-    found = builder.rows(samples, external=wrenches)
+    found = builder.equations(samples, external=wrenches)
     for block, rows in zip(builder.blocks, found, strict=True):
         assert_solved(rows, truth(humanoid, block), block.kinds)
         assert {len(row.y) for row in rows.values()} == {N}
@@ -101,7 +101,7 @@ def test_a_robot_held_somewhere_tells_no_wrench_there(held, rng):
     samples, wrenches = moved(robot, rng, ['head'])
     builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names))
     link = robot.frame(held)[0]
-    for block, rows in zip(builder.blocks, builder.rows(samples, external=wrenches), strict=True):
+    for block, rows in zip(builder.blocks, builder.equations(samples, external=wrenches), strict=True):
         assert (COMPONENTS[0] in rows) == (link not in block.submodel.links)
         assert_solved(rows, truth(robot, block), block.kinds)
 
@@ -114,7 +114,7 @@ def test_offsets_are_unknowns_of_both_neighbours(humanoid, rng):
     builder = EquationBuilder(
         humanoid, EquationChoice(efforts=humanoid.joint_names, offsets=names)
     )
-    for block, rows in zip(builder.blocks, builder.rows(samples, external=wrenches), strict=True):
+    for block, rows in zip(builder.blocks, builder.equations(samples, external=wrenches), strict=True):
         borders = len(block.unknowns.extras) // 6
         assert borders == len(block.submodel.child_sensors) + (block.submodel.root_sensor >= 0)
         assert_solved(rows, truth(humanoid, block, np.tile(offset, borders)), block.kinds)
@@ -129,7 +129,7 @@ def test_friction_and_drive_inertia_are_what_the_effort_holds_beyond_the_links(a
         samples.efforts[:, j] += columns @ values[j]
     builder = EquationBuilder(arm, EquationChoice(efforts=arm.joint_names, joint=model))
     root, tool = builder.blocks
-    rows, others = builder.rows(samples)
+    rows, others = builder.equations(samples)
     assert_solved(rows, truth(arm, root, values.reshape(-1)), root.kinds)
     assert_solved(others, truth(arm, tool), COMPONENTS)
 
@@ -141,7 +141,7 @@ def test_a_gain_turns_currents_into_efforts(arm, rng):
     choice = EquationChoice(efforts=arm.joint_names, gains=arm.joint_names)
     builder = EquationBuilder(arm, choice)
     assert_solved(
-        builder.rows(samples)[0], truth(arm, builder.blocks[0], gains), builder.blocks[0].kinds
+        builder.equations(samples)[0], truth(arm, builder.blocks[0], gains), builder.blocks[0].kinds
     )
     assert [extra.term for extra in builder.blocks[0].unknowns.extras] == [Term.DRIVE_GAIN] * 3
 
@@ -161,7 +161,7 @@ def test_a_drive_that_turns_with_two_joints_loads_both(arm, rng):
     builder = EquationBuilder(
         arm, EquationChoice(efforts=arm.joint_names, joint=model, couplings=(coupling,))
     )
-    block, rows = builder.blocks[0], builder.rows(samples)[0]
+    block, rows = builder.blocks[0], builder.equations(samples)[0]
     extras = np.zeros(len(block.unknowns.extras))
     names = [str(extra) for extra in block.unknowns.extras]
     for name in coupling.joints:
@@ -187,7 +187,7 @@ def test_a_dead_zone_of_one_joint(arm, rng):
     samples, _ = moved(arm, rng)
     slow = np.abs(samples.velocities[:, 1]) < 1.0
     choice = EquationChoice(efforts=arm.joint_names, dead_zones={arm.joint_names[1]: 1.0})
-    rows = EquationBuilder(arm, choice).rows(samples)[0]
+    rows = EquationBuilder(arm, choice).equations(samples)[0]
     assert rows[f'effort {arm.joint_names[1]}'].left_out == slow.sum()
     assert rows[f'effort {arm.joint_names[0]}'].left_out == 0
     with pytest.raises(NameNotFound):
@@ -201,7 +201,7 @@ def test_a_slow_joint_gives_no_rows(arm, rng):
     builder = EquationBuilder(
         arm, EquationChoice(efforts=arm.joint_names, joint=JointModel(dead_zone=1.0))
     )
-    rows = builder.rows(samples)[0][f'effort {arm.joint_names[1]}']
+    rows = builder.equations(samples)[0][f'effort {arm.joint_names[1]}']
     assert (len(rows.y), rows.left_out) == (N - slow.sum(), slow.sum())
 
 
@@ -213,7 +213,7 @@ def test_what_is_missing_or_not_free_costs_its_own_rows(humanoid, rng):
     free = np.ones((N, len(humanoid.submodels)), dtype=bool)
     free[1, 0] = False
     builder = EquationBuilder(humanoid, EquationChoice(efforts=humanoid.joint_names))
-    found = builder.rows(samples, external=wrenches, free=free)
+    found = builder.equations(samples, external=wrenches, free=free)
     left = {
         (block.submodel.name, kind): row.left_out
         for block, rows in zip(builder.blocks, found, strict=True)
@@ -237,12 +237,12 @@ def test_bad_choices_are_refused_by_name(arm, humanoid, rng):
         EquationBuilder(bare)
     samples, _ = moved(humanoid, rng)
     with pytest.raises(ShapeError):
-        EquationBuilder(humanoid).rows(samples, external={'head': np.zeros(6)})
+        EquationBuilder(humanoid).equations(samples, external={'head': np.zeros(6)})
     with pytest.raises(ConfigError):
         JointModel(dead_zone=-1.0)
     with pytest.raises(ConfigError):
         JointModel(terms=(Term.MOMENT_X,))
-    rows = EquationBuilder(arm, EquationChoice(efforts=arm.joint_names)).rows(
+    rows = EquationBuilder(arm, EquationChoice(efforts=arm.joint_names)).equations(
         replace(moved(arm, rng)[0], efforts=None)
     )
     assert len(rows[0]['effort elbow'].y) == 0

@@ -197,7 +197,7 @@ def test_rows_are_shaken_as_much_as_samples_are(rng):
         np.tile(joints, (len(robot.joint_names), 1, 1)), np.tile(imus, (2, 1, 1))
     )
     builder = EquationBuilder(robot, EquationChoice(offsets=('arm_sensor',)))
-    shaken = builder.rows(noise.shaken(still, rng))
+    shaken = builder.equations(noise.shaken(still, rng))
     found = [rows_of_errors(builder, still, noise, rng) for _ in range(8)]
     for k, (block, kinds) in enumerate(zip(builder.blocks, shaken, strict=True)):
         n = len(block.unknowns)

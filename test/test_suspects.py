@@ -32,7 +32,7 @@ def pushed(rng):
     samples = SampleBatch(
         stamps, zero, zero + 1.0, zero, empty, empty, empty, np.zeros((n, 0, 6)), efforts=efforts
     )
-    (rows,) = builder.rows(samples)
+    (rows,) = builder.equations(samples)
     # Right-hand sides without the weight that holds the arm.
     samples.efforts[:, 0] += rows['effort elbow'].Y @ robot.parameters.ravel()
     return (

@@ -216,10 +216,10 @@ def test_rows_are_those_of_readings_without_the_temperature(rng):
     warm[:, LEG] = rng.normal(size=20)
     calibration = thermal_calibration()
     readings = calibration.apply(samples.ft_readings, warm)
-    found = EquationBuilder(robot, EquationChoice(), calibration).rows(
+    found = EquationBuilder(robot, EquationChoice(), calibration).equations(
         replace(samples, ft_temperatures=warm)
     )
-    expected = EquationBuilder(robot, EquationChoice()).rows(
+    expected = EquationBuilder(robot, EquationChoice()).equations(
         replace(samples, ft_readings=readings)
     )
     for ours, theirs in zip(found, expected, strict=True):

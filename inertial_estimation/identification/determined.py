@@ -58,7 +58,7 @@ def tellable(builder: EquationBuilder, seed: int = 0) -> list[BaseParameters]:
     # Of the rows as they are: what is reduced has round-off in columns that say nothing.
     found = []
     samples = builder.random_samples(seed)
-    systems = builder.rows(samples, carried=builder.in_turn(samples))
+    systems = builder.equations(samples, carried=builder.in_turn(samples))
     for block, rows in zip(builder.blocks, systems, strict=True):
         information = Information.empty(len(block.unknowns))
         for Y, y, _ in rows.values():

@@ -211,7 +211,7 @@ class Observed(NamedTuple):
     samples: SampleBatch
     """In the order of stamps, n of them."""
     external: Mapping[str, Array]
-    """As for `EquationBuilder.rows`, each of shape (n, 6) [N, Nm]."""
+    """As for `EquationBuilder.equations`, each of shape (n, 6) [N, Nm]."""
     free: Mask
     """Where nothing unknown is known to act, shape (n, n_blocks)."""
     carried: Array

@@ -805,7 +805,7 @@ def with_efforts(robot, samples):
     joint = JointModel(tuple(map(Term, FRICTION)))
     builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names, joint=joint))
     samples = replace(samples, efforts=np.zeros_like(samples.positions))
-    for block, kinds in zip(builder.blocks, builder.rows(samples)):
+    for block, kinds in zip(builder.blocks, builder.equations(samples)):
         extras = np.array([FRICTION[extra.term.value] for extra in block.unknowns.extras])
         x = block.unknowns.join(robot.parameters[list(block.submodel.links)], extras)
         for kind, (Y, y, _) in kinds.items():

@@ -1,14 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Which rows of which sensors are built, and what else is unknown in them.
-
-Submodels with the unknowns and the kinds of rows that a choice gives them.
-"""
+"""Unknowns and kinds of equations of each submodel."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from inertial_estimation.errors import ConfigError, NameNotFound
@@ -23,40 +19,34 @@ from inertial_estimation.model.submodels import Submodel
 
 @dataclass(frozen=True)
 class EquationChoice:
-    """Which rows to build, and which unknowns beside the links' parameters they have."""
+    """Which equations to build, and their unknowns beside the inertial parameters."""
 
     wrenches: bool | tuple[str, ...] = True
-    """Rows of the sums of wrenches: of all submodels that the ground does not hold, or which."""
+    """Submodels with wrench equations, or all that the ground does not hold."""
     ground_known: bool = False
-    """
-    The wrench of the ground on the fixed link is always among the external ones, so the submodel
-    that it holds gives rows of wrenches too.
-    """
+    """Whether the wrench of the ground on the fixed link is always among the external ones."""
     efforts: tuple[str, ...] = ()
-    """Joints whose efforts give rows."""
+    """Joints with effort equations."""
     joint: JointModel = field(default_factory=lambda: JointModel(terms=()))
     """Friction and drive inertia of these joints."""
     dead_zones: Mapping[str, float] = field(default_factory=dict)
-    """Of joints whose dead zone is another than that of `joint` [rad/s or m/s]."""
+    """Dead zones by joint where they differ from that of `joint` [rad/s or m/s]."""
     couplings: tuple[Coupling, ...] = ()
     """Drives that load two of these joints."""
     gains: tuple[str, ...] = ()
-    """Joints among them whose efforts are a current, to be multiplied by an unknown gain."""
+    """Joints among them whose efforts are currents with an unknown gain."""
     offsets: tuple[str, ...] = ()
-    """FT sensors whose offset is unknown."""
+    """FT sensors with unknown offsets."""
     payloads: tuple[Payload, ...] = ()
-    """Bodies that are there at times only."""
+    """Rigid bodies that are there at times."""
 
     def require_names(self, robot: Robot) -> None:
-        """Refuse names that a robot does not have."""
-        sensors = [sensor.name for sensor in robot.ft_sensors]
-        submodels = [submodel.name for submodel in robot.submodels]
+        """Raise `NameNotFound` unless the robot has all joints, sensors and submodels."""
         chosen = self.wrenches if isinstance(self.wrenches, tuple) else ()
-        joints = (*self.efforts, *self.gains, *self.dead_zones)
         for kind, names, known in (
-            ('joint', joints, robot.joint_names),
-            ('FT sensor', self.offsets, sensors),
-            ('submodel', chosen, submodels),
+            ('joint', (*self.efforts, *self.gains, *self.dead_zones), robot.joint_names),
+            ('FT sensor', self.offsets, [sensor.name for sensor in robot.ft_sensors]),
+            ('submodel', chosen, [submodel.name for submodel in robot.submodels]),
         ):
             for name in names:
                 if name not in known:
@@ -75,9 +65,9 @@ class Block:
     submodel: Submodel
     unknowns: Unknowns
     kinds: tuple[str, ...]
-    """Kinds of its rows: components of a wrench, then ``effort <joint>``."""
+    """Kinds of its equations: components of a wrench, then ``effort <joint>``."""
     payloads: tuple[Payload, ...] = ()
-    """What its links carry at times."""
+    """Of its links."""
 
 
 def blocks_of(
@@ -93,11 +83,14 @@ def blocks_of(
         for submodel in robot.submodels
     )
     if not any(block.kinds for block in found):
-        raise ConfigError(
-            'there is no row to build: a robot with a fixed link needs FT sensors, or joints '
-            'in efforts, or the wrench of the ground'
-        )
-    _check_couplings(choice, found)
+        raise ConfigError('no equations: no FT sensors, no efforts, ground wrench unknown')
+    known = {extra for block in found for extra in block.unknowns.extras}
+    names = [coupling.name for coupling in choice.couplings]
+    for coupling in choice.couplings:
+        if not set(coupling.extras()) <= known:
+            raise ConfigError(f'coupling {coupling.name}: no efforts of both in one submodel')
+        if names.count(coupling.name) > 1:
+            raise ConfigError(f'coupling {coupling.name} is there twice')
     return found
 
 
@@ -109,7 +102,6 @@ def _block(
     sides: Sequence[FreeSide],
     ground: int,
 ) -> Block:
-    """Return the unknowns and kinds of rows of a submodel."""
     joints = [robot.joint_names[side.joint] for side in sides]
     joints = [name for name in joints if name in choice.efforts]
     extras = [extra for name in joints for extra in choice.joint.extras(name)]
@@ -131,29 +123,13 @@ def _block(
 
 
 def _has_wrenches(robot: Robot, choice: EquationChoice, submodel: Submodel, ground: int) -> bool:
-    """Tell whether the sum of a submodel's wrenches is to give rows."""
     chosen = choice.wrenches
     held = ground in submodel.links and not choice.ground_known
     if isinstance(chosen, bool):
         return chosen and not held
     if submodel.name in chosen and held:
         raise ConfigError(
-            f"wrenches of '{submodel.name}' give no rows: the ground holds its link "
-            f"'{robot.link_names[ground]}' with an unknown wrench; leave it out, "
-            'or say that wrench'
+            f"no wrench equations of '{submodel.name}': the ground holds its link "
+            f"'{robot.link_names[ground]}' with an unknown wrench"
         )
     return submodel.name in chosen
-
-
-def _check_couplings(choice: EquationChoice, blocks: Iterable[Block]) -> None:
-    """Raise unless the joints of each coupling have rows in the same block."""
-    known = {extra for block in blocks for extra in block.unknowns.extras}
-    names = [coupling.name for coupling in choice.couplings]
-    for coupling in choice.couplings:
-        if not set(coupling.extras()) <= known:
-            raise ConfigError(
-                f'the coupling of {coupling.name} needs rows of the efforts of both joints, in '
-                'the same submodel: add them to efforts, or leave it out'
-            )
-        if names.count(coupling.name) > 1:
-            raise ConfigError(f'the coupling of {coupling.name} is there twice')

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a joint's effort holds beside the torque of its links [S 27]."""
+"""Friction, offset and drive inertia of joints and of coupled drives [S 27]."""
 
 from __future__ import annotations
 
@@ -21,31 +21,23 @@ OF_A_COUPLING = (Term.VISCOUS, Term.COULOMB, Term.DRIVE_INERTIA)
 @dataclass(frozen=True)
 class JointModel:
     """
-    How a joint's effort becomes the torque of its links.
+    From the effort of a joint to the torque of its links.
 
     torque = effort - viscous q' - coulomb sign(q') - offset - drive_inertia q''
     """
 
     terms: tuple[Term, ...] = OF_A_JOINT
-    """Which of these are unknown; the others are taken to be zero."""
+    """Which of these are unknown; the others are zero."""
     sign_width: float = 0.0
-    """
-    Velocity at which a smooth sign, tanh(q' / width), has come to 76 % of its height [rad/s or
-    m/s]; 0 for the sign itself.
-    """
+    """Width of a smooth sign, tanh(q' / width) [rad/s or m/s]; 0 for the sign itself."""
     dead_zone: float = 0.0
-    """Rows with a slower joint are left out: sign and stiction are unsure [rad/s or m/s]."""
+    """Velocity below which there are no equations, because of stiction [rad/s or m/s]."""
 
     def __post_init__(self) -> None:
-        """Raise unless the numbers make sense."""
         for name in ('sign_width', 'dead_zone'):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0.0):
+            if not 0.0 <= (value := getattr(self, name)) < np.inf:
                 raise ConfigError(f'{name} is {value}, expected zero or more')
-        for term in self.terms:
-            if term not in OF_A_JOINT:
-                known = ', '.join(t.value for t in OF_A_JOINT)
-                raise ConfigError(f"'{term.value}' is no term of a joint; there are {known}")
+        _check_terms(self.terms, OF_A_JOINT, 'a joint')
 
     def extras(self, joint: str) -> tuple[Extra, ...]:
         """Return the unknowns of a joint."""
@@ -54,11 +46,7 @@ class JointModel:
     def columns(
         self, velocities: Array, accelerations: Array, directions: Array | None = None
     ) -> Array:
-        """
-        Return what each unknown of a joint adds to its effort.
-
-        velocities, accelerations (n,); directions (n,); returns (n, n_terms).
-        """
+        """Return the regressor of the unknowns of a joint, (n, n_terms), from arrays (n,)."""
         filtered = directions is not None and not self.sign_width
         each = {
             Term.VISCOUS: velocities,
@@ -70,21 +58,13 @@ class JointModel:
         return np.array(columns).reshape(len(columns), len(velocities)).T
 
     def sign(self, velocities: Array) -> Array:
-        """
-        Return the sign of velocities, smooth if it has a width.
-
-        velocities (n,) [rad/s or m/s]; returns (n,).
-        """
+        """Return the sign of velocities, smooth if it has a width."""
         if self.sign_width:
             return np.asarray(np.tanh(velocities / self.sign_width))
         return np.sign(velocities)
 
     def moving(self, velocities: Array) -> NDArray[np.bool_]:
-        """
-        Tell where a joint is outside its dead zone.
-
-        velocities (n,) [rad/s or m/s]; returns (n,).
-        """
+        """Return where a joint is outside its dead zone."""
         return np.asarray(np.abs(velocities) >= self.dead_zone)
 
 
@@ -93,34 +73,27 @@ class Coupling:
     """
     A drive that turns with the sum of two joint velocities and loads both joints alike.
 
-    Each joint's effort has further parts, with unknowns that both joints share: viscous times the
-    velocity of the *other* joint, drive_inertia times the acceleration of the other joint, coulomb
-    times the sign of the sum of both velocities. What such a drive takes for the joint's own
-    velocity and acceleration is in the joint's own terms already.
+    Both joints share its unknowns: viscous times the velocity of the *other* joint, drive_inertia
+    times its acceleration, and coulomb times the sign of the sum of both velocities. The shares of
+    the joint's own velocity and acceleration are in its own terms.
     """
 
     joints: tuple[str, str]
     terms: tuple[Term, ...] = OF_A_COUPLING
-    """Which of these are unknown; the others are taken to be zero."""
+    """Which of these are unknown; the others are zero."""
 
     def __post_init__(self) -> None:
-        """Raise unless two joints share known terms."""
         if len(self.joints) != 2 or len(set(self.joints)) != 2:
-            raise ConfigError(
-                f'a coupling of {", ".join(self.joints) or "nothing"}: name two joints'
-            )
-        for term in self.terms:
-            if term not in OF_A_COUPLING:
-                known = ', '.join(t.value for t in OF_A_COUPLING)
-                raise ConfigError(f"'{term.value}' is no term of a coupling; there are {known}")
+            raise ConfigError(f"a coupling needs two joints, not '{', '.join(self.joints)}'")
+        _check_terms(self.terms, OF_A_COUPLING, 'a coupling')
 
     @property
     def name(self) -> str:
-        """What its unknowns belong to."""
+        """Name that its unknowns have in place of a joint's."""
         return '+'.join(self.joints)
 
     def extras(self) -> tuple[Extra, ...]:
-        """Return its unknowns, as a tuple of Extra."""
+        """Return its unknowns."""
         return tuple(Extra(self.name, term) for term in self.terms)
 
     def other(self, joint: str) -> str:
@@ -134,12 +107,7 @@ class Coupling:
         other_accelerations: Array,
         sign: JointModel,
     ) -> Array:
-        """
-        Return what each unknown adds to the effort of one of the joints.
-
-        velocities (n,) [rad/s or m/s]; other_velocities, other_accelerations (n,); returns (n,
-        n_terms).
-        """
+        """Return the regressor of its unknowns for one of the joints, (n, n_terms)."""
         each = {
             Term.VISCOUS: other_velocities,
             Term.COULOMB: sign.sign(velocities + other_velocities),
@@ -147,3 +115,10 @@ class Coupling:
         }
         columns = [each[term] for term in self.terms]
         return np.array(columns).reshape(len(columns), len(velocities)).T
+
+
+def _check_terms(terms: tuple[Term, ...], known: tuple[Term, ...], owner: str) -> None:
+    for term in terms:
+        if term not in known:
+            names = ', '.join(each.value for each in known)
+            raise ConfigError(f"'{term.value}' is no term of {owner}, expected {names}")

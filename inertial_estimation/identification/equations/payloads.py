@@ -1,12 +1,11 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Bodies that a robot carries while some logs are recorded and not while others are.
+Payloads that are carried in some logs and not in others.
 
-What is known of a payload stands on the right-hand side of the equations. The weight of a known
-mass is the only thing there if efforts are currents, and tells all gains [Gautier & Briot 2014].
-What is unknown of its ten parameters has columns that are zero at instants at which it is not
-there; if the efforts are torques, that may be the mass: so a payload is weighed.
+Known parameters of a payload stand on the right-hand side of the equations. The weight of a known
+mass is all that stands there if efforts are currents, and determines all gains [Gautier & Briot
+2014]. Unknown ones have columns that are zero in samples without it.
 """
 
 from __future__ import annotations
@@ -31,19 +30,16 @@ Array = NDArray[np.float64]
 Place = tuple[float, float, float]
 Tensor = tuple[float, float, float, float, float, float]
 
-REACH = 5.0
-"""
-Lever of the weak prior of what is not known of a payload [m]: wide, since a prior weighs more
-against the noise of a mean of more rows, and payloads hardly ever are where frames are.
-"""
-
-HEAVY = 100.0
-"""Of the weak prior of an unknown mass [kg]."""
+PRIOR_ARM = 5.0
+"""Standard deviation of the centre of mass of a payload; wide, as logs are long [m]."""
+PRIOR_MASS = 100.0
+"""Standard deviation of an unknown mass [kg]."""
+_ROWS, _COLUMNS = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
 
 
 @dataclass(frozen=True)
 class Payload:
-    """A body that is there at times."""
+    """A rigid body that is there at times."""
 
     name: str
     frame: str
@@ -59,41 +55,24 @@ class Payload:
     """
 
     def __post_init__(self) -> None:
-        """Raise unless it could be a body."""
-        if self.mass is not None and not (np.isfinite(self.mass) and self.mass > 0.0):
-            raise ConfigError(
-                f"the mass of payload '{self.name}' is {self.mass:g} kg, expected more than zero"
-            )
+        subject = f"payload '{self.name}'"
+        if self.mass is not None and not 0.0 < self.mass < np.inf:
+            raise ConfigError(f'{subject}: mass is {self.mass:g} kg, expected more than zero')
         if self.mass is None and self.center_of_mass is not None:
-            raise ConfigError(
-                f"payload '{self.name}' has a centre of mass, which says nothing while its mass "
-                'is unknown: state the mass, or leave both out'
-            )
+            raise ConfigError(f'{subject}: center_of_mass needs mass')
         arm = 0.0 if self.center_of_mass is None else float(np.linalg.norm(self.center_of_mass))
         if not arm <= LARGEST_ARM:
             raise ConfigError(
-                f"payload '{self.name}' has its centre of mass {arm:g} m off the origin of its "
-                f'frame, expected up to {LARGEST_ARM:g}: state it in m'
+                f'{subject}: center_of_mass is {arm:g} m from the frame, expected up to '
+                f'{LARGEST_ARM:g}'
             )
-        if self.inertia is None:
-            return
-        if self.center_of_mass is None:
-            raise ConfigError(
-                f"payload '{self.name}' has an inertia about a centre of mass that is not known: "
-                'state center_of_mass too'
-            )
-        if not consistency_margin(self.known()[None])[0] >= 0.0:
-            raise ConfigError(
-                f"no body could be like payload '{self.name}': the principal moments of its "
-                'inertia are negative or break the triangle inequality'
-            )
+        if self.inertia is not None and self.center_of_mass is None:
+            raise ConfigError(f'{subject}: inertia needs center_of_mass')
+        if self.inertia is not None and not consistency_margin(self.known()[None])[0] >= 0.0:
+            raise ConfigError(f'{subject}: inertia is not physically consistent')
 
     def known(self) -> Array:
-        """
-        Return its parameters as far as they are known.
-
-        Returns (10,).
-        """
+        """Return its parameters about the origin of its frame, (10,), NaN where unknown."""
         found = np.full(10, np.nan)
         if self.mass is None:
             return found
@@ -107,69 +86,48 @@ class Payload:
         return found
 
     def extras(self) -> tuple[Extra, ...]:
-        """Return its unknowns, as a tuple of Extra."""
+        """Return its unknowns."""
         unknown = np.flatnonzero(np.isnan(self.known()))
         return tuple(Extra(self.name, OF_A_BODY[k]) for k in unknown)
 
     def scale(self, extra: Extra) -> float:
-        """Return how far from zero one of its unknowns may well be."""
+        """Return the standard deviation of the prior of one of its unknowns."""
         place = OF_A_BODY.index(extra.term)
         power = 0 if place == 0 else 1 if place < 4 else 2
-        return (HEAVY if self.mass is None else self.mass) * REACH**power
-
-
-_ROWS, _COLUMNS = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
+        return (PRIOR_MASS if self.mass is None else self.mass) * PRIOR_ARM**power
 
 
 class Load(NamedTuple):
-    """What a payload adds to the net wrench of a submodel, about the origin of its root link."""
+    """What a payload adds to the net wrench of a submodel, at its root."""
 
     link: int
-    """Index of the link that carries it."""
+    """Link that carries it."""
     names: tuple[str, ...]
     """Of its unknowns."""
     slopes: Array
-    """Wrench by unknown, shape (6, k, n)."""
+    """Regressor of these, shape (6, k, n)."""
     known: Array
-    """What is known of its wrench, shape (6, n) [N, Nm]."""
+    """Known part, shape (6, n) [N, Nm]."""
 
-    def component(self, unknowns: Unknowns, component: int) -> tuple[Part, Array]:
-        """
-        Return the columns of one component, and what is known of it.
-
-        Returns known (n,).
-        """
+    def part(self, unknowns: Unknowns, axis: Array | int) -> tuple[Part, Array]:
+        """Return columns and known part, (n,), along an axis, (n, 6), or of one component."""
         columns = unknowns.columns(self.names)
-        return Part(columns, self.slopes[component]), self.known[component]
-
-    def along(self, unknowns: Unknowns, axis: Array) -> tuple[Part, Array]:
-        """
-        Return the columns of the effort of a joint, and what is known of it.
-
-        axis (n, 6); returns known (n,).
-        """
-        columns = unknowns.columns(self.names)
+        if isinstance(axis, int):
+            return Part(columns, self.slopes[axis]), self.known[axis]
         values = np.einsum('ni,ikn->kn', axis, self.slopes)
         return Part(columns, values), np.einsum('ni,in->n', axis, self.known)
 
 
 class Payloads:
-    """What a robot carries, and where."""
+    """All payloads of a robot."""
 
     def __init__(self, robot: Robot, payloads: Sequence[Payload]) -> None:
         names = [payload.name for payload in payloads]
-        taken = {
-            **dict.fromkeys(robot.link_names, 'a link'),
-            **dict.fromkeys(robot.joint_names, 'a joint'),
-            **dict.fromkeys((sensor.name for sensor in robot.ft_sensors), 'an FT sensor'),
-        }
+        sensors = (sensor.name for sensor in robot.ft_sensors)
+        taken = {*robot.link_names, *robot.joint_names, *sensors}
         for name in names:
             if name in taken or names.count(name) > 1:
-                other = taken.get(name, 'another payload')
-                raise ConfigError(
-                    f"payload '{name}' has the name of {other}, whose unknowns it would take: "
-                    'give it another one'
-                )
+                raise ConfigError(f"payload '{name}': the name is in use")
         self._all = tuple(payloads)
         self._places = [
             robot.frame(payload.frame, f"payload '{payload.name}' is fixed to it")
@@ -184,11 +142,7 @@ class Payloads:
     def loads(
         self, placed: Mapping[int, Poses], motions: Sequence[Motion], carried: Array
     ) -> list[Load]:
-        """
-        Return what payloads add to the wrench of a submodel.
-
-        carried (n, n_payloads).
-        """
+        """Return what payloads add to a submodel; carried (n, n_payloads), 1 where they are."""
         found = []
         for payload, (link, pose), there in zip(self._all, self._places, carried.T, strict=True):
             if link not in placed:
@@ -196,18 +150,14 @@ class Payloads:
             moved = {0: fixed_at(placed[link], pose)}
             columns = there * wrench_columns((0,), moved, [_moved(motions[link], pose)])
             known = payload.known()
-            told = np.isfinite(known)
-            weight = np.einsum('k,ikn->in', known[told], columns[:, told])
+            stated = np.isfinite(known)
+            weight = np.einsum('k,ikn->in', known[stated], columns[:, stated])
             names = tuple(map(str, payload.extras()))
-            found.append(Load(link, names, columns[:, ~told], weight))
+            found.append(Load(link, names, columns[:, ~stated], weight))
         return found
 
     def in_turn(self, n: int) -> Array:
-        """
-        Return that none, then each of the payloads is carried, over and over.
-
-        Returns (n, n_payloads).
-        """
+        """Return samples with none, then each of the payloads, over and over, (n, n_payloads)."""
         turns = np.arange(n) % (len(self._all) + 1)
         return np.asarray(turns[:, None] == 1 + np.arange(len(self._all)), dtype=np.float64)
 

@@ -1,14 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The regressor of a submodel for many instants, laid out for speed [T 4.9, 7.4].
+Net wrenches of links and wrenches on a submodel from outside [T 4.9, 7.2-7.4].
 
-The same numbers as `model.regressor` gives, with the instants last: every operation runs over
-contiguous memory, and columns are taken out in the order that LAPACK wants.
-
-What pushes on a submodel from outside: FT sensors at its borders, known contacts [T 7.2].
-
-What FT sensors read of a motion, of bodies and of what pushes them [T 7.3].
+The regressor is that of `model.regressor` for many samples, with samples last: operations run over
+contiguous memory, and columns are taken out in LAPACK's order.
 """
 
 from __future__ import annotations
@@ -36,42 +32,40 @@ from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
 
+COMPONENTS = tuple(term.value for term in FT_OFFSET)
+"""Kinds of wrench equations [N, Nm]."""
 _INERTIA = ((0, 1, 3), (1, 2, 4), (3, 4, 5))
-"""Where the entry of an inertia tensor stands among Ixx, Ixy, Iyy, Ixz, Iyz, Izz."""
+"""Index of each entry of an inertia tensor in Ixx, Ixy, Iyy, Ixz, Iyz, Izz."""
 
 
 def wrench_columns(
     links: Sequence[int], placed: Mapping[int, Poses], motions: Sequence[Motion]
 ) -> Array:
-    """
-    Return the net wrenches of links, by parameter, about one origin in its axes.
-
-    Returns (6, 10 n_links, n) [force; torque].
-    """
-    w, dw, a = (_instants_last(parts) for parts in zip(*(motions[k] for k in links), strict=True))
-    R = _instants_last([placed[k].rotations for k in links])
-    p = _instants_last([placed[k].origins for k in links])
+    """Return the regressor of the net wrenches of links at the root, (6, 10 n_links, n)."""
+    w, dw, a = (_samples_last(parts) for parts in zip(*(motions[k] for k in links), strict=True))
+    R = _samples_last([placed[k].rotations for k in links])
+    p = _samples_last([placed[k].origins for k in links])
     n = a.shape[-1]
     found = np.zeros((6, len(links), 10, n))
     forces, moments = (np.moveaxis(half, 1, 2) for half in (found[:3], found[3:]))
-    forces[:, 0] = _turned(R, a)
+    forces[:, 0] = np.einsum('ijln,jln->iln', R, a)
     forces[:, 1:4] = _products(R, _hat(dw) + _hat_squared(w))
     moments[:, 1:4] = -_products(R, _hat(a))
-    # About the link's origin still: the force at the new origin comes with a moment.
+    # From the origin of the link to that of the root.
     for row, (after, last) in enumerate(((1, 2), (2, 0), (0, 1))):
         moments[row, :4] += p[after] * forces[last, :4] - p[last] * forces[after, :4]
     moments[:, 4:] = _products(R, _of_inertia(dw) + _products(_hat(w), _of_inertia(w)))
     return found.reshape(6, 10 * len(links), n)
 
 
-def _instants_last(parts: Sequence[Array]) -> Array:
+def _samples_last(parts: Sequence[Array]) -> Array:
     """Return an array for each link, (n, ...), as one of shape (..., n_links, n)."""
     stacked = np.array(parts)
     return np.ascontiguousarray(stacked.transpose(*range(2, stacked.ndim), 0, 1))
 
 
 def _hat(v: Array) -> Array:
-    """Return the matrices of cross products with vectors, shape (3, 3, n_links, n)."""
+    """Return the matrices of cross products, shape (3, 3, n_links, n)."""
     found = np.zeros((3, *v.shape))
     found[0, 1], found[0, 2], found[1, 2] = -v[2], v[1], -v[0]
     found[1, 0], found[2, 0], found[2, 1] = v[2], -v[1], v[0]
@@ -79,7 +73,7 @@ def _hat(v: Array) -> Array:
 
 
 def _hat_squared(v: Array) -> Array:
-    """Return what `_hat` gives times itself, v v' - |v|^2."""
+    """Return hat(v) hat(v) = v v' - |v|^2."""
     found: Array = v[:, None] * v
     squares = v * v
     for axis in range(3):
@@ -97,17 +91,7 @@ def _of_inertia(v: Array) -> Array:
 
 
 def _products(A: Array, B: Array) -> Array:
-    """Return the products of stacks of matrices whose instants come last."""
     return np.asarray(np.einsum('ijln,jkln->ikln', A, B))
-
-
-def _turned(R: Array, v: Array) -> Array:
-    """Return vectors in other axes."""
-    return np.asarray(np.einsum('ijln,jln->iln', R, v))
-
-
-COMPONENTS = tuple(term.value for term in FT_OFFSET)
-"""Kinds of the rows of a wrench [N, Nm]."""
 
 
 class Push(NamedTuple):
@@ -118,16 +102,15 @@ class Push(NamedTuple):
     wrench: Array
     """Shape (n, 6), about the submodel's root in its axes [N, Nm]."""
     offset: tuple[str, Array] | None
-    """FT sensor, and how the wrench falls with its offset, shape (n, 6, 6); None: known."""
+    """FT sensor and derivative of the wrench by minus its offset, (n, 6, 6); None: known."""
 
 
 class Contact(NamedTuple):
     """A known wrench of the environment."""
 
     link: int
-    """Link that it acts on."""
     L_H_C: Array
-    """Pose of its frame there, shape (4, 4)."""
+    """Pose of its frame in the link, shape (4, 4)."""
     wrench: Array
     """Shape (n, 6), about that frame's origin in its axes [N, Nm]."""
 
@@ -146,11 +129,7 @@ def sensor_pushes(
     placed: Mapping[int, Poses],
     offsets: Container[str],
 ) -> list[Push]:
-    """
-    Return the wrenches on a submodel that its FT sensors read [T 4.17].
-
-    readings (n, n_sensors, 6) [N, Nm].
-    """
+    """Return the wrenches on a submodel by FT readings, (n, n_sensors, 6) [T 4.17]."""
     found = []
     for s in border_sensors(submodel):
         sensor = robot.ft_sensors[s]
@@ -161,7 +140,11 @@ def sensor_pushes(
             root_H_child = placed[link]
         else:
             link = sensor.parent
-            root_H_child = _after(placed[link], poses[sensor.child])
+            parent, further = placed[link], poses[sensor.child]
+            root_H_child = Poses(
+                parent.rotations @ further.rotations,
+                parent.origins + to_axes(parent.rotations, further.origins),
+            )
         root_H_sensor = fixed_at(root_H_child, sensor.child_H_sensor)
         slopes = None
         if sensor.name in offsets:
@@ -183,57 +166,27 @@ def contact_pushes(
     ]
 
 
-def pushed(unknowns: Unknowns, pushes: Iterable[Push], axis: Array) -> tuple[list[Part], Array]:
-    """
-    Return what wrenches from outside add to rows along an axis.
-
-    axis (n, 6); returns y (n,).
-    """
-    parts, y = [], np.zeros(len(axis))
-    for push in pushes:
-        y += np.einsum('ni,ni->n', axis, push.wrench)
-        if push.offset is not None:
-            name, slopes = push.offset
-            columns = unknowns.columns(f'{name}.{part}' for part in COMPONENTS)
-            parts.append(Part(columns, np.einsum('ni,nik->kn', axis, slopes)))
-    return parts, y
-
-
-def pushed_component(
-    unknowns: Unknowns, pushes: Iterable[Push], component: int, n: int
+def pushed(
+    unknowns: Unknowns, pushes: Iterable[Push], n: int, axis: Array | int
 ) -> tuple[list[Part], Array]:
-    """
-    Return what wrenches from outside add to rows of one of their components.
-
-    Returns y (n,).
-    """
+    """Return columns and right-hand sides, (n,), along an axis, (n, 6), or of one component."""
     parts, y = [], np.zeros(n)
-    for push in pushes:
-        y += push.wrench[:, component]
-        if push.offset is not None:
-            name, slopes = push.offset
+    for _, wrench, offset in pushes:
+        is_component = isinstance(axis, int)
+        y += wrench[:, axis] if is_component else np.einsum('ni,ni->n', axis, wrench)
+        if offset is not None:
+            name, slopes = offset
             columns = unknowns.columns(f'{name}.{part}' for part in COMPONENTS)
-            parts.append(Part(columns, slopes[:, component].T))
+            values = slopes[:, axis].T if is_component else np.einsum('ni,nik->kn', axis, slopes)
+            parts.append(Part(columns, values))
     return parts, y
 
 
 def fixed_at(pose: Poses, L_H_F: Array) -> Poses:
-    """
-    Return where a frame fixed to a link is.
-
-    L_H_F (4, 4) [m].
-    """
+    """Return the poses of a frame that is fixed to a link, L_H_F (4, 4)."""
     return Poses(
         pose.rotations @ L_H_F[:3, :3],
         pose.origins + to_axes(pose.rotations, np.broadcast_to(L_H_F[:3, 3], pose.origins.shape)),
-    )
-
-
-def _after(pose: Poses, further: Poses) -> Poses:
-    """Return the composition of two poses."""
-    return Poses(
-        pose.rotations @ further.rotations,
-        pose.origins + to_axes(pose.rotations, further.origins),
     )
 
 
@@ -244,21 +197,25 @@ def with_readings(
     pushes: Mapping[str, Array] | None = None,
 ) -> SampleBatch:
     """
-    Return samples with what FT sensors read, from the tips of the limbs inward.
+    Return samples with simulated FT readings, from the tips of the limbs inward.
 
-    parameters (n_links, 10); pushes (n, 6) [N, Nm].
+    pushes: wrenches by link, (n, 6) in and about its frame [N, Nm].
     """
     names = [sensor.name for sensor in robot.ft_sensors]
     readings = np.zeros((len(samples), len(names), 6))
     poses = poses_in_parents(robot, samples.positions)
     motions = link_motions(robot, samples, poses)
+    acting = [(robot.link_names.index(name), wrench) for name, wrench in (pushes or {}).items()]
     for submodel in reversed(robot.submodels):
         if submodel.root_sensor < 0:
             continue
         placed = poses_in_root(robot, submodel, poses)
         columns = wrench_columns(submodel.links, placed, motions)
         net = np.einsum('ckn,k->nc', columns, parameters[list(submodel.links)].reshape(-1))
-        net -= _pushes_at_root(robot, placed, pushes or {})
+        net -= sum(
+            (wrench_to_root(placed[k], wrench) for k, wrench in acting if k in placed),
+            start=np.zeros(6),
+        )
         root = np.zeros((len(samples), 6, 6))
         for push in sensor_pushes(robot, submodel, readings, poses, placed, names):
             assert push.offset is not None
@@ -268,12 +225,3 @@ def with_readings(
                 net -= push.wrench
         readings[:, submodel.root_sensor] = np.linalg.solve(root, net[..., None])[..., 0]
     return replace(samples, ft_readings=readings)
-
-
-def _pushes_at_root(
-    robot: Robot, placed: Mapping[int, Poses], pushes: Mapping[str, Array]
-) -> Array:
-    """Return the sum of what acts on the links of a submodel, in and about its root."""
-    links = ((robot.link_names.index(name), wrench) for name, wrench in pushes.items())
-    found = [wrench_to_root(placed[k], wrench) for k, wrench in links if k in placed]
-    return np.asarray(sum(found, start=np.zeros(6)))
