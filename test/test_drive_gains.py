@@ -60,7 +60,9 @@ def currents(robot, body, rng, noise=0.0):
     samples = replace(samples, efforts=np.zeros_like(samples.velocities))
     efforts = np.zeros((2, *samples.velocities.shape))
     for k, one in enumerate((robot, heavier(robot, body))):
-        plain = EquationBuilder(one, EquationChoice(efforts=robot.joint_names)).equations(samples)[0]
+        plain = EquationBuilder(one, EquationChoice(efforts=robot.joint_names)).equations(samples)[
+            0
+        ]
         links = one.parameters[list(one.submodels[0].links)].reshape(-1)
         efforts[k] = np.transpose(
             [plain[f'effort {name}'].Y @ links - plain[f'effort {name}'].y

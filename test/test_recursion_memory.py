@@ -349,7 +349,9 @@ def test_a_refit_with_friction_is_the_minimum_with_its_prior(arm):
     weight, rng = 0.1, np.random.default_rng(0)
     base = by_name(identifier, 'base')
     # As large as all of the effort is, for 1 rad/s.
-    rows = next(kinds for kinds in identifier.builder.equations(samples) if 'effort elbow' in kinds)
+    rows = next(
+        kinds for kinds in identifier.builder.equations(samples) if 'effort elbow' in kinds
+    )
     sizes = [np.sqrt(np.mean(rows[f'effort {name}'].y ** 2)) for name in arm.joint_names]
     np.testing.assert_allclose(base.scales, sizes, rtol=DENSE)
     # A prior that pulls: friction of a large scale shows nothing.

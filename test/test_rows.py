@@ -101,7 +101,9 @@ def test_a_robot_held_somewhere_tells_no_wrench_there(held, rng):
     samples, wrenches = moved(robot, rng, ['head'])
     builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names))
     link = robot.frame(held)[0]
-    for block, rows in zip(builder.blocks, builder.equations(samples, external=wrenches), strict=True):
+    for block, rows in zip(
+        builder.blocks, builder.equations(samples, external=wrenches), strict=True
+    ):
         assert (COMPONENTS[0] in rows) == (link not in block.submodel.links)
         assert_solved(rows, truth(robot, block), block.kinds)
 
@@ -114,7 +116,9 @@ def test_offsets_are_unknowns_of_both_neighbours(humanoid, rng):
     builder = EquationBuilder(
         humanoid, EquationChoice(efforts=humanoid.joint_names, offsets=names)
     )
-    for block, rows in zip(builder.blocks, builder.equations(samples, external=wrenches), strict=True):
+    for block, rows in zip(
+        builder.blocks, builder.equations(samples, external=wrenches), strict=True
+    ):
         borders = len(block.unknowns.extras) // 6
         assert borders == len(block.submodel.child_sensors) + (block.submodel.root_sensor >= 0)
         assert_solved(rows, truth(humanoid, block, np.tile(offset, borders)), block.kinds)
@@ -141,7 +145,9 @@ def test_a_gain_turns_currents_into_efforts(arm, rng):
     choice = EquationChoice(efforts=arm.joint_names, gains=arm.joint_names)
     builder = EquationBuilder(arm, choice)
     assert_solved(
-        builder.equations(samples)[0], truth(arm, builder.blocks[0], gains), builder.blocks[0].kinds
+        builder.equations(samples)[0],
+        truth(arm, builder.blocks[0], gains),
+        builder.blocks[0].kinds,
     )
     assert [extra.term for extra in builder.blocks[0].unknowns.extras] == [Term.DRIVE_GAIN] * 3
 

@@ -53,7 +53,7 @@ def scene():
     samples = SampleBatch.stack([random_sample(robot, rng) for _ in range(60)])
     plain = EquationBuilder(robot)
     external = {}
-    for block, rows in zip(plain.blocks, plain.rows(samples), strict=True):
+    for block, rows in zip(plain.blocks, plain.equations(samples), strict=True):
         x = robot.parameters[list(block.submodel.links)].ravel()
         link = robot.link_names[block.submodel.root]
         external[link] = np.stack([rows[c].Y @ x - rows[c].y for c in COMPONENTS], axis=1)
