@@ -166,7 +166,7 @@ def tare(robot: Robot, rest: SampleBatch, submodels: Sequence[str]) -> Array:
     choice = EquationChoice(wrenches=tuple(submodels), offsets=tuple(names))
     builder = EquationBuilder(robot, choice)
     found = np.zeros((len(names), 6))
-    for block, kinds in zip(builder.blocks, builder.rows(rest), strict=True):
+    for block, kinds in zip(builder.blocks, builder.equations(rest), strict=True):
         if not kinds:
             continue
         n, links = block.unknowns.n_inertial, list(block.submodel.links)

@@ -262,7 +262,9 @@ def _moving_log(robot: Robot, motion: StateNoise) -> tuple[SampleBatch, Array]:
     samples = replace(samples, proper_accelerations=samples.proper_accelerations + upright)
     samples = with_readings(robot, samples, truth)
     own = truth[list(robot.submodels[0].links)].reshape(-1)
-    held = [part.Y @ own - part.y for part in EquationBuilder(robot).rows(samples)[0].values()]
+    held = [
+        part.Y @ own - part.y for part in EquationBuilder(robot).equations(samples)[0].values()
+    ]
     noise = FT_OFFSET + FT_NOISE * rng.normal(size=samples.ft_readings.shape)
     noisy = replace(samples, ft_readings=samples.ft_readings + noise)
     return motion.shaken(noisy, rng), np.stack(held, axis=1)

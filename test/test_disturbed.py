@@ -135,7 +135,7 @@ def error(x):
     robot = arm()
     samples = moving(np.random.default_rng(99), 10.0, 20.0)
     truth = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
-    (rows,) = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names)).rows(samples)
+    (rows,) = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names)).equations(samples)
     Y = np.concatenate([one.Y for one in rows.values()])
     return np.linalg.norm(Y @ (x[: len(truth)] - truth)) / np.linalg.norm(Y @ truth)
 

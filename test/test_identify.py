@@ -80,12 +80,12 @@ def write_log(path, robot, rng):
         efforts=np.zeros((n, 3)),
     )  # fmt: skip
     # With readings and efforts of zero, what rows lack is what these should have been.
-    rows = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names)).rows(samples)
+    rows = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names)).equations(samples)
     tool = robot.link_names.index('tool')
     motions = link_motions(robot, samples, poses_in_parents(robot, q))
     readings = -net_wrench_regressor(motions[tool]) @ robot.parameters[tool]
     samples.ft_readings[:, 0] = readings
-    rows = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names)).rows(samples)[0]
+    rows = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names)).equations(samples)[0]
     inner = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
     sign = JointModel(sign_width=0.5)
     columns = {'t': t}

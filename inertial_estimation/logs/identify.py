@@ -255,7 +255,7 @@ def _depending(builder: EquationBuilder, assumed: Sequence[str]) -> list[str]:
     positions = samples.positions.copy()
     positions[:, [builder.robot.joint_names.index(name) for name in assumed]] = np.nan
     found = []
-    systems = builder.rows(replace(samples, positions=positions))
+    systems = builder.equations(replace(samples, positions=positions))
     for block, kinds in zip(builder.blocks, systems, strict=True):
         lost = [kind for kind, rows in kinds.items() if not len(rows.y)]
         if lost and len(lost) == len(kinds):
