@@ -470,17 +470,23 @@ class Log(NamedTuple):
         return self.recording.samples
 
 
-def read_log(bag: Path, urdf: Path, config: str, **changes: Any) -> Log:
-    """Return a bag, read as the node would; `changes` are settings other than the file's."""
+def read_log(bag: Path, urdf: Path | str, config: str | Mapping[str, Any], **changes: Any) -> Log:
+    """
+    Return a bag, read as the node would.
+
+    `urdf` is a path or text, `config` the name of a parameter file or parameters by dotted names,
+    `changes` are settings other than these.
+    """
     from dataclasses import replace
 
-    build_robot = use('build_robot')
-    EstimatorSettings = use('EstimatorSettings')
-    read_samples = use('read_samples')
-
-    settings = replace(EstimatorSettings.from_yaml(configs() / config), **changes)
-    robot = build_robot(settings, urdf.read_text(encoding='utf-8'))
-    return Log(robot, settings, read_samples(bag, robot, settings))
+    kind = use('EstimatorSettings')
+    given = (
+        kind.from_yaml(configs() / config) if isinstance(config, str) else kind.from_dict(config)
+    )
+    settings = replace(given, **changes)
+    text = urdf.read_text(encoding='utf-8') if isinstance(urdf, Path) else urdf
+    robot = use('build_robot')(settings, text)
+    return Log(robot, settings, use('read_samples')(bag, robot, settings))
 
 
 def sample_numbers(log: Log, start: float, stop: float, keep: int = 24) -> Numbers:

@@ -34,6 +34,51 @@ def saved(name: str) -> dict[str, np.ndarray]:
         }
 
 
+def write_skin_bag(path: Path) -> None:
+    """Write the saved log of a pushed robot, whose skin tells the pushed link, as a bag (mcap)."""
+    from rosbags.rosbag2 import StoragePlugin, Writer
+    from rosbags.typesys import Stores, get_typestore
+
+    store, given = get_typestore(Stores.ROS2_HUMBLE), saved('skin')
+    new = {name.rpartition('/')[2]: kind for name, kind in store.types.items()}
+    names = given['joints'].tolist()
+    unknown = np.array([-1.0, *[0.0] * 8])
+
+    def vector(values: np.ndarray) -> Any:
+        return new['Vector3'](*map(float, values))
+
+    with Writer(path, version=8, storage_plugin=StoragePlugin.MCAP) as writer:
+        topics: dict[str, Any] = {}
+
+        def write(topic: str, kind: str, stamp_ns: int, frame: str, *values: Any) -> None:
+            if topic not in topics:
+                topics[topic] = writer.add_connection(topic, kind, typestore=store)
+            header = new['Header'](new['Time'](*divmod(stamp_ns, 1_000_000_000)), frame)
+            data = store.serialize_cdr(store.types[kind](header, *values), kind)
+            writer.write(topics[topic], stamp_ns, data)
+
+        for k, time_ns in enumerate(given['stamp_ns'].tolist()):
+            stamp = 1_700_000_000_000_000_000 + int(time_ns)
+            for s, (name, frame) in enumerate(zip(given['fts'], given['ft_frames'], strict=True)):
+                force, torque = given['ft_readings'][k, s].reshape(2, 3)
+                wrench = new['Wrench'](vector(force), vector(torque))
+                kind = 'geometry_msgs/msg/WrenchStamped'
+                write(f'/ft/{name}', kind, stamp, str(frame), wrench)
+            for s, name in enumerate(given['imus']):
+                rate, acceleration = (
+                    vector(given[key][k, s])
+                    for key in ('angular_velocities', 'proper_accelerations')
+                )
+                turned = new['Quaternion'](0.0, 0.0, 0.0, 1.0)
+                values = turned, unknown, rate, np.zeros(9), acceleration, np.zeros(9)
+                write(f'/imu/{name}', 'sensor_msgs/msg/Imu', stamp, str(name), *values)
+            for frame in filter(None, str(given['felt'][k]).split(',')):
+                point = new['Point'](0.01, -0.02, 0.005)
+                write('/contacts', 'geometry_msgs/msg/PointStamped', stamp, frame, point)
+            states = names, given['positions'][k], np.empty(0), given['torques'][k]
+            write('/joint_states', 'sensor_msgs/msg/JointState', stamp, '', *states)
+
+
 class Load(NamedTuple):
     """A body that is picked up for a while."""
 

@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from xml.etree import ElementTree
 
@@ -40,7 +41,7 @@ except ImportError:
 import numpy as np
 import package
 import store
-from recorded import Load, Pole, Push, icub_urdf, saved
+from recorded import Load, Pole, Push, icub_urdf, saved, write_skin_bag
 from store import Numbers, prefixed, series
 
 DATA = Path(os.environ.get('FROZEN_DATA', HERE.parents[1] / 'shared' / 'data'))
@@ -839,6 +840,34 @@ def _streamed(options: Mapping[str, Any]) -> Numbers:
                 rate = np.full(3, np.nan)
             given.push_imu(what, stamp, rate, 9.81 * waves[3:])
     return given.numbers()
+
+
+@frozen()
+def skin_replay() -> Numbers:
+    """Replay of a bag of a simulated robot with two IMUs, whose skin tells what is pushed."""
+    contacts = ['head', 'l_forearm', 'r_forearm', 'l_lower_leg', 'r_lower_leg', 'l_sole', 'r_sole']
+    config = {
+        'imus': ['chest', 'root_link'],
+        'contacts': contacts,
+        'contact_timeout': 0.02,
+        'velocity_source': 'filter',
+        'touch_kind': 'force',
+        'touch_frames': ['l_hand'],
+        'touch.l_hand.kind': 'wrench',
+        'ft.l_arm_ft.offset': [1.0, -2.0, 3.0, 0.1, -0.2, 0.3],
+        'contact.l_sole.kind': 'wrench',
+        'contact.head.kind': 'force',
+        'contact.head.point': [0.0, 0.02, 0.1],
+    }
+    with TemporaryDirectory() as folder:
+        write_skin_bag(Path(folder) / 'bag')
+        log = package.read_log(Path(folder) / 'bag', icub_urdf(), config)
+        everything = (-np.inf, np.inf)
+        through = ('l_knee', 'r_elbow')
+        return {
+            **prefixed('samples', package.sample_numbers(log, *everything, 6)),
+            **package.replay_numbers(log, everything, through=through, deviations=True),
+        }
 
 
 @frozen()
