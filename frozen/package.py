@@ -762,8 +762,10 @@ def identify_logs(
     identify = use('identify', near='logs/')
     IdentifySettings = use('IdentifySettings')
 
+    first, *_ = identify.__code__.co_varnames
+    given = (list(logs), urdf) if first == 'logs' else (urdf, list(logs))
     report = identify(
-        list(logs), urdf, IdentifySettings.from_yaml(configs() / config), method=method,
+        *given, IdentifySettings.from_yaml(configs() / config), method=method,
         validate=list(validate), options=options,
     )  # fmt: skip
     fit = report.fit
