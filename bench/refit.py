@@ -36,9 +36,9 @@ from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
-from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.recursion.memory import SubmodelMemory, excitation
 from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
+from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
 from inertial_estimation.model.inertia import pseudo_inertia

@@ -79,7 +79,7 @@ def test_axia_fit_of_the_owners_to_every_digit():
 
 
 def test_axia_readings_span_three_dimensions():
-    found = offset_in_situ(*axia('poses7'), matrix=np.eye(6))
+    found = offset_in_situ(*axia('poses7'))
     # As the description of the data prints them, with their last digits.
     singular_values = (18.2, 14.5, 5.28, 0.0051, 0.0012, 0.00003)
     digits = (0.05, 0.05, 0.005, 0.00005, 0.00005, 0.000005)
