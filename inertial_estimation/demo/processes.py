@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The processes of the demo: none of them outlives it, and none dies unnoticed."""
+"""Processes of the demo: they end with it, and an early end is an error."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from inertial_estimation.errors import InertialEstimationError
 
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-c, the end of a service, the end of a session."""
+LAST_DOMAIN = 101
+"""Ports of higher domains are handed out by the operating system."""
 PATIENCE = 5.0
 """How long a process may take to end when asked to [s]."""
 LAST_LINES, LAST_WIDTH, LAST_BYTES = 20, 200, 10_000
@@ -48,14 +50,20 @@ class Process:
         reports: bool = False,
     ) -> None:
         self.name = name
-        self._said: IO[bytes] = TemporaryFile()  # noqa: SIM115 - closed by finish
+        self._output: IO[bytes] = TemporaryFile()  # noqa: SIM115 - closed by finish
         self._text = b''
         # A session of its own: ctrl-c reaches the demo alone, which ends them in order.
         self._popen = Popen(
-            [sys.executable, '-m', 'inertial_estimation_nodes', module, *arguments],
+            [
+                sys.executable,
+                '-m',
+                'inertial_estimation_nodes',
+                f'inertial_estimation.{module}',
+                *arguments,
+            ],
             stdin=DEVNULL,
-            stdout=PIPE if reports else self._said,
-            stderr=self._said,
+            stdout=PIPE if reports else self._output,
+            stderr=self._output,
             env=environment,
             start_new_session=True,
             preexec_fn=_end_with_parent,
@@ -67,7 +75,7 @@ class Process:
         return self._popen.poll() is not None
 
     @property
-    def cpu_time(self) -> float:
+    def processor_time(self) -> float:
         """Processor time that all of its threads took so far [s]; 0 if it has ended."""
         try:
             fields = Path(f'/proc/{self._popen.pid}/stat').read_text().rpartition(')')[2].split()
@@ -92,19 +100,15 @@ class Process:
         *lines, self._text = self._text.split(b'\n')
         return json.loads(lines[-1]) if lines else None
 
-    def last_report(self) -> Any:
-        """Ask the process to end and return its last report."""
+    def end(self) -> None:
+        """Ask the process to end, and wait until it has."""
         self.interrupt()
         try:
-            text = self._text + self._popen.communicate(timeout=PATIENCE)[0]
+            self._popen.communicate(timeout=PATIENCE)
         except TimeoutExpired:
             raise DemoError(f'{self.name} did not end within {PATIENCE:g} s') from None
         if self._popen.returncode:
             raise DemoError(self.obituary())
-        lines = text.splitlines()
-        if not lines:
-            raise DemoError(f'{self.name} ended without its last report')
-        return json.loads(lines[-1])
 
     def interrupt(self) -> None:
         """Ask the process to end."""
@@ -120,29 +124,34 @@ class Process:
             self._popen.wait()
         if self._popen.stdout is not None:
             self._popen.stdout.close()
-        self._said.close()
+        self._output.close()
 
     def obituary(self) -> str:
-        """Say how the process ended, and what it said last."""
+        """Return how the process ended, and its last output."""
         code = self._popen.returncode
         how = f'exit code {code}' if code >= 0 else f'signal {signal.Signals(-code).name}'
-        return f'{self.name} ended with {how}\n{self.last_words()}'
+        return f'{self.name} ended with {how}\n{self.output()}'
 
-    def last_words(self) -> str:
+    def output(self) -> str:
         """Return the last lines that the process wrote."""
-        size = self._said.seek(0, os.SEEK_END)
-        self._said.seek(max(0, size - LAST_BYTES))
-        lines = self._said.read().decode(errors='replace').splitlines()
+        size = self._output.seek(0, os.SEEK_END)
+        self._output.seek(max(0, size - LAST_BYTES))
+        lines = self._output.read().decode(errors='replace').splitlines()
         return '\n'.join(
-            f'  {line[:LAST_WIDTH]}' for line in lines[-LAST_LINES:] or ['(it said nothing)']
+            f'  {line[:LAST_WIDTH]}' for line in lines[-LAST_LINES:] or ['(no output)']
         )
 
 
 class Processes:
     """Processes that end together; a context manager."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = environment
+    def __init__(self) -> None:
+        domain = str(1 + os.getpid() % LAST_DOMAIN)
+        self._environment = {
+            'ROS_DOMAIN_ID': domain,
+            **os.environ,
+            'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+        }
         self._all: list[Process] = []
 
     def __enter__(self) -> Processes:
@@ -178,13 +187,13 @@ class Processes:
             if process.ended:
                 raise DemoError(process.obituary())
 
-    def last_words(self) -> str:
+    def output(self) -> str:
         """Return the last lines that each process wrote."""
-        return '\n'.join(f'{p.name}:\n{p.last_words()}' for p in self._all)
+        return '\n'.join(f'{p.name}:\n{p.output()}' for p in self._all)
 
-    def cpu_times(self) -> dict[str, float]:
+    def processor_times(self) -> dict[str, float]:
         """Return the processor time of each process so far [s]."""
-        return {process.name: process.cpu_time for process in self._all}
+        return {process.name: process.processor_time for process in self._all}
 
 
 @contextmanager

@@ -1,9 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The demo: the embedded robot is pushed, and estimators with one and several IMUs follow.
+Run the demo: a simulated iCub is pushed, then picks a load up beside an identifier.
 
-Then it picks something up, and an identifier finds out what.
+Estimators with one and with several IMUs run beside the simulated robot as processes; a recorder
+keeps their estimates, which are compared with the truth when a scene has ended.
 """
 
 from __future__ import annotations
@@ -12,77 +13,84 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+from typing import Any
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.demo.carrying import NEEDED, carry
-from inertial_estimation.demo.display import Display
-from inertial_estimation.demo.load_results import Carried
-from inertial_estimation.demo.processes import INTERRUPTS
-from inertial_estimation.demo.results import Estimator, Result, as_dict
-from inertial_estimation.demo.scene import play
+from inertial_estimation.demo.processes import INTERRUPTS, DemoError, Processes
+from inertial_estimation.demo.scores import AGE_LIMIT, LOAD_TIME, Recording, push_goals, score_load
 from inertial_estimation.errors import ConfigError
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.output import check_writable, write_whole
-from inertial_estimation.simulation.scenario import SCENES, carrying
+from inertial_estimation.simulation.description import icub_urdf
+from inertial_estimation.simulation.scenario import PICK_UP, SCENES, Scenario, carrying
 
-LEAST_DURATION = 10.0
-"""Below this little is left of a scene when all processes have started [s]."""
-LONGEST_DURATION = 3600.0
-"""Beyond this the robot's own limit would end a scene [s]."""
-LARGEST_SEED = 2**31 - 1
-"""What the parameter of the robot's node takes."""
-TWIN = '_true_fts'
-NODES = ('one_imu', 'several_imus')
+RATE_HZ = 250
+SHORTEST, LONGEST = 10.0, 600.0
+"""Of the whole run [s]; the recording of a longer one would take over 500 MB."""
+LOAD_SCENE = 1.0 + PICK_UP + LOAD_TIME
+"""Length of the scene with the load [s]."""
+SLOWEST = 3.0
+"""Length of a scene over that of its stamps, on a machine that is too slow."""
+START_TIMEOUT = 60.0
+"""Until every estimator has published [s]."""
+ROBOT, IDENTIFIER = 'embedded_robot', 'parameter_identifier'
+PUSHED, CARRYING = ('one_imu', 'several_imus'), ('updated', 'not_updated')
 
 
-def run(duration: float = 60.0, json_path: Path | None = None, *, seed: int = 0) -> int:
-    """
-    Run the demo.
-
-    duration [s].
-    """
+def run(
+    duration: float = 60.0,
+    json_path: Path | None = None,
+    *,
+    seed: int = 0,
+    say: Callable[[str], object] = lambda line: None,
+    show: Callable[[str], object] = lambda text: None,
+) -> int:
+    """Run all scenes [s]; results go to `say`, the newest forces to `show`."""
     _check(duration, seed, json_path)
     config = find_config()
-    estimators = [
-        Estimator(name, EstimatorSettings.from_yaml(config, name).imus, name + TWIN)
-        for name in NODES
-    ]
-    share, last = shares(duration)
-    results: list[Result] = []
-    carried: Carried | None = None
-    with _interruptible(), Display(estimators) as display:
-        for make_scenario in SCENES.values():
-            scenario = make_scenario(share, seed)
-            results += play(scenario, estimators, config, share, display)
-        if last:
-            carried = carry(carrying(last, seed), config, last, display)
+    load_scene = LOAD_SCENE if duration >= LOAD_SCENE + SHORTEST else 0.0
+    figures: dict[str, Any] = {}
+    with _interruptible(), TemporaryDirectory() as folder:
+        for make in SCENES.values():
+            share = (duration - load_scene) / len(SCENES)
+            scenario = make(share, seed)
+            say(f'scene {scenario.name}, seed {seed}')
+            recording, busy = _play(scenario, PUSHED, config, share, Path(folder), show)
+            name = scenario.name
+            figures[name] = {one: recording.figures(one) for one in PUSHED}
+            _say_figures(say, figures[name], busy)
+        goals = push_goals(figures)
+        if load_scene:
+            scenario = carrying(load_scene, seed)
+            say(f'scene {scenario.name}, seed {seed}')
+            recording, busy = _play(scenario, CARRYING, config, load_scene, Path(folder), show)
+            figures[scenario.name] = {one: recording.figures(one) for one in CARRYING}
+            _say_figures(say, figures[scenario.name], busy)
+            figures['load'], more = _load(recording, scenario)
+            goals += more
         else:
-            display.say(
-                f"scene 'carrying' left out: it takes {NEEDED:g} s, the others "
-                f'{LEAST_DURATION:g} s; take {LEAST_DURATION + NEEDED:g} s or more'
-            )
-        display.summarize(results, carried)
+            say(f'no load: that takes {LOAD_SCENE + SHORTEST:g} s')
+    for goal in goals:
+        sign, verdict = ('<', '>')[goal.at_least], ('MISSED', 'met')[goal.reached]
+        say(f'{verdict:6s} {goal.name}: {goal.value:.3g} ({sign}= {goal.limit:g})')
+    late = max(one['age_p50_s'] for scene in SCENES for one in figures[scene].values())
+    if late > AGE_LIMIT:
+        say(f'this machine is too slow or busy: median age {1e3 * late:.0f} ms')
     if json_path is not None:
-        found = {'seed': seed, **as_dict(results, carried)}
-        write_whole(json_path, json.dumps(found, indent=2) + '\n')
+        found = {'seed': seed, 'figures': figures,
+                 'goals': [{**goal._asdict(), 'reached': goal.reached} for goal in goals]}  # fmt: skip
+        write_whole(json_path, json.dumps(_without_nan(found), indent=1) + '\n')
     return 0
 
 
-def shares(duration: float) -> tuple[float, float]:
-    """
-    Return how long scenes take.
-
-    duration [s]; returns pushes, load [s].
-    """
-    load = NEEDED if duration >= NEEDED + LEAST_DURATION else 0.0
-    return (duration - load) / len(SCENES), load
-
-
 def find_config() -> Path:
-    """Return the parameter file of the estimators."""
+    """Return the parameter file of the nodes."""
     installed = Path('share', 'inertial_estimation', 'config')
     prefixes = [sys.prefix, *os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)]
     folders = [
@@ -92,26 +100,112 @@ def find_config() -> Path:
     for folder in folders:
         if (folder / 'demo.yaml').is_file():
             return folder / 'demo.yaml'
-    places = ', '.join(map(str, folders))
-    raise ConfigError(f'demo.yaml is in none of {places}: install the package as a whole')
+    raise ConfigError(f'no demo.yaml in {", ".join(map(str, folders))}')
+
+
+def _play(
+    scenario: Scenario,
+    estimators: Sequence[str],
+    config: Path,
+    duration: float,
+    folder: Path,
+    show: Callable[[str], object],
+) -> tuple[Recording, dict[str, float]]:
+    """Run one scene [s]; return its recording and each process's share of a core."""
+    nodes = dict.fromkeys(estimators, 'ros.estimator_node')
+    if scenario.loads:
+        nodes[IDENTIFIER] = 'ros.identifier_node'
+    file = folder / f'{scenario.name}.npz'
+    asked = {'robot': ROBOT, 'estimators': list(estimators), 'identifier': IDENTIFIER,
+             'file': str(file)}  # fmt: skip
+    imus = [imu for name in estimators for imu in EstimatorSettings.from_yaml(config, name).imus]
+    robot = {
+        'scene': scenario.name, 'rate': RATE_HZ, 'seed': scenario.seed, 'audience': len(nodes),
+        'duration': duration + START_TIMEOUT, 'imus': f'[{", ".join(dict.fromkeys(imus))}]',
+    }  # fmt: skip
+    contacts = f'contacts:=[{", ".join(scenario.contacts)}]'
+    with Processes() as processes:
+        recorder = processes.start('recorder', 'demo.recorder', [json.dumps(asked)], reports=True)
+        for name, module in nodes.items():
+            given = [] if name == IDENTIFIER else ['-p', contacts]
+            processes.start(
+                name, module,
+                ['--ros-args', '-r', f'__node:={name}', '--params-file', str(config), *given],
+            )  # fmt: skip
+        words = [word for name, value in robot.items() for word in ('-p', f'{name}:={value}')]
+        processes.start(ROBOT, 'simulation.node', ['--ros-args', *words])
+        limit = monotonic() + START_TIMEOUT
+        while not ((report := recorder.report(0.5)) and report['wrenches']):
+            processes.check()
+            if monotonic() > limit:
+                raise DemoError(f'no estimates within {START_TIMEOUT:g} s\n{processes.output()}')
+        start, first, before = monotonic(), report['time'], processes.processor_times()
+        # By the stamps of the robot, which a busy machine makes late.
+        while report['time'] < first + duration and monotonic() < start + SLOWEST * duration:
+            report = recorder.report(0.5) or report
+            processes.check()
+            left = first + duration - report['time']
+            show(_newest(report['wrenches'], scenario.contacts, left))
+        after, span = processes.processor_times(), monotonic() - start
+        recorder.end()
+    return Recording(file, ROBOT), {k: (after[k] - before[k]) / span for k in before}
+
+
+def _newest(
+    wrenches: Mapping[str, Mapping[str, Sequence[float]]], contacts: Sequence[str], left: float
+) -> str:
+    """Return the newest forces as a table [s]."""
+    lines = [f'{left:4.0f} s left'.ljust(17) + ''.join(f'{name:>21s}' for name in wrenches)]
+    for contact in contacts:
+        forces = [' '.join(f'{x:6.1f}' for x in one[contact][:3]) for one in wrenches.values()]
+        lines.append(f'{contact:16s}' + ''.join(f'{force:>21s}' for force in forces))
+    return '\n'.join(lines)
+
+
+def _say_figures(
+    say: Callable[[str], object],
+    figures: Mapping[str, Mapping[str, float]],
+    busy: Mapping[str, float],
+) -> None:
+    for name, one in figures.items():
+        say(
+            f'  {name:14s} force {one["force_n"]:.2f} N, torque {one["torque_nm"]:.4f} Nm, age '
+            f'{1e3 * one["age_p50_s"]:.1f}/{1e3 * one["age_p99_s"]:.1f} ms, missed '
+            f'{one["missed_cycles"]:.0f}'
+        )
+    say('  cores: ' + ', '.join(f'{name} {share:.2f}' for name, share in busy.items()))
+
+
+def _load(recording: Recording, scenario: Scenario) -> tuple[dict[str, Any], list[Any]]:
+    """Return figures and goals of the scene with the load."""
+    (load,) = scenario.loads
+    robot = Robot.from_urdf(icub_urdf())
+    link = robot.link_names.index(load.frame)
+    submodel = next(one for one in robot.submodels if link in one.links)
+    names = tuple(robot.link_names[k] for k in submodel.links)
+    mass = float(robot.parameters[list(submodel.links), 0].sum())
+    return score_load(recording, IDENTIFIER, CARRYING[0], names, submodel.name, mass)
 
 
 def _check(duration: float, seed: int, json_path: Path | None) -> None:
-    """Refuse what would fail only at the end, or without a clear word."""
-    if not duration >= LEAST_DURATION:
-        raise ConfigError(f'a demo of {duration:g} s shows nothing: take {LEAST_DURATION:g} s')
-    if duration > LONGEST_DURATION:
-        raise ConfigError(f'a demo of {duration:g} s: take {LONGEST_DURATION:g} s at most')
-    if not 0 <= seed <= LARGEST_SEED:
-        raise ConfigError(f'the seed is {seed}: take one from 0 to {LARGEST_SEED}')
+    if not SHORTEST <= duration <= LONGEST:
+        raise ConfigError(f'duration {duration:g} s, expected {SHORTEST:g} to {LONGEST:g} s')
+    if not 0 <= seed < 2**31:
+        raise ConfigError(f'seed {seed}, expected 0 to {2**31 - 1}')
     if json_path is not None:
         check_writable(json_path)
-    missing = [name for name in ('rclpy', 'rich', 'mujoco', 'icub_models') if not find_spec(name)]
+    missing = [name for name in ('rclpy', 'mujoco', 'icub_models') if not find_spec(name)]
     if missing:
-        raise ConfigError(
-            f'the demo needs {", ".join(missing)}: run `make demo`, which installs everything, or '
-            "source ROS 2 and, in the checkout, run pip install '.[demo]'"
-        )
+        raise ConfigError(f"the demo needs {', '.join(missing)}: run 'make demo'")
+
+
+def _without_nan(value: Any) -> Any:
+    """Return nested values with None for NaN."""
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and value != value else value
 
 
 @contextmanager

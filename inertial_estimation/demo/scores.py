@@ -1,170 +1,183 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Estimates against the truth of the same stamp.
+Compare recorded estimates with the truth of the same stamp.
 
-The force rms is the root mean square, over instants and contacts, of the length of the force
-error of a contact; the torque rms that of the error of a joint's torque, over instants and joints.
+The force error is the rms length of a contact's force error over samples and contacts, the torque
+error the rms over samples and joints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import NameNotFound
-from inertial_estimation.sample import Array
-from inertial_estimation.signals.cdr import FLOAT, NANOSECONDS, STAMP, STAMP_AT
+from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.signals.cdr import NANOSECONDS
 
-KEPT_NS = 5 * NANOSECONDS
-"""How long a message waits for its counterparts; longer than any queue in between."""
-PERCENTILES = (50, 99, 100)
+Array = NDArray[np.float64]
 
-
-class NamedRows:
-    """The messages of one topic: a row of numbers for each name, by stamp."""
-
-    def __init__(self, names: Sequence[str], width: int) -> None:
-        self.names = tuple(names)
-        self._width = width
-        self._size = 8 * width * len(names)
-        self._rows: dict[int, bytes] = {}
-
-    @property
-    def stamps(self) -> set[int]:
-        """Stamps of the messages that are kept [ns]."""
-        return set(self._rows)
-
-    def add(self, message: bytes) -> int:
-        """Keep a message."""
-        second, nanosecond = STAMP.unpack_from(message, STAMP_AT)
-        stamp_ns = int(second) * NANOSECONDS + int(nanosecond)
-        self._rows[stamp_ns] = message[-self._size :]
-        return stamp_ns
-
-    def get(self, stamps: Iterable[int], names: Sequence[str]) -> Array:
-        """
-        Return the rows of some messages.
-
-        Returns (n_stamps, n_names, width).
-        """
-        for name in names:
-            if name not in self.names:
-                raise NameNotFound('row', name, self.names)
-        order = [self.names.index(name) for name in names]
-        data = b''.join(self._rows[stamp] for stamp in stamps)
-        rows = np.frombuffer(data, FLOAT).reshape(-1, len(self.names), self._width)
-        return np.asarray(rows[:, order])
-
-    def forget(self, until_ns: int) -> None:
-        """Drop what is not later than a stamp [ns]."""
-        for stamp in [stamp for stamp in self._rows if stamp <= until_ns]:
-            del self._rows[stamp]
+FORCE_LIMIT = 1.0
+"""Force error of an estimator [N]."""
+GAIN_LIMIT = 0.15
+"""Share of the force error with one IMU that several IMUs save."""
+LOAD_TIME = 10.0
+"""From picking a load up until its identification is judged [s]."""
+MASS_LIMIT, CENTER_LIMIT = 0.05, 0.01
+"""Errors of the load: mass over the true mass, and centre of mass [m]."""
+FALSE_FORCE_LEAST, FALSE_FORCE_LIMIT = 8.0, 1.0
+"""Force taken for the load at first, and after `LOAD_TIME` [N]."""
+AGE_LIMIT = 0.05
+"""Median age above which the machine, not the node, is late [s]."""
 
 
-class State(NamedTuple):
-    """What a robot or an estimator says: two topics with the same stamps."""
+class Goal(NamedTuple):
+    """A figure and its limit."""
 
-    wrenches: NamedRows
-    """External wrench of each contact, in and about its frame [N, Nm]."""
-    torques: NamedRows
-    """Torque of each joint [Nm]."""
+    name: str
+    value: float
+    limit: float
+    at_least: bool = False
 
     @property
-    def stamps(self) -> set[int]:
-        """Stamps of which both topics have a message [ns]."""
-        return self.wrenches.stamps & self.torques.stamps
-
-    def forget(self, until_ns: int) -> None:
-        """Drop what is not later than a stamp [ns]."""
-        for rows in self:
-            rows.forget(until_ns)
+    def reached(self) -> bool:
+        """Tell whether the limit is kept."""
+        return bool(self.value >= self.limit if self.at_least else self.value <= self.limit)
 
 
-class Comparison:
-    """The errors of one estimator, added up."""
+class Recording:
+    """What the recorder wrote of a scene."""
 
-    def __init__(self, truth: State, estimate: State) -> None:
-        self._truth, self._estimate = truth, estimate
-        self.start_ns: int | None = None
-        self.compared = self.not_estimated = self.without_truth = 0
-        self._first_ns = self._last_ns = 0
-        self._wrench_squares = np.zeros((len(truth.wrenches.names), 6))
-        self._torque_squares = np.zeros(len(truth.torques.names))
+    def __init__(self, path: Path, robot: str) -> None:
+        with np.load(path) as data:
+            self._data = {name: data[name] for name in data.files}
+        self.robot = robot
+        self.events = json.loads(str(self._data['events']))
 
-    def first_estimated(self) -> int | None:
-        """Return the first stamp with an estimate, None if there is none yet."""
-        stamps = sorted(self._estimate.stamps)
-        wrenches, torques = self._numbers(self._estimate, stamps)
-        good = _finite(wrenches) & _finite(torques)
-        return stamps[int(good.argmax())] if good.any() else None
+    def values(self, topic: str, names: Any = None) -> tuple[NDArray[np.int64], Array]:
+        """Return stamps (n,) [ns] and values (n, n_names, width) of a topic, in order of names."""
+        known = self._data[f'{topic}/names'].tolist()
+        order = [known.index(name) for name in known if names is None or name in names]
+        if names is not None:
+            order = [known.index(name) for name in names]
+        return self._data[f'{topic}/stamps'], self._data[f'{topic}/values'][:, order]
 
-    def update(self) -> None:
-        """Compare what has come and not been compared yet."""
-        if self.start_ns is None:
-            return
-        both = sorted(s for s in self._truth.stamps & self._estimate.stamps if s >= self.start_ns)
-        if not both:
-            return
-        received = [s for s in self._estimate.stamps if self.start_ns <= s <= both[-1]]
-        self._first_ns = self._first_ns or min(received)
-        self._last_ns = both[-1]
-        self.without_truth += len(received) - len(both)
-        self._add_errors(both)
-        self._estimate.forget(both[-1])
+    def errors(self, estimator: str, topic: str) -> tuple[NDArray[np.int64], Array, int]:
+        """Return stamps, errors (n, n_names, width), and the stamps since the first estimate."""
+        names = self._data[f'{self.robot}/{topic}/names'].tolist()
+        true_stamps, true = self.values(f'{self.robot}/{topic}')
+        stamps, found = self.values(f'{estimator}/{topic}', names)
+        finite = np.isfinite(found).all(axis=(1, 2))
+        stamps, found = stamps[finite], found[finite]
+        common, of_true, of_found = np.intersect1d(true_stamps, stamps, return_indices=True)
+        expected = 0
+        if len(common):
+            expected = int(((true_stamps >= common[0]) & (true_stamps <= common[-1])).sum())
+        return common, found[of_found] - true[of_true], expected
 
-    def missed(self, period_ns: int) -> int:
-        """Return how many stamps have no estimate."""
-        if not self._first_ns:
-            return 0
-        expected = round((self._last_ns - self._first_ns) / period_ns) + 1
-        return expected - self.compared - self.not_estimated - self.without_truth
+    def age(self, estimator: str) -> Array:
+        """Return ages of the wrenches at their arrival, (n,) [s]."""
+        topic = f'{estimator}/external_wrenches'
+        return 1e-9 * (self._data[f'{topic}/arrivals'] - self._data[f'{topic}/stamps'])
 
-    def figures(self) -> dict[str, float]:
-        """Return the errors so far, NaN before anything was compared."""
-        if not self.compared:
-            names = ('force_rms_n', 'force_rms_all_contacts_n', 'moment_rms_nm', 'torque_rms_nm')
-            return dict.fromkeys(names, float('nan'))
-        wrenches = self._wrench_squares / self.compared
-        forces, moments = wrenches[:, :3].sum(axis=1), wrenches[:, 3:].sum(axis=1)
-        torques = self._torque_squares / self.compared
+    def figures(self, estimator: str) -> dict[str, float]:
+        """Return errors, missed cycles and ages of an estimator."""
+        _, wrenches, expected = self.errors(estimator, 'external_wrenches')
+        _, torques, _ = self.errors(estimator, 'joint_torques')
+        age = np.percentile(self.age(estimator), (50, 99, 100))
+        squares = (wrenches**2).mean(axis=0)
         return {
-            'force_rms_n': _root(forces.mean()),
-            'force_rms_all_contacts_n': _root(forces.sum()),
-            'moment_rms_nm': _root(moments.mean()),
-            'torque_rms_nm': _root(torques.mean()),
+            'force_n': float(np.sqrt(squares[:, :3].sum(axis=1).mean())),
+            'moment_nm': float(np.sqrt(squares[:, 3:].sum(axis=1).mean())),
+            'torque_nm': float(np.sqrt((torques**2).mean())),
+            'missed_cycles': float(expected - len(wrenches)),
+            **dict(zip(('age_p50_s', 'age_p99_s', 'age_max_s'), age.tolist(), strict=True)),
         }
 
-    def _add_errors(self, stamps: Sequence[int]) -> None:
-        """Add the errors of some instants."""
-        wrenches, torques = self._numbers(self._estimate, stamps)
-        true_wrenches, true_torques = self._numbers(self._truth, stamps)
-        good = _finite(wrenches) & _finite(torques)
-        self._wrench_squares += ((wrenches - true_wrenches)[good] ** 2).sum(axis=0)
-        self._torque_squares += ((torques - true_torques)[good] ** 2).sum(axis=0)
-        self.compared += int(good.sum())
-        self.not_estimated += int((~good).sum())
 
-    def _numbers(self, state: State, stamps: Sequence[int]) -> tuple[Array, Array]:
-        """Return wrenches and torques of some stamps, rows as in the truth."""
-        contacts, joints = self._truth.wrenches.names, self._truth.torques.names
-        torques = state.torques.get(stamps, joints)[:, :, 0]
-        return state.wrenches.get(stamps, contacts), torques
+def push_goals(figures: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[Goal]:
+    """Compare figures by scene and estimator (one IMU first) with the goals."""
+    worst = max(one['force_n'] for scene in figures.values() for one in scene.values())
+    goals = [Goal('largest force error [N]', worst, FORCE_LIMIT)]
+    for scene, by_estimator in figures.items():
+        one, several = (found['force_n'] for found in by_estimator.values())
+        name = f'{scene}: share of the force error that several IMUs save'
+        goals.append(Goal(name, 1.0 - several / one, GAIN_LIMIT, at_least=True))
+    return goals
 
 
-def percentiles(values: Sequence[float]) -> dict[str, float]:
-    """Return the median, the 99th percentile and the maximum."""
-    numbers = np.percentile(values, PERCENTILES) if len(values) else [np.nan] * 3
-    return dict(zip(('p50', 'p99', 'max'), map(float, numbers)))
+def score_load(
+    recording: Recording,
+    identifier: str,
+    updated: str,
+    links: tuple[str, ...],
+    submodel: str,
+    urdf_mass: float,
+) -> tuple[dict[str, Any], list[Goal]]:
+    """Return figures and goals of a load that the robot has picked up [kg]."""
+    loads, updates, payloads = (
+        [event for event in recording.events if event['topic'] == topic]
+        for topic in (f'{recording.robot}/load', 'inertial_parameters', f'{identifier}/payloads')
+    )
+    if not loads:
+        return {'updates': len(updates)}, [Goal('loads picked up', 0.0, 1.0, at_least=True)]
+    load, up = loads[0], loads[0]['stamp']
+    end = up + round(LOAD_TIME * NANOSECONDS)
+    parameters = [
+        (one['stamp'], one['label'].split(), np.reshape(one['data'], (-1, 10))) for one in updates
+    ]
+    margins = [float(consistency_margin(body).min()) for _, _, body in parameters]
+
+    def mass(until: int) -> float:
+        known = [(names, body) for stamp, names, body in parameters if stamp <= until]
+        if not known:
+            return urdf_mass
+        names, body = known[-1]
+        return float(body[[names.index(link) for link in links], 0].sum())
+
+    found = [np.nan] * 4
+    for one in payloads:
+        labels = one['label'].split('; ')
+        name = f'{submodel}: {load["frame"]}'
+        if one['stamp'] <= end:
+            row = np.reshape(one['data'], (len(labels), -1))[labels.index(name)] if (
+                name in labels) else [np.nan] * 4  # fmt: skip
+            found = list(row[:4])
+    forces = _forces(recording, updated, load['frame'])
+    first, last = forces(up, up + NANOSECONDS), forces(end - NANOSECONDS, end)
+    gain = mass(end) - mass(up)
+    center = float(np.linalg.norm(np.subtract(found[1:], load['center'])))
+    figures = {
+        'load_kg': load['mass'], 'arm_heavier_by_kg': gain, 'found_kg': float(found[0]),
+        'center_error_m': center, 'false_force_first_n': first, 'false_force_last_n': last,
+        'updates': len(updates),
+    }  # fmt: skip
+    limit, what = MASS_LIMIT * load['mass'], f'{LOAD_TIME:g} s after {load["mass"]:g} kg'
+    return figures, [
+        Goal(f'{what}: error of the arm mass [kg]', abs(gain - load['mass']), limit),
+        Goal(f'{what}: error of its mass [kg]', abs(found[0] - load['mass']), limit),
+        Goal(f'{what}: error of its centre of mass [m]', center, CENTER_LIMIT),
+        Goal('false force at the hand at first [N]', first, FALSE_FORCE_LEAST, at_least=True),
+        Goal(f'{what}: false force at the hand [N]', last, FALSE_FORCE_LIMIT),
+        Goal('smallest pseudo-inertia eigenvalue', min(margins, default=np.nan), 0.0, True),
+    ]
 
 
-def _finite(values: Array) -> NDArray[np.bool_]:
-    """Tell for each instant whether all of its numbers are finite."""
-    return np.asarray(np.isfinite(values).all(axis=tuple(range(1, values.ndim))))
+def _forces(recording: Recording, estimator: str, frame: str) -> Any:
+    """Return a function: rms force error at a frame between two stamps [N]."""
+    topic = 'external_wrenches'
+    true_stamps, true = recording.values(f'{recording.robot}/{topic}', [frame])
+    stamps, found = recording.values(f'{estimator}/{topic}', [frame])
+    common, a, b = np.intersect1d(true_stamps, stamps, return_indices=True)
+    squares = ((found[b] - true[a])[:, 0, :3] ** 2).sum(axis=1)
 
+    def rms(first: int, last: int) -> float:
+        kept = squares[(common >= first) & (common < last) & np.isfinite(squares)]
+        return float(np.sqrt(kept.mean())) if len(kept) else float('nan')
 
-def _root(square: float) -> float:
-    return float(np.sqrt(square))
+    return rms

@@ -262,9 +262,7 @@ class Uncertainty:
         return found
 
 
-def _sorted(
-    stamp_ns: int, solver: Step, residual_rows: Indices, deviations: Array
-) -> Deviations:
+def _sorted(stamp_ns: int, solver: Step, residual_rows: Indices, deviations: Array) -> Deviations:
     """Sort deviations by kind, with NaN where there is no estimate."""
     plan = solver.plan
     n_active, n_joints = len(plan.active), len(plan.quality.torques)
