@@ -12,9 +12,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 NEED_ROS = (
     'inertial_estimation.ros.',
     'inertial_estimation.simulation.node',
-    'inertial_estimation.demo.watcher',
-    'inertial_estimation.demo.load_watcher',
-    'inertial_estimation.demo.reporter',
+    'inertial_estimation.demo.recorder',
 )
 
 folder = Path(inertial_estimation.__file__).resolve().parent

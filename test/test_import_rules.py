@@ -25,7 +25,7 @@ BASE = {'errors', 'sample', 'findings', 'config', 'table', 'nested'}
 ENGINE = {*BASE, 'model', 'signals', 'estimation'}
 MATHEMATICS = {*ENGINE, 'uncertainty', 'building', 'calibration', 'identification'}
 # Modules of folders without ROS that need it: what processes of their own run.
-PROCESSES = ('simulation.node', 'demo.watcher', 'demo.load_watcher', 'demo.reporter')
+PROCESSES = ('simulation.node', 'demo.recorder')
 # A module or folder of the package, and which others it may import.
 MAY_IMPORT = {
     'errors': set(),
@@ -47,12 +47,7 @@ MAY_IMPORT = {
     'ros': {*MATHEMATICS, 'logs'},
     'simulation': {*MATHEMATICS, 'logs'},
     'simulation.node': {*MATHEMATICS, 'logs', 'ros', 'simulation'},
-    'demo.reporter': {*MATHEMATICS, 'ros', 'demo'},
-    'demo.watcher': {*MATHEMATICS, 'ros', 'demo', 'demo.reporter'},
-    'demo.load_watcher': {
-        *(*MATHEMATICS, 'ros', 'simulation'),
-        *('demo', 'demo.reporter', 'demo.watcher'),
-    },
+    'demo.recorder': {*MATHEMATICS, 'ros', 'demo'},
     '__init__': {*MATHEMATICS, 'logs'},
 }
 # The jobs of the command and the command itself run without ROS: what needs it is a process of
@@ -67,9 +62,7 @@ MAY_IMPORT['__main__'] = {'cli'}
 NEED_ROS = (
     'ros/',
     'simulation/node.py',
-    'demo/watcher.py',
-    'demo/load_watcher.py',
-    'demo/reporter.py',
+    'demo/recorder.py',
 )
 ROS_MODULES = {'rclpy', 'launch', 'launch_ros', 'ament_index_python', 'builtin_interfaces',
                'rcl_interfaces', 'rosidl_runtime_py', 'rpyutils', 'std_srvs'}  # fmt: skip

@@ -83,8 +83,11 @@ def run(
     if late > AGE_LIMIT:
         say(f'this machine is too slow or busy: median age {1e3 * late:.0f} ms')
     if json_path is not None:
-        found = {'seed': seed, 'figures': figures,
-                 'goals': [{**goal._asdict(), 'reached': goal.reached} for goal in goals]}  # fmt: skip
+        found = {
+            'seed': seed,
+            'figures': figures,
+            'goals': [{**goal._asdict(), 'reached': goal.reached} for goal in goals],
+        }
         write_whole(json_path, json.dumps(_without_nan(found), indent=1) + '\n')
     return 0
 
