@@ -71,7 +71,7 @@ class BaseParameters:
         """
         chosen = checked_order(order, len(null_space))
         n_directions = null_space.shape[1]
-        if np.linalg.matrix_rank(null_space) < n_directions:
+        if n_directions and np.linalg.matrix_rank(null_space) < n_directions:
             raise InertialEstimationError(f'the {n_directions} directions are not independent')
         directions = np.linalg.qr(null_space)[0]
         dependent = last_independent_rows(directions, chosen)

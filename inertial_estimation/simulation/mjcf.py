@@ -130,7 +130,7 @@ def _add_site(spec: Any, name: str, placement: Placement) -> None:
     spec.body(placement.body).add_site(
         name=name,
         pos=placement.position,
-        quat=placement.rotation.as_quat(scalar_first=True),
+        quat=np.roll(placement.rotation.as_quat(), 1),
     )
 
 
@@ -150,7 +150,7 @@ def _add_ground(mujoco: Any, spec: Any, description: Description) -> None:
             type=mujoco.mjtGeom.mjGEOM_BOX,
             size=SOLE_HALF_SIZE,
             pos=box.position,
-            quat=box.rotation.as_quat(scalar_first=True),
+            quat=np.roll(box.rotation.as_quat(), 1),
             mass=0.0,
             contype=_FOOT,
             conaffinity=_GROUND,

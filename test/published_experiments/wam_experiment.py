@@ -97,7 +97,7 @@ def simulate(arm: WamArm, number: int, rng: np.random.Generator) -> Data:
 def estimate(arm: WamArm, data: Data, consistency: Consistency) -> Estimates:
     """Return the four estimates."""
     base, cad = arm.table3, arm.cad_parameters
-    fitted, *_ = np.linalg.lstsq(data.W[:, base.independent], data.torques)
+    fitted, *_ = np.linalg.lstsq(data.W[:, base.independent], data.torques, rcond=None)
     ols = np.asarray(fitted, dtype=np.float64)
     checked = check_base_parameters(
         base, ols, arm.unknowns, consistency=consistency, bounds=bounds(arm, False)

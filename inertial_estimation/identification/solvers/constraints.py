@@ -138,10 +138,10 @@ def contradiction(bodies: Sequence[Block], bounds: Block, solution: ConicSolutio
 
 def _contradict(bodies: Sequence[Block], bounds: Block, chosen: list[int]) -> bool:
     """Return whether some of the bounds are infeasible together."""
-    from scipy.sparse import csc_array, eye_array
+    from scipy.sparse import csc_array, identity
 
     n = bounds.G.shape[1]
     some = bounds._replace(G=csc_array(bounds.G)[chosen], h=bounds.h[chosen])
     # With nothing to minimise, variables may run away long before anything is proven.
-    near = eye_array(n, format='csc')
+    near = csc_array(identity(n))
     return not minimise(near, np.zeros(n), [*bodies, some]).feasible

@@ -111,8 +111,9 @@ def relative_eigenvalues(parameters: Array, prior: Array) -> Array:
 
     parameters, prior (..., 10); returns (..., 4).
     """
-    L = np.linalg.cholesky(pseudo_inertia(prior))
-    half = np.linalg.solve(L, pseudo_inertia(np.asarray(parameters) - np.asarray(prior)))
+    apart = pseudo_inertia(np.asarray(parameters) - np.asarray(prior))
+    L = np.broadcast_to(np.linalg.cholesky(pseudo_inertia(prior)), apart.shape)
+    half = np.linalg.solve(L, apart)
     S = np.linalg.solve(L, np.swapaxes(half, -1, -2))
     return np.asarray(np.linalg.eigvalsh((S + np.swapaxes(S, -1, -2)) / 2))
 
@@ -147,6 +148,6 @@ def entropic_roots(S: Array) -> Array:
     S (n_links, 4, 4); returns (n_links, 10, 10).
     """
     L = np.linalg.cholesky(np.eye(4) + S)[:, None]
-    half = np.linalg.solve(L, symmetric(np.eye(10)))
+    half = np.linalg.solve(L, symmetric(np.eye(10))[None])
     seen = np.linalg.solve(L, np.swapaxes(half, -1, -2))
     return np.swapaxes(components(seen), -1, -2)

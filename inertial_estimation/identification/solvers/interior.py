@@ -38,13 +38,13 @@ def within_bounds(problem: Problem) -> Array | None:
 
     Returns (n,).
     """
-    from scipy.sparse import eye_array
+    from scipy.sparse import csc_array, identity
 
     if find_spec('clarabel') is None:
         return None
     program = BodyProgram.of(problem, 1.0, PriorTerm.PULLBACK, None)
     (bounds,) = bound_blocks(LinearBounds.of(problem), problem.prior_point(), program.to_x)
-    near, no_slope = eye_array(program.n, format='csc'), np.zeros(program.n)
+    near, no_slope = csc_array(identity(program.n)), np.zeros(program.n)
     for margin in MARGINS:
         bodies = body_block(
             problem.unknowns, problem.prior, program.maps, program.n, Consistency.FULL, margin

@@ -43,11 +43,12 @@ class PointGrid:
 
     def __post_init__(self) -> None:
         """Raise unless the points can make up all ten parameters [A after 14]."""
-        rank = int(np.linalg.matrix_rank(composition(self.box.to_unit(self.points))))
+        n = len(self.points)
+        rank = int(np.linalg.matrix_rank(composition(self.box.to_unit(self.points)))) if n else 0
         if rank < 10:
             raise ModelError(
-                f'{len(self.points)} points span {rank} of the 10 inertial parameters: three '
-                'along each axis are needed, in no plane'
+                f'{n} points span {rank} of the 10 inertial parameters: three along each axis are '
+                'needed, in no plane'
             )
 
     @cached_property
