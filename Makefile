@@ -1,4 +1,4 @@
-# make test | demo | bench | lint: each installs what it needs into .venv, once per lock.
+# make test | test-long | demo | bench | lint: each installs what it needs into .venv, once per lock.
 #
 #   make demo DURATION=20 SEED=3 JSON=out.json
 #   make test ARGS='-k contacts'
@@ -26,7 +26,7 @@ export AMENT_PREFIX_PATH := $(CURDIR)/.venv
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV LD_LIBRARY_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport ROS_DISCOVERY_SERVER ROS_STATIC_PEERS FASTRTPS_DEFAULT_PROFILES_FILE
 
-.PHONY: test demo bench lint lock clean
+.PHONY: test test-long demo bench lint lock clean
 
 # Most tests do not mind who else is busy, and share the processors file by file. Those of whole
 # processes in real time come one by one, when nothing is left beside them that makes them late.
@@ -39,6 +39,16 @@ NONE_IS_FINE = $(if $(ARGS),|| test $$? -eq 5)
 test: .venv/package $(COLCON)
 	$(PYTEST) $(WORKERS) -m 'not live' $(ARGS) $(NONE_IS_FINE)
 	$(PYTEST) -m live --ignore-glob='test/test_*' $(ARGS) $(NONE_IS_FINE)
+
+# Tests of the mathematics with the kernels of OpenBLAS for other processors, whose round-off differs.
+KERNELS := Prescott Haswell Zen $(if $(shell grep -m 1 avx512f /proc/cpuinfo),SkylakeX)
+FOLDERS := calibration|estimation|filters|identification|signals
+test-long: .venv/package
+	for kernel in $(KERNELS); do \
+	    echo "== $$kernel"; \
+	    OPENBLAS_CORETYPE=$$kernel $(PYTEST) $(WORKERS) \
+	        $$(grep -lE 'inertial_estimation\.($(FOLDERS))\.' test/test_*.py) $(ARGS) || exit; \
+	done
 
 demo: .venv/package
 	$(BIN)/inertial-estimation demo --duration $(DURATION) --seed $(SEED) $(if $(JSON),--json $(JSON)) $(ARGS)
@@ -90,14 +100,16 @@ $(COLCON): requirements-colcon.lock
 	touch $@
 
 COMPILE := .venv-lock/bin/uv pip compile --quiet --universal --python-version 3.10 \
-    --no-annotate --custom-compile-command 'make lock'
+    --no-annotate --custom-compile-command 'make lock' --upgrade
 
 # The newest versions that fit; only for those who want to move to them.
 lock:
 	$(PYTHON) -m venv --clear .venv-lock
 	.venv-lock/bin/pip install --quiet uv
-	$(COMPILE) --upgrade --all-extras --output-file requirements.lock setup.py requirements.txt
-	$(COMPILE) --upgrade --output-file requirements-colcon.lock requirements-colcon.txt
+	$(COMPILE) --all-extras --output-file requirements.lock setup.py requirements.txt
+	$(COMPILE) --output-file requirements-colcon.lock requirements-colcon.txt
+	$(COMPILE) --extra bags --extra identification --extra test \
+	    --override requirements-noble.txt --output-file requirements-noble.lock setup.py
 
 clean:
 	rm -rf .venv .venv-colcon .venv-lock build install log *.egg-info

@@ -29,11 +29,11 @@ setup(
     python_requires='>=3.10',
     # rclpy, messages and launch come with ROS; the `launch` of PyPI is another package.
     # Importing needs the first three only; rich and pyyaml are for the command.
-    install_requires=['numpy', 'scipy', 'pin', 'pyyaml', 'rich'],
+    install_requires=['numpy>=1.26', 'scipy>=1.11', 'pin>=3.3', 'pyyaml>=6.0', 'rich>=13.7'],
     extras_require={
         'bags': ['rosbags'],
         'demo': ['icub-models', 'mujoco'],
-        'identification': ['clarabel', 'osqp'],
+        'identification': ['clarabel>=0.10', 'osqp>=1.0'],
         'oracle': ['cvxpy', 'idyntree'],
         'plots': ['matplotlib'],
         'test': ['pytest', 'pytest-xdist'],

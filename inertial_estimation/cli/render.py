@@ -126,7 +126,10 @@ def progress_bars() -> Iterator[Callable[[str, float], None]]:
     from rich.progress import Progress
 
     console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
+    if not console.is_terminal:
+        yield lambda what, done: None
+        return
+    with Progress(console=console, transient=True) as bars:
         tasks: dict[str, Any] = {}
 
         def progress(stage: str, done: float) -> None:
