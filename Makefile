@@ -26,7 +26,7 @@ export AMENT_PREFIX_PATH := $(CURDIR)/.venv
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV LD_LIBRARY_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport ROS_DISCOVERY_SERVER ROS_STATIC_PEERS FASTRTPS_DEFAULT_PROFILES_FILE
 
-.PHONY: test test-long demo bench lint lock clean
+.PHONY: test test-long demo bench lint reference lock clean
 
 # Most tests do not mind who else is busy, and share the processors file by file. Those of whole
 # processes in real time come one by one, when nothing is left beside them that makes them late.
@@ -62,6 +62,10 @@ lint: .venv/package
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# docs/parameters.md, commands.md and findings.md, from the code.
+reference: .venv/package
+	$(BIN)/python docs/generate.py
 
 # Editable, and the rest linked as `colcon build --symlink-install` would: .venv is a ROS prefix in
 # which launch finds the nodes and files of this package, and no edit needs a reinstall.

@@ -1,0 +1,107 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+README and docs: commands parse, Python blocks compile and import, links lead somewhere.
+
+Not covered: what the commands do, and the figures.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+from inertial_estimation.cli import _parser
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
+FENCED = re.compile(r'^```(\w*)\n(.*?)^```$', re.DOTALL | re.MULTILINE)
+OURS = 'inertial-estimation'
+OTHERS = ('make', 'python', 'ros2', 'wrench_estimator', 'parameter_identifier')
+MAX_WORDS = 16_000
+README_LINES = 150
+
+
+def blocks(language):
+    return [
+        (page.name, text)
+        for page in PAGES
+        for found, text in FENCED.findall(page.read_text(encoding='utf-8'))
+        if found == language
+    ]
+
+
+def calls():
+    for page, block in blocks('bash'):
+        for line in block.replace('\\\n', ' ').splitlines():
+            if words := shlex.split(line, comments=True):
+                yield page, words
+
+
+@pytest.mark.parametrize(('page', 'words'), list(calls()), ids=lambda one: str(one)[:40])
+def test_command_parses(page, words, capsys):
+    program, *rest = words
+    if program != OURS:
+        assert program in OTHERS
+        if words[:2] == ['ros2', 'launch']:
+            assert (ROOT / 'launch' / words[3]).exists()
+        return
+    try:
+        chosen = _parser().parse_args(rest)
+    except SystemExit:
+        pytest.fail(f'{page}: {shlex.join(words)}\n{capsys.readouterr().err}')
+    assert chosen.command == rest[0]
+
+
+@pytest.mark.parametrize(('page', 'source'), blocks('python'), ids=lambda one: str(one)[:20])
+def test_python_block_imports_what_exists(page, source):
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith('inertial_estimation'):
+            module = import_module(node.module)
+            assert all(hasattr(module, alias.name) for alias in node.names), page
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page):
+    text = page.read_text(encoding='utf-8')
+    for target in re.findall(r'\]\(([^)\s]+)\)', text):
+        path, _, anchor = target.partition('#')
+        if path.startswith('http'):
+            continue
+        other = (page.parent / path).resolve() if path else page
+        assert other.exists(), f'{page.name}: {target}'
+        if anchor:
+            heads = re.findall(r'^#+ (.*)$', other.read_text(encoding='utf-8'), re.MULTILINE)
+            slugs = {re.sub(r'[^\w\- ]', '', head.lower()).replace(' ', '-') for head in heads}
+            assert anchor in slugs, f'{page.name}: {target}'
+
+
+def test_theory_names_files_that_exist():
+    text = (ROOT / 'docs' / 'theory.md').read_text(encoding='utf-8')
+    for name in re.findall(r'`([a-z_]+/[a-z_/.]+)`', text):
+        assert (ROOT / 'inertial_estimation' / name).exists(), name
+
+
+def test_pages_are_short():
+    generated = ('parameters.md', 'topics.md', 'commands.md', 'findings.md')
+    words = sum(
+        len(page.read_text(encoding='utf-8').split())
+        for page in PAGES
+        if page.name not in generated
+    )
+    assert words <= MAX_WORDS
+    assert len((ROOT / 'README.md').read_text(encoding='utf-8').splitlines()) <= README_LINES
+
+
+def test_reference_pages_are_current():
+    spec = spec_from_file_location('generate', ROOT / 'docs' / 'generate.py')
+    generate = module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    for name, page in generate.PAGES.items():
+        assert (ROOT / 'docs' / name).read_text(encoding='utf-8') == page(), 'run make reference'
