@@ -18,7 +18,7 @@ from inertial_estimation.identification import fit as fit_module
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.evidence import friction_scales, gather
-from inertial_estimation.identification.fit import NOISE_PRIOR, fit
+from inertial_estimation.identification.fit import NOISE_PRIOR_WEIGHT, fit
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.noise import NoiseLevels, noise_levels
 from inertial_estimation.identification.priors import entropic_model
@@ -56,7 +56,7 @@ def test_the_prior_takes_part_in_the_search_for_noise_as_in_the_fit(scene, monke
         count = sum(part.count for part in block.evidence.kinds.values())
         links = list(block.evidence.block.submodel.links)
         bodies, scales = found.prior[links], friction_scales(block.evidence)
-        weight = min(1e-4 * count, NOISE_PRIOR)
+        weight = min(1e-4 * count, NOISE_PRIOR_WEIGHT)
         expected = entropic_model(block.answer.unknowns, bodies, bodies, scales, weight)
         np.testing.assert_allclose(rows.R.T @ rows.R, expected.R.T @ expected.R, rtol=ROUND_OFF)
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from inertial_estimation.errors import InertialEstimationError, ShapeError
+from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.information import (
     ROWS_AT_ONCE,
     Information,
@@ -190,102 +190,6 @@ def test_forgetting_sample_by_sample_weighs_by_age(rows):
     root = np.sqrt(0.9 ** np.arange(59, -1, -1))
     expected = Information.of(root[:, None] * Y, root * y)
     same(information, Information(expected.R, expected.rho, expected.energy, np.sum(root**2)))
-
-
-def test_forgetting_toward_something_ends_there(rows, rng):
-    prior = Information.of(rng.normal(size=(9, 7)), rng.normal(size=9))
-    information = Information.of(*rows)
-    for _ in range(600):
-        information = information.forget(0.9, prior)
-    same(information, prior)
-
-
-def test_forgetting_toward_something_leaves_it_where_it_is(rows):
-    information = Information.of(*rows)
-    same(information.forget(0.3, information), information)
-
-
-def test_directional_forgetting_keeps_what_rows_do_not_tell(rows, rng):
-    information = Information.of(*rows)
-    directions = np.zeros((2, 7))
-    directions[0, 1], directions[1, 4] = 2.0, -3.0
-    faded = information.forget_along(directions, 0.5)
-    before, after = information.R.T @ information.R, faded.R.T @ faded.R
-    # What is known of each direction beside the others' is the inverse of a covariance.
-    known = np.linalg.inv(after)[np.ix_([1, 4], [1, 4])]
-    np.testing.assert_allclose(
-        known - np.linalg.inv(before)[np.ix_([1, 4], [1, 4])],
-        np.linalg.inv(before[np.ix_([1, 4], [1, 4])]),
-        rtol=1e-9,
-    )
-    np.testing.assert_allclose(after[np.ix_([1, 4], [1, 4])],
-                               0.5 * before[np.ix_([1, 4], [1, 4])], rtol=1e-10)  # fmt: skip
-    lost = np.linalg.eigvalsh(before - after)
-    assert np.count_nonzero(lost > 1e-9) == 2 and lost.min() > -1e-9
-    np.testing.assert_allclose(solution(faded), solution(information), atol=1e-11)
-
-
-def test_directional_forgetting_of_all_directions_is_exponential(rows, rng):
-    information = Information.of(*rows)
-    same(information.forget_along(rng.normal(size=(20, 7)), 0.6), information.forget(0.6))
-
-
-def test_a_standing_robot_does_not_forget(rows):
-    information = Information.of(*rows)
-    standing = np.zeros((1, 7))
-    standing[0, 0] = 9.81
-    value = 9.81 * solution(information)[:1]
-    later = information
-    for _ in range(400):
-        later = later.forget_along(standing, 0.9).add(standing, value)
-    before, after = (np.linalg.inv(one.R.T @ one.R) for one in (information, later))
-    # Across what is repeated no variance grows without bound; exponential forgetting would
-    # have lost a factor of 1e18.
-    ratio = np.diag(after)[1:] / np.diag(before)[1:]
-    assert ratio.max() < 3.0
-    np.testing.assert_allclose(solution(later), solution(information), rtol=1e-6)
-
-
-def test_forgetting_along_directions_that_nothing_is_known_of():
-    information = Information.of(np.array([[1.0, 0.0, 0.0]]), np.array([2.0]))
-    same(information.forget_along(np.array([[0.0, 1.0, 0.0]]), 0.5), information)
-    same(information.forget_along(np.zeros((1, 3)), 0.5), information)
-    same(Information.empty(3).forget_along(np.ones((1, 3)), 0.5), Information.empty(3))
-
-
-@pytest.mark.parametrize('factor', [0.0, -1.0, 1.5, np.nan])
-def test_factors_out_of_range_are_refused(rows, factor):
-    information = Information.of(*rows)
-    with pytest.raises(InertialEstimationError):
-        information.forget(factor)
-    with pytest.raises(InertialEstimationError):
-        information.forget_along(np.ones((1, 7)), factor)
-
-
-@pytest.mark.parametrize('bad', [np.nan, np.inf])
-def test_numbers_that_are_none_are_refused(rows, bad):
-    Y, y = (array.copy() for array in rows)
-    y[3] = bad
-    with pytest.raises(InertialEstimationError):
-        Information.of(Y, y)
-    Y[2, 1] = bad
-    with pytest.raises(InertialEstimationError):
-        Information.of(*rows).forget_along(Y, 0.5)
-
-
-def test_shapes_that_do_not_belong_together_are_refused(rows):
-    Y, y = rows
-    information = Information.of(Y, y)
-    for wrong in (
-        lambda: information.add(Y[:, :3], y),
-        lambda: information.add(Y, y[:3]),
-        lambda: information.add(Y, y, np.ones(3)),
-        lambda: information.merge(Information.empty(3)),
-        lambda: information.forget_along(Y[:, :3], 0.5),
-        lambda: information.forget(0.5, Information.empty(3)),
-    ):
-        with pytest.raises(ShapeError):
-            wrong()
 
 
 @pytest.mark.parametrize('bad', [-0.1, 1.1, np.nan])

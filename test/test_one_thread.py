@@ -18,22 +18,22 @@ def libraries():
     found = module._libraries()
     if not found:
         pytest.skip('no OpenBLAS is loaded')
-    before = [library.get() for library in found]
+    before = [library[0]() for library in found]
     for library in found:
-        library.set(2)
+        library[1](2)
     yield found
     for library, threads in zip(found, before, strict=True):
-        library.set(threads)
+        library[1](threads)
 
 
 def test_threads_are_one_inside_and_what_they_were_afterwards(libraries):
-    outside = [library.get() for library in libraries]
+    outside = [library[0]() for library in libraries]
     with one_thread():
-        assert [library.get() for library in libraries] == [1] * len(libraries)
-    assert [library.get() for library in libraries] == outside
+        assert [library[0]() for library in libraries] == [1] * len(libraries)
+    assert [library[0]() for library in libraries] == outside
     with pytest.raises(ValueError, match='inside'), one_thread():
         raise ValueError('inside')
-    assert [library.get() for library in libraries] == outside
+    assert [library[0]() for library in libraries] == outside
 
 
 def test_without_a_list_of_libraries_nothing_is_done(monkeypatch, tmp_path):
@@ -70,7 +70,7 @@ def test_a_recursion_works_on_one_thread(libraries, monkeypatch):
     monkeypatch.setattr(
         recursion.RecursiveIdentifier,
         'known',
-        property(lambda _: seen.extend(library.get() for library in libraries) or ()),
+        property(lambda _: seen.extend(library[0]() for library in libraries) or ()),
     )
     assert one.refit() is None
     assert set(seen) == {1}

@@ -16,15 +16,14 @@ from robots import nested_humanoid_urdf, random_sample
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import gather
-from inertial_estimation.identification.fit import (
-    AGREED,
-    Submodel,
-    disagreement,
-    fit,
-    told_by_others,
-)
+from inertial_estimation.identification.fit import AGREEMENT, fit
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.priors import prior_of_method
+from inertial_estimation.identification.shared_offsets import (
+    Submodel,
+    disagreement,
+    told_by_others,
+)
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.solvers.methods import SOLVERS, Distance
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm
@@ -130,7 +129,7 @@ def test_submodels_agree(scene, method):
     robot, evidence = scene
     found = fit(robot, evidence, method)
     left = disagreement([(block.answer.unknowns, block.answer.x) for block in found.blocks])
-    most = {'semidefinite': NEARLY, 'mass_points': NEARLY, 'entropic': AGREED, 'manifold': AGREED}
+    most = {'semidefinite': NEARLY, 'mass_points': NEARLY, 'entropic': AGREEMENT, 'manifold': AGREEMENT}
     assert left <= most.get(method, JOINT)
     for block in found.blocks:
         for name, value in block.answer.extras.items():

@@ -1,16 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What logs say of each submodel: rows of any number, reduced kind by kind.
+Equations of each submodel, reduced kind by kind.
 
 Memory does not grow with the length of a log, and several logs are reduced one by one and merged.
-
-How large friction, offset and drive inertia of a joint may well be: a weak prior for short logs.
-
-A second of data hardly tells the friction of a joint from its offset and its drive inertia, and
-such unknowns grow without bounds where nothing draws them to zero. Friction may well take the
-whole effort of a joint at a velocity of one, its drive no more than a fifth of it at an
-acceleration of one, and its offset, which gravity is easily taken for, a twentieth.
 """
 
 from __future__ import annotations
@@ -26,7 +19,7 @@ from inertial_estimation.identification.equations.builder import Block, Equation
 from inertial_estimation.identification.equations.sparse_equations import SparseEquations
 from inertial_estimation.identification.information import Information, absorb
 from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.unknowns import Extra, Term, gain_columns
+from inertial_estimation.identification.unknowns import Term, gain_columns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.sample import SampleBatch
 
@@ -34,25 +27,32 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 SAMPLES_AT_ONCE = 1500
-"""Samples whose rows are built together: enough to be fast, few enough to stay small."""
+"""Samples whose equations are built together: fast, and small in memory."""
+FRICTION_SHARES = {
+    Term.VISCOUS: 1.0, Term.COULOMB: 1.0, Term.OFFSET: 0.05, Term.DRIVE_INERTIA: 0.2
+}  # fmt: skip
+"""
+Standard deviations of the prior of friction, over the effort of the joint, at a velocity or an
+acceleration of one. A second of data hardly distinguishes friction, offset and drive inertia.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Rows of one block."""
+    """Equations of one submodel."""
 
     block: Block
     kinds: Mapping[str, Information]
-    """Rows of each kind, as they were measured: not weighted."""
+    """Equations of each kind, in its unit."""
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """Instants of each kind that gave no row."""
+    """Samples of each kind without an equation."""
     rows: Mapping[str, int] = field(default_factory=dict)
-    """Instants of each kind that gave one; correlated ones count less in `kinds`."""
+    """Samples of each kind with one; correlated ones count less in `kinds`."""
     errors: Mapping[str, Array] = field(default_factory=dict)
-    """What errors of the state add to rows of each kind, [dY dy] of shape (m, n + 1); or none."""
+    """Errors of the state in equations of each kind, [dY dy] of shape (m, n + 1)."""
 
     def merge(self, other: Evidence) -> Evidence:
-        """Return this together with what another log says."""
+        """Return this together with that of another log."""
         return Evidence(
             self.block,
             {kind: self.kinds[kind].merge(other.kinds[kind]) for kind in self.kinds},
@@ -65,27 +65,36 @@ class Evidence:
         )
 
     def residuals(self, x: Array) -> dict[str, float]:
-        """
-        Return the root mean square residual of each kind of row.
-
-        x (n_unknowns,).
-        """
+        """Return the root mean square residual of each kind for some unknowns, (n_unknowns,)."""
         return {
             kind: float(np.sqrt(part.squared_residual(x) / part.count)) if part.count else np.nan
             for kind, part in self.kinds.items()
         }
 
     def signals(self, x: Array | None = None) -> dict[str, float]:
-        """
-        Return the root mean square of what was measured of each kind of row.
-
-        x (n_unknowns,).
-        """
+        """Return the root mean square of what was measured, by kind; x: unknowns with gains."""
         measured = np.zeros(len(self.block.unknowns))
         if x is not None:
             gains = gain_columns(self.block.unknowns)
             measured[gains] = x[gains]
         return self.residuals(measured)
+
+
+def friction_scales(evidence: Evidence, x: Array | None = None) -> Array:
+    """Return the standard deviation of the prior of each extra unknown, (n_extras,)."""
+    efforts = evidence.signals(x)
+    scales = {
+        extra: payload.scale(extra)
+        for payload in evidence.block.payloads
+        for extra in payload.extras()
+    }
+    for extra in evidence.block.unknowns.extras:
+        if extra not in scales:
+            known = [efforts.get(f'effort {joint}', np.nan) for joint in extra.of.split('+')]
+            size = FRICTION_SHARES.get(extra.term, np.nan) * float(np.mean(known))
+            scales[extra] = size if size > 0 else np.inf
+    found = [scales[extra] for extra in evidence.block.unknowns.extras]
+    return np.array(found, dtype=np.float64)
 
 
 def gather(
@@ -97,20 +106,23 @@ def gather(
     carried: Array | None = None,
     share: float = 1.0,
 ) -> list[Evidence]:
-    """Reduce the rows of a log."""
+    """
+    Reduce the equations of a log, with the arguments of `EquationBuilder.equations`.
+
+    share: independent equations over all, from 0 to 1.
+    """
     gathering = Gathering(builder)
     gathering.add(samples, external=external, free=free, carried=carried, share=share)
     return gathering.evidence()
 
 
 class Gathering:
-    """Evidence that grows: while a robot works, or log by log."""
+    """Equations that are reduced part by part."""
 
     def __init__(self, builder: EquationBuilder) -> None:
         self._builder = builder
         self._blocks = [
-            {kind: _Reduction.empty(base) for kind, base in bases.items()}
-            for bases in builder.bases
+            {kind: _Reduction(base) for kind, base in bases.items()} for bases in builder.bases
         ]
 
     def add(
@@ -122,7 +134,7 @@ class Gathering:
         carried: Array | None = None,
         share: float = 1.0,
     ) -> None:
-        """Work the rows of some samples in."""
+        """Add the equations of some samples."""
         if not 0.0 < share <= 1.0:
             raise InertialEstimationError(f'share is {share!r}, expected above 0 and at most 1')
         for start in range(0, len(samples), SAMPLES_AT_ONCE):
@@ -139,12 +151,9 @@ class Gathering:
                     for kind, rows in kinds:
                         reductions[kind].add(rows, share)
 
+    @one_thread()
     def evidence(self) -> list[Evidence]:
-        """Return what all rows so far say."""
-        with one_thread():
-            return self._evidence()
-
-    def _evidence(self) -> list[Evidence]:
+        """Return all equations so far."""
         return [
             Evidence(
                 block,
@@ -156,75 +165,35 @@ class Gathering:
         ]
 
 
-@dataclass(eq=False)
 class _Reduction:
     """
-    Rows of one kind while they come in.
+    Equations of one kind.
 
-    Only the base parameters of the kind are columns: the others are combinations of these, and the
-    triangle is a tenth of the size where rows touch few links.
+    Only its base parameters are columns, as the others are combinations of them: the triangle is a
+    tenth of the size where equations touch few links.
     """
 
-    base: BaseParameters
-    triangle: Array
-    """Of [Y y], shape (n_base + 1, n_base + 1), in the order of LAPACK."""
-    count: float = 0.0
-    rows: int = 0
-    left_out: int = 0
-
-    @classmethod
-    def empty(cls, base: BaseParameters) -> _Reduction:
-        """Return what is known before the first row."""
-        return cls(base, np.zeros((base.rank + 1, base.rank + 1), order='F'))
+    def __init__(self, base: BaseParameters) -> None:
+        self._base = base
+        self._triangle: Array = np.zeros((base.rank + 1, base.rank + 1), order='F')
+        self._count = 0.0
+        self.rows = self.left_out = 0
 
     def add(self, rows: SparseEquations, share: float) -> None:
-        """Work rows into the triangle, each as a share of one."""
-        system, left_out = rows.system(self.base.independent, self.base.grouping.shape[1])
+        """Add equations, each as a share of one."""
+        base = self._base
+        system, left_out = rows.system(base.independent, base.grouping.shape[1])
         self.left_out += left_out
         self.rows += len(system)
-        self.count += share * len(system)
+        self._count += share * len(system)
         if share < 1.0:
             system *= np.sqrt(share)
-        self.triangle = absorb(self.triangle, system)
+        self._triangle = absorb(self._triangle, system)
 
     def information(self) -> Information:
         """Return the information of all unknowns."""
-        energy = float(self.triangle[-1, -1]) ** 2
-        R = np.triu(self.triangle[:-1, :-1]) @ self.base.grouping
-        found = Information.of(R, self.triangle[:-1, -1])
-        return replace(found, energy=found.energy + energy, count=self.count)
-
-
-FRICTION_SHARES = {
-    Term.VISCOUS: 1.0,
-    Term.COULOMB: 1.0,
-    Term.OFFSET: 0.05,
-    Term.DRIVE_INERTIA: 0.2,
-}
-"""Of the effort of a joint, at a velocity or an acceleration of one in SI units."""
-
-
-def friction_scales(evidence: Evidence, x: Array | None = None) -> Array:
-    """
-    Return for each unknown beside inertial parameters how far from zero it may well be.
-
-    x (n_unknowns,); returns (n_extras,).
-    """
-    efforts = evidence.signals(x)
-    extras = evidence.block.unknowns.extras
-    of_payloads = {
-        extra: payload.scale(extra)
-        for payload in evidence.block.payloads
-        for extra in payload.extras()
-    }
-    scales = [of_payloads.get(extra, _friction_scale(extra, efforts)) for extra in extras]
-    return np.array(scales, dtype=np.float64)
-
-
-def _friction_scale(extra: Extra, efforts: dict[str, float]) -> float:
-    """Return the scale of one unknown."""
-    known = [efforts.get(f'effort {joint}', np.nan) for joint in extra.of.split('+')]
-    if extra.term not in FRICTION_SHARES:
-        return np.inf
-    size = FRICTION_SHARES[extra.term] * float(np.mean(known))
-    return size if size > 0 else np.inf
+        triangle = self._triangle
+        R = np.triu(triangle[:-1, :-1]) @ self._base.grouping
+        found = Information.of(R, triangle[:-1, -1])
+        energy = found.energy + float(triangle[-1, -1]) ** 2
+        return replace(found, energy=energy, count=self._count)

@@ -1,24 +1,11 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Offsets of FT sensors, which are unknowns of both submodels that the sensor is between.
+Identification of a whole robot from the equations of its submodels.
 
-All else that submodels do not know is their own. So each is eliminated onto the offsets, and what
-the others say of those of a submodel are further rows of it: its answer is then that of a joint
-fit of all submodels,
-
-    minimise  sum over submodels of  1/2 |R x - rho|^2 + count * weight * distance to the prior
-
-and so are the offsets, of which there is one value. The distance has to be quadratic to be
-eliminated. One that is not is developed about the answers, which is repeated until they agree.
-
-What was found of a whole robot, submodel by submodel.
-
-A whole robot from its evidence: block by block, rows weighted by their noise.
-
-Each submodel is a problem of its own, but for the offsets of the sensors between two of them: on
-these they have to agree. Its kinds of rows have noise of their own, which is found first; then the
-chosen method solves. Links of submodels without rows stay as they were.
+Each submodel is a problem of its own but for the FT offsets that it shares. The noise of its kinds
+of equations is estimated first; then the chosen method solves. Links of submodels without
+equations keep their parameters.
 """
 
 from __future__ import annotations
@@ -54,111 +41,52 @@ from inertial_estimation.identification.priors import (
 )
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Identification
-from inertial_estimation.identification.row_space import eliminated
+from inertial_estimation.identification.shared_offsets import (
+    Submodel,
+    disagreement,
+    told_by_others,
+)
 from inertial_estimation.identification.solvers.coordinates import require_weight
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns, gain_columns
+from inertial_estimation.identification.unknowns import Unknowns, gain_columns
 from inertial_estimation.model.robot import Robot
 
 Array = NDArray[np.float64]
-Columns = NDArray[np.intp]
 
-
-@dataclass(frozen=True, eq=False)
-class Submodel:
-    """What is known of one submodel."""
-
-    unknowns: Unknowns
-    rows: Information
-    """Its own, in units of their noise."""
-    prior: Information | None
-    """Rows of its prior against the sum of squares of these, or none."""
-
-
-def shared_names(unknowns: Sequence[Unknowns]) -> list[str]:
-    """Return the offsets that are unknowns of more than one submodel."""
-    names = [str(extra) for one in unknowns for extra in one.extras if extra.term in FT_OFFSET]
-    return [name for name in dict.fromkeys(names) if names.count(name) > 1]
-
-
-def told_by_others(submodels: Sequence[Submodel]) -> list[Information | None]:
-    """Return for each submodel what the others say of its offsets."""
-    shared = shared_names([one.unknowns for one in submodels])
-    kept = [_columns(one.unknowns, shared) for one in submodels]
-    said = [
-        _onto(one, columns, shared) if len(columns) else None
-        for one, columns in zip(submodels, kept, strict=True)
-    ]
-    found: list[Information | None] = []
-    for k, (one, columns) in enumerate(zip(submodels, kept, strict=True)):
-        others = [part for j, part in enumerate(said) if j != k and part is not None]
-        if not len(columns) or not others:
-            found.append(None)
-            continue
-        names = [one.unknowns.names[c] for c in columns]
-        mine = np.array([shared.index(name) for name in names], dtype=np.intp)
-        together = others[0].merge(*others[1:])
-        beyond = np.setdiff1d(np.arange(len(shared)), mine)
-        left = eliminated(together, beyond)
-        # What is left has the offsets in the order of all, not in that of the submodel.
-        order = columns[np.argsort(mine)]
-        found.append(_placed(left, order, len(one.unknowns)))
-    return found
-
-
-def disagreement(submodels: Sequence[tuple[Unknowns, Array]]) -> float:
-    """Return by how much values of one offset differ between submodels."""
-    shared = shared_names([unknowns for unknowns, _ in submodels])
-    values: dict[str, list[float]] = {name: [] for name in shared}
-    for unknowns, x in submodels:
-        for column in _columns(unknowns, shared):
-            values[unknowns.names[column]].append(float(x[column]))
-    largest = max((abs(v) for some in values.values() for v in some), default=0.0)
-    return max((max(v) - min(v) for v in values.values()), default=0.0) / max(1.0, largest)
-
-
-def _columns(unknowns: Unknowns, names: Sequence[str]) -> Columns:
-    """Return which unknowns have one of some names."""
-    extras = [k for k, name in enumerate(unknowns.names) if name in names]
-    return np.array(extras, dtype=np.intp)
-
-
-def _onto(one: Submodel, columns: Columns, shared: Sequence[str]) -> Information:
-    """Return what one submodel says of all shared offsets."""
-    rows = one.rows if one.prior is None else one.rows.merge(one.prior)
-    left = eliminated(rows, np.setdiff1d(np.arange(rows.n), columns))
-    places = [shared.index(one.unknowns.names[c]) for c in columns]
-    return _placed(left, np.array(places, dtype=np.intp), len(shared))
-
-
-def _placed(rows: Information, columns: Columns, n: int) -> Information:
-    """Return rows of n unknowns of which they hold some; they count as none."""
-    Y = np.zeros((rows.n, n))
-    Y[:, columns] = rows.R
-    return replace(Information.of(Y, rows.rho), count=0.0, energy=0.0)
-
-
-UNSEEN = 1e-12
-"""A link whose columns are a smaller share of the largest changes no row."""
+NO_BOUNDS = Bounds()
+NOISE_PRIOR_WEIGHT = 1.0
+"""
+Largest weight of the prior, times the equations, while the noise is estimated: with more a wrong
+prior would be taken for noise.
+"""
+MAX_ROUNDS = 6
+"""Of fits until submodels agree on the offsets that they share."""
+AGREEMENT = 1e-7
+"""Difference of an offset between submodels, over the largest one, up to which they agree."""
+BOUND_TOLERANCE = 1e-6
+"""Violation of a bound over the size of its terms."""
+MAX_MEAN_SQUARE_RATIO = 100.0
+"""Mean square over that of the prior parameters from which a solver has failed."""
+ZERO_COLUMN = 1e-12
+"""Columns of a link over the longest, below which no equation depends on it."""
 
 
 @dataclass(frozen=True, eq=False)
 class BlockFit:
-    """One submodel."""
+    """Identification of one submodel."""
 
     evidence: Evidence
     noise: NoiseLevels
-    """Of each kind of row, from what no unknowns explain."""
     information: Information
-    """Its rows in units of their noise, and what other submodels say of offsets."""
+    """Its equations in units of their noise, and what others determine of its offsets."""
     answer: Identification
     before: Array
-    """Unknowns with the prior's bodies and all else fitted, shape (n_unknowns,)."""
+    """Prior parameters with all other unknowns fitted, shape (n_unknowns,)."""
     weight: float | None = None
-    """Of the prior against the mean of the rows; None: it has none."""
+    """Of the prior against the mean of the equations; None: no prior."""
     missed: tuple[str, ...] = ()
-    """Bounds that the answer does not keep."""
+    """Bounds that are violated."""
 
     @property
     def name(self) -> str:
@@ -167,32 +95,32 @@ class BlockFit:
 
     @property
     def kinds(self) -> list[str]:
-        """Kinds of rows that were fitted: those whose noise is told."""
+        """Kinds of equations that were fitted."""
         return list(self.noise.deviations)
 
     @property
     def links_seen(self) -> list[bool]:
-        """Which of its links change any row, as a base that stands still does not."""
-        return links_seen(self.information, self.answer.unknowns)
+        """Whether any equation depends on each link, as none does on a base at rest."""
+        return _links_seen(self.information, self.answer.unknowns)
 
 
 @dataclass(frozen=True, eq=False)
 class RobotFit:
-    """All submodels."""
+    """Identification of all submodels."""
 
     robot: Robot
     prior: Array
-    """Parameters of all links, shape (n_links, 10): the robot's, points and sticks widened."""
+    """Of all links, strictly consistent, shape (n_links, 10)."""
     widened: tuple[str, ...]
-    """Links whose prior had to be widened."""
+    """Links whose prior is not that of the robot."""
     blocks: tuple[BlockFit, ...]
-    """Of the submodels that have rows."""
+    """Submodels with equations."""
     untold: Mapping[str, str] = field(default_factory=dict)
-    """Submodels whose rows are too few to tell their noise, which stay as they were, and why."""
+    """Submodels with too few equations to determine their noise, and why."""
 
     @property
     def parameters(self) -> Array:
-        """Inertial parameters of all links, (n_links, 10); the robot's where there are no rows."""
+        """Parameters of all links, (n_links, 10); the robot's without equations."""
         found = self.robot.parameters.copy()
         for block in self.blocks:
             found[list(block.evidence.block.submodel.links)] = block.answer.parameters
@@ -200,9 +128,7 @@ class RobotFit:
 
     @property
     def described(self) -> Array:
-        """
-        The same for a robot description, (n_links, 10): the robot's where an answer is the prior.
-        """
+        """The same for a URDF, (n_links, 10): the robot's where an answer is the prior."""
         found = self.parameters
         same = (found == self.prior).all(axis=1)
         found[same] = self.robot.parameters[same]
@@ -222,41 +148,14 @@ class RobotFit:
 
     @property
     def consistent(self) -> bool:
-        """Whether all answers are bodies that could exist."""
+        """Whether all answers are strictly fully physically consistent."""
         return all(block.answer.consistent for block in self.blocks)
-
-
-def links_seen(rows: Information, unknowns: Unknowns) -> list[bool]:
-    """Return which links change any row."""
-    changes = np.linalg.norm(rows.R[:, : unknowns.n_inertial], axis=0)
-    least = UNSEEN * changes.max(initial=0.0)
-    return [bool((link > least).any()) for link in changes.reshape(len(unknowns.links), -1)]
 
 
 def require_bounds(found: RobotFit) -> None:
     """Raise unless all bounds are kept."""
-    missed = [name for block in found.blocks for name in block.missed]
-    if missed:
-        raise ModelError(
-            f'these bounds are not kept: {", ".join(missed)}; see whether they contradict each '
-            'other, or choose a method that keeps bounds'
-        )
-
-
-NO_BOUNDS = Bounds()
-NOISE_PRIOR = 1.0
-"""
-Most that the prior weighs where the noise is told, times the rows: bodies are then of the size of
-the prior's. With all its weight a wrong prior would pass for noise of a long log.
-"""
-ROUNDS = 6
-"""Of fits at most, until submodels agree on the offsets of the sensors between them."""
-AGREED = 1e-7
-"""Difference of two values of an offset, over the largest one, below which they are one."""
-KEPT = 1e-6
-"""Share of its terms by which a bound may be missed: solvers keep theirs to fewer digits."""
-WORSE = 100.0
-"""Mean square over that of the prior's bodies which no method can mean."""
+    if missed := [name for block in found.blocks for name in block.missed]:
+        raise ModelError(f'bounds are violated: {", ".join(missed)}')
 
 
 def fit(
@@ -267,102 +166,51 @@ def fit(
     bounds: Mapping[str, Bounds] | None = None,
     own_options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> RobotFit:
-    """Identify what the links of a robot weigh."""
+    """Identify a robot; bounds and own_options by submodel."""
     if method not in SOLVERS:
         raise NameNotFound('method', method, SOLVERS)
     prior, changed = widened(robot.link_names, robot.parameters)
-    asked = []
+    tasks = []
     for one in evidence:
-        if not any(part.count for part in one.kinds.values()):
+        count = sum(part.count for part in one.kinds.values())
+        if not count:
             continue
         name = one.block.submodel.name
-        limits = (bounds or {}).get(name, NO_BOUNDS)
         chosen = {**(options or {}), **(own_options or {}).get(name, {})}
         if SOLVERS[method].weighted:
-            chosen = against_the_mean(chosen, sum(part.count for part in one.kinds.values()))
-        links = list(one.block.submodel.links)
-        asked.append(_Asked(one, prior[links], limits, method, chosen))
-    if not asked:
-        raise LogError('the logs give no row: see what was left out, and why')
+            chosen = against_the_mean(chosen, count)
+        limits = (bounds or {}).get(name, NO_BOUNDS)
+        tasks.append(_Task(one, prior[list(one.block.submodel.links)], limits, method, chosen))
+    if not tasks:
+        raise LogError('the logs give no equations')
     untold: dict[str, str] = {}
+    solved, blocks = [], []
     with one_thread():
-        alone = [_told_block(one, untold) for one in asked]
-        pairs = [(one, found) for one, found in zip(asked, alone, strict=True) if found]
-        if not pairs:
-            raise UndeterminedNoiseError(
-                '; '.join(f'{name}: {why}' for name, why in untold.items())
-            )
-        blocks = _agreed([one for one, _ in pairs], [found for _, found in pairs])
+        for task in tasks:
+            try:
+                blocks.append(task.fit())
+                solved.append(task)
+            except UndeterminedNoiseError as error:
+                untold[task.name] = str(error)
+        if not blocks:
+            reasons = '; '.join(f'{name}: {why}' for name, why in untold.items())
+            raise UndeterminedNoiseError(reasons)
+        for _ in range(MAX_ROUNDS):
+            if disagreement([(one.answer.unknowns, one.answer.x) for one in blocks]) <= AGREEMENT:
+                break
+            submodels = [one.submodel(found) for one, found in zip(solved, blocks, strict=True)]
+            blocks = [
+                found if others is None else replace(one, others=others).fit()
+                for one, found, others in zip(
+                    solved, blocks, told_by_others(submodels), strict=True
+                )
+            ]
     return RobotFit(robot, prior, changed, tuple(blocks), untold)
 
 
-def _told_block(asked: _Asked, untold: dict[str, str]) -> BlockFit | None:
-    """Identify one submodel, or note why its rows are too few."""
-    try:
-        return _fit_block(asked)
-    except UndeterminedNoiseError as error:
-        untold[asked.evidence.block.submodel.name] = str(error)
-        return None
-
-
-def _fit_block(asked: _Asked) -> BlockFit:
-    """Identify one submodel."""
-    evidence = asked.evidence
-    known = [one.name for one in evidence.block.payloads if one.mass is not None]
-    require_scale(evidence.kinds, asked.unknowns, known)
-    solve = _with_gains if len(gain_columns(asked.unknowns)) else _without_gains
-    try:
-        noise, answer, before = solve(asked)
-    except np.linalg.LinAlgError as error:
-        raise _trouble(evidence, str(error)) from error
-    # Bounds and shapes may keep an answer away from a prior that fits better.
-    limited = asked.bounds is not NO_BOUNDS or 'grids' in asked.options
-    if not limited and not answer.mean_square < WORSE * max(
-        1.0, _mean_square(evidence, before, noise)
-    ):
-        raise _trouble(evidence, 'the answer fits the rows much worse than the prior does')
-    answer = _unseen_stay(asked, noise, answer)
-    missed = _missed(asked, noise.information, answer.x)
-    return BlockFit(evidence, noise, asked.together(noise), answer, before, asked.weight, missed)
-
-
-def _unseen_stay(asked: _Asked, noise: NoiseLevels, answer: Identification) -> Identification:
-    """Return an answer whose links that no row sees are the prior's to the bit [A after 32]."""
-    seen = links_seen(asked.together(noise), asked.unknowns)
-    bodies, extras = asked.unknowns.split(answer.x)
-    x = asked.unknowns.join(np.where(np.array(seen)[:, None], bodies, asked.prior), extras)
-    rows = noise.information
-    if not set(_missed(asked, rows, x)) <= set(_missed(asked, rows, answer.x)):
-        return answer
-    return replace(answer, x=x)
-
-
-def _missed(asked: _Asked, rows: Information, x: Array) -> tuple[str, ...]:
-    """Return the bounds that unknowns do not keep, whatever method they are of."""
-    if asked.bounds is NO_BOUNDS:
-        return ()
-    bounds = LinearBounds.of(Problem.of(asked.unknowns, rows, asked.prior, bounds=asked.bounds))
-    sizes = np.abs(bounds.rows) @ np.abs(x) + np.abs(bounds.limits)
-    return tuple(np.array(bounds.names)[bounds.slack(x) < -KEPT * sizes].tolist())
-
-
-def _agreed(asked: Sequence[_Asked], found: list[BlockFit]) -> list[BlockFit]:
-    """Return fits of submodels that agree on the offsets that they share."""
-    for _ in range(ROUNDS):
-        left = disagreement([(one.answer.unknowns, one.answer.x) for one in found])
-        if left <= AGREED:
-            break
-        told = told_by_others([one.submodel(fit) for one, fit in zip(asked, found, strict=True)])
-        found = [
-            fit if others is None else _fit_block(replace(one, others=others))
-            for one, fit, others in zip(asked, found, told, strict=True)
-        ]
-    return found
-
-
 @dataclass(frozen=True, eq=False)
-class _Asked:
-    """What is asked of one submodel."""
+class _Task:
+    """Identification of one submodel by a method."""
 
     evidence: Evidence
     prior: Array
@@ -371,16 +219,19 @@ class _Asked:
     method: str
     options: Mapping[str, Any]
     others: Information | None = None
-    """What other submodels say of its offsets."""
+    """What other submodels determine of its offsets."""
+
+    @property
+    def name(self) -> str:
+        return self.evidence.block.submodel.name
 
     @property
     def unknowns(self) -> Unknowns:
-        """Of the submodel."""
         return self.evidence.block.unknowns
 
     @property
     def weight(self) -> float | None:
-        """Of the prior against the mean of the rows; None: it has none."""
+        """Of the prior against the mean of the equations; None: no prior."""
         if not SOLVERS[self.method].weighted:
             return None
         weight: float | None = self.options['weight']
@@ -388,27 +239,60 @@ class _Asked:
             require_weight(weight)
         return weight
 
-    def scales(self, x: Array | None) -> Array | None:
-        """Return how far other unknowns may well be from zero, where that is used."""
+    def fit(self) -> BlockFit:
+        """Estimate noise and unknowns."""
+        evidence = self.evidence
+        known = [one.name for one in evidence.block.payloads if one.mass is not None]
+        require_scale(evidence.kinds, self.unknowns, known)
+        solve = self._with_gains if len(gain_columns(self.unknowns)) else self._without_gains
+        try:
+            noise, answer, before = solve()
+        except np.linalg.LinAlgError as error:
+            raise ModelError(f"submodel '{self.name}': {error}") from error
+        # Bounds and shapes may exclude a prior that fits better.
+        limited = self.bounds is not NO_BOUNDS or 'grids' in self.options
+        at_prior = _mean_square(evidence, before, noise)
+        if not limited and not answer.mean_square < MAX_MEAN_SQUARE_RATIO * max(1.0, at_prior):
+            raise ModelError(f"submodel '{self.name}': the answer fits much worse than the prior")
+        answer = self._unseen_stay(noise, answer)
+        missed = self._missed(noise.information, answer.x)
+        return BlockFit(
+            evidence, noise, self._together(noise), answer, before, self.weight, missed
+        )
+
+    def submodel(self, found: BlockFit) -> Submodel:
+        """Return its equations, and its prior about what was found."""
+        rows, model = found.noise.information, None
+        if self.weight is not None:
+            guess = found.answer.x if len(gain_columns(self.unknowns)) else None
+            model = prior_of_method(
+                SOLVERS[self.method].distance, self.options, self.unknowns, self.prior,
+                found.answer.parameters, self._scales(guess), self.weight * rows.count,
+            )  # fmt: skip
+        return Submodel(self.unknowns, rows, model)
+
+    def _scales(self, x: Array | None) -> Array | None:
+        """Return the standard deviations of the prior of extras, where the method uses it."""
         return friction_scales(self.evidence, x) if SOLVERS[self.method].weighted else None
 
-    def together(self, noise: NoiseLevels) -> Information:
-        """Return its rows in units of their noise, and what other submodels say."""
+    def _together(self, noise: NoiseLevels) -> Information:
+        """Return its equations and what other submodels determine."""
         own = noise.information
         return own if self.others is None else own.merge(self.others)
 
-    def solved(
+    def _solved(
         self, kinds: Mapping[str, Information], x: Array | None = None
     ) -> tuple[NoiseLevels, Identification]:
-        """Return the noise of rows, and what fits best; `x`: a guess with gains, if any."""
-        prior, scales = None, self.scales(x)
+        """Return noise and answer; x: guess about which gains were linearised."""
+        prior, scales = None, self._scales(x)
         if self.weight is not None:
-            weight = min(self.weight * sum(part.count for part in kinds.values()), NOISE_PRIOR)
+            count = sum(part.count for part in kinds.values())
+            weight = min(self.weight * count, NOISE_PRIOR_WEIGHT)
             prior = entropic_model(self.unknowns, self.prior, self.prior, scales, weight)
         noise = noise_levels(kinds, prior=prior)
         problem = Problem.of(
             self.unknowns,
-            self.together(noise),
+            self._together(noise),
             self.prior,
             bounds=self.bounds if x is None else shifted(self.bounds, self.unknowns, x),
             extra_scales=scales,
@@ -418,107 +302,96 @@ class _Asked:
         left = own.squared_residual(answer.x) / own.count
         return noise, replace(answer, mean_square=left, notes=(*noise.notes, *answer.notes))
 
-    def submodel(self, found: BlockFit) -> Submodel:
-        """Return its rows and its prior, near what was found."""
-        rows, model = found.noise.information, None
-        if self.weight is not None:
-            guess = found.answer.x if len(gain_columns(self.unknowns)) else None
-            model = prior_of_method(
-                SOLVERS[self.method].distance, self.options, self.unknowns, self.prior,
-                found.answer.parameters, self.scales(guess), self.weight * rows.count,
-            )  # fmt: skip
-        return Submodel(self.unknowns, rows, model)
+    def _without_gains(self) -> tuple[NoiseLevels, Identification, Array]:
+        """Return noise, answer, and the prior parameters with all else fitted."""
+        noise, answer = self._solved(self.evidence.kinds)
+        return (
+            noise,
+            answer,
+            Problem.of(self.unknowns, noise.information, self.prior).fitted_extras(),
+        )
 
+    def _with_gains(self) -> tuple[NoiseLevels, Identification, Array]:
+        """Return the same with unknown gains."""
+        gains = gain_columns(self.unknowns)
+        before = bodies_stay(self.evidence, self.prior)
+        # Steps keep the sign of a gain, which a wrong prior may turn in the guess.
+        guesses = [before.copy()]
+        guesses[0][gains] = np.abs(before[gains])
+        if (before[gains] < 0.0).any():
+            guesses.append(before)
+        found = [self._from_guess(guess) for guess in guesses]
+        x, moving, noise, answer = min(found, key=lambda one: _left(self.evidence, one[0]))
+        notes = answer.notes
+        if moving.any():
+            joints = ', '.join(np.array(geared(self.unknowns))[moving])
+            notes = (*notes, f'gains still change: {joints}')
+        return noise, replace(answer, x=x, notes=notes), before
 
-def _without_gains(asked: _Asked) -> tuple[NoiseLevels, Identification, Array]:
-    """Return noise, answer, and the unknowns with the prior's bodies."""
-    noise, answer = asked.solved(asked.evidence.kinds)
-    own = Problem.of(asked.unknowns, noise.information, asked.prior)
-    return noise, answer, fitted_extras(own)
+    def _from_guess(
+        self, guess: Array
+    ) -> tuple[Array, NDArray[np.bool_], NoiseLevels, Identification]:
+        """Return the answer, gains that still change, and the last noise and linear answer."""
+        found: list[tuple[NoiseLevels, Identification]] = []
 
+        def solve(x: Array) -> Array:
+            kinds = linearised(self.evidence.kinds, x, self.unknowns)
+            found[:] = [self._solved(kinds, x)]
+            return found[0][1].x
 
-def _with_gains(asked: _Asked) -> tuple[NoiseLevels, Identification, Array]:
-    """Return the same where gains are unknown."""
-    unknowns = asked.unknowns
-    gains = gain_columns(unknowns)
-    before = bodies_stay(asked.evidence, asked.prior)
-    # Steps keep the sign of a gain, and bodies that are far off may turn it in the guess.
-    guesses = [before.copy()]
-    guesses[0][gains] = np.abs(before[gains])
-    if (before[gains] < 0.0).any():
-        guesses.append(before)
-    found = [_from_guess(asked, guess) for guess in guesses]
-    x, moving, noise, answer = min(found, key=lambda one: _left(asked.evidence, one[0]))
-    notes = answer.notes
-    if moving.any():
-        joints = ', '.join(np.array(geared(unknowns))[moving])
-        notes = (*notes, f'the search for the gains did not end: {joints}')
-    return noise, replace(answer, x=x, notes=notes), before
+        x, moving = settled(solve, guess, gain_columns(self.unknowns))
+        return x, moving, *found[0]
 
+    def _unseen_stay(self, noise: NoiseLevels, answer: Identification) -> Identification:
+        """Return an answer with links on which no equation depends exactly at the prior."""
+        seen = _links_seen(self._together(noise), self.unknowns)
+        parameters, extras = self.unknowns.split(answer.x)
+        x = self.unknowns.join(np.where(np.array(seen)[:, None], parameters, self.prior), extras)
+        rows = noise.information
+        if not set(self._missed(rows, x)) <= set(self._missed(rows, answer.x)):
+            return answer
+        return replace(answer, x=x)
 
-def _from_guess(
-    asked: _Asked, guess: Array
-) -> tuple[Array, NDArray[np.bool_], NoiseLevels, Identification]:
-    """Return what fits best, gains that do not stay, noise and answer, from a guess on."""
-    kinds, unknowns = asked.evidence.kinds, asked.unknowns
-    found: list[tuple[NoiseLevels, Identification]] = []
-
-    def all_fitted(x: Array) -> Array:
-        found[:] = [asked.solved(linearised(kinds, x, unknowns), x)]
-        return found[0][1].x
-
-    x, moving = settled(all_fitted, guess, gain_columns(unknowns))
-    return x, moving, *found[0]
-
-
-def _left(evidence: Evidence, x: Array) -> float:
-    """Return how much of what was measured unknowns leave: the sum of squared shares."""
-    left, signals = evidence.residuals(x), evidence.signals(x)
-    return sum((left[kind] / signals[kind]) ** 2 for kind in left if signals[kind] > 0.0)
+    def _missed(self, rows: Information, x: Array) -> tuple[str, ...]:
+        """Return the bounds that unknowns violate."""
+        if self.bounds is NO_BOUNDS:
+            return ()
+        bounds = LinearBounds.of(Problem.of(self.unknowns, rows, self.prior, bounds=self.bounds))
+        sizes = np.abs(bounds.rows) @ np.abs(x) + np.abs(bounds.limits)
+        violated = bounds.slack(x) < -BOUND_TOLERANCE * sizes
+        return tuple(np.array(bounds.names)[violated].tolist())
 
 
 def bodies_stay(evidence: Evidence, prior: Array) -> Array:
-    """
-    Return the unknowns that fit best while the bodies are the prior's, where gains are unknown.
-
-    prior (n_links, 10); returns (n,).
-    """
+    """Return the prior parameters with all other unknowns fitted, gains among them, (n,)."""
     kinds, unknowns = evidence.kinds, evidence.block.unknowns
 
     def best(rows: Mapping[str, Information]) -> Array:
         together = weighted_sum(rows.values(), [1.0] * len(rows))
-        return fitted_extras(Problem.of(unknowns, together, prior))
+        return Problem.of(unknowns, together, prior).fitted_extras()
 
     return settled(
         lambda x: best(linearised(kinds, x, unknowns)), best(kinds), gain_columns(unknowns)
     )[0]
 
 
+def _links_seen(rows: Information, unknowns: Unknowns) -> list[bool]:
+    """Return whether any equation depends on each link."""
+    changes = np.linalg.norm(rows.R[:, : unknowns.n_inertial], axis=0)
+    least = ZERO_COLUMN * changes.max(initial=0.0)
+    return [bool((link > least).any()) for link in changes.reshape(len(unknowns.links), -1)]
+
+
+def _left(evidence: Evidence, x: Array) -> float:
+    """Return the residual of unknowns: the sum of squared shares of the measured side."""
+    left, signals = evidence.residuals(x), evidence.signals(x)
+    return sum((left[kind] / signals[kind]) ** 2 for kind in left if signals[kind] > 0.0)
+
+
 def _mean_square(evidence: Evidence, x: Array, noise: NoiseLevels) -> float:
-    """Return the mean squared residual of all rows in units of their noise."""
+    """Return the mean squared residual in units of the noise."""
     squares = [
         evidence.kinds[kind].squared_residual(x) / deviation**2
         for kind, deviation in noise.deviations.items()
     ]
     return sum(squares) / sum(evidence.kinds[kind].count for kind in noise.deviations)
-
-
-def _trouble(evidence: Evidence, why: str) -> ModelError:
-    """Return what to say of a solver that got lost."""
-    return ModelError(
-        f"numerical trouble in submodel '{evidence.block.submodel.name}': {why}; give it more or "
-        'other rows, or choose another method'
-    )
-
-
-def fitted_extras(problem: Problem) -> Array:
-    """
-    Return the unknowns that fit best while the bodies are the prior's.
-
-    Returns (n,).
-    """
-    n = problem.unknowns.n_inertial
-    x = problem.prior_point()
-    rest = problem.target - problem.factor[:, :n] @ x[:n]
-    x[n:] = np.linalg.lstsq(problem.factor[:, n:], rest, rcond=None)[0]
-    return x

@@ -1,34 +1,21 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-A fit that nearly half of the rows cannot spoil: least trimmed squares of windows of time.
+Outliers in time: samples at which an unknown wrench acts on a robot.
 
-What acts on a robot acts for a while, so windows are judged and not rows. The fit is sought whose
-better half of the windows is best, whatever the others say [Rousseeuw 1984]. A step fits the
-windows of a half H, tells the noise s of each kind of row from the median window, and takes those
-into H of which the fit leaves least in units of that noise [Rousseeuw, Van Driessen 1999]. The
-median of all windows is used since the noise in H shrinks to nothing where H can choose windows
-in which a joint rests. Steps end where nothing moves, near their start, so there are several:
-
-* the description with friction and offsets refitted, which is good where its bodies are;
-* stretches of time, as what acts leaves some of them alone;
-* all windows, which is good where little is disturbed: a fit to more than that may follow what is
-  disturbed, if the robot moves more there.
-
-The end counts at which this is least, with P x = p the rows of the prior and n_k those of a kind
-in H:
+`least_trimmed` fits the better half of the windows of a log, whatever the others contain
+[Rousseeuw 1984]. A step fits the windows of a half H, estimates the noise s of each kind of
+equation from the median window, and takes those into H with the smallest residuals in units of
+that noise [Rousseeuw, Van Driessen 1999]; the noise of H alone would shrink to zero with windows
+in which a joint rests. Steps end near their start, so there are several: the prior with friction
+and offsets fitted, parts of the log, and all windows. The end counts at which this is least, with
+P x = p the equations of the prior and n_k those of a kind in H:
 
     sum over kinds of  n_k log s_k  +  1/2 |P x - p|^2
 
-Half of the windows are let go, disturbed or not: the answer is one from which to judge them all.
-
-Instants at which something acts on a robot that nobody has told of: residuals stick out.
-
-Rows under an unknown wrench say nothing of what links weigh [T 7.3]. Such a wrench acts for a
-while, and so does what it leaves in the rows. An instant is suspect if the rows of a kind are off
-by many times their noise in the window that ends there, and in the one that begins there: what
-pushes weakly is seen, as a whole window tells more than a row, and the instants just before and
-after a strong push are not taken for disturbed, as one of their windows is clean.
+`suspects` then finds the samples whose residuals exceed the noise both in the window that ends
+there and in the one that begins there. A window shows weaker pushes than a sample does, and
+samples beside a strong push have one window without it.
 """
 
 from __future__ import annotations
@@ -47,63 +34,73 @@ from inertial_estimation.sample import SampleBatch
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-STRETCHES = 10
-"""Stretches of time to start from."""
+N_PARTS = 10
+"""Parts of the log to start from."""
 FIRST_STEPS = 4
 """From every start."""
-BEST = 3
-"""Starts that are followed to the end."""
-LAST_STEPS = 40
-"""From these, at most."""
-EXACT = 1e-7
-"""Noise over the size of right-hand sides that counts as none: normal equations leave more."""
+BEST_STARTS = 3
+"""That are followed to the end."""
+MAX_STEPS = 40
+"""From these."""
+MIN_RELATIVE_NOISE = 1e-7
+"""Noise over the right-hand sides: normal equations are no more exact."""
 SINGULAR = 1e-13
 """Eigenvalues of normal equations below this share of the largest are zero."""
+WINDOW = 0.5
+"""Length of windows [s]: that of the shortest pushes."""
+MIN_WINDOW_SHARE = 0.5
+"""Share of a window that its equations are divided by at least."""
+SAMPLES_AT_ONCE = 1500
+NOISE_SAMPLES = 3000
+"""Of each log from which the noise is estimated."""
+NANOSECONDS = 1e-9
+EFFORT = 'effort '
+"""Prefix of the kinds of effort equations."""
+REST_VELOCITY = 0.02
+"""Velocity of a joint below which equations have a noise of their own: stiction [rad/s or m/s]."""
 
 
 class WindowRows(NamedTuple):
-    """Rows of one kind."""
+    """Equations of one kind."""
 
     system: Array
     """[Y y], shape (m, n_unknowns + 1)."""
     window: NDArray[np.intp]
-    """Of each row, shape (m,)."""
+    """Of each equation, shape (m,)."""
 
 
 class Trimmed(NamedTuple):
     """A fit to half of the windows."""
 
     objective: float
-    """What is minimised."""
     x: Array
     """Unknowns, shape (n_unknowns,)."""
     noise: dict[str, float]
-    """Root mean square residual of each kind in its median window, in its unit."""
+    """Root mean square residual of each kind in its median window."""
     kept: Mask
-    """Which windows, shape (n_windows,)."""
+    """Windows in the half, shape (n_windows,)."""
 
 
 def least_trimmed(
     kinds: Mapping[str, WindowRows], n_windows: int, prior: Information, stiff: Information
 ) -> Trimmed:
-    """Return the fit whose better half of the windows is best."""
+    """Return the best fit to half of the windows; stiff: a prior that holds all parameters."""
     search = _Search(kinds, n_windows, prior)
-    described = search.steps(search.all, FIRST_STEPS, stiff)
-    starts = [described.kept, search.all, *search.stretches()]
-    found = [search.steps(kept, FIRST_STEPS, prior, described.noise) for kept in starts]
+    at_prior = search.steps(search.all, FIRST_STEPS, stiff)
+    starts = [at_prior.kept, search.all, *search.parts()]
+    found = [search.steps(kept, FIRST_STEPS, prior, at_prior.noise) for kept in starts]
     found.sort(key=lambda one: one.objective)
-    ends = [search.steps(one.kept, LAST_STEPS, prior, one.noise) for one in found[:BEST]]
+    ends = [search.steps(one.kept, MAX_STEPS, prior, one.noise) for one in found[:BEST_STARTS]]
     return min(ends, key=lambda one: one.objective)
 
 
 class _Search:
-    """Rows, and the steps that are taken with them."""
+    """Steps from some windows to others."""
 
     def __init__(
         self, kinds: Mapping[str, WindowRows], n_windows: int, prior: Information
     ) -> None:
-        self._kinds = kinds
-        self._prior = prior
+        self._kinds, self._prior = kinds, prior
         self._sizes = {
             kind: float(np.sqrt(np.mean(rows.system[:, -1] ** 2))) or 1.0
             for kind, rows in kinds.items()
@@ -111,11 +108,11 @@ class _Search:
         windows = np.concatenate([rows.window for rows in kinds.values()])
         self._counts = np.bincount(windows, minlength=n_windows)
         self.all: Mask = self._counts > 0
-        """Windows with rows."""
+        """Windows with equations."""
 
-    def stretches(self) -> Iterator[Mask]:
+    def parts(self) -> Iterator[Mask]:
         """Yield consecutive windows."""
-        for part in np.array_split(np.flatnonzero(self.all), STRETCHES):
+        for part in np.array_split(np.flatnonzero(self.all), N_PARTS):
             kept = np.zeros(len(self.all), dtype=bool)
             kept[part] = True
             yield kept
@@ -123,7 +120,7 @@ class _Search:
     def steps(
         self, kept: Mask, count: int, prior: Information, noise: dict[str, float] | None = None
     ) -> Trimmed:
-        """Take steps from some windows, at most so many."""
+        """Take at most so many steps from some windows."""
         levels = dict(self._sizes) if noise is None else noise
         for _ in range(count):
             x = self._fitted(kept, levels, prior)
@@ -150,18 +147,18 @@ class _Search:
         return np.asarray(vectors[:, good] @ shares / scales)
 
     def _levels(self, left: Mapping[str, Array]) -> dict[str, float]:
-        """Return the noise that residuals show in the median window."""
+        """Return the noise of the median window."""
         found, n = {}, len(self._counts)
         for kind, rows in self._kinds.items():
             counts = np.bincount(rows.window, minlength=n)
             squares = np.bincount(rows.window, left[kind] ** 2, minlength=n)
             mine = counts > 0
             level = float(np.sqrt(np.median(squares[mine] / counts[mine])))
-            found[kind] = max(level, EXACT * self._sizes[kind])
+            found[kind] = max(level, MIN_RELATIVE_NOISE * self._sizes[kind])
         return found
 
     def _better_half(self, left: Mapping[str, Array], levels: Mapping[str, float]) -> Mask:
-        """Return the windows of which least is left."""
+        """Return the windows with the smallest residuals."""
         n = len(self._counts)
         squares = np.zeros(n)
         for kind, rows in self._kinds.items():
@@ -172,50 +169,28 @@ class _Search:
         return kept
 
     def _objective(self, x: Array, levels: Mapping[str, float], kept: Mask) -> float:
-        """Return what is minimised, over the rows."""
         counts = {kind: int(kept[rows.window].sum()) for kind, rows in self._kinds.items()}
         total = sum(counts[kind] * np.log(levels[kind]) for kind in counts)
         pull = self._prior.R @ x - self._prior.rho
         return float((total + 0.5 * pull @ pull) / max(sum(counts.values()), 1))
 
 
-WINDOW = 0.5
-"""Length of the windows [s]: about as long as the shortest pushes, and many rows for the noise."""
-MIN_WINDOW_SHARE = 0.5
-"""Share of a window that its rows are divided by at least: a few rows do not make it suspect."""
-SAMPLES_AT_ONCE = 1500
-NOISE_SAMPLES = 3000
-"""Of each log, from which the noise is told."""
-NANOSECONDS = 1e-9
-EFFORT = 'effort '
-"""How the kinds of rows of joints begin."""
-SLOW = 0.02
-"""
-Velocity of a joint below which its rows have a noise of their own [rad/s or m/s]: stiction may be
-anything up to the Coulomb friction there, while drives that stand still hardly vibrate.
-"""
-
-
 class Presumed(NamedTuple):
-    """What is taken for true of one submodel while contacts are looked for."""
+    """Unknowns and noise of one submodel with which equations are compared."""
 
     x: Array
-    """Unknowns."""
     noise: Mapping[str, float]
-    """Standard deviation of each kind of row."""
+    """Standard deviation of each kind of equation."""
 
 
 class Observed(NamedTuple):
-    """Samples of a log, and what is known of wrenches on the robot and of payloads at them."""
+    """Samples of a log with the arguments of `EquationBuilder.equations`."""
 
     samples: SampleBatch
-    """In the order of stamps, n of them."""
+    """In the order of stamps."""
     external: Mapping[str, Array]
-    """As for `EquationBuilder.equations`, each of shape (n, 6) [N, Nm]."""
     free: Mask
-    """Where nothing unknown is known to act, shape (n, n_blocks)."""
     carried: Array
-    """One where a payload is there, zero where it is not, shape (n, n_payloads)."""
 
     def take(self, some: slice | NDArray[np.intp]) -> Observed:
         """Return some of them."""
@@ -224,22 +199,18 @@ class Observed(NamedTuple):
 
 
 class Suspects(NamedTuple):
-    """When something unknown seems to act."""
+    """Samples at which an unknown wrench seems to act."""
 
     at: Mask
     """Shape (n, n_blocks)."""
     left: list[dict[str, Array]]
-    """Residuals at some of the other instants, by kind, for each block; none is NaN."""
+    """Residuals of some of the other samples, by kind, for each block."""
 
 
 def residuals_of(
     builder: EquationBuilder, observed: Observed, unknowns: Sequence[Array | None]
 ) -> list[dict[str, Array]]:
-    """
-    Return what presumed unknowns leave of some rows.
-
-    Returns (n,).
-    """
+    """Return the residuals, (n,), of each kind of equation for each submodel, or NaN."""
     found = []
     samples, external, free, carried = observed
     blocks = builder.sparse(samples, external=external, free=free, carried=carried)
@@ -255,16 +226,12 @@ def residuals_of(
 
 
 def regimes(robot: Robot, samples: SampleBatch, kind: str) -> Iterator[tuple[str, Mask]]:
-    """
-    Yield the instants whose rows of a kind have the same noise: of joints that turn or rest.
-
-    Returns (n,).
-    """
+    """Yield the samples, (n,), in which a joint moves, and those in which it rests."""
     if not kind.startswith(EFFORT):
         yield kind, np.ones(len(samples), dtype=bool)
         return
     joint = robot.joint_names.index(kind[len(EFFORT) :])
-    slow = np.abs(samples.velocities[:, joint]) < SLOW
+    slow = np.abs(samples.velocities[:, joint]) < REST_VELOCITY
     yield kind, ~slow
     yield f'{kind} at rest', slow
 
@@ -277,9 +244,9 @@ def suspects(
     reach: float,
 ) -> Suspects:
     """
-    Return when something unknown seems to act on which submodel.
+    Return the samples at which an unknown wrench seems to act.
 
-    reach [s].
+    limit: residual over the noise; reach: margin around such samples [s].
     """
     found = np.zeros_like(observed.free)
     unknowns = [None if one is None else one.x for one in presumed]
@@ -291,60 +258,42 @@ def suspects(
         first = int(np.searchsorted(stamps, stamps[start] - span))
         last = int(np.searchsorted(stamps, stamps[stop - 1] + span, side='right'))
         part, inner = slice(first, last), slice(start - first, stop - first)
-        residuals = residuals_of(builder, observed.take(part), unknowns)
-        for k, kinds in enumerate(residuals):
-            found[start:stop, k] = _off(stamps[part], kinds, presumed[k], limit)[inner]
+        for k, kinds in enumerate(residuals_of(builder, observed.take(part), unknowns)):
+            noise = {} if (one := presumed[k]) is None else one.noise
             for kind, values in kinds.items():
                 left[k].setdefault(kind, []).append(values[inner])
+                if kind in noise:
+                    size = windowed_size(stamps[part], values)
+                    found[start:stop, k] |= (size > limit * noise[kind])[inner]
     at = np.stack([_near(stamps, column, reach) for column in found.T], axis=1)
-    return Suspects(at, [_others(kinds, ~column, every) for kinds, column in zip(left, at.T)])
-
-
-def _off(
-    stamps: NDArray[np.int64], kinds: Mapping[str, Array], presumed: Presumed | None, limit: float
-) -> Mask:
-    """Return when some kind of row is off before as well as after."""
-    found = np.zeros(len(stamps), dtype=bool)
-    for kind, left in kinds.items():
-        if presumed is not None and kind in presumed.noise:
-            found |= windowed_size(stamps, left) > limit * presumed.noise[kind]
-    return found
-
-
-def _others(kinds: Mapping[str, list[Array]], others: Mask, every: int) -> dict[str, Array]:
-    """Return one in so many of the residuals where nothing is suspect."""
-    found = {}
-    for kind, parts in kinds.items():
-        values = np.concatenate(parts)[others][::every]
-        found[kind] = values[np.isfinite(values)]
-    return found
+    others = []
+    for kinds_left, column in zip(left, at.T, strict=True):
+        all_left = {kind: np.concatenate(parts) for kind, parts in kinds_left.items()}
+        some = {kind: values[~column][::every] for kind, values in all_left.items()}
+        others.append({kind: values[np.isfinite(values)] for kind, values in some.items()})
+    return Suspects(at, others)
 
 
 def windowed_size(stamps: NDArray[np.int64], residuals: Array) -> Array:
-    """
-    Return the smaller of the root mean squares before and after each instant.
-
-    stamps (n,) [ns]; residuals (n,); returns (n,).
-    """
+    """Return the smaller root mean square of the windows before and after each sample, (n,)."""
     span = round(WINDOW / NANOSECONDS)
     there = np.isfinite(residuals)
     squares = np.append(0.0, np.cumsum(np.where(there, residuals, 0.0) ** 2))
     counts = np.append(0, np.cumsum(there))
     here = np.arange(len(stamps))
-    edges = np.searchsorted(stamps, stamps - span), here, here + 1, np.searchsorted(
-        stamps, stamps + span, side='right'
-    )  # fmt: skip
+    begin = np.searchsorted(stamps, stamps - span)
+    end = np.searchsorted(stamps, stamps + span, side='right')
 
     def mean(first: NDArray[np.intp], last: NDArray[np.intp]) -> Array:
         n = np.maximum(counts[last] - counts[first], MIN_WINDOW_SHARE * (last - first))
         return np.asarray((squares[last] - squares[first]) / n)
 
-    smaller = np.minimum(mean(edges[0], edges[2]), mean(edges[1], edges[3]))
+    smaller = np.minimum(mean(begin, here + 1), mean(here, end))
     return np.asarray(np.sqrt(np.maximum(smaller, 0.0)))
 
 
 def _near(stamps: NDArray[np.int64], bad: Mask, reach: float) -> Mask:
-    """Return the instants within reach of bad ones."""
+    """Return the samples within reach of bad ones."""
     margin = round(reach / NANOSECONDS)
     times = stamps[bad]
     first = np.searchsorted(times, stamps - margin)

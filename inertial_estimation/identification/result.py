@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a solver found, and how good it is by its own account."""
+"""Answer of a solver, graded by its optimality residual."""
 
 from __future__ import annotations
 
@@ -23,49 +23,65 @@ class Grade(str, Enum):
     OPTIMAL = 'optimal'
     """Its optimality residual is below its tolerance."""
     STOPPED = 'stopped'
-    """A budget of time or iterations ran out; the answer is usable, a better one exists."""
+    """A budget of time or iterations ran out; the answer is usable."""
     INACCURATE = 'inaccurate'
-    """Numerical trouble: the optimality residual stayed above the tolerance."""
+    """The optimality residual stayed above the tolerance."""
 
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """The answer to a `Problem`."""
+    """
+    Answer to a `Problem`.
+
+    Attributes
+    ----------
+    method : str
+        Name of the solver.
+    unknowns : Unknowns
+    x : ndarray, shape (n,)
+        All unknowns.
+    deviations : ndarray, shape (n,)
+        Standard deviation of each; infinite where it is not determined, NaN where no equations are
+        left to estimate the noise or they were not asked for. Active constraints, which make an
+        answer more certain, are not counted.
+    rank : int
+        Combinations of unknowns that the equations determine.
+    mean_square : float
+        Mean squared residual, in units of the noise where that is known.
+    optimality : float
+        Relative optimality residual, as the solver defines it.
+    grade : Grade
+    iterations : int
+    solve_time : float
+        [s].
+    residuals : dict of str to float
+        Root mean square by kind of equation, in its unit.
+    notes : tuple of str
+        Remarks of the solver, such as links on the boundary.
+
+    """
 
     method: str
-    """Name of the solver."""
     unknowns: Unknowns
     x: Array
-    """All unknowns, shape (n,)."""
     deviations: Array
-    """
-    Standard deviation of each unknown, shape (n,); infinite where the rows and what else the
-    method goes by do not determine it, NaN where no rows are left to tell the noise, or nobody
-    asked. Constraints and bounds that hold make an answer surer than that.
-    """
     rank: int
-    """Combinations of unknowns that the rows determine."""
     mean_square: float
-    """Mean squared residual of the rows, in units of their noise where that is known."""
     optimality: float
-    """Relative optimality residual: a gradient norm, a duality gap; its solver says which."""
     grade: Grade
     iterations: int
     solve_time: float
-    """Seconds."""
     residuals: dict[str, float] = field(default_factory=dict)
-    """Root mean square residual of each kind of row, in the unit of the row."""
     notes: tuple[str, ...] = ()
-    """What to know of the answer beside its grade: links on a boundary, say."""
 
     @property
     def parameters(self) -> Array:
-        """Inertial parameters, shape (n_links, 10), as in `model.inertia`."""
+        """Inertial parameters, shape (n_links, 10)."""
         return self.unknowns.split(self.x)[0]
 
     @property
     def extras(self) -> dict[str, float]:
-        """The other unknowns by their names."""
+        """The other unknowns by name."""
         names = map(str, self.unknowns.extras)
         return dict(zip(names, self.unknowns.split(self.x)[1].tolist(), strict=True))
 
@@ -76,5 +92,5 @@ class Identification:
 
     @property
     def consistent(self) -> bool:
-        """Whether every link is a body that could exist, strictly."""
+        """Whether every link is strictly fully physically consistent."""
         return bool((self.margins > 0).all())

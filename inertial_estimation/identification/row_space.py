@@ -1,15 +1,12 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Which combinations of unknowns rows determine, by singular values.
+Combinations of unknowns that equations determine, and elimination of unknowns.
 
-Columns are scaled to a length of one first, so that the answer does not depend on their units:
-the mass of a link and an inertia of its finger tip differ by a factor of a million.
-
-What rows say once some of their unknowns are gone, or have changed since.
-
-Unknowns are eliminated by orthogonal transforms that take them first: the rows below them are
-free of them, and say of the others all that the whole said [Bierman 1977, chapter 6].
+Columns are scaled to length one before ranks are decided: the mass of a link and an inertia of its
+finger tip differ by a factor of a million. Unknowns are eliminated by orthogonal transforms that
+take them first: the rows below are free of them, and hold all information about the others
+[Bierman 1977, chapter 6].
 """
 
 from __future__ import annotations
@@ -19,30 +16,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import InertialEstimationError, ShapeError
 from inertial_estimation.identification.information import Information
 
 Array = NDArray[np.float64]
+Columns = NDArray[np.intp]
 
 RANK_TOLERANCE = 1e-10
 """
-Singular values below this share of the largest are zero. Reductions of exact rows leave 1e-14,
-and rows of condition 1e7 must keep their rank.
+Share of the largest singular value below which others are zero: reductions leave 1e-14, and
+equations of condition 1e7 must keep their rank.
 """
-ROUND_OFF = 1e-12
-"""
-Columns shorter than this share of the longest are zero. Angles of a description are printed with
-six digits, so what a joint does not move is seldom exactly zero; scaled up it would look seen.
-"""
-DOUBTFUL = 1e-6
-"""Pivots below this share of the first may belong to singular values that count as zero."""
+ZERO_COLUMN = 1e-12
+"""Share of the longest column below which others are zero: angles of a URDF have six digits."""
+SAFE_PIVOT = 1e-6
+"""Share of the first pivot above which others belong to singular values that are not zero."""
 DETERMINED = 1e-6
-"""An unknown is determined if no more than this of its unit vector lies outside the rows."""
+"""Part of the unit vector of a determined unknown that may be outside the row space."""
+DEPENDENT = 1e-12
+"""Length of the independent part below which a column of length one is dependent."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowSpace:
-    """Singular value decomposition of rows whose columns were scaled."""
+    """Singular value decomposition of equations with scaled columns."""
 
     scales: Array
     """Length of each column, one where it is zero, shape (n,)."""
@@ -51,17 +47,13 @@ class RowSpace:
     strengths: Array
     """Singular values above the tolerance, decreasing, shape (rank,)."""
     directions: Array
-    """Scaled combinations that rows determine, orthonormal, shape (n, rank)."""
+    """Scaled combinations that are determined, orthonormal, shape (n, rank)."""
     missing: Array
-    """Scaled combinations that they do not determine, orthonormal, shape (n, n - rank)."""
+    """Scaled combinations that are not, orthonormal, shape (n, n - rank)."""
 
     @classmethod
     def of(cls, factor: Array, tolerance: float = RANK_TOLERANCE) -> RowSpace:
-        """
-        Decompose rows.
-
-        factor (r, n).
-        """
+        """Decompose a regressor, (r, n)."""
         scales = _scales(np.linalg.norm(factor, axis=0))
         left, strengths, directions = np.linalg.svd(factor / scales, full_matrices=True)
         rank = int(np.count_nonzero(strengths > tolerance * strengths.max(initial=0.0)))
@@ -71,25 +63,21 @@ class RowSpace:
 
     @property
     def rank(self) -> int:
-        """Combinations that the rows determine."""
+        """Number of combinations that are determined."""
         return len(self.strengths)
 
     @property
     def determined(self) -> NDArray[np.bool_]:
-        """Which unknowns are determined each by itself, shape (n,)."""
+        """Whether each unknown is determined by itself, shape (n,)."""
         return np.asarray(np.linalg.norm(self.missing, axis=1) <= DETERMINED, dtype=np.bool_)
 
     def solve(self, target: Array) -> Array:
-        """
-        Return the least squares of least scaled norm.
-
-        target (r,); returns (n,).
-        """
+        """Return the least squares solution of least scaled norm, (n,)."""
         shares = (self.left.T @ target) / self.strengths
         return np.asarray(self.directions @ shares / self.scales)
 
     def invisible(self) -> Array:
-        """Return an orthonormal basis of what rows do not see, unscaled, shape (n, n - rank)."""
+        """Return an orthonormal basis of the null space, unscaled, shape (n, n - rank)."""
         basis, _ = np.linalg.qr(self.missing / self.scales[:, None])
         return np.asarray(basis)
 
@@ -100,11 +88,7 @@ class RowSpace:
 
 
 def numerical_rank(gram: Array) -> int:
-    """
-    Return how many combinations rows determine, faster and coarser than `RowSpace`.
-
-    gram (n, n).
-    """
+    """Return the rank of products of equations, (n, n): faster and coarser than `RowSpace`."""
     from scipy.linalg.lapack import dpstrf
 
     scales = _scales(np.sqrt(np.maximum(np.diag(gram), 0.0)))
@@ -113,18 +97,14 @@ def numerical_rank(gram: Array) -> int:
 
 
 def column_basis(factor: Array) -> Array:
-    """
-    Return an orthonormal basis of what columns span: that of `RowSpace`, faster where it can be.
-
-    factor (r, n); returns (r, rank).
-    """
+    """Return an orthonormal basis of the columns, (r, rank): faster than `RowSpace` if it can."""
     from scipy.linalg.lapack import dgeqp3, dorgqr
 
     if not factor.size:
         return np.zeros((len(factor), 0))
     reduced, _, factors, _, _ = dgeqp3(factor / _scales(np.linalg.norm(factor, axis=0)))
     pivots = np.abs(np.diag(reduced))
-    rank = int(np.count_nonzero(pivots > DOUBTFUL * pivots[0]))
+    rank = int(np.count_nonzero(pivots > SAFE_PIVOT * pivots[0]))
     if np.count_nonzero(pivots > np.finfo(float).eps * pivots[0]) > rank:
         return RowSpace.of(factor).left
     basis, _, _ = dorgqr(reduced[:, :rank], factors[:rank])
@@ -132,23 +112,13 @@ def column_basis(factor: Array) -> Array:
 
 
 def _scales(lengths: Array) -> Array:
-    """Return what columns are divided by: their length, but for those that are round-off."""
+    """Return the length of each column, the longest in place of round-off."""
     longest = lengths.max(initial=0.0) or 1.0
-    return np.where(lengths > ROUND_OFF * longest, lengths, longest)
-
-
-Columns = NDArray[np.intp]
-
-DEPENDENT = 1e-12
-"""Columns of length one that are this near to others are combinations of them."""
+    return np.where(lengths > ZERO_COLUMN * longest, lengths, longest)
 
 
 def eliminated(information: Information, columns: Columns) -> Information:
-    """
-    Return what is known of the others, whatever some unknowns are.
-
-    columns (k,).
-    """
+    """Return the information about the other unknowns, whatever some are."""
     n = information.n
     others = np.setdiff1d(np.arange(n), columns)
     stacked = np.empty((n, n + 1))
@@ -159,15 +129,7 @@ def eliminated(information: Information, columns: Columns) -> Information:
 
 
 def wandered(information: Information, columns: Columns, deviations: Array) -> Information:
-    """
-    Return what is still known after some unknowns have wandered off.
-
-    columns (k,); deviations (k,).
-    """
-    if deviations.shape != columns.shape:
-        raise ShapeError('deviations', columns.shape, deviations.shape, 'one for each column')
-    if not (deviations >= 0.0).all():
-        raise InertialEstimationError(f'a deviation must not be negative, not {deviations.min()}')
+    """Return the information after some unknowns have changed by random steps, (k,)."""
     moved = columns[deviations > 0.0]
     n, k = information.n, len(moved)
     if not k:
@@ -183,25 +145,21 @@ def wandered(information: Information, columns: Columns, deviations: Array) -> I
 
 
 def _below(stacked: Array, k: int, information: Information) -> Information:
-    """Return what rows [R rho] say of the others, whatever the first k columns are."""
+    """Return the information of rows [R rho] about all but the first k columns."""
     rest = across(stacked[:, :k], stacked[:, k:])
     found = Information.empty(rest.shape[1] - 1).add(rest[:, :-1], rest[:, -1])
     return replace(found, energy=information.energy + found.energy, count=information.count)
 
 
 def across(columns: Array, rest: Array) -> Array:
-    """
-    Return combinations of rows in which some of their columns do not appear.
-
-    columns (m, k); rest (m, n); returns (m - rank, n).
-    """
+    """Return the combinations, (m - rank, n), of rows in which some columns do not appear."""
     from scipy.linalg.lapack import dgeqp3, dormqr
 
     if not columns.shape[1]:
         return rest
     lengths = np.linalg.norm(columns, axis=0)
     scaled = columns / np.where(lengths > 0.0, lengths, 1.0)
-    # What no row holds takes no row away: only independent columns do.
+    # Only independent columns take a row away.
     reduced, _, factors, _, _ = dgeqp3(scaled)
     rank = int(np.sum(np.abs(np.diag(reduced)) > DEPENDENT))
     turned, _, _ = dormqr('L', 'T', reduced, factors, rest, 64 * rest.shape[1])

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a vector of unknowns holds: ten parameters of each link, then friction and the like."""
+"""Unknowns of the equations: ten parameters of each link, then friction, offsets and the like."""
 
 from __future__ import annotations
 
@@ -22,34 +22,31 @@ INERTIAL_UNITS = ('kg', *('kg m',) * 3, *('kg m^2',) * 6)
 
 
 class Term(str, Enum):
-    """What a joint or a sensor adds to the equations beside inertia; each value names it."""
+    """What a joint, a sensor or a payload adds to the equations; each value names it."""
 
     VISCOUS = 'viscous'
-    """Friction against the velocity, times it [N m s/rad or N s/m]."""
+    """Friction by velocity [N m s/rad or N s/m]."""
     COULOMB = 'coulomb'
-    """Friction against the direction of motion [N m or N]."""
+    """Friction by the sign of the velocity [N m or N]."""
     OFFSET = 'offset'
     """Constant effort [N m or N]."""
     DRIVE_INERTIA = 'drive_inertia'
     """Inertia of the drive on the joint's side [kg m^2 or kg]."""
     DRIVE_GAIN = 'drive_gain'
-    """Torque over what the drive reports, say over a current [N m/A]."""
+    """Torque over what the drive reports, e.g. a current [N m/A]."""
+    # Offset of an FT sensor in its frame [N, Nm].
     FORCE_X = 'force_x'
-    """Offset of an FT sensor, in its frame [N]; likewise below."""
     FORCE_Y = 'force_y'
     FORCE_Z = 'force_z'
     MOMENT_X = 'moment_x'
-    """Offset of an FT sensor, in its frame [Nm]; likewise below."""
     MOMENT_Y = 'moment_y'
     MOMENT_Z = 'moment_z'
+    # Of a payload about the origin of its frame [kg, kg m, kg m^2].
     MASS = 'm'
-    """Mass of a payload [kg]."""
     MC_X = 'mc_x'
-    """First moment of a payload, about the origin of its frame [kg m]; likewise below."""
     MC_Y = 'mc_y'
     MC_Z = 'mc_z'
     IXX = 'Ixx'
-    """Inertia of a payload about the origin of its frame [kg m^2]; likewise below."""
     IXY = 'Ixy'
     IYY = 'Iyy'
     IXZ = 'Ixz'
@@ -59,19 +56,18 @@ class Term(str, Enum):
 
 FT_OFFSET = tuple(Term)[5:11]
 OF_A_BODY = tuple(Term)[11:]
-"""Parameters of a body, in the order of `INERTIAL`."""
+"""Parameters of a payload, in the order of `INERTIAL`."""
 
 
 @dataclass(frozen=True)
 class Extra:
-    """One unknown that is no inertial parameter."""
+    """One unknown that is no inertial parameter of a link."""
 
     of: str
-    """The joint or FT sensor."""
+    """Joint, FT sensor or payload."""
     term: Term
 
     def __post_init__(self) -> None:
-        """Raise unless the term is one."""
         if not isinstance(self.term, Term):
             raise ModelError(f"the term of '{self.of}' must be a Term, not {self.term!r}")
 
@@ -88,13 +84,11 @@ class Unknowns:
     extras: tuple[Extra, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise unless these are names, each of which stands for one thing."""
         for name, one in (('links', self.links), ('extras', self.extras)):
             if not isinstance(one, tuple):
                 raise ModelError(f"'{name}' must be a tuple, not {type(one).__name__}")
-        twice = [one for one in dict.fromkeys(self.links) if self.links.count(one) > 1]
-        if twice:
-            raise ModelError(f'these links are there twice: {", ".join(map(str, twice))}')
+        if twice := {one for one in self.links if self.links.count(one) > 1}:
+            raise ModelError(f'links are there twice: {", ".join(map(str, sorted(twice)))}')
 
     def __len__(self) -> int:
         """Return the number of columns."""
@@ -112,42 +106,31 @@ class Unknowns:
         return (*inertial, *map(str, self.extras))
 
     def split(self, x: Array) -> tuple[Array, Array]:
-        """
-        Return the inertial parameters and the other unknowns of a vector.
-
-        x (..., n); returns parameters (..., n_links, 10); extras (..., n_extras).
-        """
+        """Return parameters, (..., n_links, 10), and extras, (..., n_extras), of (..., n)."""
         if x.shape[-1] != len(self):
             raise ShapeError('x', (len(self),), x.shape, 'one value for each unknown')
-        inertial = x[..., : self.n_inertial]
-        return (
-            inertial.reshape(*x.shape[:-1], len(self.links), len(INERTIAL)),
-            x[..., self.n_inertial :],
-        )
+        n = self.n_inertial
+        shape = (*x.shape[:-1], len(self.links), len(INERTIAL))
+        return x[..., :n].reshape(shape), x[..., n:]
 
     def join(self, parameters: Array, extras: Array | None = None) -> Array:
-        """
-        Return the vector of unknowns; `split` undoes it.
-
-        parameters (n_links, 10); extras (n_extras,); returns (n,).
-        """
-        wanted = (len(self.links), len(INERTIAL))
-        if parameters.shape != wanted:
-            raise ShapeError('parameters', wanted, parameters.shape)
+        """Return the vector of unknowns, (n,); `split` undoes it. Default of extras: zero."""
         rest = np.zeros(len(self.extras)) if extras is None else extras
-        if rest.shape != (len(self.extras),):
-            raise ShapeError('extras', (len(self.extras),), rest.shape)
+        for name, array, shape in (
+            ('parameters', parameters, (len(self.links), len(INERTIAL))),
+            ('extras', rest, (len(self.extras),)),
+        ):
+            if array.shape != shape:
+                raise ShapeError(name, shape, array.shape)
         return np.concatenate([parameters.reshape(-1), rest])
 
     def columns(self, names: Iterable[str]) -> NDArray[np.intp]:
         """Return the columns of some names."""
         index = {name: k for k, name in enumerate(self.names)}
-        found = []
-        for name in names:
-            if name not in index:
-                raise NameNotFound('unknown', name, self.names)
-            found.append(index[name])
-        return np.array(found, dtype=np.intp)
+        names = list(names)
+        if unknown := [name for name in names if name not in index]:
+            raise NameNotFound('unknown', unknown[0], self.names)
+        return np.array([index[name] for name in names], dtype=np.intp)
 
 
 def gain_columns(unknowns: Unknowns) -> NDArray[np.intp]:

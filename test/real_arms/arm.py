@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Evidence, friction_scales
-from inertial_estimation.identification.fit import fit, fitted_extras
+from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.information import Information, weighted_sum
 from inertial_estimation.identification.priors import DEFAULT_PRIOR_WEIGHT as DEFAULT_WEIGHT
 from inertial_estimation.identification.priors import widened
@@ -100,7 +100,7 @@ class Arm:
             return lambda: _found(solve_semidefinite(weighted, prior=prior, weight=weight))
 
         return {
-            PRIOR: lambda: Found(fitted_extras(weighted), 0, 0.0),
+            PRIOR: lambda: Found(weighted.fitted_extras(), 0, 0.0),
             OLS: squares(plain),
             WLS: squares(weighted),
             LMI: cones(PriorTerm.NONE),
