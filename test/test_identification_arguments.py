@@ -14,7 +14,7 @@ from identification_problems import humanoid_case
 
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.fit import fit
-from inertial_estimation.identification.information import Information, weighted_sum
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import Extra, Unknowns
@@ -110,9 +110,6 @@ def test_no_budget_at_all_is_one(problem):
         lambda: Information.of(np.array([['a']]), np.zeros(1)),
         lambda: Information.empty(-1),
         lambda: Information.empty('a'),
-        lambda: weighted_sum([], []),
-        lambda: weighted_sum([Information.empty(2)], [1.0, 2.0]),
-        lambda: weighted_sum([Information.empty(2)], [-1.0]),
         lambda: Unknowns('arm'),
         lambda: Unknowns(('arm', 'arm')),
         lambda: Extra('arm', 'offset'),

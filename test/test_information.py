@@ -15,7 +15,7 @@ import pytest
 
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.information import (
-    ROWS_AT_ONCE,
+    EQUATIONS_AT_ONCE,
     Information,
     weighted_sum,
 )
@@ -71,7 +71,7 @@ def test_rows_may_come_one_after_the_other(rows, first):
 
 
 def test_more_rows_than_are_reduced_at_once(rng):
-    m = 2 * ROWS_AT_ONCE + 17
+    m = 2 * EQUATIONS_AT_ONCE + 17
     Y, y = rng.normal(size=(m, 4)), rng.normal(size=m)
     information = Information.of(Y, y)
     expected, energy, *_ = np.linalg.lstsq(Y, y, rcond=None)

@@ -69,7 +69,7 @@ def test_a_recursion_works_on_one_thread(libraries, monkeypatch):
     one._submodels = ()
     monkeypatch.setattr(
         recursion.RecursiveIdentifier,
-        'known',
+        'memories',
         property(lambda _: seen.extend(library[0]() for library in libraries) or ()),
     )
     assert one.refit() is None

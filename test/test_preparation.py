@@ -114,7 +114,7 @@ def test_measured_velocities_serve_if_asked_for():
     [
         ({'cutoff': 20.0, 'every': 10}, ''),
         ({'cutoff': 21.0, 'every': 10}, 'at most 20 Hz'),
-        ({'cutoff': 0.0, 'every': 10}, 'no low pass'),
+        ({'cutoff': 0.0, 'every': 10}, 'cutoff is 0'),
         ({'cutoff': 240.0, 'every': 1}, ''),
     ],
 )

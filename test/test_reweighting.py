@@ -195,7 +195,7 @@ def test_a_kind_of_few_rows_stops_nothing(kinds):
     assert found.deviations == pytest.approx(without.deviations)
     assert found.information.count == without.information.count
     (note,) = found.notes
-    assert note.startswith('the noise of wrist rows cannot be told')
+    assert 'wrist' in note
     assert 'these rows are left out' in note
     assert without.notes == ()
 
@@ -209,4 +209,4 @@ def test_few_rows_are_used_where_a_prior_leaves_some(rng, kinds):
 
 
 def test_a_search_that_does_not_end_is_told(kinds):
-    assert 'did not settle in 1 iterations' in noise_levels(kinds, max_iterations=1).notes[0]
+    assert not noise_levels(kinds, max_iterations=1).settled

@@ -17,7 +17,7 @@ from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.information import weighted_sum
-from inertial_estimation.identification.noise import EXACT
+from inertial_estimation.identification.noise import MIN_RELATIVE_NOISE
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.solvers.divergence import whitening
@@ -28,7 +28,7 @@ from inertial_estimation.sample import SampleBatch
 INSTANTS = 200
 OFF = 0.1
 """Of the prior, in each whitened coordinate."""
-REACHED = dict.fromkeys(SOLVERS, 1e-9) | {'mass_points': 10 * EXACT}
+REACHED = dict.fromkeys(SOLVERS, 1e-9) | {'mass_points': 10 * MIN_RELATIVE_NOISE}
 """
 Relative error. A prior pulls by about its weight times the square of the noise that exact rows are
 given, 1e-12 of the signal. Masses at points are held by their regularization, which moves the fit

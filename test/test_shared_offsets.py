@@ -129,7 +129,12 @@ def test_submodels_agree(scene, method):
     robot, evidence = scene
     found = fit(robot, evidence, method)
     left = disagreement([(block.answer.unknowns, block.answer.x) for block in found.blocks])
-    most = {'semidefinite': NEARLY, 'mass_points': NEARLY, 'entropic': AGREEMENT, 'manifold': AGREEMENT}
+    most = {
+        'semidefinite': NEARLY,
+        'mass_points': NEARLY,
+        'entropic': AGREEMENT,
+        'manifold': AGREEMENT,
+    }
     assert left <= most.get(method, JOINT)
     for block in found.blocks:
         for name, value in block.answer.extras.items():

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,8 +66,8 @@ class Information:
         Information
 
         """
-        if n < 0:
-            raise InertialEstimationError(f'there cannot be {n} unknowns')
+        if not isinstance(n, Integral) or n < 0:
+            raise InertialEstimationError(f'there cannot be {n!r} unknowns')
         return cls(np.zeros((n, n)), np.zeros(n), 0.0, 0.0)
 
     @classmethod
