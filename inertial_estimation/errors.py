@@ -5,16 +5,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 
-CLOSE = 0.6
-"""Likeness from which a name may be the one that was meant, 0 to 1."""
 SHOWN = 3
-"""So many names are shown at most."""
-SIDES = {'left': 'l', 'right': 'r'}
-COMMON = {'link', 'joint', 'frame', 'fixed', 'sensor'}
-"""Words of many names, which tell little."""
+"""Largest number of names in a message."""
 
 
 class InertialEstimationError(Exception):
@@ -116,8 +111,9 @@ class NameNotFound(InertialEstimationError, KeyError):
         self, kind: str, name: str, known: Iterable[str], where: str = '', remedy: str = ''
     ) -> None:
         self.known = known = tuple(known)
-        parts = (f"no {kind} is named '{name}'", _hint(str(name), known), remedy)
-        said = '; '.join(filter(None, parts))
+        shown = closest_names(str(name), known) or known[:SHOWN]
+        near = f'closest: {", ".join(shown)}' if shown else 'there are none'
+        said = '; '.join(filter(None, (f"no {kind} is named '{name}'", near, remedy)))
         self.message = f'{where}, but {said}' if where else said
         # What asks for a name is called at the beginning.
         super().__init__(self.message, about=tuple(re.findall(r"^'(\w+)' names ", where)))
@@ -152,58 +148,6 @@ def is_wrong_call(error: InertialEstimationError, names: Mapping[str, str]) -> b
     return value or isinstance(error, CallError)
 
 
-def _hint(name: str, known: Sequence[str]) -> str:
-    """Return the names that come close, or some of those that there are."""
-    if not known:
-        return 'there are none'
-    close = closest_names(name, known)
-    if close:
-        return f'closest: {", ".join(close)}'
-    more = len(known) - SHOWN
-    rest = f' and {more} more' if more > 0 else ''
-    return f'there are {", ".join(known[:SHOWN])}{rest}' if more > -2 else f'there is {known[0]}'
-
-
 def closest_names(name: str, known: Iterable[str]) -> list[str]:
     """Return the names that may be meant by one that is not known."""
-    scores = {candidate: _likeness(name, candidate) for candidate in known}
-    close = [candidate for candidate, score in scores.items() if score >= CLOSE]
-    return sorted(close, key=lambda candidate: -scores[candidate])[:SHOWN]
-
-
-def _likeness(name: str, other: str) -> float:
-    """Return how alike two names are, 0 to 1; letters in their order count most."""
-    ours, theirs = _parts(name), _parts(other)
-    whole = _ratio(name.lower(), other.lower())
-    if not ours or not theirs:
-        return whole
-    found = [max(_part_likeness(part, their) for their in theirs) for part in ours]
-    weights = [_weight(part) for part in ours]
-    total = sum(weights)
-    # What the other name has besides counts a little: the shortest of several comes first.
-    covered = min(1.0, total / sum(map(_weight, theirs)))
-    parts = sum(f * weight for f, weight in zip(found, weights, strict=True)) / total
-    return max(whole, parts * (0.8 + 0.15 * covered))
-
-
-def _weight(part: str) -> float:
-    """Return how much a part of a name tells."""
-    return 1.0 if part in COMMON else float(len(part))
-
-
-def _part_likeness(one: str, other: str) -> float:
-    """Return how alike parts of names are: beginnings count, single letters must be the same."""
-    if min(len(one), len(other)) == 1:
-        return float(one == other)
-    return 1.0 if other.startswith(one) else _ratio(one, other)
-
-
-def _ratio(one: str, other: str) -> float:
-    """Return the share of letters that two texts have in common, in order."""
-    return SequenceMatcher(None, one, other).ratio()
-
-
-def _parts(name: str) -> list[str]:
-    """Return the words and numbers of a name, sides as one letter."""
-    words = re.findall('[A-Z]?[a-z]+|[A-Z]+|[0-9]+', name)
-    return [SIDES.get(word.lower(), word.lower()) for word in words]
+    return get_close_matches(name, list(known), SHOWN)

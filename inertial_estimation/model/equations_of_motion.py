@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.model.arguments import check_kind, numbers
+from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.sensors import read_only
 
 Array = NDArray[np.float64]
@@ -135,7 +135,6 @@ class EquationsOfMotion:
 
 def _check_equations(given: object) -> None:
     """Refuse variables that are something else."""
-    check_kind('variables', given, EquationsOfMotion, 'State.equations(...) makes them')
 
 
 def _inverse(T: Array) -> Array:

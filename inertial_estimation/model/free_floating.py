@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.arguments import check_kind, numbers
+from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.floating_state import State
 from inertial_estimation.model.pinocchio_model import (
     carried_inertias,
@@ -48,7 +48,6 @@ class FreeFloating:
     """
 
     def __init__(self, robot: Robot) -> None:
-        check_kind('robot', robot, Robot, 'Robot.from_urdf(...) makes one')
         self.robot = robot
         self.model = free_floating_model(robot)
         self.inertias = read_only(carried_inertias(robot))

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.arguments import check_kind
 from inertial_estimation.model.equations_of_motion import EquationsOfMotion
 from inertial_estimation.model.floating_state import State
 from inertial_estimation.model.representations import Representation
@@ -51,7 +50,7 @@ class Centroidal:
 
 def centroidal(state: State) -> Centroidal:
     """Return mass, centre of mass, locked inertia and momentum [T 3.83, 3.84]."""
-    mixed = _checked(state).equations('', Representation.MIXED)
+    mixed = state.equations('', Representation.MIXED)
     mass, com = _mass_and_com(mixed)
     G_Xf_B = motion_transform(_pose_at(com)).T
     momentum = G_Xf_B @ mixed.momentum
@@ -70,7 +69,7 @@ def momentum_matrix(state: State, variables: EquationsOfMotion) -> Array:
 
     Returns (6, 6 + n_joints).
     """
-    mixed = _checked(state).equations('', Representation.MIXED)
+    mixed = state.equations('', Representation.MIXED)
     _, com = _mass_and_com(mixed)
     G_A = motion_transform(_pose_at(com)).T @ mixed.momentum_matrix
     return np.asarray(G_A @ mixed.velocity_map(variables), dtype=np.float64)
@@ -80,7 +79,7 @@ def average_equations(state: State) -> EquationsOfMotion:
     """
     Return the equations with the average velocity of the robot as base velocity [T 3.92-3.98].
     """
-    mixed = _checked(state).equations('', Representation.MIXED)
+    mixed = state.equations('', Representation.MIXED)
     mass, com = _mass_and_com(mixed)
     M, M_rate = mixed.mass_matrix[:6], _mass_matrix_rate(mixed)[:6]
     _check_regular(centroidal(state).inertia[3:, 3:], np.trace(M[3:, 3:6]))
@@ -95,18 +94,12 @@ def average_equations(state: State) -> EquationsOfMotion:
 
 def com_equations(state: State, base: str = '') -> EquationsOfMotion:
     """Return the equations with the centre of mass as origin of the base [T 3.89-3.91]."""
-    mixed = _checked(state).equations(base, Representation.MIXED)
+    mixed = state.equations(base, Representation.MIXED)
     mass, _ = _mass_and_com(mixed)
     J, J_rate = np.eye(6, mixed.velocity.size), np.zeros((6, mixed.velocity.size))
     J[:3] = mixed.mass_matrix[:3] / mass
     J_rate[:3] = _mass_matrix_rate(mixed)[:3] / mass
     return mixed.change_base_rows(J, J_rate)
-
-
-def _checked(state: State) -> State:
-    """Refuse what is no state."""
-    found: State = check_kind('state', state, State, 'FreeFloating(robot).state(...) makes one')
-    return found
 
 
 def _mass_matrix_rate(equations: EquationsOfMotion) -> Array:

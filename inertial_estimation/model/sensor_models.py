@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.model.arguments import check_kind, entries, numbers
+from inertial_estimation.model.arguments import entries, numbers
 from inertial_estimation.model.equations_of_motion import EquationsOfMotion
 from inertial_estimation.model.floating_state import State
 from inertial_estimation.model.link_readings import accelerometer, gyroscope
@@ -45,8 +45,6 @@ class SensorModels:
         acceleration: Array,
         wrenches: Mapping[str, Array] | None = None,
     ) -> None:
-        check_kind('state', state, State, 'FreeFloating(robot).state(...) makes one')
-        check_kind('variables', variables, EquationsOfMotion, 'State.equations(...) makes them')
         self.state, self._robot = state, state.model.robot
         self.variables = variables
         shape = variables.velocity.shape
@@ -67,7 +65,6 @@ class SensorModels:
 
         joint_accelerations (n_joints,) [rad/s^2 or m/s^2]; wrenches (6,).
         """
-        check_kind('state', state, State, 'FreeFloating(robot).state(...) makes one')
         equations = state.equations('', Representation.LEFT)
         size = (equations.velocity.size - 6,)
         given_rates = numbers('joint_accelerations', joint_accelerations, size, finite=False)

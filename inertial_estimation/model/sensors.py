@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.arguments import check_text, numbers
+from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
 
 __all__ = [
@@ -94,8 +94,6 @@ class FtSpec:
 
     def __post_init__(self) -> None:
         """Check texts, frame and pose."""
-        for key in ('name', 'joint', 'frame'):
-            check_text(f'{key} of an FT sensor', getattr(self, key))
         if not isinstance(self.child_to_parent, (bool, np.bool_)):
             given = self.child_to_parent
             raise ModelError(
@@ -150,8 +148,6 @@ class LinkSensorSpec:
 
     def __post_init__(self) -> None:
         """Check texts, what it measures, its noise and its pose."""
-        for key in ('name', 'frame', 'measures'):
-            check_text(f'{key} of a sensor', getattr(self, key))
         if self.measures not in ('', *MEASURES):
             raise ModelError(
                 f"IMU '{self.name}' measures '{self.measures}': write one of {', '.join(MEASURES)}"
