@@ -26,7 +26,8 @@ from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
-from inertial_estimation.logs.recording import TimeRange, read_samples
+from inertial_estimation.logs.log import TimeRange
+from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -61,7 +62,7 @@ def measure(data: Path) -> tuple[list[Table], list[Goal]]:
     urdf = (data / 'models' / 'icub_v2_5.urdf').read_text(encoding='utf-8')
     robot = build_robot(settings, urdf)
     samples = (
-        read_samples(data / 'icub_yoga_left' / 'bag', robot, settings).within(ON_ONE_FOOT).samples
+        open_log(data / 'icub_yoga_left' / 'bag', robot, settings).within(ON_ONE_FOOT).samples
     )
     rows: list[tuple[object, ...]] = []
     goals: list[Goal] = []

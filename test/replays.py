@@ -11,7 +11,7 @@ from robots import nested_humanoid_urdf, random_sample
 
 from inertial_estimation.building import build_assembler, build_robot
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.logs.recording import Recording
+from inertial_estimation.logs.log import Log
 from inertial_estimation.logs.replay import replay
 from inertial_estimation.sample import SampleBatch
 
@@ -43,7 +43,7 @@ def replay_bag(bag, urdf, settings, *, out=None, **options):
 def report_of(samples, robot, settings):
     """Replay samples and return their figures."""
     statistics = build_assembler(settings, robot).statistics()
-    return figures(replay(robot, Recording(samples, 1_000_000_000, statistics), settings))
+    return figures(replay(robot, Log(samples, 1_000_000_000, statistics), settings))
 
 
 def codes(report):

@@ -22,9 +22,9 @@ from test_replay import MS, SETTINGS, START, humanoid_messages
 
 from inertial_estimation.building import build_robot
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.logs.decoding import orientation_reader
+from inertial_estimation.logs.bag import MessageReader
+from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.orientations import OrientationTrack
-from inertial_estimation.logs.recording import read_samples
 from inertial_estimation.model.free_floating import FreeFloating
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.sensor_models import SensorModels
@@ -151,7 +151,7 @@ def test_the_time_offset_of_an_imu_counts(tmp_path, robot):
 )
 def test_what_is_no_orientation_has_no_row(quaternion, variance, tmp_path, robot, settings):
     bag = write(tmp_path, robot, change=lambda *_: quaternion, variance=variance)
-    assert read_samples(bag, robot, settings).orientations is None
+    assert open_log(bag, robot, settings).orientations is None
     assert report_of(bag, settings)[1] == {}
 
 
@@ -187,7 +187,7 @@ def test_the_estimate_does_not_rest_on_orientations(tmp_path, robot, settings):
 
 @pytest.mark.parametrize('little_endian', [True, False])
 def test_both_decoders_read_the_same(little_endian):
-    read = orientation_reader().read
+    read = MessageReader('orientation').read
     quaternion = np.array([0.1, -0.7, 0.1, 0.7])
     data = imu_bytes(START + 7, 'head', quaternion, 0.25, little_endian)
     found = read(data)
@@ -223,7 +223,7 @@ def test_where_the_clock_jumps_nothing_is_known(tmp_path, robot, settings):
             stamp = START + recorded * MS
             messages.append((f'/imu/{IMUS[k]}', IMU, stamp, data))
     bag = write_bag(tmp_path / 'bag', sorted(messages, key=lambda m: m[2]))
-    track = read_samples(bag, robot, settings).orientations.tracks[0]
+    track = open_log(bag, robot, settings).orientations.tracks[0]
     wanted = [*range(0, 100, 5), *range(150, 200, 5)]
     np.testing.assert_array_equal(track.stamps_ns, START + MS * np.array(wanted))
     assert len(track.quaternions) == len(wanted)

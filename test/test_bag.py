@@ -15,8 +15,7 @@ pytest.importorskip('rosbags')
 from bag_messages import IMU, JOINT_STATE, STORE, WRENCH, imu, joint_state, wrench, write_bag
 
 from inertial_estimation.errors import LogError, NameNotFound
-from inertial_estimation.logs.bag import BagReader, BagWriter
-from inertial_estimation.logs.decoding import imu_reader, joint_state_reader, wrench_reader
+from inertial_estimation.logs.bag import BagReader, BagWriter, MessageReader
 from inertial_estimation.signals.encoders import WrenchEncoder
 
 START = 1_700_000_000_000_000_000
@@ -117,24 +116,24 @@ def test_nothing_is_overwritten(tmp_path):
 def test_any_encoding_is_read(little_endian):
     names = ['hip', 'knee']
     data = joint_state(START, names, [1.0, 2.0], [], [3.0, 4.0], little_endian=little_endian)
-    joints = joint_state_reader()
+    joints = MessageReader('joints')
     reading = joints.read(data)
     assert (reading.stamp_ns, reading.names) == (START, ('hip', 'knee'))
     np.testing.assert_array_equal(reading.positions, [1.0, 2.0])
     assert len(reading.velocities) == 0
     np.testing.assert_array_equal(reading.efforts, [3.0, 4.0])
     assert joints.fallbacks == (0 if little_endian else 1)
-    reading = wrench_reader().read(wrench(START, 'leg', range(6), little_endian=little_endian))
+    reading = MessageReader('ft').read(wrench(START, 'leg', range(6), little_endian=little_endian))
     assert (reading.stamp_ns, reading.frame_id) == (START, 'leg')
     np.testing.assert_array_equal(reading.wrench, np.arange(6.0))
     data = imu(
         START, 'head', [1, 2, 3], [4, 5, 6], measures_rate=False, little_endian=little_endian
     )
-    reading = imu_reader().read(data)
+    reading = MessageReader('imu').read(data)
     assert np.isnan(reading.angular_velocity).all()
     np.testing.assert_array_equal(reading.linear_acceleration, [4.0, 5.0, 6.0])
 
 
 def test_bytes_that_are_no_message_are_refused():
     with pytest.raises(LogError):
-        joint_state_reader().read(b'\x00\x01\x00\x00\x01\x02\x03\x04')
+        MessageReader('joints').read(b'\x00\x01\x00\x00\x01\x02\x03\x04')

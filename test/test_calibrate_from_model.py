@@ -27,8 +27,9 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.logs.affine_calibration import AffineRequest, calibrate_affine
 from inertial_estimation.logs.affine_notes import doubts_of
+from inertial_estimation.logs.log import TimeRange
+from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.predicted_wrenches import in_hindsight, predict_wrenches
-from inertial_estimation.logs.recording import TimeRange, read_samples
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.regressor import net_wrench_regressor
 from inertial_estimation.model.robot import Robot
@@ -346,7 +347,7 @@ def icub():
         pytest.skip(f'no real log: {bag} or {urdf} is not there')
     settings = in_hindsight(EstimatorSettings.from_yaml(CONFIG))
     robot = build_robot(settings, urdf.read_text())
-    recording = read_samples(bag, robot, settings).within(TimeRange(FROM, TO))
+    recording = open_log(bag, robot, settings).within(TimeRange(FROM, TO))
     return predict_wrenches(recording, robot, settings), sensor_calibrations(settings, robot)
 
 

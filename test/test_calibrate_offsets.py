@@ -36,11 +36,12 @@ from inertial_estimation.calibration.calibration_file import SensorCalibration, 
 from inertial_estimation.calibration.supported_offsets import supported_offsets
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.logs.log import TimeRange
 from inertial_estimation.logs.offset_calibration import (
     OffsetCalibrationRequest,
     calibrate_offsets,
 )
-from inertial_estimation.logs.recording import TimeRange, read_samples
+from inertial_estimation.logs.open_log import open_log
 
 CONFIG = Path(__file__).resolve().parents[1] / 'config'
 DATA = SHARED / 'data'
@@ -282,7 +283,7 @@ def tipping():
         pytest.skip('the shared data folder is not beside this checkout')
     settings = EstimatorSettings.from_yaml(CONFIG / 'icub_foot_tipping.yaml')
     robot = build_robot(settings, str(DATA / 'models' / 'icub_genova01.urdf'))
-    return settings, robot, read_samples(bag, robot, settings)
+    return settings, robot, open_log(bag, robot, settings)
 
 
 def leg_minus_foot(robot, samples, wrenches, leg, foot):

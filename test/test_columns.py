@@ -9,8 +9,8 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
-from inertial_estimation.logs.columns import Layout
-from inertial_estimation.logs.number_table import load_table
+from inertial_estimation.logs.layout import Layout
+from inertial_estimation.logs.table import load_table
 from inertial_estimation.model.robot import Robot
 
 N = 5

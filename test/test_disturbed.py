@@ -22,9 +22,8 @@ from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.logs import reduction
 from inertial_estimation.logs.identify import identify as whole_job
 from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.log import LogSlice, no_progress
 from inertial_estimation.logs.log_reader import open_logs
-from inertial_estimation.logs.recording import no_progress
-from inertial_estimation.logs.stretch import Stretch
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / 'shared' / 'data'
@@ -199,8 +198,8 @@ def test_pushes_on_top_of_a_real_log_are_found(tmp_path, run, share, seed):
     """Friction, filters and the description are what they are; only the pushes are made up."""
     log, urdf = PANDA[0], PANDA[1].read_text()
     plain = real('panda', tmp_path, 0)
-    reader = open_logs(urdf, plain, (), Stretch.parse(log), no_progress)
-    raw = reader.read(Stretch.parse(log)).samples
+    reader = open_logs(urdf, plain, (), LogSlice.parse(log), no_progress)
+    raw = reader.read(LogSlice.parse(log)).samples
     still = np.zeros_like(raw.positions)
     still = replace(raw, velocities=still, accelerations=still, efforts=still)
     t = (raw.stamp_ns - raw.stamp_ns[0]) * 1e-9

@@ -20,7 +20,7 @@ from inertial_estimation.errors import ConfigError, InertialEstimationError, Nam
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.logs.identify_payloads import read_payloads, require_logs
-from inertial_estimation.logs.stretch import Stretch
+from inertial_estimation.logs.log import LogSlice
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -225,9 +225,9 @@ def lighter(found):
 
 def test_names_of_logs_may_hold_wildcards():
     (one,) = read_payloads({'disc': DISC})
-    assert one.is_in(Stretch.parse('/logs/a_disc.npz@2:5'))
-    assert not one.is_in(Stretch.parse('/x_disc.npz/run.npz'))
-    require_logs([one], map(Stretch.parse, ('run.npz', 'run_disc.npz')))
+    assert one.is_in(LogSlice.parse('/logs/a_disc.npz@2:5'))
+    assert not one.is_in(LogSlice.parse('/x_disc.npz/run.npz'))
+    require_logs([one], map(LogSlice.parse, ('run.npz', 'run_disc.npz')))
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ from inertial_estimation.logs.bag_wrenches import at_instants
 from inertial_estimation.logs.freedom import free_submodels
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.known_wrenches import knows_ground
+from inertial_estimation.logs.log import LogSlice
 from inertial_estimation.logs.log_reader import open_logs
-from inertial_estimation.logs.stretch import Stretch
 from inertial_estimation.logs.touches import Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
@@ -310,7 +310,7 @@ def walker_log(folder, known, **settings):
     """Return what is read of a bag."""
     write(folder, of_bag(known) | settings)
     said = IdentifySettings.from_yaml(folder / 'logs.yaml')
-    first = Stretch.parse(folder / 'log')
+    first = LogSlice.parse(folder / 'log')
     return open_logs(walker_urdf(), said, (), first, lambda *_: None).read(first)
 
 
@@ -350,7 +350,7 @@ def test_a_payload_hangs_down_in_the_axes_of_the_base(tmp_path, rng):
     }
     (tmp_path / 'logs.yaml').write_text(yaml.safe_dump(said))
     settings = IdentifySettings.from_yaml(tmp_path / 'logs.yaml')
-    first = Stretch.parse(tmp_path / 'log.npz')
+    first = LogSlice.parse(tmp_path / 'log.npz')
     found = open_logs(urdf, settings, (), first, lambda *_: None).read(first).external['tip']
     limit = '<limit lower="-3" upper="3" effort="1" velocity="1"/></joint>'
     turning = urdf.replace('"continuous"', '"revolute"').replace('</joint>', limit, 1)

@@ -22,8 +22,8 @@ from inertial_estimation.identification.recursion.memory import whitened
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.known_wrenches import prepare_with
+from inertial_estimation.logs.log import LogSlice
 from inertial_estimation.logs.log_reader import open_logs
-from inertial_estimation.logs.stretch import Stretch
 
 CONFIG = Path(__file__).parents[1] / 'config'
 NOISE = 0.1
@@ -47,7 +47,7 @@ def arm(request):
     if not (SHARED / 'data' / log.partition('@')[0]).exists():
         pytest.skip(f'needs {log} of the shared data')
     settings = IdentifySettings.from_yaml(CONFIG / config)
-    stretch = Stretch.parse(SHARED / 'data' / log)
+    stretch = LogSlice.parse(SHARED / 'data' / log)
     text = (SHARED / 'data' / urdf).read_text()
     reader = open_logs(text, settings, (), stretch, lambda *_: None)
     raw = reader.read(stretch)

@@ -27,8 +27,9 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.comparison import compare
+from inertial_estimation.logs.log import Log, TimeRange
 from inertial_estimation.logs.offsets import OffsetRequest
-from inertial_estimation.logs.recording import Recording, TimeRange, read_samples
+from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import run
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -113,7 +114,7 @@ def replay_live(robot, settings, messages):
 def test_a_replay_is_what_the_node_would_have_said(tmp_path, robot, settings, delay_ms):
     messages = humanoid_messages(robot, delay_ms=delay_ms)
     bag = write_bag(tmp_path / 'bag', messages)
-    replay = run(read_samples(bag, robot, settings), robot, settings)
+    replay = run(open_log(bag, robot, settings), robot, settings)
     live = replay_live(robot, settings, messages)
     assert len(live) == len(replay.recording.samples) == 60
     assert np.isfinite(replay.estimate.torques[-1]).all()
@@ -128,7 +129,7 @@ def test_a_replay_is_what_the_node_would_have_said(tmp_path, robot, settings, de
 def test_what_is_written_holds_the_estimate(tmp_path, robot, settings, bag):
     out = tmp_path / 'out'
     replay_bag(bag, nested_humanoid_urdf(), settings, out=out)
-    replay = run(read_samples(bag, robot, settings), robot, settings)
+    replay = run(open_log(bag, robot, settings), robot, settings)
     with BagReader(out) as reader:
         topics = {name: found.n_messages for name, found in reader.topics.items()}
         read = {name: [m.data for m in reader.messages([name])] for name in topics}
@@ -160,7 +161,7 @@ def test_what_is_written_holds_the_estimate(tmp_path, robot, settings, bag):
 
 
 def test_times_count_from_the_first_ft_message(robot, settings, bag):
-    recording = read_samples(bag, robot, settings)
+    recording = open_log(bag, robot, settings)
     assert recording.origin_ns == START
     part = recording.within(TimeRange(0.1, 0.2))
     np.testing.assert_allclose(part.times, 1e-3 * np.arange(105, 200, 5), atol=1e-9)
@@ -174,7 +175,7 @@ def test_frozen_intervals_are_known_in_hindsight(tmp_path, robot, settings):
         else (topic, type_, recorded, data)
         for topic, type_, recorded, data in messages
     ]
-    recording = read_samples(write_bag(tmp_path / 'bag', stuck), robot, settings)
+    recording = open_log(write_bag(tmp_path / 'bag', stuck), robot, settings)
     interval = (START + 100 * MS, START + 105 * MS, START + 200 * MS)
     assert recording.statistics.fts['arm_sensor'].frozen_intervals == (interval,)
     live = np.isnan(recording.samples.ft_readings[:, 0, 0])
@@ -195,7 +196,7 @@ def test_what_a_frozen_sensor_repeats_was_true_and_its_next_message_is_again():
             assembler.push_ft(0, START + ms * MS, np.full(6, value))
         samples.append(assembler.push_joints(0, START + ms * MS, ('hip',), *np.zeros((3, 1))))
     batch = SampleBatch.stack(samples)
-    clean = Recording(batch, START, assembler.statistics()).without_frozen(['leg'])
+    clean = Log(batch, START, assembler.statistics()).without_frozen(['leg'])
     lost = np.flatnonzero(np.isnan(clean.ft_readings[:, 0, 0]))
     np.testing.assert_array_equal(lost, np.arange(110, 202))
 
@@ -234,7 +235,7 @@ def test_a_stream_that_the_filter_can_do_nothing_with_is_named(bag):
 def test_what_does_not_fit_is_refused(tmp_path, robot, settings, bag):
     def replay(**changes):
         changed = EstimatorSettings.from_dict({**SETTINGS, **changes})
-        return read_samples(bag, robot, changed)
+        return open_log(bag, robot, changed)
 
     with pytest.raises(NameNotFound):
         replay(**{'ft.leg_sensor.topic': 'ft/legs'})
@@ -257,7 +258,7 @@ def test_a_bag_without_a_joint_of_the_robot_is_refused(tmp_path, robot, settings
         for *head, recorded, data in messages
     ]
     with pytest.raises(LogError):
-        read_samples(write_bag(tmp_path / 'bag', strangers), robot, settings)
+        open_log(write_bag(tmp_path / 'bag', strangers), robot, settings)
 
 
 def test_a_lag_is_found_whatever_the_mean_error():

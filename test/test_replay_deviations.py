@@ -19,7 +19,7 @@ from test_replay import MS, SETTINGS, START, humanoid_messages
 from inertial_estimation.building import build_estimator, build_noise, build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.logs.bag import MULTI_DOF_JOINT_STATE, BagReader
-from inertial_estimation.logs.recording import read_samples
+from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import rows_at_rate, run, with_deviations
 from inertial_estimation.uncertainty.deviations import Uncertainty
 
@@ -50,12 +50,12 @@ def bag(tmp_path, robot):
 
 
 def test_the_log_tells_the_rates(bag, robot, settings):
-    for rates in read_samples(bag, robot, settings).rates:
+    for rates in open_log(bag, robot, settings).rates:
         np.testing.assert_allclose(rates, RATE, rtol=RATE_ROUND_OFF)
 
 
 def test_some_instants_are_what_the_library_says_of_them(bag, robot, settings):
-    replay = run(read_samples(bag, robot, settings), robot, settings)
+    replay = run(open_log(bag, robot, settings), robot, settings)
     assert replay.deviations is None
     found = with_deviations(replay, np.array([0, 40, LAST])).deviations
     assert found.lack == ''
@@ -73,7 +73,7 @@ def test_some_instants_are_what_the_library_says_of_them(bag, robot, settings):
 
 def test_the_report_has_their_means(bag, robot, settings):
     report = replay_bag(bag, nested_humanoid_urdf(), settings)
-    replay = run(read_samples(bag, robot, settings), robot, settings)
+    replay = run(open_log(bag, robot, settings), robot, settings)
     found = with_deviations(replay, np.arange(LAST + 1)).deviations
     for c, wrench in enumerate(report.wrenches):
         wanted = np.nanmean(found.wrenches[:, c], axis=0)
@@ -118,7 +118,7 @@ def test_a_filter_that_cannot_work_is_warned_of(bag, given):
 def test_the_bag_holds_them_decimated(tmp_path, robot, bag):
     settings, out = settings_of(deviations_rate=50.0), tmp_path / 'out'
     replay_bag(bag, nested_humanoid_urdf(), settings, out=out)
-    replay = run(read_samples(bag, robot, settings), robot, settings)
+    replay = run(open_log(bag, robot, settings), robot, settings)
     rows = rows_at_rate(replay.recording.samples.stamp_ns, 50.0)
     assert rows.tolist() == list(range(0, LAST + 1, 4))
     found = with_deviations(replay, rows).deviations

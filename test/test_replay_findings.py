@@ -36,8 +36,9 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import dependence_table
 from inertial_estimation.estimation.momentum_check import MomentumCheck
+from inertial_estimation.logs.log import Log, TimeRange
 from inertial_estimation.logs.offsets import OffsetRequest
-from inertial_estimation.logs.recording import Recording, TimeRange, read_samples
+from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import replay, run
 from inertial_estimation.logs.sensor_agreement import momentum_record
 from inertial_estimation.model.free_floating import FreeFloating
@@ -71,7 +72,7 @@ def robot(settings):
 
 def test_the_momentum_is_judged_as_by_the_node(tmp_path, robot, settings):
     bag = write_bag(tmp_path / 'bag', humanoid_messages(robot, LONG))
-    replay = run(read_samples(bag, robot, settings), robot, settings)
+    replay = run(open_log(bag, robot, settings), robot, settings)
     found = SimpleNamespace(**momentum_record(replay))
     check, estimator = MomentumCheck(robot), build_estimator(settings, robot)
     for k in range(LONG):
@@ -91,7 +92,7 @@ def test_accelerations_that_are_not_those_of_the_velocities_are_warned_of(
     tmp_path, robot, settings
 ):
     bag = write_bag(tmp_path / 'bag', humanoid_messages(robot, LONG))
-    recording = read_samples(bag, robot, settings)
+    recording = open_log(bag, robot, settings)
     samples = recording.samples
     wrong = replace(samples, angular_accelerations=samples.angular_accelerations + 20.0)
     report = figures(replay(robot, replace(recording, samples=wrong), settings))
@@ -106,7 +107,7 @@ def test_an_assumed_joint_has_no_noise(tmp_path, robot):
     )
     bag = write_bag(tmp_path / 'bag', humanoid_messages(robot, LONG))
     found = SimpleNamespace(
-        **momentum_record(run(read_samples(bag, robot, settings), robot, settings))
+        **momentum_record(run(open_log(bag, robot, settings), robot, settings))
     )
     assert np.isfinite([found.noise_force_n, found.noise_moment_nm]).all()
 
@@ -269,7 +270,7 @@ def test_what_external_wrenches_do_to_joints_is_told(rng):
     samples = record(robot, rng)
     report = report_of(samples, robot, settings)
     statistics = build_assembler(settings, robot).statistics()
-    estimate = run(Recording(samples, 1_000_000_000, statistics), robot, settings).estimate
+    estimate = run(Log(samples, 1_000_000_000, statistics), robot, settings).estimate
     assert [t.joint for t in report.external_torques] == list(robot.joint_names)
     wanted = np.sqrt(np.mean(estimate.external_torques**2, axis=0))
     found = [t.rms for t in report.external_torques]

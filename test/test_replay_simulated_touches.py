@@ -29,7 +29,7 @@ from bag_messages import (
 from inertial_estimation.building import build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.estimate import Quality
-from inertial_estimation.logs.recording import read_samples
+from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import run
 from inertial_estimation.simulation.description import describe
 from inertial_estimation.simulation.robot import SimulatedRobot
@@ -91,7 +91,7 @@ def settings():
 def replay(scene, settings):
     bag, urdf, _ = scene
     robot = build_robot(settings, urdf)
-    return run(read_samples(bag, robot, settings), robot, settings)
+    return run(open_log(bag, robot, settings), robot, settings)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.logs.bag import BagReader
-from inertial_estimation.logs.recording import read_samples
+from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import run
 
 # The same sums; squares are added in one go.
@@ -50,7 +50,7 @@ def bag(tmp_path, robot):
 def test_the_report_has_their_size_and_where_they_come_from(bag, robot, settings):
     joints = ['knee', robot.ft_sensors[1].joint]
     report = replay_bag(bag, nested_humanoid_urdf(), settings, through=joints)
-    replay = run(read_samples(bag, robot, settings), robot, settings)
+    replay = run(open_log(bag, robot, settings), robot, settings)
     internal = InternalWrenches(build_estimator(settings, robot))
     wanted = internal.of(replay.recording.samples, replay.estimate, joints)
     assert [through.joint for through in report.checks.through] == joints
@@ -94,7 +94,7 @@ def test_what_the_parameter_file_names_is_told_and_written(tmp_path, bag, robot)
     report = replay_bag(*args, out=out, through=['knee', 'elbow'], net=['foot'])
     assert [through.joint for through in report.checks.through] == ['elbow', 'knee']
     assert [net.link for net in report.checks.net] == ['shank', 'foot']
-    replay = run(read_samples(bag, robot, settings), robot, settings)
+    replay = run(open_log(bag, robot, settings), robot, settings)
     internal = InternalWrenches(build_estimator(settings, robot))
     wanted = internal.net(replay.recording.samples, replay.estimate)
     wanted = wanted[:, robot.link_names.index('foot')]

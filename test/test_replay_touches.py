@@ -20,7 +20,7 @@ from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.logs.bag import BagReader
-from inertial_estimation.logs.recording import read_samples
+from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import run
 
 # A batch and a step sum in another order.
@@ -57,7 +57,7 @@ def bag(tmp_path, messages):
 
 
 def test_every_sample_is_estimated_with_what_was_felt_then(bag, robot, settings):
-    replay = run(read_samples(bag, robot, settings), robot, settings)
+    replay = run(open_log(bag, robot, settings), robot, settings)
     estimate, samples = replay.estimate, replay.recording.samples
     defaults = list(SETTINGS['contacts'])
     names = [contact.name for contact in estimate.contacts]
@@ -86,7 +86,7 @@ def test_what_a_touch_leaves_open_is_a_residual(tmp_path, bag, robot, settings):
     """The point force stands for the full wrench of the default contact while it lasts."""
     out = tmp_path / 'out'
     report = replay_bag(bag, nested_humanoid_urdf(), settings, out=out)
-    replay = run(read_samples(bag, robot, settings), robot, settings)
+    replay = run(open_log(bag, robot, settings), robot, settings)
     # The shank belongs to the submodel of the thigh; one touch of the foot takes the sole's place.
     assert [r.submodel for r in report.residuals] == ['thigh', 'foot']
     names = [contact.name for contact in replay.estimate.contacts]
@@ -130,7 +130,7 @@ def test_wrenches_through_joints_go_into_the_bag(tmp_path, bag, robot, settings)
     """Their component along the axis is the torque, with touches and without."""
     out = tmp_path / 'out'
     replay_bag(bag, nested_humanoid_urdf(), settings, out=out, through=['knee', 'elbow'])
-    replay = run(read_samples(bag, robot, settings), robot, settings)
+    replay = run(open_log(bag, robot, settings), robot, settings)
     with BagReader(out) as reader:
         for joint in ('knee', 'elbow'):
             topic = f'/wrench_estimator/internal_wrench/{joint}'
@@ -163,4 +163,4 @@ def test_a_contacts_topic_of_another_type_is_refused(tmp_path, messages, setting
     messages = [m for m in messages if m[0] != '/contacts'] + wrong[:1]
     bag = write_bag(tmp_path / 'wrong', sorted(messages, key=lambda m: m[2]))
     with pytest.raises(LogError):
-        read_samples(bag, robot, settings)
+        open_log(bag, robot, settings)

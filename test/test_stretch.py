@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import ConfigError, LogError
-from inertial_estimation.logs.stretch import Stretch
+from inertial_estimation.logs.log import LogSlice
 
 STAMPS = 5 * 10**9 + np.arange(100, dtype=np.int64) * 100_000_000
 
@@ -25,25 +25,25 @@ STAMPS = 5 * 10**9 + np.arange(100, dtype=np.int64) * 100_000_000
     ],
 )
 def test_a_part_is_named_by_seconds_after_the_first_sample(said, rows):
-    found = Stretch.parse(said)
+    found = LogSlice.parse(said)
     assert found.rows(STAMPS).indices(100)[:2] == rows
-    assert Stretch.parse(str(found)) == found
+    assert LogSlice.parse(str(found)) == found
 
 
 def test_a_path_that_is_there_is_meant_as_it_is(tmp_path):
     (tmp_path / 'log@1:2').touch()
-    assert Stretch.parse(tmp_path / 'log@1:2') == Stretch(tmp_path / 'log@1:2')
+    assert LogSlice.parse(tmp_path / 'log@1:2') == LogSlice(tmp_path / 'log@1:2')
 
 
 @pytest.mark.parametrize('times', ['4:2', '-1:2', 'a:b', '1:nan', '3:3'])
 def test_times_that_make_no_sense_are_refused(times):
     with pytest.raises(ConfigError):
-        Stretch.parse(f'run.npz@{times}')
+        LogSlice.parse(f'run.npz@{times}')
 
 
 def test_a_part_that_the_log_does_not_hold_is_refused():
     with pytest.raises(LogError):
-        Stretch.parse('run.npz@20:30').rows(STAMPS)
+        LogSlice.parse('run.npz@20:30').rows(STAMPS)
 
 
 @pytest.mark.parametrize(
@@ -57,22 +57,22 @@ def test_a_part_that_the_log_does_not_hold_is_refused():
 )
 def test_a_part_between_samples_is_not_said_to_be_beyond_the_log(said, words):
     with pytest.raises(LogError):
-        Stretch.parse(f'run.npz@{said}').rows(STAMPS)
+        LogSlice.parse(f'run.npz@{said}').rows(STAMPS)
 
 
 def test_one_time_is_no_part_of_a_log(tmp_path):
     log = tmp_path / 'run.npz'
     log.touch()
     with pytest.raises(ConfigError):
-        Stretch.parse(f'{log}@5')
-    assert Stretch.parse(f'{log}@5.npz') == Stretch(tmp_path / 'run.npz@5.npz')
+        LogSlice.parse(f'{log}@5')
+    assert LogSlice.parse(f'{log}@5.npz') == LogSlice(tmp_path / 'run.npz@5.npz')
     # Nothing is there under that name either: the reader says so.
-    assert Stretch.parse('user@5') == Stretch(Path('user@5'))
+    assert LogSlice.parse('user@5') == LogSlice(Path('user@5'))
 
 
 def test_parts_of_one_log_overlap_or_do_not():
-    one = Stretch.parse('run.npz@1:5')
-    assert one.overlaps(Stretch.parse('./run.npz@4:6'))
-    assert one.overlaps(Stretch.parse('run.npz'))
-    assert not one.overlaps(Stretch.parse('run.npz@5:6'))
-    assert not one.overlaps(Stretch.parse('other.npz@1:5'))
+    one = LogSlice.parse('run.npz@1:5')
+    assert one.overlaps(LogSlice.parse('./run.npz@4:6'))
+    assert one.overlaps(LogSlice.parse('run.npz'))
+    assert not one.overlaps(LogSlice.parse('run.npz@5:6'))
+    assert not one.overlaps(LogSlice.parse('other.npz@1:5'))

@@ -22,7 +22,7 @@ from bag_messages import (
     wrench,
     write_bag,
 )
-from inertial_estimation.logs.job import replay_bag
+from replays import replay_bag
 from robots import nested_humanoid_urdf
 
 from inertial_estimation.building import build_assembler, build_estimator, build_robot
@@ -34,8 +34,8 @@ from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.logs.columns import Layout
-from inertial_estimation.logs.recording import read_samples
+from inertial_estimation.logs.layout import Layout
+from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 
@@ -128,7 +128,7 @@ def test_bags_have_them_and_estimates_use_them(tmp_path, rng):
     robot = build_robot(settings, nested_humanoid_urdf())
     write(path, robot.name, {'leg_sensor': thermal})
     bag = write_bag(tmp_path / 'bag', messages(robot, rng))
-    samples = read_samples(bag, robot, settings).samples
+    samples = open_log(bag, robot, settings).samples
     expected = np.full((10, 3), np.nan)
     expected[1:, LEG] = 20.0 + np.array([1, 1, 3, 3, 5, 5, 7, 7, 9])
     np.testing.assert_array_equal(samples.ft_temperatures, expected)
@@ -151,10 +151,10 @@ def test_a_bag_without_the_topic_is_refused_only_if_it_is_needed(tmp_path, rng):
     robot = build_robot(settings, nested_humanoid_urdf())
     write(path, robot.name, {'leg_sensor': SensorCalibration()})
     bag = write_bag(tmp_path / 'bag', messages(robot, rng, with_temperature=False))
-    assert np.isnan(read_samples(bag, robot, settings).samples.ft_temperatures).all()
+    assert np.isnan(open_log(bag, robot, settings).samples.ft_temperatures).all()
     write(path, robot.name, {'leg_sensor': SensorCalibration(temperature_coefficients=np.ones(6))})
     with pytest.raises(NameNotFound):
-        read_samples(bag, robot, settings)
+        open_log(bag, robot, settings)
 
 
 def test_a_replay_without_any_topic_for_what_needs_one_is_refused(tmp_path, rng):

@@ -16,9 +16,8 @@ from robots import arm_with_wrist_sensor_urdf
 
 from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.log import LogSlice, no_progress
 from inertial_estimation.logs.log_reader import open_logs
-from inertial_estimation.logs.recording import no_progress
-from inertial_estimation.logs.stretch import Stretch
 
 SPEED = 2.0
 # Of the speed of a joint that turns evenly: what the low pass leaves of the ends of the log.
@@ -47,7 +46,7 @@ def opened(folder: Path, lock=(), column='q1'):
     """Return the reader of a log, and the log."""
     text = (folder / 'logs.yaml').read_text().replace('q1', column)
     (folder / 'own.yaml').write_text(text)
-    log = Stretch.parse(folder / 'log.npz')
+    log = LogSlice.parse(folder / 'log.npz')
     settings = IdentifySettings.from_yaml(folder / 'own.yaml')
     robot = open_logs(arm_with_wrist_sensor_urdf(), settings, lock, log, no_progress)
     return robot, robot.read(log)

@@ -91,13 +91,13 @@ def _run(chosen: argparse.Namespace) -> int:
     from inertial_estimation.logs.identify import identify, with_lightened_links
     from inertial_estimation.logs.identify_settings import IdentifySettings
     from inertial_estimation.logs.identify_summary import extras_yaml, summarize
-    from inertial_estimation.logs.stretch import Stretch
+    from inertial_estimation.logs.log import LogSlice
     from inertial_estimation.model.urdf_encoding import encoded
     from inertial_estimation.output import write_whole
 
     if chosen.weight is not None and not SOLVERS[chosen.method].weighted:
         raise CallError(f'--weight is not used by {chosen.method}')
-    logs = [Stretch.parse(log).path for log in (*chosen.logs, *chosen.validate)]
+    logs = [LogSlice.parse(log).path for log in (*chosen.logs, *chosen.validate)]
     files.check_outputs(
         (chosen.json, chosen.out_urdf, chosen.out_yaml),
         (chosen.robot, *files.config_files(chosen.config), *logs),

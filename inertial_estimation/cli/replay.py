@@ -39,10 +39,13 @@ def add(commands: Any) -> None:
         commands, 'replay', 'run the estimator over a ROS 2 bag, without ROS',
         'walk.mcap --robot robot.urdf --config robot.yaml --range 5 20 --out results', full=True,
     )  # fmt: skip
-    command.add_argument('bag', metavar='BAG', help='folder, mcap or db3 file')
+    command.add_argument('bag', metavar='LOG', help='bag (folder, mcap, db3), npz or csv')
     command.add_argument('--robot', required=True, metavar='URDF', help='robot description')
     command.add_argument(
         '--config', required=True, metavar='YAML', help='parameter file of the node'
+    )
+    command.add_argument(
+        '--layout', metavar='YAML', help="columns of an npz or csv, as 'log' of identify's file"
     )
     command.add_argument(
         '--range', nargs=2, type=float, metavar=('FROM', 'TO'), default=(-inf, inf),
@@ -74,9 +77,11 @@ def _run(chosen: argparse.Namespace) -> None:
     """Run the estimator over a bag."""
     from inertial_estimation.building import build_robot
     from inertial_estimation.config import EstimatorSettings
+    from inertial_estimation.logs.identify_settings import IdentifySettings
+    from inertial_estimation.logs.log import TimeRange
     from inertial_estimation.logs.offsets import OffsetRequest
-    from inertial_estimation.logs.recording import TimeRange
-    from inertial_estimation.logs.replay import replay
+    from inertial_estimation.logs.open_log import open_log
+    from inertial_estimation.logs.replay import check_settings, replay
 
     if chosen.offsets_from == 'settings' and (chosen.support or chosen.offset_range[0] > -inf):
         raise CallError('--support and --offset-range need --offsets-from model or torques')
@@ -87,10 +92,13 @@ def _run(chosen: argparse.Namespace) -> None:
         raise LogError(f"'{chosen.out}' exists already")
     urdf = files.load_urdf(chosen.robot)
     settings = EstimatorSettings.from_yaml(chosen.config)
+    layout = IdentifySettings.from_yaml(chosen.layout).layout if chosen.layout else None
     with progress_bars() as progress:
+        robot = build_robot(settings, urdf)
+        check_settings(robot, settings, chosen.through, chosen.net)
         found = replay(
-            build_robot(settings, urdf),
-            chosen.bag,
+            robot,
+            open_log(chosen.bag, robot, settings, layout=layout, progress=progress),
             settings,
             time_range=TimeRange(*chosen.range),
             offsets=OffsetRequest(

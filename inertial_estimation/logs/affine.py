@@ -11,7 +11,7 @@ import numpy as np
 
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.logs.recording import Progress, no_progress
+from inertial_estimation.logs.log import Progress, no_progress
 from inertial_estimation.sample import Array, SampleBatch
 
 

@@ -4,23 +4,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from inertial_estimation.errors import LogError, NameNotFound
+from inertial_estimation.signals.decoders import OrientationDecoder
+from inertial_estimation.signals.readings import orientation_from_message
+from inertial_estimation.signals.router import IMU as IMU
+from inertial_estimation.signals.router import JOINT_STATE as JOINT_STATE
+from inertial_estimation.signals.router import KINDS
+from inertial_estimation.signals.router import TEMPERATURE as TEMPERATURE
+from inertial_estimation.signals.router import WRENCH as WRENCH
 
 if TYPE_CHECKING:
     from rosbags.interfaces import Connection
     from rosbags.typesys.store import Typestore
 
-JOINT_STATE = 'sensor_msgs/msg/JointState'
 MULTI_DOF_JOINT_STATE = 'sensor_msgs/msg/MultiDOFJointState'
-WRENCH = 'geometry_msgs/msg/WrenchStamped'
-TEMPERATURE = 'sensor_msgs/msg/Temperature'
-POINT = 'geometry_msgs/msg/PointStamped'
-IMU = 'sensor_msgs/msg/Imu'
+ORIENTATION = (IMU, OrientationDecoder, orientation_from_message)
 BAG_VERSION: Final = 8
 """What Humble and later read."""
 
@@ -140,26 +143,54 @@ class BagWriter:
 
 
 def standard_types() -> Typestore:
-    """Return the message types of ROS 2 for reading and writing without ROS."""
+    """Return the message types of ROS 2."""
     from rosbags.typesys import Stores, get_typestore
 
     return get_typestore(Stores.ROS2_HUMBLE)
 
 
-def deserialize(data: bytes, type_: str, store: Typestore) -> Any:
-    """
-    Return a message as an object with the fields of its type; slow, but any encoding will do.
-    """
-    from rosbags.serde import SerdeError
+def bag_deserializer() -> Callable[[bytes, str], Any]:
+    """Return a function that deserializes messages of any encoding."""
+    stores: list[Typestore] = []
 
-    try:
-        return store.deserialize_cdr(data, type_)
-    except (SerdeError, ValueError, IndexError) as error:
-        raise LogError(f'a message of {len(data)} bytes is no {type_}: {error}') from error
+    def deserialize(data: bytes, type_: str) -> Any:
+        from rosbags.serde import SerdeError
+
+        if not stores:
+            stores.append(standard_types())
+        try:
+            return stores[0].deserialize_cdr(data, type_)
+        except (SerdeError, ValueError, IndexError) as error:
+            raise LogError(f'a message of {len(data)} bytes is no {type_}: {error}') from error
+
+    return deserialize
+
+
+class MessageReader:
+    """Reads messages of one kind: that of a source of the `Router`, or ``orientation``."""
+
+    def __init__(self, kind: str) -> None:
+        self.type, decoder, self._from_message = {**KINDS, 'orientation': ORIENTATION}[kind]
+        self._decode, self._deserialize = decoder().decode, bag_deserializer()
+        self.fallbacks = 0
+        """Messages that are not plain little-endian CDR."""
+
+    def read(self, data: bytes) -> Any:
+        """Return the reading of a message."""
+        reading = self._decode(data)
+        if reading is None:
+            self.fallbacks += 1
+            reading = self._from_message(self._deserialize(data, self.type))
+        return reading
+
+
+def resolve(topic: str) -> str:
+    """Return the full name that a topic has without namespace and remapping."""
+    return topic if topic.startswith('/') else f'/{topic}'
 
 
 def _check_exists(path: Path) -> None:
-    """Say what is missing, and what to give instead."""
+    """Raise if there is no bag."""
     if not path.exists():
         raise LogError(f"there is no bag '{path}'")
     if path.is_dir() and not (path / 'metadata.yaml').exists():

@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, LogError
-from inertial_estimation.logs.bag import WRENCH, BagReader
-from inertial_estimation.logs.decoding import wrench_reader
-from inertial_estimation.logs.feed import resolve
+from inertial_estimation.logs.bag import WRENCH, BagReader, MessageReader, resolve
 from inertial_estimation.logs.known_wrenches import Known, TopicWrench
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -95,7 +93,7 @@ def _messages(reader: BagReader, one: TopicWrench, frames: set[str]) -> tuple[St
     """Return stamps and wrenches of a topic, of equal stamps the first."""
     topic = resolve(one.topic)
     reader.require(topic, WRENCH)
-    read = wrench_reader().read
+    read = MessageReader('ft').read
     readings = [read(message.data) for message in reader.messages([topic])]
     for reading in readings:
         if reading.frame_id not in frames:

@@ -62,6 +62,9 @@ def replay_findings(replay: Replay) -> Iterator[Finding]:
             yield from stream_findings(stream, replay.times)
     yield from reported_assumed(replay)
     yield from contact_messages(replay)
+    for source, problems in replay.recording.problems.items():
+        for what, count in problems.items():
+            yield finding('refused_message', source, count=count, what=what)
     for doubt in replay.offsets.doubts:
         yield doubt.finding
     yield from weight(summary['support'])

@@ -34,10 +34,9 @@ from inertial_estimation.logs.identify_bounds import read_bounds
 from inertial_estimation.logs.identify_payloads import require_logs
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.identify_shapes import link_points, solver_options
+from inertial_estimation.logs.log import LogSlice, Progress, no_progress
 from inertial_estimation.logs.log_reader import open_logs
-from inertial_estimation.logs.recording import Progress, no_progress
 from inertial_estimation.logs.reduction import LogPart, Reduced, reduce_logs, undisturbed
-from inertial_estimation.logs.stretch import Stretch
 from inertial_estimation.model.urdf_export import export_urdf
 
 
@@ -155,7 +154,7 @@ def identify(
 
     """
     paths = [logs] if isinstance(logs, str | Path) else logs
-    fitted, tested = (tuple(map(Stretch.parse, some)) for some in (paths, validate))
+    fitted, tested = (tuple(map(LogSlice.parse, some)) for some in (paths, validate))
     findings = list(_overlaps(fitted, tested))
     require_logs(settings.payloads, (*fitted, *tested))
     reader = open_logs(robot, settings, lock, fitted[0], progress)
@@ -283,7 +282,7 @@ def _unexcited(
             yield finding('unexcited', name, what=what, rank=one.reached, possible=one.possible)
 
 
-def _overlaps(fitted: Sequence[Stretch], tested: Sequence[Stretch]) -> Iterator[Finding]:
+def _overlaps(fitted: Sequence[LogSlice], tested: Sequence[LogSlice]) -> Iterator[Finding]:
     """Yield logs that are fitted and predicted, or fitted twice."""
     for one in tested:
         for other in fitted:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.payloads import Payload
-from inertial_estimation.logs.stretch import Stretch
+from inertial_estimation.logs.log import LogSlice
 
 Array = NDArray[np.float64]
 
@@ -40,12 +40,12 @@ class LoggedPayload:
     logs: tuple[str, ...]
     """Names of files or folders, in which * stands for anything."""
 
-    def is_in(self, log: Stretch) -> bool:
+    def is_in(self, log: LogSlice) -> bool:
         """Tell whether the robot carried it while a log was recorded."""
         return any(fnmatchcase(log.path.name, pattern) for pattern in self.logs)
 
 
-def carried(payloads: Sequence[LoggedPayload], log: Stretch, n: int) -> Array:
+def carried(payloads: Sequence[LoggedPayload], log: LogSlice, n: int) -> Array:
     """
     Return what a robot carried while a log was recorded.
 
@@ -55,7 +55,7 @@ def carried(payloads: Sequence[LoggedPayload], log: Stretch, n: int) -> Array:
     return np.tile(there, (n, 1))
 
 
-def require_logs(payloads: Iterable[LoggedPayload], logs: Iterable[Stretch]) -> None:
+def require_logs(payloads: Iterable[LoggedPayload], logs: Iterable[LogSlice]) -> None:
     """Refuse payloads that are in none of the logs."""
     known = list(logs)
     for one in payloads:

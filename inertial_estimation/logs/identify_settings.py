@@ -32,7 +32,6 @@ from inertial_estimation.identification.equations.friction import (
 )
 from inertial_estimation.identification.preparation import Preparation
 from inertial_estimation.identification.unknowns import Term
-from inertial_estimation.logs.columns import Layout
 from inertial_estimation.logs.frozen_readings import FROZEN_AFTER
 from inertial_estimation.logs.identify_bounds import BOUNDS
 from inertial_estimation.logs.identify_payloads import LoggedPayload, read_payloads
@@ -43,6 +42,7 @@ from inertial_estimation.logs.known_wrenches import (
     knows_ground,
     read_known,
 )
+from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.setting_values import as_flag, as_list, as_number
 from inertial_estimation.model.robot import Robot
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.preparation import Preparation, Prepared, prepare
 from inertial_estimation.logs.setting_values import as_mapping, as_numbers, check_keys
-from inertial_estimation.logs.signals import Signal, read_signal
+from inertial_estimation.logs.table import Signal, read_signal
 from inertial_estimation.logs.wrench_places import KEYS, WrenchPlace
 from inertial_estimation.model.inertial_sensors import same_place
 from inertial_estimation.model.robot import Robot

@@ -1,59 +1,36 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Logs of either kind, tables of numbers or bags, as samples of one robot.
+Logs for identification: tables or bags, with known wrenches, and with joints locked.
 
-Joints may be locked: they have to stand still, and the robot is read anew with them fixed where
-they are.
+Locked joints have to stand still; the robot is read with them fixed where they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertial_estimation.building import build_calibration, build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.logs.bag_wrenches import read_wrenches
-from inertial_estimation.logs.columns import Layout
+from inertial_estimation.logs.checks import span
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.known_wrenches import check_known, constants
-from inertial_estimation.logs.number_table import load_table
-from inertial_estimation.logs.recording import Progress, read_samples, require_temperatures
-from inertial_estimation.logs.stretch import Stretch
-from inertial_estimation.logs.touches import Touches
-from inertial_estimation.logs.unwrapping import unwrapped
+from inertial_estimation.logs.log import Log, LogSlice, Progress
+from inertial_estimation.logs.open_log import open_log, require_temperatures
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.urdf import joint_types, parse
 from inertial_estimation.sample import SampleBatch
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
-STILL = 0.01
-"""A locked joint may move by so much [rad or m]: what it carries is then off by as little."""
-
-
-class Log(NamedTuple):
-    """One log."""
-
-    samples: SampleBatch
-    touches: Touches | None
-    """What was felt, if the log is a bag that says so."""
-    external: Mapping[str, Array]
-    """
-    Known wrenches of the environment on the robot by frame, about its origin in its axes, (n, 6)
-    [N, Nm]; NaN where unknown.
-    """
-    frozen: Mask | None = None
-    """When which FT sensor repeated itself, (n, n_fts); those readings are NaN. None: unknown."""
+MAX_LOCKED_MOTION = 0.01
+"""Of a locked joint, to either side [rad or m]."""
 
 
 class LogReader:
@@ -62,7 +39,7 @@ class LogReader:
     def __init__(
         self,
         robot: Robot,
-        read: Callable[[str | Path], Log],
+        read: Callable[[Path], Log],
         joints: Sequence[str],
         calibration: FtCalibration | None = None,
         assumed: Sequence[str] = (),
@@ -74,64 +51,68 @@ class LogReader:
         self._joints = list(joints)
         self._kept = [self._joints.index(name) for name in robot.joint_names]
 
-    def read(self, stretch: Stretch) -> Log:
-        """Read one log, or a part of it."""
-        samples, touches, external, frozen = self._read(stretch.path)
-        kept = stretch.rows(samples.stamp_ns)
-        samples = samples.take(kept)
-        if touches is not None:
-            touches = replace(touches, rows=touches.rows[kept])
-        locked = [k for k in range(len(self._joints)) if k not in self._kept]
-        _require_still(str(stretch), samples, locked, self._joints)
-        known = {frame: wrench[kept] for frame, wrench in external.items()}
-        samples = _of_joints(samples, self._kept)
+    def read(self, part: LogSlice) -> Log:
+        """Read a log or a part of it."""
+        log = self._read(part.path)
+        log = log.take(part.rows(log.samples.stamp_ns))
+        for k in set(range(len(self._joints))) - set(self._kept):
+            name, motion = self._joints[k], span(log.samples.positions[:, k])
+            if motion > 2 * MAX_LOCKED_MOTION:
+                raise LogError(f"{part}: locked joint '{name}' moves by {motion:.3g} rad or m")
+        columns = {
+            name: values[:, self._kept]
+            for name in ('positions', 'velocities', 'accelerations', 'joint_states', 'efforts')
+            if (values := getattr(log.samples, name)) is not None
+        }
+        samples = replace(log.samples, **columns)
         unknown = [self.robot.joint_names.index(name) for name in self.assumed]
         for values in (samples.positions, samples.velocities, samples.accelerations):
             values[:, unknown] = np.nan
-        return Log(samples, touches, known, None if frozen is None else frozen[kept])
+        return replace(log, samples=samples)
 
 
 def open_logs(
     urdf: str,
     settings: IdentifySettings,
     lock: Sequence[str],
-    first: Stretch,
+    first: LogSlice,
     progress: Progress,
 ) -> LogReader:
-    """Return what reads the logs of a robot."""
+    """Return a reader of the logs of a robot; `first` is the log that shows locked positions."""
     if settings.parameters is not None:
         return _bags(urdf, settings.parameters, settings, lock, first, progress)
-    layout = settings.layout
-    if layout is None:
-        raise ConfigError("neither 'log' nor 'parameters' says what the logs are")
-    if settings.base_link:
-        layout = replace(layout, ft_sensors={}, temperatures={})
-    return _tables(urdf, layout, settings, lock, first)
+    if settings.layout is None:
+        raise ConfigError("neither 'log' nor 'parameters' is given")
+    return _tables(urdf, settings, lock, first)
 
 
 def _tables(
-    urdf: str, layout: Layout, settings: IdentifySettings, lock: Sequence[str], first: Stretch
+    urdf: str, settings: IdentifySettings, lock: Sequence[str], first: LogSlice
 ) -> LogReader:
-    """Return what reads tables of numbers."""
-    cuts: dict[str, Any] = {'ft_sensors': []} if settings.base_link else {}
-    arguments = dict(settings.robot) | cuts
+    """Return a reader of tables."""
+    layout = settings.layout
+    assert layout is not None
+    arguments: dict[str, Any] = dict(settings.robot)
+    if settings.base_link:
+        layout = replace(layout, ft_sensors={}, temperatures={})
+        arguments['ft_sensors'] = []
     whole = Robot.from_urdf(urdf, **arguments)
     known = settings.external
     places = [place for _, place in layout.external.values()] + [k.place for k in known.values()]
     check_known(whole, places, settings.contacts)
 
-    def read(path: str | Path) -> Log:
-        table = load_table(path)
-        samples = unwrapped(layout.of_table(table, whole), whole)
-        measured = layout.wrenches(table, whole, samples)
-        return Log(samples, None, measured | constants(known, whole, samples))
+    def read(path: Path) -> Log:
+        log = open_log(path, whole, layout=layout)
+        samples = _unwrapped(log.samples, whole)
+        return replace(
+            log, samples=samples, external={**log.external, **constants(known, whole, samples)}
+        )
 
     robot = whole
     if lock:
         joints, positions = _locked(whole, lock, first, read(first.path).samples)
-        given = settings.robot.get('locked_positions') or {}
-        said = arguments | {'joints': joints, 'locked_positions': given | positions}
-        robot = Robot.from_urdf(urdf, **said)
+        locked = (settings.robot.get('locked_positions') or {}) | positions
+        robot = Robot.from_urdf(urdf, **arguments | {'joints': joints, 'locked_positions': locked})
     return LogReader(robot, read, whole.joint_names)
 
 
@@ -140,10 +121,10 @@ def _bags(
     parameters: Path,
     identify: IdentifySettings,
     lock: Sequence[str],
-    first: Stretch,
+    first: LogSlice,
     progress: Progress,
 ) -> LogReader:
-    """Return what reads bags with the node's own decoders."""
+    """Return a reader of bags."""
     settings = EstimatorSettings.from_yaml(parameters)
     cut = not identify.base_link
     whole = build_robot(settings, urdf, cut=cut)
@@ -152,14 +133,16 @@ def _bags(
     known = identify.external
     check_known(whole, [one.place for one in known.values()], identify.contacts)
 
-    def read(path: str | Path) -> Log:
+    def read(path: Path) -> Log:
+        if path.suffix in ('.npz', '.csv'):
+            raise LogError(f"'{path}' is a table, but 'parameters' is for bags")
         try:
-            recording = read_samples(path, whole, settings, progress)
+            log = open_log(path, whole, settings, progress=progress)
         except NameNotFound as error:
             raise LogError(f"'{path}': {error}") from error
-        samples = unwrapped(recording.without_frozen(fts), whole)
+        samples = _unwrapped(log.without_frozen(fts), whole)
         external = read_wrenches(path, known, whole, samples) | constants(known, whole, samples)
-        return Log(samples, recording.touches, external, recording.frozen(fts))
+        return replace(log, samples=samples, external=external)
 
     robot = whole
     if lock:
@@ -182,47 +165,31 @@ def _without(settings: EstimatorSettings, joints: Sequence[str]) -> EstimatorSet
 
 
 def _locked(
-    robot: Robot, lock: Sequence[str], first: Stretch, samples: SampleBatch
+    robot: Robot, lock: Sequence[str], first: LogSlice, samples: SampleBatch
 ) -> tuple[list[str], dict[str, float]]:
-    """Return the joints that stay, and where the others are."""
+    """Return the joints that stay, and the positions of the others."""
     types = joint_types(parse(robot.urdf))
-    for name in lock:
-        if name in robot.joint_names:
-            continue
-        if name not in types:
-            raise NameNotFound('joint', name, robot.joint_names)
-        why = 'is fixed' if types[name] == 'fixed' else 'is not among the joints that move here'
-        raise ConfigError(f"'{name}' is to be locked, but {why}: leave it out")
     positions = {}
     rows = first.rows(samples.stamp_ns)
     for name in lock:
+        if name not in types:
+            raise NameNotFound('joint', name, robot.joint_names)
+        if name not in robot.joint_names:
+            raise ConfigError(f"'{name}' does not move, and cannot be locked")
         column = samples.positions[rows, robot.joint_names.index(name)]
         known = column[np.isfinite(column)]
         if not len(known):
-            raise LogError(f"the log does not say where '{name}' is: it cannot be locked there")
+            raise LogError(f"the log has no position of '{name}', which is to be locked")
         positions[name] = float(np.median(known))
     return [name for name in robot.joint_names if name not in lock], positions
 
 
-def _require_still(
-    path: str, samples: SampleBatch, locked: Sequence[int], names: Sequence[str]
-) -> None:
-    """Raise if a locked joint moves."""
-    for k in locked:
-        column = samples.positions[:, k]
-        known = column[np.isfinite(column)]
-        if len(known) and np.ptp(known) > 2 * STILL:
-            raise LogError(
-                f"{path}: '{names[k]}' is to be locked, but moves by {np.ptp(known):.3g} (rad or "
-                f'm), more than {2 * STILL:g}; choose another part of the log'
-            )
-
-
-def _of_joints(samples: SampleBatch, kept: Sequence[int]) -> SampleBatch:
-    """Return samples of some joints."""
-    columns = {
-        name: values[:, kept]
-        for name in ('positions', 'velocities', 'accelerations', 'joint_states', 'efforts')
-        if (values := getattr(samples, name)) is not None
-    }
-    return replace(samples, **columns)
+def _unwrapped(samples: SampleBatch, robot: Robot) -> SampleBatch:
+    """Return samples whose continuous joints go on where drivers report one turn only."""
+    endless = {tag.get('name') for tag in parse(robot.urdf).findall("joint[@type='continuous']")}
+    positions = samples.positions.copy()
+    for k, name in enumerate(robot.joint_names):
+        known = np.isfinite(positions[:, k])
+        if name in endless:
+            positions[known, k] = np.unwrap(positions[known, k])
+    return replace(samples, positions=positions)

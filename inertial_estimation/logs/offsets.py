@@ -31,7 +31,7 @@ from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.affine import affine
 from inertial_estimation.logs.comparison import speaking
-from inertial_estimation.logs.recording import Progress, Recording, TimeRange, no_progress
+from inertial_estimation.logs.log import Log, Progress, TimeRange, no_progress
 from inertial_estimation.logs.supports import SupportDoubt, find_doubts
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
@@ -84,7 +84,7 @@ class Offsets:
 
 def compute_offsets(
     request: OffsetRequest,
-    recording: Recording,
+    recording: Log,
     robot: Robot,
     settings: EstimatorSettings,
     progress: Progress = no_progress,
@@ -137,7 +137,7 @@ def _find_doubts(
     return doubts
 
 
-def _as_wrenches(part: Recording, robot: Robot, calibration: FtCalibration) -> SampleBatch:
+def _as_wrenches(part: Log, robot: Robot, calibration: FtCalibration) -> SampleBatch:
     """Return samples with the readings of living sensors as wrenches, offsets still in them."""
     samples = part.without_frozen(sensor.name for sensor in robot.ft_sensors)
     without = calibration.with_offsets(np.zeros_like(calibration.offsets))

@@ -1,11 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the Imu messages of a bag say of orientations: for checks, no estimate rests on it."""
+"""Orientations in the Imu messages of a bag, for checks; no estimate depends on them."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +12,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.logs.decoding import orientation_reader
-from inertial_estimation.logs.feed import resolve
+from inertial_estimation.logs.bag import MessageReader, resolve
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array
 
@@ -85,15 +83,16 @@ class Orientations:
 
 
 class OrientationTaps:
-    """Listens to the Imu messages of a bag beside the estimator."""
+    """Notes the orientations in the Imu messages of a bag."""
 
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
         self._taps = [_Tap(imu.name, settings) for imu in robot.imus]
+        self._by_topic = {tap.topic: tap for tap in self._taps}
 
-    def listen(self, handlers: dict[str, Callable[[bytes], None]]) -> None:
-        """Note the orientation of each message once its handler has accepted it."""
-        for tap in self._taps:
-            handlers[tap.topic] = _one_after_the_other(handlers[tap.topic], tap.note)
+    def note(self, topic: str, data: bytes) -> None:
+        """Take a message, of any topic."""
+        if topic in self._by_topic:
+            self._by_topic[topic].note(data)
 
     def found(self) -> Orientations | None:
         """Return what was noted."""
@@ -112,7 +111,7 @@ class _Tap:
         self._name = name
         self._offset_ns = round(1e9 * given.time_offset)
         self._max_age_ns = round(1e9 * given.max_age)
-        self._read = orientation_reader().read
+        self._read = MessageReader('orientation').read
         self._stamps, self._values = array('q'), array('d')
         self._variances = 0.0
 
@@ -148,15 +147,3 @@ def _clear(stamps: Stamps) -> Mask:
     before = np.maximum.accumulate(np.concatenate([[least], stamps[:-1]]))
     behind = np.minimum.accumulate(np.concatenate([stamps[1:], [most]])[::-1])[::-1]
     return np.asarray((stamps > before) & (stamps < behind))
-
-
-def _one_after_the_other(
-    first: Callable[[bytes], None], second: Callable[[bytes], None]
-) -> Callable[[bytes], None]:
-    """Return what hands a message to both."""
-
-    def handle(data: bytes) -> None:
-        first(data)
-        second(data)
-
-    return handle

@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import CallError, LogError
 from inertial_estimation.logs.bag import IMU, WRENCH, BagReader
 from inertial_estimation.logs.bag_wrenches import NANOSECONDS, Stamps, at_instants
-from inertial_estimation.logs.columns import LATEST
 from inertial_estimation.logs.decoding import imu_reader, wrench_reader
 from inertial_estimation.logs.feed import resolve
-from inertial_estimation.logs.number_table import Table, load_table
-from inertial_estimation.logs.signals import Signal, read_signal
+from inertial_estimation.logs.layout import MAX_TIME as LATEST
 from inertial_estimation.logs.stretch import Stretch
+from inertial_estimation.logs.table import Signal, Table, load_table, read_signal
 
 Array = NDArray[np.float64]
 

@@ -25,9 +25,8 @@ from inertial_estimation.logs.frozen_readings import without_frozen_readings
 from inertial_estimation.logs.identify_payloads import LoggedPayload, carried
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.known_wrenches import prepare_with
+from inertial_estimation.logs.log import LogSlice, Progress, no_progress
 from inertial_estimation.logs.log_reader import LogReader
-from inertial_estimation.logs.recording import Progress, no_progress
-from inertial_estimation.logs.stretch import Stretch
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -110,7 +109,7 @@ class Reduced(NamedTuple):
 
 
 def reduce_logs(
-    logs: Sequence[Stretch],
+    logs: Sequence[LogSlice],
     reader: LogReader,
     builder: EquationBuilder,
     settings: IdentifySettings,
@@ -141,7 +140,7 @@ def reduce_logs(
 
 
 def _reduce_one(
-    log: Stretch,
+    log: LogSlice,
     reader: LogReader,
     builder: EquationBuilder,
     settings: IdentifySettings,
@@ -184,10 +183,12 @@ class _Read(NamedTuple):
     """Efforts of moving joints that never change, which are left out."""
 
 
-def _read_one(log: Stretch, reader: LogReader, settings: IdentifySettings) -> _Read:
+def _read_one(log: LogSlice, reader: LogReader, settings: IdentifySettings) -> _Read:
     """Read, check and filter a log."""
     how, robot = settings.preparation, reader.robot
-    raw, touches, known, frozen = reader.read(log)
+    read = reader.read(log)
+    raw, touches, known = read.samples, read.touches, read.external
+    frozen = read.frozen([sensor.name for sensor in robot.ft_sensors])
     findings = list(_checked(robot, raw, settings))
     raise_errors(findings)
     constant = {
@@ -250,7 +251,7 @@ def _joined(logs: Sequence[list[dict[str, Array]]]) -> list[dict[str, Array]]:
 
 
 @contextmanager
-def _naming(log: Stretch) -> Iterator[None]:
+def _naming(log: LogSlice) -> Iterator[None]:
     """Name the log in errors."""
     try:
         yield
@@ -261,7 +262,7 @@ def _naming(log: Stretch) -> Iterator[None]:
 
 
 def _part(
-    log: Stretch, raw: SampleBatch, prepared: Prepared, payloads: Sequence[LoggedPayload]
+    log: LogSlice, raw: SampleBatch, prepared: Prepared, payloads: Sequence[LoggedPayload]
 ) -> LogPart:
     """Return what was left of a log."""
     return LogPart(
@@ -276,7 +277,7 @@ def _part(
 
 def undisturbed(
     seen: Reduced,
-    logs: Sequence[Stretch],
+    logs: Sequence[LogSlice],
     reader: LogReader,
     builder: EquationBuilder,
     settings: IdentifySettings,

@@ -24,15 +24,9 @@ from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.checks import replay_findings
+from inertial_estimation.logs.log import Log, Progress, TimeRange, no_progress
 from inertial_estimation.logs.offsets import OffsetRequest, Offsets, compute_offsets
-from inertial_estimation.logs.recording import (
-    Progress,
-    Recording,
-    TimeRange,
-    no_progress,
-    read_samples,
-    require_temperatures,
-)
+from inertial_estimation.logs.open_log import open_log, require_temperatures
 from inertial_estimation.logs.results import Inside, LogDeviations, Replay
 from inertial_estimation.logs.summary import summarize
 from inertial_estimation.logs.touches import estimate_log
@@ -49,7 +43,7 @@ SAMPLES_PER_TICK = 50
 
 def replay(
     robot: Robot,
-    log: Recording | str | Path,
+    log: Log | str | Path,
     settings: EstimatorSettings,
     *,
     time_range: TimeRange | None = None,
@@ -66,7 +60,7 @@ def replay(
     ----------
     robot : Robot
         As `building.build_robot` makes it of the settings.
-    log : Recording, str or Path
+    log : Log, str or Path
         Samples of the log, or the path of a bag.
     settings : EstimatorSettings
         Those of the node.
@@ -93,10 +87,9 @@ def replay(
         If log, robot and settings do not fit together.
 
     """
-    joints, links = _inside(through, net, robot, settings)
-    require_temperatures(robot, settings)
-    if not isinstance(log, Recording):
-        log = read_samples(log, robot, settings, progress)
+    joints, links = check_settings(robot, settings, through, net)
+    if not isinstance(log, Log):
+        log = open_log(log, robot, settings, progress=progress)
     request = OffsetRequest() if offsets is None else offsets
     computed = compute_offsets(request, log, robot, settings, progress)
     part = log.within(TimeRange() if time_range is None else time_range)
@@ -121,7 +114,7 @@ def replay(
 
 
 def run(
-    log: Recording,
+    log: Log,
     robot: Robot,
     settings: EstimatorSettings,
     offsets: Offsets | None = None,
@@ -142,7 +135,7 @@ def run(
     return Replay(robot, settings, log, estimate, clean, offsets, judged)
 
 
-def _rows(log: Recording, rate: float | None) -> Indices:
+def _rows(log: Log, rate: float | None) -> Indices:
     """Return the samples whose standard deviations are computed."""
     stamps_ns = log.samples.stamp_ns
     if rate is not None:
@@ -207,7 +200,7 @@ def with_deviations(found: Replay, rows: Indices, progress: Progress = no_progre
 class _ContactSets:
     """The contacts of each sample."""
 
-    def __init__(self, estimator: WrenchEstimator, log: Recording) -> None:
+    def __init__(self, estimator: WrenchEstimator, log: Log) -> None:
         self._estimator, self._touches = estimator, log.touches
         self._sets: dict[int, ContactSet | None] = {0: None}
 
@@ -221,10 +214,14 @@ class _ContactSets:
         return self._sets[number]
 
 
-def _inside(
-    joints: Sequence[str], links: Sequence[str], robot: Robot, settings: EstimatorSettings
+def check_settings(
+    robot: Robot,
+    settings: EstimatorSettings,
+    joints: Sequence[str] = (),
+    links: Sequence[str] = (),
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return joints and links whose wrenches are computed, those of the settings first."""
+    """Return joints and links whose wrenches are computed; raise for unknown names."""
+    require_temperatures(robot, settings)
     for kind, names in (('joint', joints), ('link', links)):
         twice = [name for name, n in Counter(names).items() if n > 1]
         if twice:

@@ -18,8 +18,8 @@ from inertial_estimation.estimation.contacts import row_names
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate, result_names
 from inertial_estimation.findings import Finding
 from inertial_estimation.logs.bag import JOINT_STATE, MULTI_DOF_JOINT_STATE, WRENCH, BagWriter
+from inertial_estimation.logs.log import Log, Progress, no_progress
 from inertial_estimation.logs.offsets import Offsets
-from inertial_estimation.logs.recording import Progress, Recording, no_progress
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.signals.encoders import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
@@ -69,7 +69,7 @@ class Replay:
         Its joints, sensors and submodels give the order of the rows.
     settings : EstimatorSettings
         Those of the node.
-    recording : Recording
+    recording : Log
         The samples that were estimated.
     estimate : WrenchEstimate
         Arrays with one leading axis for the samples, as the node computes them.
@@ -94,7 +94,7 @@ class Replay:
 
     robot: Robot
     settings: EstimatorSettings
-    recording: Recording
+    recording: Log
     estimate: WrenchEstimate
     clean: WrenchEstimate
     offsets: Offsets

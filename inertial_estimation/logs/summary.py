@@ -52,7 +52,10 @@ def summarize(replay: Replay) -> Record:
         log.touches,
     )
     residuals, n_instants = sensor_records(replay, situations, replay.judged)
-    parts = {_with_topic(k, replay): part for k, part in sorted(statistics.joints.items())}
+    fts, imus, joints = (
+        (statistics.fts, statistics.imus, statistics.joints) if statistics else ({}, {}, {})
+    )
+    parts = {_with_topic(k, replay): part for k, part in sorted(joints.items())}
     return {
         'robot': robot.name,
         'n_samples': len(times),
@@ -65,11 +68,11 @@ def summarize(replay: Replay) -> Record:
         else None,
         'offset_samples': fit.n_samples if fit else 0,
         'offsets': list(_offsets(replay)),
-        'fts': list(_streams(statistics.fts, log.origin_ns)),
-        'imus': list(_streams(statistics.imus, log.origin_ns)),
+        'fts': list(_streams(fts, log.origin_ns)),
+        'imus': list(_streams(imus, log.origin_ns)),
         'joint_states': list(_streams(parts, log.origin_ns)),
         'assumed_joints': list(replay.settings.assumed_joints),
-        'ignored_joints': list(statistics.ignored_joints),
+        'ignored_joints': list(statistics.ignored_joints if statistics else ()),
         'wrenches': list(_wrenches(replay)),
         'torques': list(_compared_torques(replay)),
         'support': _support(replay),

@@ -23,10 +23,9 @@ from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.least_squares import Fill, solve_least_squares
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
 from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.log import LogSlice, no_progress
 from inertial_estimation.logs.log_reader import LogReader, open_logs
-from inertial_estimation.logs.recording import no_progress
 from inertial_estimation.logs.reduction import reduce_logs
-from inertial_estimation.logs.stretch import Stretch
 from real_arms import figaroh
 from real_arms.robots import RealRobot
 
@@ -70,11 +69,11 @@ class Arm:
         links = list(self.block.submodel.links)
         self.prior = widened(self.block.unknowns.links, self.reader.robot.parameters[links])[0]
 
-    def stretch(self, said: str) -> Stretch:
+    def stretch(self, said: str) -> LogSlice:
         """Return a part of a log of the data."""
-        return Stretch.parse(self._data / said)
+        return LogSlice.parse(self._data / said)
 
-    def evidence(self, stretches: Sequence[Stretch]) -> Evidence:
+    def evidence(self, stretches: Sequence[LogSlice]) -> Evidence:
         """Return what logs say."""
         (found,) = reduce_logs(stretches, self.reader, self._builder, self.settings).evidence
         return found

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.noise import noise_levels
-from inertial_estimation.logs.stretch import Stretch
+from inertial_estimation.logs.log import LogSlice
 from inertial_estimation.model.inertia import consistency_margin
 from real_arms.arm import FIGAROH, Arm, Found
 from real_arms.robots import RealRobot
@@ -126,7 +126,7 @@ def _short(
     edge = arm.settings.preparation.edges
     errors: dict[str, list[float]] = {}
     for start in np.linspace(first.start, first.stop - seconds - 2 * edge, STARTS):
-        part = Stretch(first.path, start, start + seconds + 2 * edge)
+        part = LogSlice(first.path, start, start + seconds + 2 * edge)
         for method, solve in arm.methods(arm.evidence([part]), noise).items():
             errors.setdefault(method, []).append(_total(unseen, solve().x))
     return {method: np.array(values) for method, values in errors.items()}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.logs.stretch import Stretch
+from inertial_estimation.logs.log import LogSlice
 from inertial_estimation.table import Table
 from real_arms import drive_gains
 from real_arms.comparison import Comparison, compare
@@ -60,7 +60,7 @@ def data_files(data: Path) -> list[Path]:
     """Return what is read of the folder of the logs, and how logs become rows."""
     found = [CONFIGS / drive_gains.CONFIG, *(data / name for name in drive_gains.FILES)]
     for robot in ROBOTS:
-        logs = [Stretch.parse(data / said).path for said in (*robot.fitted, *robot.predicted)]
+        logs = [LogSlice.parse(data / said).path for said in (*robot.fitted, *robot.predicted)]
         found += [CONFIGS / robot.config, data / robot.urdf, *logs]
     return found
 

@@ -31,7 +31,7 @@ from sensor_msgs.msg import Temperature
 from inertial_estimation.building import build_estimator, build_robot
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.logs.recording import read_samples
+from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.ros.conversions import ns_to_stamp
 
 COLD, WARM = 21.0, 31.0
@@ -68,7 +68,7 @@ def test_a_node_says_that_it_lacks_one_and_uses_it_like_a_replay(context, tmp_pa
         np.testing.assert_array_equal(bench.sample.ft_temperatures, [np.nan, WARM, np.nan])
     finally:
         bench.close()
-    replayed = read_samples(write_bag(tmp_path / 'bag', recorded(bench)), robot, settings)
+    replayed = open_log(write_bag(tmp_path / 'bag', recorded(bench)), robot, settings)
     torques = build_estimator(settings, robot).batch(replayed.samples).torques
     np.testing.assert_allclose(torques, [lacking, told], rtol=1e-12, atol=1e-12)
     # A reading of which nobody knows what it means is none.

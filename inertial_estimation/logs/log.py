@@ -1,0 +1,210 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Logs: samples of a robot with their times, touches, known wrenches and statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import CallError, LogError
+from inertial_estimation.logs.orientations import Orientations
+from inertial_estimation.logs.touches import Touches
+from inertial_estimation.sample import Array, SampleBatch
+from inertial_estimation.signals.stream import AssemblerStatistics, StreamRates
+
+Progress = Callable[[str, float], None]
+"""Called with the stage of a job, and the share of it that is done, from 0 to 1."""
+Mask = NDArray[np.bool_]
+MARK = '@'
+
+
+def no_progress(stage: str, done: float) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True)
+class TimeRange:
+    """Times strictly between two times, in seconds after the first FT message."""
+
+    start: float = -np.inf
+    stop: float = np.inf
+
+    def __post_init__(self) -> None:
+        """Check the order."""
+        if not self.start < self.stop:
+            raise CallError(f'the time range from {self.start} s to {self.stop} s is empty')
+
+    def mask(self, times: Array) -> Mask:
+        """Return which times (n,) are inside."""
+        return (times > self.start) & (times < self.stop)
+
+
+@dataclass(frozen=True)
+class LogSlice:
+    """A log or a part of it: ``run.npz@2.5:30``, in seconds after its first sample."""
+
+    path: Path
+    start: float = 0.0
+    stop: float = np.inf
+    """The sample at this time is not included."""
+
+    def __str__(self) -> str:
+        """Return it as it is written."""
+        if self.is_whole:
+            return str(self.path)
+        stop = '' if np.isinf(self.stop) else f'{self.stop:g}'
+        return f'{self.path}{MARK}{self.start:g}:{stop}'
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the whole log."""
+        return (self.start, self.stop) == (0.0, np.inf)
+
+    @classmethod
+    def parse(cls, text: str | Path) -> LogSlice:
+        """Read the name of a log, or of a part of it."""
+        text = str(text)
+        path, mark, times = text.rpartition(MARK)
+        start, colon, stop = times.partition(':')
+        try:
+            numbers = [
+                float(one) if one.strip() else default
+                for one, default in ((start, 0.0), (stop, np.inf))
+            ]
+        except ValueError:
+            numbers = [np.nan, np.nan]
+        one_time = not colon and np.isfinite(numbers[0])
+        if not mark or Path(text).exists() or not (colon or (one_time and Path(path).exists())):
+            return cls(Path(text))
+        if one_time or not 0.0 <= numbers[0] < numbers[1]:
+            raise CallError(f"'{text}' is no part of a log, LOG@FROM:TO with FROM before TO")
+        return cls(Path(path), *numbers)
+
+    def rows(self, stamps: NDArray[np.int64]) -> slice:
+        """Return the samples of the part, stamps (n,) [ns]."""
+        if self.is_whole or not len(stamps):
+            return slice(None)
+        t = (stamps - stamps[0]) * 1e-9
+        first, last = np.searchsorted(t, [self.start, self.stop])
+        if last - first < 2:
+            end = f'the log ends {t[-1]:.3f} s after its first sample'
+            raise LogError(f"'{self}' holds fewer than two samples: {end}")
+        return slice(int(first), int(last))
+
+    def overlaps(self, other: LogSlice) -> bool:
+        """Return whether both hold the same samples."""
+        same = self.path.resolve() == other.path.resolve()
+        return same and self.start < other.stop and other.start < self.stop
+
+
+class ReportedJoint(NamedTuple):
+    """A joint of ``assumed_joints`` whose position the log reports."""
+
+    joint: str
+    assumed_position: float
+    """Configured and used [rad or m]."""
+    n_messages: int
+    largest_difference: float
+    """Between reported and assumed position [rad or m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """
+    Samples of a robot.
+
+    Attributes
+    ----------
+    samples : SampleBatch
+        In the order of their stamps.
+    origin_ns : int
+        Stamp that times are counted from: that of the first FT message [ns].
+    statistics : AssemblerStatistics, optional
+        Of the streams; None for tables of numbers.
+    touches : Touches, optional
+        Contacts of the contacts topic at each sample.
+    problems : mapping of str to mapping of str to int
+        Messages with problems, by source and problem.
+    external : mapping of str to ndarray, shape (n, 6)
+        Known wrenches of the environment by frame, about its origin in its axes [N, Nm]; NaN:
+        unknown.
+    reported_assumed : tuple of ReportedJoint
+        Assumed joints that the log reports.
+    rates : StreamRates, optional
+        Mean rates of the streams.
+    orientations : Orientations, optional
+        That IMUs report, for checks.
+
+    """
+
+    samples: SampleBatch
+    origin_ns: int
+    statistics: AssemblerStatistics | None = None
+    reported_assumed: tuple[ReportedJoint, ...] = ()
+    touches: Touches | None = None
+    rates: StreamRates | None = None
+    orientations: Orientations | None = None
+    problems: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    external: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def times(self) -> Array:
+        """Times of the samples, shape (n,) [s]."""
+        return (self.samples.stamp_ns - self.origin_ns) / 1e9
+
+    def within(self, range_: TimeRange) -> Log:
+        """Return the samples of a time range."""
+        times = self.times
+        rows = np.flatnonzero(range_.mask(times))
+        if not len(rows):
+            raise LogError(
+                f'no sample lies between {range_.start} s and {range_.stop} s: '
+                f'the log spans {times[0]:.2f} s to {times[-1]:.2f} s'
+            )
+        return self.take(rows)
+
+    def thinned(self, most: int) -> Log:
+        """Return at most so many samples, evenly spread."""
+        n = len(self.samples)
+        rows = np.linspace(0, n - 1, min(n, most)).round().astype(np.intp)
+        return self.take(np.unique(rows))
+
+    def take(self, rows: slice | NDArray[np.intp]) -> Log:
+        """Return some of the samples."""
+        touches = None
+        if self.touches is not None:
+            touches = replace(self.touches, rows=self.touches.rows[rows])
+        external = {frame: wrench[rows] for frame, wrench in self.external.items()}
+        samples = self.samples.take(rows)
+        return replace(self, samples=samples, touches=touches, external=external)
+
+    def without_frozen(self, ft_names: Iterable[str]) -> SampleBatch:
+        """Return the samples without the readings of frozen intervals, in hindsight."""
+        readings = self.samples.ft_readings.copy()
+        readings[self.frozen(ft_names)] = np.nan
+        return replace(self.samples, ft_readings=readings)
+
+    def frozen(self, ft_names: Iterable[str]) -> Mask:
+        """Return when which FT sensor repeats itself, (n, n_fts), in hindsight."""
+        stamps = self.samples.stamp_ns
+        found = np.zeros(self.samples.ft_readings.shape[:2], dtype=bool)
+        for k, name in enumerate(ft_names if self.statistics is not None else ()):
+            assert self.statistics is not None
+            for interval in self.statistics.fts[name].frozen_intervals:
+                found[(stamps >= interval.repeated_ns) & (stamps <= interval.last_ns), k] = True
+        return found
+
+    def require_derivatives(self) -> None:
+        """Raise if a stream never had derivatives."""
+        if self.statistics is None:
+            return
+        for streams in (self.statistics.joints, self.statistics.imus, self.statistics.fts):
+            for name, one in streams.items():
+                if one.unfiltered and not one.used and one.filter_lack:
+                    raise LogError(f'no derivatives of {name}: the filter has {one.filter_lack}')

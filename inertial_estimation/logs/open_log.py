@@ -1,0 +1,221 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Open a log: a ROS 2 bag, or a table of numbers as npz or csv.
+
+A bag is read with the decoders, the router and the sample assembler of the node, so that its
+samples are those of the node. A table is taken as it is, or goes through the assembler as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from inertial_estimation.building import build_assembler, build_calibration, build_contact_stream
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.touch_rhythm import TouchRhythm
+from inertial_estimation.logs.bag import BagReader, bag_deserializer, resolve
+from inertial_estimation.logs.layout import Layout
+from inertial_estimation.logs.log import Log, LogSlice, Progress, ReportedJoint, no_progress
+from inertial_estimation.logs.orientations import OrientationTaps
+from inertial_estimation.logs.table import load_table
+from inertial_estimation.logs.touches import Touches
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Array, Sample, SampleBatch
+from inertial_estimation.signals.router import Router
+
+TABLES = ('.npz', '.csv')
+"""File types of tables."""
+MESSAGES_PER_TICK = 2000
+
+
+def open_log(
+    path: str | Path,
+    robot: Robot,
+    settings: EstimatorSettings | None = None,
+    *,
+    layout: Layout | None = None,
+    progress: Progress = no_progress,
+) -> Log:
+    """
+    Read a log, or a part of it: ``run.npz@2.5:30``.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder, mcap or db3 file of a bag, or npz or csv file.
+    robot : Robot
+        Its joints and sensors give the order of the columns.
+    settings : EstimatorSettings, optional
+        Topics, filters and time limits; needed for bags. With them a table goes through the
+        filters as well.
+    layout : Layout, optional
+        Columns and units of a table.
+    progress : callable, optional
+        Called with the stage and its share that is done.
+
+    Returns
+    -------
+    Log
+
+    Raises
+    ------
+    LogError
+        If the log cannot be read, or lacks what the settings name.
+    ConfigError
+        If settings or layout are missing.
+
+    """
+    part = LogSlice.parse(path)
+    if part.path.suffix in TABLES:
+        if layout is None:
+            raise ConfigError(f"'{part.path}' is a table, whose columns no layout names")
+        log = _table(part.path, robot, settings, layout)
+    elif settings is None:
+        raise ConfigError(f"'{part.path}' is a bag, whose topics no settings name")
+    else:
+        log = _bag(part.path, robot, settings, progress)
+    return log if part.is_whole else log.take(part.rows(log.samples.stamp_ns))
+
+
+def require_temperatures(robot: Robot, settings: EstimatorSettings) -> None:
+    """Raise for FT sensors whose calibration needs a temperature that has no topic."""
+    needs = build_calibration(settings, robot).needs_temperature
+    for sensor, needed in zip(robot.ft_sensors, needs, strict=True):
+        if needed and not settings.ft_of(sensor.name).temperature_topic:
+            raise ConfigError(
+                f"'ft.{sensor.name}.temperature_topic' is empty, but its calibration has "
+                'temperature coefficients'
+            )
+
+
+def _bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progress) -> Log:
+    """Return the samples that the node would have made of a bag."""
+    gathering = _Gathering(robot, settings)
+    router = Router(
+        settings, robot, gathering, gathering.touch, bag_deserializer(), resolve=resolve,
+        strict=True,
+    )  # fmt: skip
+    needs = build_calibration(settings, robot).needs_temperature
+    taps = OrientationTaps(robot, settings)
+    with BagReader(path) as reader:
+        topics: dict[str, int] = {}
+        for source in router.sources:
+            optional = source.kind == 'contacts' or (
+                source.kind == 'temperature' and not needs[source.index]
+            )
+            if not optional or source.topic in reader.topics:
+                topics[source.topic] = reader.require(source.topic, source.type).n_messages
+        total = sum(topics.values())
+        for k, message in enumerate(reader.messages(topics)):
+            sample = router.handle(message.topic, message.data)
+            taps.note(message.topic, message.data)
+            if sample is not None:
+                gathering.keep(sample)
+            if k % MESSAGES_PER_TICK == 0:
+                progress('reading', k / total)
+    progress('reading', 1.0)
+    if not gathering.samples:
+        topic = resolve(settings.joint_topics[0])
+        raise LogError(f"topic '{topic}' names no joint that is estimated and not assumed")
+    problems = {source.name: dict(source.problems) for source in router.sources if source.problems}
+    return gathering.log(taps, problems)
+
+
+def _table(path: Path, robot: Robot, settings: EstimatorSettings | None, layout: Layout) -> Log:
+    """Return the samples of a table, through the filters if there are settings."""
+    table = load_table(path)
+    samples = layout.of_table(table, robot)
+    external = layout.wrenches(table, robot, samples)
+    if settings is None:
+        return Log(samples, int(samples.stamp_ns[0]), external=external)
+    gathering = _Gathering(robot, settings)
+    names, taps = robot.joint_names, OrientationTaps(robot, settings)
+    for k, stamp in enumerate(samples.stamp_ns.tolist()):
+        for s in range(len(robot.ft_sensors)):
+            gathering.push_ft(s, stamp, samples.ft_readings[k, s])
+            if samples.ft_temperatures is not None:
+                gathering.push_temperature(s, stamp, float(samples.ft_temperatures[k, s]))
+        for i in range(len(robot.imus)):
+            rate, acceleration = samples.angular_velocities, samples.proper_accelerations
+            gathering.push_imu(i, stamp, rate[k, i], acceleration[k, i])
+        efforts = np.empty(0) if samples.efforts is None else samples.efforts[k]
+        sample = gathering.push_joints(
+            0, stamp, names, samples.positions[k], samples.velocities[k], efforts
+        )
+        if sample is not None:
+            gathering.keep(sample)
+    return gathering.log(taps, {})
+
+
+class _Gathering:
+    """The assembler and the contacts of the node, and their samples."""
+
+    def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
+        self._assembler = build_assembler(settings, robot)
+        self.push_imu = self._assembler.push_imu
+        self.push_temperature = self._assembler.push_temperature
+        self.samples: list[Sample] = []
+        self._origin_ns = 0
+        self._contacts = build_contact_stream(settings, robot)
+        self._felt: list[tuple[Contact, ...]] = []
+        self._rhythm = TouchRhythm(settings.contact_timeout)
+        self._assumed = dict(zip(settings.assumed_joints, settings.assumed_positions))
+        self._columns: dict[tuple[str, ...], list[int]] = {}
+        self._reported: dict[str, ReportedJoint] = {}
+
+    def push_ft(self, index: int, stamp_ns: int, wrench: Array) -> None:
+        """Take an FT message; the first one is the origin of times."""
+        self._origin_ns = self._origin_ns or stamp_ns
+        self._assembler.push_ft(index, stamp_ns, wrench)
+
+    def push_joints(
+        self, index: int, stamp_ns: int, names: tuple[str, ...], *values: Array
+    ) -> Sample | None:
+        """Take a joint state."""
+        if names not in self._columns:
+            self._columns[names] = [k for k, name in enumerate(names) if name in self._assumed]
+        positions = values[0]
+        for k in self._columns[names] if len(positions) == len(names) else ():
+            # A name without a number is no report: it is why the joint is assumed.
+            if np.isfinite(positions[k]):
+                self._note_assumed(names[k], float(positions[k]))
+        return self._assembler.push_joints(index, stamp_ns, names, *values)
+
+    def _note_assumed(self, name: str, position: float) -> None:
+        """Count a report of an assumed joint."""
+        assumed = self._assumed[name]
+        before = self._reported.get(name, ReportedJoint(name, assumed, 0, 0.0))
+        largest = max(before.largest_difference, abs(position - assumed))
+        self._reported[name] = ReportedJoint(name, assumed, before.n_messages + 1, largest)
+
+    def touch(self, stamp_ns: int, frame: str, point: Array) -> None:
+        """Take a point of contact."""
+        self._rhythm.note(stamp_ns, frame)
+        self._contacts.push(stamp_ns, frame, point)
+
+    def keep(self, sample: Sample) -> None:
+        """Take a sample, and the contacts of its time."""
+        self.samples.append(sample)
+        self._felt.append(self._contacts.at(sample.stamp_ns))
+
+    def log(self, taps: OrientationTaps, problems: Mapping[str, Mapping[str, int]]) -> Log:
+        """Return the log."""
+        contacts = dict(self._contacts.problems)
+        if dropped := self._contacts.statistics().dropped:
+            contacts['more contacts at a time than allowed'] = dropped
+        return Log(
+            SampleBatch.stack(self.samples),
+            self._origin_ns or self.samples[0].stamp_ns,
+            self._assembler.statistics(),
+            tuple(self._reported.values()),
+            Touches.of(self._felt, contacts, self._rhythm.ever_slow),
+            self._assembler.rates(),
+            taps.found(),
+            problems=problems,
+        )

@@ -1,0 +1,138 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Tables opened as logs: the same samples as a bag of the same readings.
+
+Not covered: bags (test_bag.py, test_replay.py), units and layouts (test_columns.py).
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rosbags')
+
+from bag_messages import STORE, write_bag
+from robots import nested_humanoid_urdf
+from test_replay import SETTINGS, START, humanoid_messages
+
+from inertial_estimation.building import build_robot
+from inertial_estimation.cli import main
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.logs.layout import Layout
+from inertial_estimation.logs.log import TimeRange
+from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.logs.replay import replay
+
+FTS = tuple(SETTINGS['ft_sensors'])
+
+
+def vector(v):
+    return [v.x, v.y, v.z]
+
+
+def columns_of(messages, robot):
+    """Return the readings of a bag as columns."""
+    found = {}
+    for topic, type_, _, data in messages:
+        m = STORE.deserialize_cdr(data, type_)
+        if topic == '/joint_states':
+            values = {'q': m.position, 'v': m.velocity, 'e': m.effort}
+            stamp = m.header.stamp.sec * 1_000_000_000 + m.header.stamp.nanosec
+            values['t'] = 1e-9 * (stamp - START)
+        elif topic == '/imu/head':
+            values = {'w': vector(m.angular_velocity), 'a': vector(m.linear_acceleration)}
+        else:
+            values = {topic[4:]: vector(m.wrench.force) + vector(m.wrench.torque)}
+        for name, value in values.items():
+            found.setdefault(name, []).append(value)
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def layout_of(robot):
+    return {
+        'time': 't', 'joints': list(robot.joint_names), 'positions': 'q', 'velocities': 'v',
+        'efforts': 'e', 'ft_sensors': {name: name for name in FTS},
+        'imus': {'head': {'gyroscope': 'w', 'accelerometer': 'a'}},
+    }  # fmt: skip
+
+
+@pytest.fixture
+def files(tmp_path):
+    settings = EstimatorSettings.from_dict(SETTINGS)
+    robot = build_robot(settings, nested_humanoid_urdf())
+    messages = humanoid_messages(robot)
+    columns = columns_of(messages, robot)
+    # As stamps of a bag, which a double of seconds since 1970 could not hold.
+    columns['t'] = columns['t'] + 1.0
+    np.savez(tmp_path / 'log.npz', **columns)
+    return write_bag(tmp_path / 'bag', messages), tmp_path / 'log.npz', robot, settings
+
+
+def test_table_gives_the_samples_of_a_bag(files):
+    bag, table, robot, settings = files
+    layout = Layout.read(layout_of(robot))
+    one = open_log(bag, robot, settings)
+    other = open_log(table, robot, settings, layout=layout)
+    for name in ('positions', 'velocities', 'accelerations', 'angular_accelerations',
+                 'proper_accelerations', 'ft_readings', 'efforts'):  # fmt: skip
+        wanted, found = getattr(one.samples, name), getattr(other.samples, name)
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-9 * np.nanmax(np.abs(wanted)))
+    wanted = replay(robot, one, settings).wrenches
+    scale = np.nanmax(np.abs(wanted))
+    np.testing.assert_allclose(
+        replay(robot, other, settings).wrenches, wanted, rtol=0, atol=1e-9 * scale
+    )
+
+
+def test_table_without_settings_is_taken_as_it_is(files):
+    _, table, robot, _ = files
+    log = open_log(f'{table}@0.1:0.2', robot, layout=Layout.read(layout_of(robot)))
+    assert len(log.samples) == 20 and np.isnan(log.samples.accelerations).all()
+    assert log.statistics is None and not log.frozen(FTS).any()
+
+
+def test_parts_are_parts(files):
+    bag, _, robot, settings = files
+    whole = open_log(bag, robot, settings)
+    part = open_log(f'{bag}@0.1:0.2', robot, settings)
+    np.testing.assert_array_equal(part.times, whole.times[20:40])
+    assert len(whole.within(TimeRange(0.1, 0.2)).times) == 19
+    with pytest.raises(LogError):
+        open_log(f'{bag}@5:6', robot, settings)
+
+
+def test_bags_need_settings_and_tables_a_layout(files):
+    bag, table, robot, settings = files
+    with pytest.raises(ConfigError):
+        open_log(bag, robot)
+    with pytest.raises(ConfigError):
+        open_log(table, robot, settings)
+
+
+def test_command_replays_a_table(files, tmp_path, capsys):
+    _, table, robot, _ = files
+    (tmp_path / 'robot.urdf').write_text(nested_humanoid_urdf())
+    (tmp_path / 'node.yaml').write_text(json.dumps({'/**': {'ros__parameters': SETTINGS}}))
+    (tmp_path / 'layout.yaml').write_text(json.dumps({'log': layout_of(robot)}))
+    out = tmp_path / 'out.json'
+    names = ('robot.urdf', 'node.yaml', 'layout.yaml')
+    urdf, config, layout = (tmp_path / name for name in names)
+    call = [
+        'replay',
+        table,
+        '--robot',
+        urdf,
+        '--config',
+        config,
+        '--layout',
+        layout,
+        '--json',
+        out,
+    ]
+    assert main(list(map(str, call))) == 0
+    assert json.loads(out.read_text())['n_samples'] == 60
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 80 and len(printed.splitlines()) < 50
