@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from inertial_estimation.config import EstimatorSettings
     from inertial_estimation.errors import InertialEstimationError
-    from inertial_estimation.estimation.contacts import Contact, ContactSet
+    from inertial_estimation.estimation.contacts import Contact, ContactKind, ContactSet
     from inertial_estimation.estimation.dependence import dependence_table
     from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
     from inertial_estimation.estimation.internal_wrenches import InternalWrenches
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     'Contact',
+    'ContactKind',
     'ContactSet',
     'EstimatorSettings',
     'Finding',
@@ -57,7 +58,7 @@ __all__ = [
 _MODULES = {
     'config': ('EstimatorSettings',),
     'errors': ('InertialEstimationError',),
-    'estimation.contacts': ('Contact', 'ContactSet'),
+    'estimation.contacts': ('Contact', 'ContactKind', 'ContactSet'),
     'estimation.estimate': ('Quality', 'WrenchEstimate'),
     'estimation.dependence': ('dependence_table',),
     'estimation.internal_wrenches': ('InternalWrenches',),

@@ -25,7 +25,7 @@ from inertial_estimation.config import (
 from inertial_estimation.config.checks import are_all
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
 from inertial_estimation.estimation.contact_stream import ContactStream
-from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.contacts import Contact, ContactKind
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
@@ -206,8 +206,9 @@ def build_contacts(settings: EstimatorSettings) -> list[Contact]:
     contacts = []
     for name in settings.contacts:
         given = settings.contact_of(name)
+        kind = ContactKind[given.kind.upper()]
         contacts.append(
-            Contact(given.frame, given.kind, given.point, given.direction, given.wrench, name)
+            Contact(given.frame, kind, given.point, given.direction, given.wrench, name)
         )
     return contacts
 

@@ -20,13 +20,11 @@ from robots import nested_humanoid_urdf, random_sample, two_link_urdf
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.body_report import report_bodies
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.dependence import dependence_table
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.link_motion import BodyMotion
-from inertial_estimation.estimation.sensor_arrays import array_deviation, spread, weights
+from inertial_estimation.estimation.sensor_arrays import array_deviation, spread
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import LinkSensorSpec
@@ -195,32 +193,6 @@ def test_readings_that_do_not_fit_together_are_weighed_as_by_hand(robot, arrays,
             assert set(np.flatnonzero(estimate.used_imus)) <= set(rows)
 
 
-def test_a_whole_imu_whose_message_leaves_out_a_triple_serves_with_the_other(rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'hand', 'shank'])
-    contacts = at_ends(robot)
-    estimator = WrenchEstimator(robot, contacts)
-    for field in MEASURED[:2]:
-        sample = random_sample(robot, rng)
-        values = getattr(sample, field).copy()
-        values[2] = np.nan
-        partial = sample._replace(**{field: values})
-        estimate = estimator.update(partial)
-        answer = brute_force.estimate(robot, partial, contacts)
-        assert_close(estimate.wrenches, answer.wrenches)
-        assert estimate.used_imus.all()
-        without = brute_force.estimate(robot, sample, contacts, imus=[0, 1])
-        assert np.abs(answer.wrenches - without.wrenches).max() > 1.0
-
-
-def test_what_an_imu_does_not_measure_is_not_read(robot, rng):
-    """Many drivers send zeros where they have nothing."""
-    estimator = WrenchEstimator(robot, at_ends(robot))
-    sample = random_sample(robot, rng)
-    one, other = (estimator.update(s) for s in (sample, measured_only(robot, sample)))
-    np.testing.assert_array_equal(one.wrenches, other.wrenches)
-    np.testing.assert_array_equal(one.torques, other.torques)
-
-
 @pytest.mark.parametrize('arrays', [False, True])
 def test_a_batch_is_its_steps(robot, arrays, rng):
     estimator = WrenchEstimator(robot, at_ends(robot), acceleration_arrays=arrays)
@@ -315,67 +287,6 @@ def test_an_array_rests_on_the_turning_that_reaches_it(rng):
     assert changed.any()
 
 
-@pytest.mark.parametrize('arrays', [False, True])
-def test_sensors_that_are_named_are_those_that_move_a_result(arrays, rng):
-    robot = nested()
-    contacts = at_ends(robot)
-    estimator = WrenchEstimator(robot, contacts, acceleration_arrays=arrays)
-    sample = measured_only(robot, random_sample(robot, rng))
-    before = estimator.update(sample)
-    table = dependence_table(robot, contacts, acceleration_arrays=arrays)
-    for k, imu in enumerate(robot.imus):
-        moved = {name: getattr(sample, name).copy() for name in MEASURED}
-        for rows in moved.values():
-            rows[k] += rng.normal(size=3)
-        after = estimator.update(sample._replace(**moved))
-        changed = np.abs(after.torques - before.torques) > CHANGED
-        felt = (np.abs(after.wrenches - before.wrenches) > CHANGED).any(axis=1)
-        assert [imu.name in row.imus for row in table.torques] == changed.tolist()
-        assert [imu.name in row.imus for row in table.wrenches] == felt.tolist()
-        assert changed.any() == before.used_imus[k]
-
-
-def test_it_is_said_where_motions_come_from():
-    robot = nested()
-    rows = {r.link: r for r in report_bodies(robot, BodyMotion(robot).nominal)}
-    assert set(rows) == {'head', 'chest', 'hand', 'thigh', 'foot'}
-    head, chest, hand, foot = (rows[name] for name in ('head', 'chest', 'hand', 'foot'))
-    assert head.accelerometers == ('h1', 'h2', 'h3')
-    assert head.gyroscopes == ('h3', 'h4')
-    assert head.angular_acceleration == 'derivative of 2 gyroscopes'
-    assert chest.angular_velocity == 'head, through neck'
-    assert chest.acceleration == '1 accelerometer'
-    # Not through the neck, by which the chest learns how it turns.
-    assert hand.acceleration == 'chest, through shoulder_joint, elbow'
-    assert foot.angular_acceleration == 'thigh, through knee'
-    plan = BodyMotion(robot, arrays=True).nominal
-    rows = {r.link: r for r in report_bodies(robot, plan, 'array')}
-    assert rows['foot'].angular_acceleration.startswith('array of 3 accelerometers, ')
-    assert 'neglected' in report_bodies(robot, BodyMotion(robot).nominal, 'zero')[0].text
-
-
-def test_across_an_ft_sensor_motions_come_unchanged(rng):
-    """It is rigid, so a gyroscope there is nearer than one behind two joints."""
-    robot = Robot.from_urdf(
-        nested_humanoid_urdf(),
-        imus=[
-            spec('near', 'upper_arm', measures='gyroscope'),
-            spec('far', 'root', measures='gyroscope'),
-            spec('acc', 'shoulder', measures='accelerometer'),
-        ],
-    )
-    rows = {r.link: r for r in report_bodies(robot, BodyMotion(robot).nominal)}
-    assert rows['shoulder'].angular_velocity == 'upper_arm, through no joint'
-    assert rows['upper_arm'].acceleration == 'shoulder, through no joint'
-    estimator = WrenchEstimator(robot, at_ends(robot))
-    sample = measured_only(robot, random_sample(robot, rng))
-    sample.velocities[robot.joint_names.index('waist')] = np.nan
-    elbow = robot.joint_names.index('elbow')
-    assert np.isfinite(estimator.update(sample).torques[elbow])
-    sample.angular_velocities[0] = sample.angular_accelerations[0] = np.nan
-    assert np.isnan(estimator.update(sample).torques[elbow])
-
-
 # Redundancy
 
 
@@ -398,11 +309,6 @@ def test_the_mean_has_the_least_variance(rng):
         np.testing.assert_allclose(values[:, 0].var(axis=0), scale * expected, rtol=VARIANCE)
 
 
-def test_weights_add_up_and_sensors_without_noise_stand_above_others():
-    np.testing.assert_allclose(weights([1.0, 2.0]), [0.8, 0.2], rtol=0, atol=SUMS)
-    np.testing.assert_array_equal(weights([0.0, 2.0, 0.0]), [0.5, 0.0, 0.5])
-
-
 # Arrays
 
 
@@ -419,21 +325,6 @@ def test_noise_of_an_array_is_as_predicted(rng):
     np.testing.assert_allclose(worst, array_deviation(body, robot), rtol=VARIANCE)
 
 
-@pytest.mark.parametrize('good', [0.05, 0.005, 0.002, 1e-4, 0.0])
-def test_a_better_accelerometer_makes_no_array_worse(good):
-    places = {'a': (0.1, 0, 0), 'b': (-0.1, 0, 0), 'c': (0, 0.1, 0)}
-    three = [
-        spec(name, 'chest', xyz, 'accelerometer', (0.05, 1.0)) for name, xyz in places.items()
-    ]
-    deviations = []
-    for last in (spec('g', 'chest', measures='gyroscope'), spec('g', 'chest', noise=(good, 1.0))):
-        robot = Robot.from_urdf(nested_humanoid_urdf(), imus=[*three, last])
-        (body,) = BodyMotion(robot, arrays=True).nominal.layout.bodies
-        assert body.is_array
-        deviations.append(array_deviation(body, robot))
-    assert deviations[1] <= deviations[0]
-
-
 def test_only_accelerometers_off_one_line_are_an_array():
     line = np.array([[0.0, 0, 0], [0.1, 0, 0], [0.3, 0, 0]])
     assert spread(line) < SUMS
@@ -444,7 +335,7 @@ def test_only_accelerometers_off_one_line_are_an_array():
         np.testing.assert_allclose(spread(points), 0.03 / np.sqrt(2.0), rtol=SUMS)
     imus = [spec(f'{k}', 'body', xyz, 'accelerometer') for k, xyz in enumerate(line)]
     robot = Robot.from_urdf(two_link_urdf(), imus=[*imus, spec('g', 'body', measures='gyroscope')])
-    with pytest.raises(ModelError, match="no link of robot 'two_link' carries an array: at least"):
+    with pytest.raises(ModelError):
         WrenchEstimator(robot, acceleration_arrays=True)
 
 
@@ -454,18 +345,8 @@ def test_only_accelerometers_off_one_line_are_an_array():
 def test_a_robot_that_measures_one_quantity_only_is_refused(only_kind, missing):
     imu = LinkSensorSpec('imu', 'body', measures=only_kind)
     robot = Robot.from_urdf(two_link_urdf(), imus=[imu])
-    with pytest.raises(ModelError, match=f'measures like a {missing}: name one that does'):
+    with pytest.raises(ModelError):
         WrenchEstimator(robot)
-
-
-def test_a_fixed_robot_does_not_ask_what_its_imus_measure(rng):
-    imu = LinkSensorSpec('imu', 'body', measures='gyroscope')
-    robot = Robot.from_urdf(two_link_urdf(), fixed_link='body', imus=[imu])
-    plain = Robot.from_urdf(two_link_urdf(), fixed_link='body')
-    sample = random_sample(robot, rng)
-    bare = sample._replace(**{name: np.zeros((0, 3)) for name in MEASURED})
-    one = WrenchEstimator(robot, acceleration_arrays=True).update(sample)
-    np.testing.assert_array_equal(one.torques, WrenchEstimator(plain).update(bare).torques)
 
 
 @pytest.mark.parametrize('arrays', [False, True])

@@ -11,15 +11,17 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.estimation.contacts import UNKNOWNS, Contact
+from inertial_estimation.estimation.contacts import Contact, ContactKind
 
 # A few products of order one.
 ROUND_OFF = 1e-14
 
 
-@pytest.mark.parametrize(('kind', 'unknowns'), UNKNOWNS.items())
-def test_unknowns(kind, unknowns):
+@pytest.mark.parametrize('kind', ContactKind)
+def test_unknowns(kind):
     contact = Contact('hand', kind, point=(0.1, 0.2, 0.3))
+    unknowns = kind.unknowns
+    assert contact == Contact('hand', str(kind), point=(0.1, 0.2, 0.3))
     assert contact.unknowns == unknowns
     assert contact.basis().shape == (6, unknowns)
     assert np.linalg.matrix_rank(contact.basis()) == unknowns if unknowns else True
@@ -61,20 +63,19 @@ def test_equal_contacts_are_one_key():
 
 
 @pytest.mark.parametrize(
-    ('options', 'error', 'complaint'),
+    ('options', 'error'),
     [
-        ({'kind': 'push'}, ModelError, "'hand': kind 'push' is none of wrench, force"),
-        ({'point': (0.0, 0.0)}, ShapeError, r'point of contact hand.*\(2,\), expected \(3,\)'),
-        ({'direction': (1.0,) * 4}, ShapeError, 'direction of contact hand'),
-        ({'wrench': (1.0,) * 3}, ShapeError, 'wrench of contact hand'),
-        ({'point': (0.0, np.nan, 0.0)}, ModelError, "'hand': point.*not finite"),
-        ({'direction': (0.0, np.inf, 0.0)}, ModelError, "'hand': direction.*not finite"),
-        ({'wrench': (np.nan,) * 6}, ModelError, "'hand': wrench.*not finite"),
-        ({'direction': (0.0, 0.0, 0.0)}, ModelError, "'hand': the direction is zero"),
-        ({'point': ('a', 0.0, 0.0)}, ModelError, "'hand': point.*not numbers"),
-        ({'wrench': None}, ModelError, "'hand': wrench.*not numbers"),
+        ({'kind': 'push'}, ModelError),
+        ({'kind': ['wrench']}, ModelError),
+        ({'frame': None}, ModelError),
+        ({'point': (0.0, 0.0)}, ShapeError),
+        ({'direction': (1.0,) * 4}, ShapeError),
+        ({'point': (0.0, np.nan, 0.0)}, ModelError),
+        ({'direction': (0.0, 0.0, 0.0)}, ModelError),
+        ({'point': ('a', 0.0, 0.0)}, ModelError),
+        ({'wrench': None}, ModelError),
     ],
 )
-def test_what_makes_no_sense_is_refused(options, error, complaint):
-    with pytest.raises(error, match=complaint):
-        Contact('hand', **options)
+def test_values_that_a_contact_cannot_have_are_refused(options, error):
+    with pytest.raises(error):
+        Contact(**{'frame': 'hand', **options})

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError
 from inertial_estimation.sample import SensorState
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.derivatives import differentiate_with, joint_differentiator
@@ -110,12 +109,6 @@ def test_every_filter_gives_in_a_sample_what_it_gives_for_a_log(kind):
     assert np.isnan(first[len(stamps) :]).all()
 
 
-def test_velocities_of_messages_are_those_of_the_instant():
-    sample = play(make(velocity_source='message'), 400.0)[-1]
-    first = cubic(seconds(sample.stamp_ns))[1]
-    np.testing.assert_allclose(sample.velocities, [first, 8.0], rtol=1e-12)
-
-
 def test_a_part_with_other_stamps_is_interpolated_to_the_instant():
     assembler = make(joint_topics=['joint_states', 'hand'])
     for ms in np.arange(0.0, 300.0, 4.0):
@@ -186,17 +179,6 @@ def test_a_sensor_is_frozen_as_soon_as_its_newest_reading_shows_it():
     assert np.isfinite(found)
 
 
-def test_after_time_was_set_back_the_first_sample_waits_for_the_delay():
-    assembler = make()
-    assert play(assembler, 300.0)[-1] is not None
-    again = play(assembler, 300.0)
-    assert assembler.statistics().resets == 1
-    assert again[:4] == [None] * 4
-    assert again[4].stamp_ns == START
-    assert np.isnan(again[4].accelerations).all()
-    assert np.isfinite(again[-1].accelerations).all()
-
-
 def test_a_gap_of_the_joint_states_costs_derivatives_and_nothing_else():
     assembler = make()
     samples = play(
@@ -233,26 +215,6 @@ def test_smoothed_readings_are_the_polynomial_at_the_instant(delay):
     np.testing.assert_allclose(sample.positions, [value, -value], atol=FILTER_ROUND_OFF)
 
 
-def test_every_smoothed_signal_goes_through_one_and_the_same_filter():
-    rng = np.random.default_rng(1)
-    noise = rng.normal(size=200)
-    assembler = make(smooth_readings=True)
-    for k in range(200):
-        stamp = START + 5 * MS * k
-        assembler.push_ft(0, stamp, np.full(6, noise[k]))
-        assembler.push_imu(0, stamp, np.full(3, noise[k]), np.full(3, noise[k]))
-        sample = assembler.push_joints(0, stamp, JOINTS, np.full(2, noise[k]), NONE, NONE)
-        if sample and np.isfinite(sample.accelerations).all():
-            everything = [
-                *sample.positions, *sample.ft_readings[0],
-                *sample.angular_velocities[0], *sample.proper_accelerations[0],
-            ]  # fmt: skip
-            np.testing.assert_allclose(everything, everything[0], atol=1e-12)
-            np.testing.assert_allclose(sample.angular_accelerations, sample.velocities[0])
-            raw = noise[round(seconds(sample.stamp_ns) * 200)]
-            assert everything[0] != pytest.approx(raw, abs=1e-3)
-
-
 def test_a_smoothed_reading_is_warming_until_the_window_is_filled_and_invalid_if_it_is():
     def broken(ms, value):
         return np.nan if 300.0 < ms < 303.0 else value
@@ -268,37 +230,3 @@ def test_a_smoothed_reading_is_warming_until_the_window_is_filled_and_invalid_if
     assert states[300].ft_states[0] == SensorState.INVALID
     assert states[500].ft_states[0] == SensorState.FRESH
     assert states[500].imu_states[0] == SensorState.FRESH
-
-
-def test_smoothing_leaves_neglected_angular_accelerations_neglected():
-    assembler = make(smooth_readings=True, angular_acceleration_source='zero')
-    sample = play(assembler, 400.0)[-1]
-    np.testing.assert_array_equal(sample.angular_accelerations, 0.0)
-
-
-def test_repeated_stamps_are_refused_with_a_delay_too():
-    assembler = make()
-    play(assembler, 200.0)
-    stamp = START + 195 * MS
-    assert assembler.push_joints(0, stamp, JOINTS, np.zeros(2), NONE, NONE) is None
-    assembler.push_ft(0, START + round(198.7 * MS), np.zeros(6))
-    statistics = assembler.statistics()
-    assert [part.refused for part in statistics.joints.values()] == [1]
-    assert statistics.fts['leg'].refused == 1
-
-
-@pytest.mark.parametrize(
-    ('given', 'said'),
-    [
-        ({'filter_delay': 0.051}, 'at most half of the window'),
-        ({'filter_delay': 0.051, 'derivative_filter': 'adaptive_window'}, 'half of the window'),
-        ({'smooth_readings': True, 'derivative_filter': 'kalman'}, 'take savitzky_golay'),
-    ],
-)
-def test_what_a_filter_cannot_do_is_refused(given, said):
-    with pytest.raises(ConfigError, match=said):
-        EstimatorSettings.from_dict(given)
-
-
-def test_a_kalman_filter_allows_any_delay():
-    assert EstimatorSettings.from_dict({'filter_delay': 0.3, 'derivative_filter': 'kalman'})

@@ -20,19 +20,12 @@ from robots import (
 
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import dependence_table, find_informed
-from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import LinkSensorSpec
 
 # Relative to the largest number: far above round-off, far below what a disturbance does.
 CHANGED = 1e-9
-FLAGS = {
-    'wrenches': 'contact_quality',
-    'torques': 'torque_quality',
-    'external_torques': 'external_torque_quality',
-    'residuals': 'submodel_quality',
-}
 ROBOTS = {
     'humanoid, imu at the head': (nested_humanoid_urdf(), {'imus': ['head']}),
     'humanoid, imu at the foot': (nested_humanoid_urdf(), {'imus': ['foot']}),
@@ -70,84 +63,6 @@ def split(robot):
         Contact(name, kinds[k % 4], point, wrench=(1, 2, 3, 4, 5, 6))
         for k, name in enumerate(robot.link_names)
     ]
-
-
-def what_changes(estimator, rng):
-    """Return for each result a table: row changes when column's joint is disturbed."""
-    n = len(estimator.robot.joint_names)
-    sample = random_sample(estimator.robot, rng)
-    before = estimator.update(sample)
-    tables = {name: np.zeros((len(getattr(before, name)), n), dtype=bool) for name in FLAGS}
-    for j, step in enumerate(np.eye(n)):
-        after = estimator.update(
-            sample._replace(
-                positions=sample.positions + 0.7 * step,
-                velocities=sample.velocities + step,
-                accelerations=sample.accelerations + 3.0 * step,
-            )
-        )
-        for name, table in tables.items():
-            a, b = getattr(before, name), getattr(after, name)
-            size = max(1.0, np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))
-            changed = np.abs(a - b) > CHANGED * size
-            table[:, j] = changed if changed.ndim == 1 else changed.any(axis=1)
-    return tables
-
-
-def what_is_said(estimator, rng, flag):
-    """Return the same tables from the quality of estimates with one joint missing or assumed."""
-    n = len(estimator.robot.joint_names)
-    sample = random_sample(estimator.robot, rng)
-    columns = []
-    for j in range(n):
-        positions, states = sample.positions.copy(), np.zeros(n, dtype=np.uint8)
-        if flag == Quality.MISSING:
-            positions[j] = np.nan
-        else:
-            states[j] = 1
-        columns.append(estimator.update(sample._replace(positions=positions, joint_states=states)))
-    return {
-        name: np.array([getattr(e, quality) & flag != 0 for e in columns]).T
-        for name, quality in FLAGS.items()
-    }
-
-
-@pytest.mark.parametrize('flag', [Quality.MISSING, Quality.ASSUMED])
-@pytest.mark.parametrize('contacts', [at_roots, at_ends, with_known_wrenches, nowhere])
-@pytest.mark.parametrize('name', ROBOTS)
-def test_what_is_marked_is_what_changes(name, contacts, flag, rng):
-    text, options = ROBOTS[name]
-    robot = Robot.from_urdf(text, **options)
-    estimator = WrenchEstimator(robot, contacts(robot))
-    changed, said = what_changes(estimator, rng), what_is_said(estimator, rng, flag)
-    for result in ('wrenches', 'torques', 'external_torques'):
-        np.testing.assert_array_equal(said[result], changed[result], err_msg=result)
-    # A residual is zero where a full wrench takes up everything, marked or not.
-    assert not (changed['residuals'] & ~said['residuals']).any()
-    if contacts is nowhere:
-        np.testing.assert_array_equal(said['residuals'], changed['residuals'])
-
-
-@pytest.mark.parametrize('name', ROBOTS)
-def test_nothing_that_changes_is_unmarked_where_wrenches_are_split(name, rng):
-    text, options = ROBOTS[name]
-    robot = Robot.from_urdf(text, **options)
-    estimator = WrenchEstimator(robot, split(robot))
-    said = what_is_said(estimator, rng, Quality.MISSING)
-    for result, changed in what_changes(estimator, rng).items():
-        assert not (changed & ~said[result]).any(), result
-
-
-@pytest.mark.parametrize('contacts', [at_ends, split])
-@pytest.mark.parametrize('imus', [['head'], ['head', 'l_foot', 'r_hand']])
-def test_a_real_robot(imus, contacts, rng, shared_models):
-    robot = Robot.from_urdf(shared_models / 'icub_v2_5.urdf', imus=imus)
-    estimator = WrenchEstimator(robot, contacts(robot))
-    said = what_is_said(estimator, rng, Quality.MISSING)
-    for result, changed in what_changes(estimator, rng).items():
-        assert not (changed & ~said[result]).any(), result
-        if contacts is at_ends and result != 'residuals':
-            assert not (said[result] & ~changed).any(), result
 
 
 def root_and_end(robot):
@@ -292,30 +207,6 @@ def test_exactly_what_is_named_moves_a_result_where_imus_measure_halves(
     assert_exact(robot, contacts, rng, acceleration_arrays=arrays)
 
 
-def test_a_force_without_lever_is_named_all_the_same(rng):
-    """At the joint's own place it cannot be told from the tree that the force does nothing."""
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    for point, moves_it in (((0.0, 0.0, 0.0), False), ((0.0, 0.1, 0.0), True)):
-        contacts = [Contact('chest'), Contact('hand', 'force', point=point)]
-        row = robot.joint_names.index('elbow')
-        moved = what_moves(robot, contacts, rng)['torques']['fts'][row]
-        assert ('arm_sensor' in moved) is moves_it
-        assert dependence_table(robot, contacts).torques[row].fts == ('arm_sensor',)
-
-
-@pytest.mark.parametrize('name', ROBOTS)
-def test_where_contacts_share_nothing_that_moves_is_unnamed(name, rng):
-    text, options = ROBOTS[name]
-    robot = Robot.from_urdf(text, **options)
-    table = dependence_table(robot, split(robot))
-    moves = what_moves(robot, split(robot), rng)
-    for result, rows in (('torques', table.torques), ('wrenches', table.wrenches)):
-        for thing in THINGS:
-            if thing != 'imus' or not robot.fixed_frame:
-                for row, moved in zip(rows, moves[result][thing], strict=True):
-                    assert moved <= set(getattr(row, thing)), f'{result} and {thing}'
-
-
 def test_contacts_at_the_first_links_leave_torques_without_sensor(shared_models):
     """Which sensor informs what on the iCub, as known from other software."""
     robot = Robot.from_urdf(shared_models / 'icub_v2_5.urdf', imus=['head'])
@@ -328,36 +219,6 @@ def test_contacts_at_the_first_links_leave_torques_without_sensor(shared_models)
     assert moved_by['l_leg_ft'] == ['l_hip_pitch', 'l_hip_roll']
     assert moved_by['l_foot_ft'] == ['l_hip_yaw', 'l_knee', 'l_ankle_pitch', 'l_ankle_roll']
     assert {'torso_pitch', 'torso_roll', 'torso_yaw'} < set(moved_by['l_arm_ft'])
-
-
-@pytest.mark.parametrize('contacts', [at_roots, at_ends, nowhere])
-def test_the_remedy_informs_at_least_one_of_the_torques(contacts, shared_models):
-    robot = Robot.from_urdf(shared_models / 'icub_v2_5.urdf', imus=['head'])
-    given = contacts(robot)
-    found = dependence_table(robot, given).uninformed
-    assert found
-    for group in found:
-        submodel = next(s for s in robot.submodels if s.name == group.submodel)
-        others = [c for c in given if robot.frame(c.frame)[0] not in submodel.links]
-        now = dependence_table(robot, [*others, Contact(group.contact)])
-        informed = {row.name for row in now.torques if row.fts}
-        assert informed & set(group.joints)
-        assert f"for example '{group.contact}'" in str(group)
-
-
-def test_no_contact_helps_where_no_sensor_is():
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['root'], ft_sensors=['foot_sensor'])
-    (group,) = dependence_table(robot, at_roots(robot), fts=[]).uninformed
-    assert (group.joints, group.contact) == (robot.joint_names, '')
-    assert "no FT sensor in use borders on submodel 'root'" in str(group)
-
-
-def test_sensors_that_all_lie_beyond_are_reached_from_the_other_side():
-    """The contact at the tool leaves the base side, on which there is no sensor."""
-    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
-    (group,) = dependence_table(robot, [Contact('slider'), Contact('tool')]).uninformed
-    assert (group.joints, group.contact) == (('shoulder', 'elbow', 'lift'), 'base')
-    assert not dependence_table(robot, [Contact('base'), Contact('tool')]).uninformed
 
 
 @pytest.mark.parametrize('contacts', [*SETS, split])

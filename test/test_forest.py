@@ -13,7 +13,6 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.forest import (
     build_forest,
     build_geometry,
@@ -27,7 +26,6 @@ from inertial_estimation.model.robot import Link, Robot
 # Chains of ten transforms of order one.
 ROUND_OFF = 1e-12
 # Six digits of a unit axis, as exporters print them.
-PRINTED = 1e-6
 
 
 def tree(parents, cuts=()):
@@ -190,11 +188,6 @@ def test_the_books_of_a_forest(robot):
                 )
 
 
-def test_links_weigh_what_they_weigh(nested_humanoid):
-    forest = build_forest(nested_humanoid, [Source('head', 6, np.eye(4))])
-    assert sum(i.mass for i in forest.model.inertias) == pytest.approx(nested_humanoid.mass)
-
-
 def test_sources_that_serve_nothing_get_no_tree(nested_humanoid):
     text = nested_humanoid.urdf
     robot = Robot.from_urdf(text, imus=[('a', 'head'), ('b', 'head'), ('c', 'foot')])
@@ -203,14 +196,6 @@ def test_sources_that_serve_nothing_get_no_tree(nested_humanoid):
     assert [source.name for source in sources] == ['a', 'c']
     imus, sources = serving_sources(robot, [1, 2])
     np.testing.assert_array_equal(imus, [1, 2])
-
-
-def test_a_fixed_link_is_the_only_source():
-    robot = Robot.from_urdf(nested_humanoid_urdf(), fixed_link='sole', imus=['head'])
-    imus, (source,) = serving_sources(robot, [0])
-    assert len(imus) == 0
-    assert source.link == robot.frame('sole')[0]
-    np.testing.assert_array_equal(source.L_H_S, robot.frame('sole')[1])
 
 
 # Pinocchio's parts
@@ -263,42 +248,3 @@ def test_the_geometry_places_every_link_and_axis(robot, rng):
             # Motions move with the transpose of the inverse of what moves wrenches.
             X = np.linalg.inv(brute_force.wrench_transform(expected[k])).T
             np.testing.assert_allclose(J[:, link.joint], X @ link.motion, rtol=0, atol=ROUND_OFF)
-
-
-def test_poses_are_a_view(nested_humanoid, rng):
-    geometry = build_geometry(nested_humanoid)
-    data = geometry.model.createData()
-    view = pose_view(data)
-    assert not view.flags.writeable
-    for _ in range(2):
-        pin.computeJointJacobians(geometry.model, data, rng.normal(size=geometry.model.nq))
-        for rows, pose in zip(view, data.oMi, strict=True):
-            np.testing.assert_array_equal(rows[:3].T, pose.rotation)
-            np.testing.assert_array_equal(rows[3], pose.translation)
-
-
-def test_another_layout_of_poses_is_noticed():
-    class Data:
-        def __init__(self):
-            self.oMi = [pin.SE3.Random() for _ in range(3)]
-
-    with pytest.raises(RuntimeError, match='version of Pinocchio'):
-        pose_view(Data())
-
-
-@pytest.mark.parametrize('robot', ROBOTS.values(), ids=ROBOTS)
-def test_the_workspace_is_sized_for_any_number_of_joints(robot):
-    dynamics = Dynamics(robot, range(len(robot.imus)))
-    n = len(robot.joint_names)
-    assert dynamics.jacobian.shape == (6, n)
-    assert dynamics.poses.shape == (n + 1, 4, 3)
-
-
-def test_axes_that_are_printed_with_six_digits_stay_unit_vectors():
-    text = two_link_urdf().replace(
-        '<axis xyz="0 1 0"/>', '<axis xyz="0.577350 0.577350 0.577350"/>'
-    )
-    robot = Robot.from_urdf(text, imus=['body'])
-    axis = next(link.motion[3:] for link in robot.links if link.joint >= 0)
-    np.testing.assert_allclose(np.linalg.norm(axis), 1.0, rtol=0, atol=ROUND_OFF)
-    np.testing.assert_allclose(axis, np.full(3, 3**-0.5), rtol=0, atol=PRINTED)

@@ -113,7 +113,7 @@ def test_huge_counts_are_refused_at_once():
 
 
 def test_wrong_number_of_rows():
-    with pytest.raises(ShapeError, match=r'\(3,\)'):
+    with pytest.raises(ShapeError):
         JointEffortEncoder(NAMES).encode(1, np.zeros(4))
-    with pytest.raises(ShapeError, match=r'\(2, 6\)'):
+    with pytest.raises(ShapeError):
         WrenchesEncoder(['a', 'b']).encode(1, np.zeros(12))

@@ -14,14 +14,13 @@ from itertools import combinations
 import brute_force
 import numpy as np
 import pytest
-from consistent_readings import ConsistentReadings, random_motion
 from robots import nested_humanoid_urdf, random_sample
 
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch, SensorState
+from inertial_estimation.sample import SensorState
 
 # Relative to the largest number of a result: round-off of sums over some forty links.
 ROUND_OFF = 1e-12
@@ -29,7 +28,6 @@ LEAST_SQUARES = 1e-10
 IMU_FIELDS = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
 JOINT_FIELDS = ('positions', 'velocities', 'accelerations')
 NOTHING = [np.nan, np.inf, -np.inf]
-LEGS = ('hip_joint', 'knee')
 MERGED, DROPPED, MISSING = Quality.MERGED, Quality.DROPPED, Quality.MISSING
 
 
@@ -181,54 +179,6 @@ def test_the_priority_is_the_order_of_the_contacts(robot, rng):
         assert_close(estimate.wrenches[0], answer.wrenches[0])
 
 
-def test_all_contacts_of_the_first_submodel_stay(robot, rng):
-    sensor = [s.name for s in robot.ft_sensors].index('foot_sensor')
-    contacts = [
-        Contact('shank', 'force'),
-        Contact('foot'),
-        Contact('thigh', 'axial_force', direction=(1.0, 0.0, 0.0)),
-        Contact('hand'),
-    ]
-    estimate = WrenchEstimator(robot, contacts).update(
-        without_fts(random_sample(robot, rng), [sensor])
-    )
-    marks = [MERGED, MERGED | DROPPED, MERGED, 0]
-    np.testing.assert_array_equal(estimate.contact_quality, marks)
-
-
-@pytest.mark.parametrize('position', [0, 1, 2])
-def test_a_known_wrench_neither_gives_way_nor_makes_others(robot, position, rng):
-    """Whatever its place in the order: it asks for nothing."""
-    sensor = [s.name for s in robot.ft_sensors].index('foot_sensor')
-    known = Contact('sole', 'known', wrench=(1.0, -2.0, 3.0, 0.1, 0.2, 0.3))
-    contacts = [Contact('thigh'), Contact('foot')]
-    contacts.insert(position, known)
-    sample = without_fts(random_sample(robot, rng), [sensor])
-    estimate = WrenchEstimator(robot, contacts).update(sample)
-    np.testing.assert_array_equal(estimate.wrenches[position], known.wrench)
-    assert estimate.contact_quality[position] == 0
-    stay = [c for c, contact in enumerate(contacts) if contact.frame != 'foot']
-    left = [k for k in range(3) if k != sensor]
-    answer = brute_force.estimate(robot, sample, [contacts[c] for c in stay], fts=left)
-    assert_close(estimate.wrenches[stay], answer.wrenches)
-    assert_close(estimate.torques, answer.torques)
-    assert estimate.contact_quality[contacts.index(Contact('foot'))] == MERGED | DROPPED
-
-
-def test_a_missing_sensor_between_a_contact_and_nothing_loses_nothing(robot, rng):
-    """Readings fit together and only the foot is touched: the leg sensor is not needed then."""
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    push = rng.normal(0.0, 20.0, 6)
-    sample, torques, _ = ConsistentReadings(robot).sample(
-        random_motion(robot, rng), {'foot': push}
-    )
-    estimator = WrenchEstimator(robot, [Contact('foot'), Contact('thigh'), Contact('root')])
-    for k in range(3):
-        estimate = estimator.update(without_fts(sample, [k]))
-        assert_close(estimate.wrenches[0], push, LEAST_SQUARES)
-        assert_close(estimate.torques, torques, LEAST_SQUARES)
-
-
 def test_contacts_of_the_moment_do_not_give_way(robot, rng):
     """Two full wrenches are 12 unknowns for 6 rows then: split in the shortest way, and marked."""
     contacts = at_ends(robot)
@@ -269,18 +219,6 @@ def test_what_is_shared_at_will_is_marked(first, second, fixed, rng):
     np.testing.assert_array_equal(estimate.external_torque_quality, external)
 
 
-def test_two_forces_are_marked_for_their_squeeze(robot, rng):
-    contacts = [Contact('thigh', 'force'), Contact('shank', 'force', (0.0, 0.1, 0.0))]
-    estimate = WrenchEstimator(robot, contacts).update(random_sample(robot, rng))
-    np.testing.assert_array_equal(estimate.contact_quality, Quality.UNDETERMINED)
-    np.testing.assert_array_equal(estimate.ranks, [0, 5, 0, 0])
-    marked = dict(zip(robot.joint_names, estimate.torque_quality, strict=True))
-    assert {name for name, mark in marked.items() if mark} == {'knee'}
-    one = WrenchEstimator(robot, contacts[:1]).update(random_sample(robot, rng))
-    np.testing.assert_array_equal(one.contact_quality, 0)
-    np.testing.assert_array_equal(one.torque_quality, 0)
-
-
 def test_a_small_part_that_is_left_out_is_marked_where_it_is_missing(robot, rng):
     """Three forces nearly on a line: without the moment about it the sum is not whole."""
     points = [(0.0, 0.0, 0.0), (0.1, 0.0, 0.0), (0.2, 1e-6, 0.0)]
@@ -294,24 +232,6 @@ def test_a_small_part_that_is_left_out_is_marked_where_it_is_missing(robot, rng)
 
 
 # IMUs
-
-
-def test_an_imu_beside_another_one_that_fails_leaves_the_other_alone(rng):
-    robot = Robot.from_urdf(
-        nested_humanoid_urdf(), imus=['head', 'shank', ('beside', 'head'), 'chest']
-    )
-    estimator = WrenchEstimator(robot, at_ends(robot))
-    sample = random_sample(robot, rng)
-    assert estimator.update(sample).used_imus[2]
-    sample = without(sample, 'angular_velocities', 2)
-    answer = brute_force.estimate(robot, sample, at_ends(robot), imus=[0, 1, 3])
-    for estimate in (
-        estimator.update(sample),
-        estimator.batch(SampleBatch.stack([sample])),
-    ):
-        assert_close(np.squeeze(estimate.torques), answer.torques)
-        assert not estimate.quality.any()
-        np.testing.assert_array_equal(np.squeeze(estimate.used_imus), [True, True, False, True])
 
 
 @pytest.mark.parametrize('field', IMU_FIELDS)
@@ -374,17 +294,6 @@ def test_imus_of_one_link_are_averaged_and_stand_in_for_each_other(rng):
         assert_close(after.wrenches, answer.wrenches)
 
 
-def test_imus_of_a_fixed_robot_are_not_looked_at(rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), fixed_link='foot', imus=['head'])
-    estimator = WrenchEstimator(robot, at_ends(robot))
-    sample = random_sample(robot, rng)
-    before = estimator.update(sample)
-    after = estimator.update(without(sample, 'angular_velocities', 0))
-    np.testing.assert_array_equal(after.torques, before.torques)
-    np.testing.assert_array_equal(after.used_imus, [False])
-    np.testing.assert_array_equal(before.used_imus, [False])
-
-
 # Joints
 
 
@@ -415,51 +324,6 @@ def test_a_missing_joint_costs_only_what_rests_on_it(robot, contacts, value, fie
             lost += (~kept).sum()
         assert estimate.used_fts.all() and estimate.used_imus.all()
     assert lost
-
-
-def test_the_legs_do_not_change_a_bit_without_the_arm(robot, rng):
-    contacts = at_roots(robot)
-    legs = [robot.joint_names.index(name) for name in LEGS]
-    wrenches = [c for c, contact in enumerate(contacts) if contact.frame in ('thigh', 'foot')]
-    estimator = WrenchEstimator(robot, contacts)
-    sample = random_sample(robot, rng)
-    whole = estimator.update(sample)
-    for name in ('elbow', 'shoulder_joint'):
-        estimate = estimator.update(without(sample, 'positions', robot.joint_names.index(name)))
-        np.testing.assert_array_equal(estimate.torques[legs], whole.torques[legs])
-        np.testing.assert_array_equal(estimate.wrenches[wrenches], whole.wrenches[wrenches])
-
-
-def test_of_a_joint_between_two_clusters_only_the_position_counts(rng):
-    """Step and batch agree on it (test_wrench_estimator.py); this says on what."""
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['root', 'chest'])
-    waist = robot.joint_names.index('waist')
-    estimator = WrenchEstimator(robot, at_ends(robot))
-    sample = random_sample(robot, rng)
-    for field in JOINT_FIELDS:
-        estimate = estimator.update(without(sample, field, waist))
-        expected = [MISSING if field == 'positions' else 0, 0, 0, 0]
-        np.testing.assert_array_equal(estimate.submodel_quality, expected)
-        # Without the chest's IMU the root's serves the chest, and the speed counts.
-        gyro = sample.angular_velocities.copy()
-        gyro[1] = np.nan
-        lost = without(sample, field, waist)._replace(angular_velocities=gyro)
-        assert estimator.update(lost).submodel_quality[0] & MISSING
-
-
-def test_a_determined_contact_beside_a_squeeze_is_not_marked(rng):
-    """Of three contacts on one link two squeeze it; the third is told apart."""
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    contacts = [
-        Contact('hand', 'force', point=(0.1, 0.0, 0.0), name='left'),
-        Contact('hand', 'force', point=(-0.1, 0.0, 0.0), name='right'),
-        Contact('hand', 'axial_force', point=(0.0, 0.2, 0.0), direction=(0.0, 0.3, 1.0)),
-    ]
-    estimate = WrenchEstimator(robot, contacts).update(random_sample(robot, rng))
-    flag = Quality.UNDETERMINED
-    np.testing.assert_array_equal(estimate.contact_quality, [flag, flag, 0])
-    # The elbow holds all of them, so the squeeze does not reach its torque.
-    assert estimate.torque_quality[robot.joint_names.index('elbow')] == 0
 
 
 def test_assumed_joints_are_marked_and_used(robot, rng):
@@ -504,15 +368,3 @@ def test_every_combination_of_faults_is_a_result(robot, rng):
             faulty = without(faulty, field, row, rng.choice(NOTHING), column)
         assert_nan_where_marked(estimator.update(faulty))
     np.testing.assert_array_equal(estimator.update(sample).torques, expected.torques)
-
-
-def test_nothing_works_at_all(robot, rng):
-    estimator = WrenchEstimator(robot, at_ends(robot))
-    sample = random_sample(robot, rng)
-    empty = sample._replace(**{f: np.full_like(getattr(sample, f), np.nan) for f in
-                               (*JOINT_FIELDS, *IMU_FIELDS, 'ft_readings')})  # fmt: skip
-    estimate = estimator.update(empty)
-    assert np.isnan(estimate.torques).all()
-    assert np.isnan(estimate.wrenches).all()
-    assert (estimate.torque_quality & MISSING).all()
-    assert not estimate.used_fts.any() and not estimate.used_imus.any()

@@ -136,7 +136,7 @@ def test_points_that_move_need_no_new_plan(estimator, robot, kinds, rng):
         np.testing.assert_array_equal(got.torques, wanted.torques)
         np.testing.assert_array_equal(got.quality, wanted.quality)
         assert got.contacts == wanted.contacts
-    assert len(estimator._solvers._solvers) == 2
+    assert len(estimator._cache._steps) == 2
 
 
 def test_a_batch_with_touches_is_its_steps(estimator, robot, rng):

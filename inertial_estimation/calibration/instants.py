@@ -17,7 +17,7 @@ from inertial_estimation.calibration.stillness import Cause, Moving, Stillness, 
 from inertial_estimation.calibration.sudden_touches import find_touches
 from inertial_estimation.calibration.support_loads import SupportLoads
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.estimation.contact_forces import noise_scale
+from inertial_estimation.estimation.contacts import noise_scale
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch

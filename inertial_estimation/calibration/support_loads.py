@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.calibration.frame_poses import FramePoses, Place, proper_acceleration
 from inertial_estimation.estimation.balance import subtrees
-from inertial_estimation.estimation.contact_forces import noise_scale
+from inertial_estimation.estimation.contacts import noise_scale
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot

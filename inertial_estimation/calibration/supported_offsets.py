@@ -39,9 +39,11 @@ from inertial_estimation.calibration.support_loads import (
 )
 from inertial_estimation.calibration.told_sums import told_sums
 from inertial_estimation.errors import CalibrationError, ModelError
-from inertial_estimation.estimation.contact_forces import noise_scale
-from inertial_estimation.estimation.faults import with_known_temperatures
-from inertial_estimation.estimation.sample_shapes import SampleShapes, check_numbers, check_sample
+from inertial_estimation.estimation.contacts import noise_scale
+from inertial_estimation.estimation.faults import (
+    SampleShapes,
+    with_known_temperatures,
+)
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.arguments import check_kind, numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
@@ -182,9 +184,7 @@ def supported_offsets(
     """
     check_kind('estimator', estimator, WrenchEstimator, 'WrenchEstimator(robot) makes one')
     robot, calibration = estimator.robot, estimator.calibration
-    check_sample(samples, (0,))
-    SampleShapes(robot).check(samples, (len(samples),))
-    check_numbers(samples)
+    SampleShapes(robot).check_batch(samples)
     supports = check_supports(robot, supports)
     if not numbers('length_scale', length_scale, ()) > 0.0:
         raise ModelError(f'length_scale is {length_scale}, expected a positive length')

@@ -1,17 +1,11 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Constants from readings of which some are wrong: a vector, or a rotation.
+Residuals of IMU orientations and of magnetometers: prediction minus reading [T 4.5, 4.6].
 
-The start is, of some of the readings, the one with the smallest median distance to all others
-(least median of squares); then those count that are near, and their mean takes its place. Two
-fifths of the readings may be anything: the others decide.
-
-What IMUs should report of their orientation, and magnetometers of the field, minus what they do.
-
-An IMU reports its axes in a frame of its own, constant but unknown [T 4.6]: between two IMUs only
-the rotation from one such frame to the other can be held to be constant, and it is estimated from
-all instants. A log in which nothing turns, or of one instant, agrees with anything.
+An IMU reports its axes in a reference frame of its own, constant but unknown: between two IMUs
+only the rotation from one such frame to the other is constant, estimated from all instants by
+a mean that outliers do not move. A log without rotation, or of one instant, agrees with anything.
 """
 
 from __future__ import annotations
@@ -33,6 +27,7 @@ from inertial_estimation.model.sensors import Imu, LinkSensor
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
 
 CANDIDATES = 60
 """Readings, evenly spread, of which one is the start; each is held against all."""

@@ -1,25 +1,77 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the environment may touch the robot, and what is unknown there [T section 4.5.2-4.5.3]."""
+"""Places where the environment acts on the robot, and the unknowns there [T 4.5.2, 4.5.3]."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.model.arguments import check_text
 
 Array = NDArray[np.float64]
 
+
 ORIGIN = (0.0, 0.0, 0.0)
-UNKNOWNS = {'wrench': 6, 'force': 3, 'axial_force': 1, 'known': 0}
-"""Number of unknowns of each kind of contact."""
+
+
+class ContactKind(str, Enum):
+    """
+    The unknowns of a contact; a kind is equal to its name.
+
+    Attributes
+    ----------
+    unknowns : int
+        Their number.
+
+    """
+
+    unknowns: int
+    WRENCH = 'wrench', 6
+    """Force and torque."""
+    FORCE = 'force', 3
+    """A pure force at the point of the contact."""
+    AXIAL_FORCE = 'axial_force', 1
+    """A pure force at the point along the direction of the contact, of either sign."""
+    KNOWN = 'known', 0
+    """Nothing: the contact states its wrench."""
+
+    def __new__(cls, name: str, unknowns: int) -> ContactKind:
+        kind = str.__new__(cls, name)
+        kind._value_, kind.unknowns = name, unknowns
+        return kind
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def basis(self, point: tuple[float, ...], direction: tuple[float, ...]) -> Array:
+        """
+        Return the wrenches that the unknowns stand for.
+
+        Parameters
+        ----------
+        point, direction : tuple of float, shape (3,)
+            Those of the contact.
+
+        Returns
+        -------
+        ndarray, shape (6, unknowns)
+            Columns [force; torque] in and about the frame of the contact.
+
+        """
+        if self is ContactKind.WRENCH:
+            return np.eye(6)
+        axial = self is ContactKind.AXIAL_FORCE
+        forces = np.array(direction)[:, None] if axial else np.eye(3, self.unknowns)
+        x, y, z = point
+        lever = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        return np.vstack([forces, lever @ forces])
 
 
 @dataclass(frozen=True)
@@ -27,15 +79,14 @@ class Contact:
     """
     One place where the environment acts on a link.
 
-    Its wrench is always expressed in and about the origin of `frame`, environment on robot.
+    Its wrench is expressed in and about the origin of `frame`, environment on robot.
 
     Parameters
     ----------
     frame : str
         Frame of the robot.
-    kind : str
-        ``wrench``: six unknowns; ``force``: a pure force at `point`; ``axial_force``: a pure
-        force at `point` along `direction`, of either sign; ``known``: nothing is unknown.
+    kind : ContactKind or str
+        What is unknown.
     point : tuple of float
         Where a force acts, in the frame [m].
     direction : tuple of float
@@ -48,14 +99,14 @@ class Contact:
     Raises
     ------
     ModelError
-        If the kind is unknown, a number is none or not finite, or the direction is zero.
+        If the kind is unknown, a number is not finite, or the direction is zero.
     ShapeError
         If point, direction or wrench has the wrong length.
 
     """
 
     frame: str
-    kind: str = 'wrench'
+    kind: ContactKind = ContactKind.WRENCH
     point: tuple[float, ...] = ORIGIN
     direction: tuple[float, ...] = (0.0, 0.0, 1.0)
     wrench: tuple[float, ...] = (0.0,) * 6
@@ -63,19 +114,24 @@ class Contact:
     _hash: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
-        """Check the numbers once, so that nothing has to be checked in the loop."""
-        for key in ('frame', 'kind', 'name'):
-            check_text(f'{key} of a contact', getattr(self, key))
-        if self.kind not in UNKNOWNS:
+        if not isinstance(self.frame, str) or not isinstance(self.name, str):
+            raise ModelError(f"frame '{self.frame}' or name '{self.name}' of a contact is no text")
+        kinds = {str(kind): kind for kind in ContactKind}
+        if str(self.kind) not in kinds:
             raise ModelError(
-                f"contact '{self.frame}': kind '{self.kind}' is none of {', '.join(UNKNOWNS)}"
+                f"contact '{self.frame}': kind '{self.kind}' is none of {', '.join(kinds)}"
             )
+        object.__setattr__(self, 'kind', kinds[str(self.kind)])
         for key, size in (('point', 3), ('direction', 3), ('wrench', 6)):
-            values = self._numbers(key)
+            given = getattr(self, key)
+            try:
+                values = tuple(float(value) for value in given)
+            except (TypeError, ValueError):
+                values = (np.nan,) * size
             if len(values) != size:
                 raise ShapeError(f'{key} of contact {self.frame}', (size,), (len(values),))
             if not np.isfinite(values).all():
-                raise ModelError(f"contact '{self.frame}': {key} {values} is not finite")
+                raise ModelError(f"contact '{self.frame}': {key} {given} is not finite numbers")
             object.__setattr__(self, key, values)
         length = float(np.linalg.norm(self.direction))
         if length == 0.0:
@@ -89,28 +145,8 @@ class Contact:
         """Return a number that was computed once: contacts are looked up at every step."""
         return self._hash
 
-    def _numbers(self, key: str) -> tuple[float, ...]:
-        """Return a field as numbers, whatever they came as."""
-        given = getattr(self, key)
-        try:
-            return tuple(float(value) for value in given)
-        except (TypeError, ValueError) as error:
-            raise ModelError(f"contact '{self.frame}': {key} {given} is not numbers") from error
-
     def moved(self, point: tuple[float, ...]) -> Contact:
-        """
-        Return the same contact at another point, ten times as fast as `replace`.
-
-        Parameters
-        ----------
-        point : tuple of float, shape (3,)
-            Finite; nothing is checked [m].
-
-        Returns
-        -------
-        Contact
-
-        """
+        """Return the same contact at another point (3,) [m]; unchecked, faster than `replace`."""
         moved = object.__new__(Contact)
         fields = (self.frame, self.kind, point, self.direction, self.wrench, self.name)
         names = ('frame', 'kind', 'point', 'direction', 'wrench', 'name')
@@ -119,8 +155,8 @@ class Contact:
 
     @property
     def unknowns(self) -> int:
-        """Number of unknowns: 6, 3, 1 or 0."""
-        return UNKNOWNS[self.kind]
+        """Number of unknowns."""
+        return self.kind.unknowns
 
     @cached_property
     def at_origin(self) -> Contact:
@@ -128,39 +164,18 @@ class Contact:
         return self if self.point == ORIGIN else replace(self, point=ORIGIN)
 
     def basis(self) -> Array:
-        """
-        Return the wrenches that the unknowns stand for.
-
-        Returns
-        -------
-        ndarray, shape (6, unknowns)
-            Columns [force; torque] in and about the frame; the unknowns are the wrench, the
-            force [N, Nm], or the signed size of the force along the direction [N].
-
-        """
-        if self.kind == 'wrench':
-            return np.eye(6)
-        x, y, z = self.point
-        forces = np.eye(3) if self.kind == 'force' else np.array(self.direction)[:, None]
-        if self.kind == 'known':
-            forces = np.zeros((3, 0))
-        lever = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-        return np.vstack([forces, lever @ forces])
+        """Return the wrenches of the unknowns in and about the frame, shape (6, unknowns)."""
+        return self.kind.basis(self.point, self.direction)
 
 
 def check_contacts(given: object) -> tuple[Contact, ...]:
     """Return contacts as a tuple."""
     if not isinstance(given, Iterable) or isinstance(given, str):
-        raise ModelError(
-            f"'contacts' is {given!r}, expected a list of Contact: write [Contact(...)]"
-        )
+        raise ModelError(f"'contacts' is {given!r}, expected a list of Contact")
     contacts = tuple(given)
     for contact in contacts:
         if not isinstance(contact, Contact):
-            named = repr(contact) if isinstance(contact, str) else "'name of a frame'"
-            raise ModelError(
-                f"'contacts' holds {contact!r}, expected contacts only: write Contact({named})"
-            )
+            raise ModelError(f"'contacts' holds {contact!r}, expected Contact")
     return contacts
 
 
@@ -174,8 +189,8 @@ class ContactSet:
     contacts : tuple of Contact
         In the order of the results.
     assumed : tuple of bool
-        Which of them are defaults that nobody feels: they give way to a contact that is felt in
-        their submodel, and where submodels merge to the first of them.
+        Which of them are defaults: they give way to a contact that is reported in their submodel,
+        and where submodels merge to the first of them.
 
     Raises
     ------
@@ -210,19 +225,7 @@ class ContactSet:
 
     @classmethod
     def felt(cls, contacts: Iterable[Contact]) -> ContactSet:
-        """
-        Return contacts that do not give way.
-
-        Parameters
-        ----------
-        contacts : iterable of Contact
-            Contacts that are known to be there.
-
-        Returns
-        -------
-        ContactSet
-
-        """
+        """Return contacts that do not give way."""
         given = check_contacts(contacts)
         return cls(given, (False,) * len(given))
 
@@ -235,20 +238,10 @@ class ContactSet:
 
     def with_touches(self, touches: Iterable[Contact]) -> ContactSet:
         """
-        Return these contacts and others that are felt.
+        Return these contacts and others that are reported, by a skin for example.
 
-        A touch takes the row of the default contact with its frame, if there is one; the others
-        follow behind, under the name of their frame, with a number where it is taken.
-
-        Parameters
-        ----------
-        touches : iterable of Contact
-            Contacts that somebody feels, such as a skin.
-
-        Returns
-        -------
-        ContactSet
-
+        One takes the row of the default contact with its frame, if there is one; the others
+        follow, named by their frame, with a number where that name is taken.
         """
         contacts, assumed = list(self.contacts), list(self.assumed)
         for touch in touches:
@@ -282,3 +275,14 @@ def _free_name(name: str, taken: Container[str]) -> str:
         count += 1
         candidate = f'{name}_{count}'
     return candidate
+
+
+def scaled_basis(basis: Array, length_scale: float) -> Array:
+    """Return wrenches (n, 6) of unknowns that count in newtons; basis (6, n); scale [m]."""
+    is_force = np.abs(basis[:3]).max(axis=0) > 0
+    return np.where(is_force, 1.0, length_scale)[:, None] * basis.T
+
+
+def noise_scale(length_scale: float) -> Array:
+    """Return the standard deviations (6,) of an FT reading, up to a factor; length_scale [m]."""
+    return np.array([1.0, 1.0, 1.0, length_scale, length_scale, length_scale])

@@ -1,19 +1,15 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-On which side of a joint the local form of its wrench sums [T Theorem 4.2].
+What every torque and external wrench depends on [T Theorem 4.2], found from the tree alone.
 
-Both sides of a joint within its submodel say the same once the wrenches of the contacts are known
+Both sides of a joint within its submodel give the same wrench once those of the contacts are known
 [T 4.23]. A full wrench that is alone in its submodel is itself what the sums leave; the side
-without it rests on less, and needs no estimate.
+without it depends on less, and needs no estimate.
 
-Which sensors, joints and links a wrench or a torque rests on [T Theorem 4.2].
-
-Found from the tree alone. Where contacts share a submodel, all of their wrenches are taken to rest
-on all of it, and a force at a point is taken to have a lever about every joint, which are at most
-too much; elsewhere the tables are exact.
-
-What every torque and external wrench rests on, by name, and which torques no FT informs.
+Where contacts share a submodel, all of their wrenches are taken to depend on all of it, a force
+at a point to have a lever about every joint, which are at most too much; elsewhere the
+tables are exact.
 """
 
 from __future__ import annotations
@@ -31,10 +27,12 @@ from inertial_estimation.estimation.contacts import Contact, check_contacts
 from inertial_estimation.estimation.forest import Forest, build_forest
 from inertial_estimation.estimation.link_motion import BodyMotion
 from inertial_estimation.estimation.sensor_arrays import with_ways
-from inertial_estimation.model.arguments import check_kind, rows
+from inertial_estimation.model.arguments import rows
 from inertial_estimation.model.motion_sources import serving_sources
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.submodels import Submodel, decompose
+
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +89,6 @@ def _ends(robot: Robot, sensor: int) -> set[int]:
     return {robot.ft_sensors[sensor].parent, robot.ft_sensors[sensor].child}
 
 
-Mask = NDArray[np.bool_]
-
-
 class Rests(NamedTuple):
     """Truth tables: what the results, one row each, rest on."""
 
@@ -120,17 +115,6 @@ class Dependence(NamedTuple):
     """External torque of each joint."""
 
 
-class JointDependence(NamedTuple):
-    """Of `Dependence` what rests on joints; a column stands for all that is read of a joint."""
-
-    submodels: Mask
-    """Shape (n_submodels, n_joints): external wrenches and residual of a submodel."""
-    torques: Mask
-    """Shape (n_joints, n_joints): torque of the row's joint."""
-    external: Mask
-    """Shape (n_joints, n_joints): external torque of the row's joint."""
-
-
 class _Basis(NamedTuple):
     """What one result rests on: a sum over links with sensors at its borders, and more joints."""
 
@@ -155,16 +139,6 @@ def find_dependence(
     torques = [_Basis(side.rests_on, frozenset(side.sensors)) for side in chosen]
     external = _external(robot, balance, wrenches)
     return Dependence(*(_tables(robot, forest, b) for b in (sums, wrenches, torques, external)))
-
-
-def joint_dependence(
-    robot: Robot, forest: Forest, balance: Balance, unknowns: Sequence[int]
-) -> JointDependence:
-    """Find what rests on each joint."""
-    depends = find_dependence(robot, forest, balance, unknowns)
-    return JointDependence(
-        depends.submodels.joints, depends.torques.joints, depends.external.joints
-    )
 
 
 def side_joints(robot: Robot, forest: Forest, side: Side) -> list[int]:
@@ -226,53 +200,71 @@ def _sum_joints(robot: Robot, forest: Forest, links: Iterable[int]) -> list[int]
 
 @dataclass(frozen=True)
 class ResultDependence:
-    """What one result rests on [T Theorem 4.2]; nothing else moves it."""
+    """
+    What one torque or external wrench depends on; nothing else changes it.
+
+    Attributes
+    ----------
+    name : str
+        Joint or contact.
+    fts, imus : tuple of str
+        FT sensors; IMUs, or the fixed link.
+    joints : tuple of str
+        Joints whose position, velocity or acceleration counts.
+    links : tuple of str
+        Links whose inertial parameters count.
+
+    """
 
     name: str
-    """Joint or contact."""
     fts: tuple[str, ...]
-    """FT sensors."""
     imus: tuple[str, ...]
-    """IMUs, or the fixed link."""
     joints: tuple[str, ...]
-    """Joints whose position, velocity or acceleration counts."""
     links: tuple[str, ...]
-    """Links whose inertial parameters count."""
 
 
 @dataclass(frozen=True)
 class UninformedTorques:
-    """Torques of a submodel that no FT sensor informs: the model and the IMUs tell them alone."""
+    """
+    Torques of a submodel that depend on no FT sensor, only on model and motion.
+
+    Attributes
+    ----------
+    joints : tuple of str
+        Their joints.
+    submodel : str
+        Its name.
+    contact : str
+        Link on the other side of the joints: with the submodel's contact there, torques would
+        depend on FT sensors; empty if no FT sensor in use borders on the submodel.
+
+    """
 
     joints: tuple[str, ...]
     submodel: str
     contact: str
-    """
-    Link on the other side of the joints: a contact there, instead of those that were named, lets
-    FT sensors inform the torques; empty if the submodel has no FT sensor in use at its borders.
-    """
 
     def __str__(self) -> str:
-        """Return a warning with the remedy."""
-        joints = ', '.join(self.joints)
-        said = f'no FT sensor informs the torques of {joints}: model and motion tell them alone'
-        if not self.contact:
-            return f"{said}, as no FT sensor in use borders on submodel '{self.submodel}'"
-        return (
-            f'{said}. This holds if nothing touches the robot on the other side of them; if '
-            f"something does, make that place the contact of submodel '{self.submodel}', for "
-            f"example '{self.contact}'"
-        )
+        """Return it in one clause."""
+        return f'torques of {", ".join(self.joints)} depend on no FT sensor'
 
 
 @dataclass(frozen=True)
 class DependenceTable:
-    """What all torques and external wrenches rest on, for one set of sensors and contacts."""
+    """
+    What all torques and external wrenches depend on, for one set of sensors and contacts.
+
+    Attributes
+    ----------
+    torques, wrenches : tuple of ResultDependence
+        In the order of the joints, and of the contacts.
+    uninformed : tuple of UninformedTorques
+        Torques that depend on no FT sensor.
+
+    """
 
     torques: tuple[ResultDependence, ...]
-    """In the order of the joints."""
     wrenches: tuple[ResultDependence, ...]
-    """In the order of the contacts."""
     uninformed: tuple[UninformedTorques, ...]
 
 
@@ -285,15 +277,14 @@ def dependence_table(
     acceleration_arrays: bool = False,
 ) -> DependenceTable:
     """
-    Find what every torque and external wrench rests on.
+    Return what every torque and external wrench depends on.
 
     Parameters
     ----------
     robot : Robot
         With a fixed link or an IMU.
     contacts : sequence of Contact
-        Those that take part. Where several with unknowns share a submodel, or one is a force on
-        the axis of a joint, what is named is at most too much; elsewhere it is exact.
+        Those that take part.
     imus, fts : iterable of str or int, optional
         Sensors that work, by name or row; default: all.
     acceleration_arrays : bool, optional
@@ -308,10 +299,9 @@ def dependence_table(
     NameNotFound
         If a contact names a frame, or one of the lists a sensor, that the robot does not have.
     ModelError
-        If the IMUs do not tell how any link moves, or what is given is something else.
+        If the IMUs measure the motion of no link, or an argument is of another type.
 
     """
-    check_kind('robot', robot, Robot, 'Robot.from_urdf(...) makes one')
     contacts, used = check_contacts(contacts), _fts(robot, fts)
     motion = BodyMotion(robot, arrays=acceleration_arrays)
     working = _imus(robot, imus)
@@ -345,7 +335,7 @@ def dependence_table(
 
 
 class Informed(NamedTuple):
-    """Which FT sensors inform which torques."""
+    """FT sensors that each torque depends on."""
 
     fts: dict[str, tuple[str, ...]]
     """By joint."""
@@ -378,9 +368,7 @@ def _imus(robot: Robot, given: Iterable[str | int] | None) -> frozenset[int]:
     known = [imu.name for imu in robot.imus]
     chosen = frozenset(range(len(known)) if given is None else rows('imus', given, 'IMU', known))
     if not (chosen or robot.fixed_frame):
-        raise ModelError(
-            f"nothing tells how robot '{robot.name}' moves: give it a fixed_link, or name an IMU"
-        )
+        raise ModelError(f"robot '{robot.name}' has no fixed_link, and 'imus' names none")
     return chosen
 
 

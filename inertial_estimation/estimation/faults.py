@@ -1,9 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-How far missing sensors and joints reach into the results.
+Missing parts of a sample: what is missing, how far it reaches, and a sample without it.
 
-What is missing in a sample, and how to go on without it.
+The shapes of a sample are checked here too, once, where a caller hands it over.
 """
 
 from __future__ import annotations
@@ -15,18 +15,32 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.estimation.balance import Balance, subtrees
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.dependence import joint_dependence
-from inertial_estimation.estimation.dynamics import Dynamics
+from inertial_estimation.estimation.dependence import find_dependence
 from inertial_estimation.estimation.estimate import Flags, Quality
-from inertial_estimation.estimation.forest import Forest
+from inertial_estimation.estimation.forest import Dynamics, Forest
 from inertial_estimation.estimation.link_motion import BodyMotion, MotionPlan
-from inertial_estimation.estimation.sample_shapes import NUMBERS
 from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE, Bits
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+S = TypeVar('S', Sample, SampleBatch)
+
+NUMBERS = (
+    'positions',
+    'velocities',
+    'accelerations',
+    'angular_velocities',
+    'proper_accelerations',
+    'angular_accelerations',
+    'ft_readings',
+)
 
 
 @dataclass(frozen=True)
@@ -73,15 +87,15 @@ def find_qualities(
     sums = np.zeros(len(balance.submodels), dtype=np.uint8)
     torques, external = np.zeros(n, dtype=np.uint8), np.zeros(n, dtype=np.uint8)
     if any(working.missing_joints) or any(working.assumed_joints):
-        depends = joint_dependence(robot, forest, balance, unknowns)
+        depends = find_dependence(robot, forest, balance, unknowns)
         for flag, joints in (
             (MISSING, working.missing_joints),
             (ASSUMED, working.assumed_joints),
         ):
             mask = np.array(joints, dtype=bool)
-            sums[depends.submodels[:, mask].any(axis=1)] |= flag
-            torques[depends.torques[:, mask].any(axis=1)] |= flag
-            external[depends.external[:, mask].any(axis=1)] |= flag
+            sums[depends.submodels.joints[:, mask].any(axis=1)] |= flag
+            torques[depends.torques.joints[:, mask].any(axis=1)] |= flag
+            external[depends.external.joints[:, mask].any(axis=1)] |= flag
     if not robot.fixed_frame and not any(working.imus):
         for flags in (sums, torques, external):
             flags |= MISSING
@@ -133,12 +147,6 @@ def _mark_merged(
             touched = members & contact_links
             if touched - subtree[j] if base in subtree[j] else touched & subtree[j]:
                 external[j] |= MERGED
-
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-S = TypeVar('S', Sample, SampleBatch)
 
 
 ABSURD = 1e30
@@ -310,3 +318,54 @@ def _without_missing(sample: S, faults: Mask, sizes: Sizes, *, whole_imus: bool)
     if isinstance(sample, Sample):
         return sample._replace(**zeros)
     return replace(sample, **zeros)
+
+
+class SampleShapes:
+    """The shapes that the arrays of a robot's samples have."""
+
+    def __init__(self, robot: Robot) -> None:
+        joints, imus, fts = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
+        shapes = ((joints,),) * 3 + ((imus, 3),) * 3 + ((fts, 6),)
+        self._needed = tuple(zip(NUMBERS, shapes))
+        self._optional = (
+            ('joint_states', (joints,)),
+            ('imu_states', (imus,)),
+            ('ft_states', (fts,)),
+            ('ft_temperatures', (fts,)),
+        )
+        self._counts = f"robot '{robot.name}' has {joints} joints, {imus} IMUs, {fts} FT sensors"
+
+    def check(self, sample: Sample) -> None:
+        """Refuse what is no sample of this robot."""
+        if not isinstance(sample, Sample):
+            raise ModelError(f'a {type(sample).__name__} is given, expected a Sample')
+        self._check(sample, ())
+
+    def check_batch(self, samples: SampleBatch) -> None:
+        """Refuse what are no samples of this robot."""
+        if not isinstance(samples, SampleBatch):
+            raise ModelError(f'a {type(samples).__name__} is given, expected a SampleBatch')
+        if np.ndim(samples.stamp_ns) != 1:
+            raise ShapeError('stamp_ns', ('n',), np.shape(samples.stamp_ns))
+        self._check(samples, (len(samples),))
+        check_numbers(samples)
+
+    def _check(self, sample: Sample | SampleBatch, lead: tuple[int, ...]) -> None:
+        try:
+            for name, shape in self._needed:
+                if getattr(sample, name).shape != lead + shape:
+                    raise ShapeError(name, lead + shape, getattr(sample, name).shape, self._counts)
+            for name, shape in self._optional:
+                array = getattr(sample, name)
+                if array is not None and array.shape != lead + shape:
+                    raise ShapeError(name, lead + shape, array.shape, self._counts)
+        except AttributeError:
+            raise ModelError(f"'{name}' of a sample is no NumPy array") from None
+
+
+def check_numbers(sample: Sample | SampleBatch) -> None:
+    """Refuse arrays of anything but numbers."""
+    for name in NUMBERS:
+        array = getattr(sample, name)
+        if array.dtype.kind not in 'biuf':
+            raise ModelError(f"'{name}' is an array of {array.dtype}, expected numbers")

@@ -19,14 +19,16 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from inertial_estimation.model.motion_sources import Source, assign_owners
+from inertial_estimation.model.motion_sources import Source, assign_owners, serving_sources
 from inertial_estimation.model.pinocchio_model import joint_model, make_inertia
 from inertial_estimation.model.robot import Link, Robot
 from inertial_estimation.model.sensors import read_only
 from inertial_estimation.model.spatial import motion_transform
+from inertial_estimation.sample import Sample, SampleBatch
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
 
 ROWS_PER_POSE = 12
 """Doubles of a pose in Pinocchio's memory: the rotation by columns, then the origin."""
@@ -295,3 +297,91 @@ def carry(
             new = small.addJoint(parent, model.joints[joint], pose, model.names[joint])
             at[joint] = new, pin.SE3.Identity()
     return small, at
+
+
+class Dynamics:
+    """Forest and geometry of a robot for a set of sources of motion, with their workspace."""
+
+    def __init__(self, robot: Robot, imus: Sequence[int]) -> None:
+        self.imus, sources = serving_sources(robot, imus)
+        """Indices of the IMUs that serve at least one link; empty with a fixed link."""
+        self.forest = build_forest(robot, sources)
+        self.geometry = build_geometry(robot)
+        self.parameters = robot.parameters
+        """Inertial parameters of the forest, shape (n_links, 10)."""
+        self.forest_data = self.forest.model.createData()
+        """Pinocchio's results for the forest of the last `run`."""
+        self._geometry_data = self.geometry.model.createData()
+        self.tau: Array = self.forest_data.tau
+        """Result of the last `run`: generalised forces of the forest, shape (nv,)."""
+        self.poses = pose_view(self._geometry_data)
+        """Likewise: row poses of the geometry's joints, shape (n_supports, 4, 3)."""
+        self.jacobian: Array = self._geometry_data.J.reshape(6, len(robot.joint_names))
+        """Likewise: joint axes about the root link's origin, shape (6, n_joints)."""
+        forest = self.forest
+        inside = forest.joint_rows >= 0
+        self._inside = slice(None) if inside.all() else np.flatnonzero(inside)
+        self._q_rows = forest.position_rows[inside]
+        self._v_rows = forest.joint_rows[inside]
+        self._linear = forest.top_rows[: len(sources), :3].ravel()
+        self._angular = forest.top_rows[: len(sources), 3:].ravel()
+        self.q = pin.neutral(forest.model)
+        """Positions of the forest in the last `run`, shape (nq,); `v` and `a` likewise, (nv,)."""
+        self.v = np.zeros(forest.model.nv)
+        self.a = np.zeros(forest.model.nv)
+        if robot.fixed_frame:
+            self.a[self._linear] = -robot.gravity
+
+    def use(self, parameters: Array) -> None:
+        """Go on with these inertial parameters; parameters (n_links, 10)."""
+        if parameters is not self.parameters:
+            self.forest.set_inertias(parameters)
+            self.parameters = parameters
+
+    def run(self, sample: Sample) -> None:
+        """Compute `tau`, `poses` and `jacobian`."""
+        self._write(sample, self.q, self.v, self.a)
+        self._compute(self.q, self.v, self.a, sample.positions)
+
+    def run_many(self, samples: SampleBatch) -> tuple[Array, Array, Array]:
+        """
+        Compute the same for many instants.
+
+        Returns tau (n, nv); poses (n, n_supports, 4, 3); jacobian (n, 6, n_joints).
+        """
+        n = len(samples)
+        q, v, a = (np.tile(x, (n, 1)) for x in (self.q, self.v, self.a))
+        self._write(samples, q, v, a)
+        positions = np.ascontiguousarray(samples.positions)
+        tau, poses, jacobian = (
+            np.empty((n, *x.shape)) for x in (self.tau, self.poses, self.jacobian)
+        )
+        for i in range(n):
+            self._compute(q[i], v[i], a[i], positions[i])
+            tau[i] = self.tau
+            poses[i] = self.poses
+            jacobian[i] = self.jacobian
+        return tau, poses, jacobian
+
+    def _write(self, sample: Sample | SampleBatch, q: Array, v: Array, a: Array) -> None:
+        """Write what the sensors say into the rows of the forest; the last axis is the row."""
+        q, v, a = q.T, v.T, a.T
+        inside = self._inside
+        q[self._q_rows] = sample.positions.T[inside]
+        v[self._v_rows] = sample.velocities.T[inside]
+        a[self._v_rows] = sample.accelerations.T[inside]
+        if len(self.imus):
+            v[self._angular] = self._rows(sample.angular_velocities)
+            a[self._linear] = self._rows(sample.proper_accelerations)
+            a[self._angular] = self._rows(sample.angular_accelerations)
+
+    def _rows(self, readings: Array) -> Array:
+        """Return the readings of the IMUs that serve as rows, (3 n_imus,) or (3 n_imus, n)."""
+        if len(self.imus) < readings.shape[-2]:
+            readings = readings.take(self.imus, axis=-2)
+        return readings.reshape(*readings.shape[:-2], 3 * len(self.imus)).T
+
+    def _compute(self, q: Array, v: Array, a: Array, positions: Array) -> None:
+        """Call Pinocchio."""
+        pin.rnea(self.forest.model, self.forest_data, q, v, a)
+        pin.computeJointJacobians(self.geometry.model, self._geometry_data, positions)

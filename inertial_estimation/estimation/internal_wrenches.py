@@ -1,20 +1,16 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The net wrench of every link, from the IMU that serves it and the joints between [T 4.9].
+Wrenches through joints and net wrenches of links, on request [T 4.9, 4.22-4.25].
 
-Sums of wrenches over links, one by one: slower than the estimator's, and complete.
-
-All rows are about the root link's origin in its axes until they are handed out.
-
-The whole wrench through a joint, and net wrenches of links, on request [T 4.9, 4.22-4.25].
+They are summed link by link, which takes longer than the estimator's sums of torques alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,16 +19,16 @@ from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
 from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import find_sides, side_joints
-from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.faults import (
+    SampleShapes,
     alike,
+    check_numbers,
     delivered,
     find_faults,
     with_known_temperatures,
 )
-from inertial_estimation.estimation.forest import carriers
-from inertial_estimation.estimation.sample_shapes import SampleShapes, check_numbers, check_sample
+from inertial_estimation.estimation.forest import Dynamics, carriers
 from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE, with_ways
 from inertial_estimation.estimation.transforms import (
     compose,
@@ -42,7 +38,7 @@ from inertial_estimation.estimation.transforms import (
     to_parent,
 )
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.model.arguments import check_kind, names
+from inertial_estimation.model.arguments import names
 from inertial_estimation.model.rigid_body import net_wrench
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.submodels import decompose
@@ -50,6 +46,8 @@ from inertial_estimation.model.urdf import joint_types, parse
 from inertial_estimation.sample import Sample, SampleBatch
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Indices = NDArray[np.intp]
 
 
 class NetWrenches:
@@ -81,9 +79,6 @@ class NetWrenches:
         """Return velocity and proper spatial acceleration of the links' joints of the forest."""
         data = self.dynamics.forest_data
         return np.array([[part[i].vector for i in self._joints] for part in (data.v, data.a_gf)])
-
-
-Mask = NDArray[np.bool_]
 
 
 class InternalSums:
@@ -161,19 +156,6 @@ class InternalSums:
                 total += self._child_on_parent[:, s]
         return self._at(k, total if side.away else -total)
 
-    def whole(self, k: int) -> tuple[Array, Array]:
-        """
-        Return the same by sums over the whole robot, which need no FT sensor [T 4.23b, 4.23c].
-
-        Returns away (n, 6) [N, Nm]; root (n, 6).
-        """
-        if self._missing:
-            nothing = np.full((len(self._net), 6), np.nan)
-            return nothing, nothing
-        beyond = set(self._subtree[k])
-        others = set(range(len(self._robot.links))) - beyond
-        return self._at(k, self._sum(beyond)), self._at(k, -self._sum(others))
-
     def _sum(self, links: Iterable[int]) -> Array:
         """Return the sum of net wrenches minus external wrenches over links."""
         # Rows are picked, not multiplied by zero: what is NaN elsewhere has no say.
@@ -197,8 +179,6 @@ class InternalSums:
         return to_child(frame, pairs, cross_matrix(frame[:, 3])).reshape(-1, 6)
 
 
-Indices = NDArray[np.intp]
-
 GONE = np.uint8(Quality.DROPPED | Quality.ABSENT)
 """Contacts with one of these flags take no part."""
 CHUNK = 256
@@ -207,40 +187,23 @@ MODELS_KEPT = 2
 """Models of sets of IMUs; each holds Pinocchio's workspace, tens of megabytes for a humanoid."""
 
 
-class BothSums(NamedTuple):
-    """
-    The wrench through joints by inverse dynamics of the whole robot, once from each side [T 4.24].
-
-    Both are what the parent link does to the child link, in and about the joint's frame, which is
-    the child link's. They are equal if the external wrenches explain all that the sensors say.
-    Otherwise they differ by the sum of all residuals, and the side away from the root differs from
-    the local form by the residuals of the submodels beyond the next FT sensors.
-    """
-
-    away: Array
-    """Over the links away from the root of the robot [T 4.23b], (..., n_joints, 6) [N, Nm]."""
-    root: Array
-    """Over all other links [T 4.23c], shape (..., n_joints, 6) [N, Nm]."""
-
-
 class InternalWrenches:
     """
-    What the joints and the links of a robot carry, computed for those that ask.
+    Compute the wrenches through joints, and net wrenches of links.
 
-    Nothing of this takes part in `WrenchEstimator.update`; each question runs the dynamics again.
+    Nothing of this takes part in `WrenchEstimator.update`; each call runs the dynamics again.
 
     Parameters
     ----------
     estimator : WrenchEstimator
-        Where the estimates come from; its inertial parameters must be those of the estimates.
+        Makes the estimates, with the inertial parameters that it has now.
 
     """
 
     def __init__(self, estimator: WrenchEstimator) -> None:
-        check_kind('estimator', estimator, WrenchEstimator, 'WrenchEstimator(robot) makes one')
         self._estimator = estimator
         self._robot = robot = estimator.robot
-        self._check_shapes = SampleShapes(robot).check
+        self._shapes = SampleShapes(robot)
         self._motion, self._used = estimator.motion, estimator.used
         self._models: dict[bytes, NetWrenches] = {}
         joints = {link.joint: k for k, link in enumerate(robot.links)}
@@ -258,29 +221,27 @@ class InternalWrenches:
         sample : Sample or SampleBatch
             What was estimated from.
         estimate : WrenchEstimate
-            What came of it.
+            Its estimate.
         joints : iterable of str, or str
-            Joints of the robot, and fixed joints that hold an FT sensor; one alone is a list of
-            one.
+            Joints of the robot, and fixed joints that hold an FT sensor.
 
         Returns
         -------
         ndarray, shape (n_joints, 6); for a batch (n, n_joints, 6)
             [force; torque] of the parent link on the child link, in and about the joint's frame,
             which is the child link's [N, Nm]. The torque of the estimate is its component along
-            the joint's axis. For an FT sensor in use it is what is measured, for one that is
-            missing what it should measure. NaN where something it rests on is missing; for a sum
-            over the parent's side that is the joint itself as well, which the torque is free of.
+            the joint's axis. For an FT sensor in use it is the reading, for one that is missing
+            its prediction. NaN where a value that it depends on is missing; for a sum over the
+            parent's side that is the joint itself as well, which the torque does not depend on.
 
         Raises
         ------
         NameNotFound
             If there is no such joint.
         ModelError
-            If a joint is rigid and holds no FT sensor, so that both sides are one link; if the
-            estimate is of another sample; if one of the arguments is something else.
+            If a joint is rigid and holds no FT sensor, or the estimate is of another sample.
         ShapeError
-            If the sample or the estimate is of another robot, or one of them of more instants.
+            If sample and estimate differ in robot or number of instants.
 
         """
         cuts = self._cut_at(joints)
@@ -290,55 +251,12 @@ class InternalWrenches:
                 found[rows, row] = sums.local(k)
         return _like(sample, found)
 
-    def both_sums(
-        self, sample: Sample | SampleBatch, estimate: WrenchEstimate, joints: Iterable[str] | str
-    ) -> BothSums:
-        """
-        Return the same by inverse dynamics of the whole robot: a check of the local form.
-
-        Parameters
-        ----------
-        sample, estimate, joints
-            As in `of`.
-
-        Returns
-        -------
-        BothSums
-            NaN if anything is missing.
-
-        Raises
-        ------
-        NameNotFound, ModelError, ShapeError
-            As in `of`.
-
-        """
-        cuts = self._cut_at(joints)
-        away, root = _nothing(sample, len(cuts)), _nothing(sample, len(cuts))
-        for rows, sums in self._parts(sample, estimate):
-            for row, k in enumerate(cuts):
-                away[rows, row], root[rows, row] = sums.whole(k)
-        return BothSums(_like(sample, away), _like(sample, root))
-
     def net(self, sample: Sample | SampleBatch, estimate: WrenchEstimate) -> Array:
         """
-        Return the net wrench of every link, from the IMU that serves it [T 4.9].
+        Return the net wrench of every link [T 4.9], arguments as in `of`.
 
-        Parameters
-        ----------
-        sample, estimate
-            As in `of`.
-
-        Returns
-        -------
-        ndarray, shape (n_links, 6); for a batch (n, n_links, 6)
-            [force; torque] that moves the link against gravity, in and about its frame [N, Nm].
-            NaN where its motion is not known.
-
-        Raises
-        ------
-        ModelError, ShapeError
-            As in `of`.
-
+        Returns (n_links, 6) or (n, n_links, 6) [N, Nm] in and about the links' frames; NaN where
+        the motion of a link is not known.
         """
         found = _nothing(sample, len(self._robot.links))
         for rows, sums in self._parts(sample, estimate):
@@ -346,25 +264,7 @@ class InternalWrenches:
         return _like(sample, found)
 
     def frames(self, joints: Iterable[str] | str) -> list[str]:
-        """
-        Return the frames that the wrenches through joints are in and about.
-
-        Parameters
-        ----------
-        joints : iterable of str
-            As in `of`.
-
-        Returns
-        -------
-        list of str
-            Names of the child links.
-
-        Raises
-        ------
-        NameNotFound, ModelError
-            As in `of`.
-
-        """
+        """Return the child links of joints, in whose frames their wrenches are."""
         return [self._robot.links[k].name for k in self._cut_at(joints)]
 
     def _cut_at(self, joints: Iterable[str] | str) -> list[int]:
@@ -376,24 +276,20 @@ class InternalWrenches:
         """Say why there is no wrench through a joint."""
         types = joint_types(parse(self._robot.urdf))
         if name in types:
-            raise ModelError(
-                f"joint '{name}' of type '{types[name]}' is rigid here and holds no FT sensor: "
-                'both its sides are one link, and what passes inside a link is not estimated; ask '
-                'for a joint that moves, or one that holds an FT sensor'
-            )
+            raise ModelError(f"joint '{name}' ({types[name]}) is rigid and holds no FT sensor")
         raise NameNotFound('joint', name, self._cuts)
 
     def _parts(
         self, sample: Sample | SampleBatch, estimate: WrenchEstimate
     ) -> Iterator[tuple[Indices, InternalSums]]:
         """Yield the instants that agree in what works, unless nothing tells how it moves."""
-        check_kind('sample', sample, (Sample, SampleBatch), 'give what was estimated from')
-        check_kind('estimate', estimate, WrenchEstimate, 'give what the estimator made of it')
+        if not isinstance(estimate, WrenchEstimate):
+            raise ModelError(f'a {type(estimate).__name__} is given, expected a WrenchEstimate')
         if isinstance(sample, SampleBatch):
-            check_sample(sample, (0,))
-        lead = (len(sample),) if isinstance(sample, SampleBatch) else ()
-        self._check_shapes(sample, lead)
-        check_numbers(sample)
+            self._shapes.check_batch(sample)
+        else:
+            self._shapes.check(sample)
+            check_numbers(sample)
         calibration = self._estimator.calibration
         samples, estimates = _as_batch(sample, estimate)
         samples = with_known_temperatures(samples, calibration)

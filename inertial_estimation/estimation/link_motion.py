@@ -1,13 +1,12 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Motions of some bodies, carried to others through the joints [T 3.7, 4.4.3].
+Motion of each link with IMUs, from the readings of all sensors on links [T 4.4.2, 4.4.3].
 
-From the readings of all sensors on the links to the motion of each body [T 4.4.2, 4.4.3].
-
-Gyroscopes of a body are averaged, and so are its accelerometers after each is moved to the frame
-of the body [T 4.11], by the inverse of their variances. What is not measured on a body walks there
-through the joints. So the engine sees one whole IMU for each body, in the row of its first IMU.
+Gyroscopes of a link are averaged by the inverse of their variances, and so are its accelerometers
+after each is moved to the frame of its first IMU [T 4.11]. A motion that is not measured on a link
+is carried there through the joints [T 3.7]. So the estimator sees one whole IMU for each link, in
+the row of its first IMU.
 """
 
 from __future__ import annotations
@@ -38,6 +37,8 @@ from inertial_estimation.sample import Sample, SampleBatch
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+S = TypeVar('S', Sample, SampleBatch)
 
 
 class Motions(NamedTuple):
@@ -146,9 +147,6 @@ def _cross(a: Array, b: Array) -> Array:
     product: Array = a[..., after] * b[..., before] - a[..., before] * b[..., after]
     return product
 
-
-Mask = NDArray[np.bool_]
-S = TypeVar('S', Sample, SampleBatch)
 
 PLANS_KEPT = 16
 """Each holds up to three of Pinocchio's workspaces."""

@@ -1,19 +1,13 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Offsets of FT sensors that go with inertial parameters, on top of those of the calibration.
+Inertial parameters in use, and their change by updates.
 
-At rest a weight and an offset are the same thing, so offsets that were found from a description
-hold what is wrong with it: bodies alone in its place would be no better. Who finds bodies finds
-the offsets that go with them, and one is used with the other.
-
-The inertial parameters that an estimator works with, and how others take their place.
-
-A change is spread over some time in small steps, each a weighted mean of the parameters before
-and those after. A mean of two positive definite pseudo-inertias is one as well [W], so links stay
-bodies that could exist. Wrenches and torques are linear in the parameters, and in the offsets of
-FT sensors that go with them: a step moves them by the whole effect of the change times its part
-of the time.
+A change is spread over some time in small steps, each a weighted mean of the parameters before and
+those after. A mean of two positive definite pseudo-inertias is positive definite as well [W], so
+parameters stay consistent. Wrenches and torques are linear in the parameters and in the offsets of
+FT sensors that belong to them: at rest a weight and an offset have the same effect, so one is used
+with the other.
 """
 
 from __future__ import annotations

@@ -35,10 +35,10 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.forest import pose_view
-from inertial_estimation.estimation.sample_shapes import check_sample
 from inertial_estimation.estimation.transforms import compose, cross_matrix, row_pose, to_parent
 from inertial_estimation.model.arguments import check_kind, numbers
 from inertial_estimation.model.pinocchio_model import (
@@ -48,6 +48,8 @@ from inertial_estimation.model.pinocchio_model import (
 )
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample
+
+Array = NDArray[np.float64]
 
 LEAST_WINDOWS = 4
 """With fewer of them, two seconds, one event would decide."""
@@ -107,8 +109,6 @@ def _of_filter(settings: EstimatorSettings) -> str:
     return 'check derivative_filter and its ' + ('noise' if kalman else 'window')
 
 
-Array = NDArray[np.float64]
-
 PERIOD_NS = 20_000_000
 """Between the samples that are looked at: fifty for each period of a motion of 1 Hz."""
 LONGEST_STEP_NS = 50_000_000
@@ -162,8 +162,7 @@ class MomentumCheck:
     def add(self, sample: Sample, estimate: WrenchEstimate) -> None:
         """Take an instant; most are passed over."""
         if not (isinstance(sample, Sample) and isinstance(estimate, WrenchEstimate)):
-            check_sample(sample)
-            check_kind('estimate', estimate, WrenchEstimate, 'give what the estimator made of it')
+            raise ModelError("'sample' is no Sample, or 'estimate' no WrenchEstimate")
         stamp = sample.stamp_ns
         step = stamp - self._last[0]
         if self._window is not None and 0 <= step < PERIOD_NS:

@@ -1,9 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The submodels whose external wrench has to be split, laid out for one solution each size.
+What one set of working sensors and contacts fixes, whatever the readings.
 
-Everything about one set of working sensors and contacts that does not change with the data.
+Submodels whose external wrench is split among several contacts are grouped by the size of their
+least-squares problem, so that those of one size are solved together.
 """
 
 from __future__ import annotations
@@ -15,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.balance import Balance
-from inertial_estimation.estimation.contact_forces import noise_scale, scaled_basis
-from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.dynamics import Dynamics
+from inertial_estimation.estimation.contacts import Contact, noise_scale, scaled_basis
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.faults import Qualities, Working, own_rows
+from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.link_motion import MotionPlan
 from inertial_estimation.estimation.transforms import row_pose
 from inertial_estimation.model.robot import Robot

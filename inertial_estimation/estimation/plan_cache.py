@@ -1,8 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Solvers for whatever sensors work and whatever contacts there are, made once and kept.
-"""
+"""Steps for the sensors that work and the contacts there are, made once and kept."""
 
 from __future__ import annotations
 
@@ -12,8 +10,8 @@ from typing import TypeVar
 
 from inertial_estimation.estimation.balance import Balance, build_balance
 from inertial_estimation.estimation.contacts import ContactSet
-from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.faults import Qualities, Working, find_qualities, working_with
+from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.link_motion import BodyMotion
 from inertial_estimation.estimation.plan import Plan, build_plan
 from inertial_estimation.estimation.sensor_arrays import with_ways
@@ -25,7 +23,7 @@ from inertial_estimation.model.submodels import Submodel, decompose
 K = TypeVar('K')
 V = TypeVar('V')
 
-SOLVERS_KEPT = 64
+STEPS_KEPT = 64
 """They are small; more than this means contacts that never come back."""
 DYNAMICS_KEPT = 3
 """Each holds Pinocchio's workspace, tens of megabytes for a humanoid."""
@@ -42,7 +40,7 @@ class Topology:
 
 
 class PlanCache:
-    """The solvers of one robot."""
+    """The steps of one robot."""
 
     def __init__(
         self,
@@ -56,8 +54,8 @@ class PlanCache:
         self._length_scale = length_scale
         self._rank_tolerance = rank_tolerance
         self._dynamics: dict[tuple[int, ...], Dynamics] = {}
-        self._skeletons: dict[Hashable, Topology] = {}
-        self._solvers: dict[Hashable, Step] = {}
+        self._topologies: dict[Hashable, Topology] = {}
+        self._steps: dict[Hashable, Step] = {}
         self._faultless: dict[Hashable, Step] = {}
 
     def set_robot(self, robot: Robot) -> None:
@@ -65,10 +63,10 @@ class PlanCache:
         self._robot = robot
 
     def faultless(self, assumed: bytes, contacts: ContactSet) -> Step:
-        """Return the solver for samples in which every sensor works."""
+        """Return the step for samples in which every sensor works."""
         key = (assumed, contacts.at_origin)
-        solver = self._faultless.get(key)
-        if solver is None:
+        step = self._faultless.get(key)
+        if step is None:
             working = working_with(
                 self.motion,
                 self.motion.bits,
@@ -76,22 +74,22 @@ class PlanCache:
                 missing_joints=(False,) * len(assumed),
                 assumed_joints=[flag != 0 for flag in assumed],
             )
-            solver = self.get(working, contacts)
-            _keep(self._faultless, key, solver, SOLVERS_KEPT)
-        solver.plan.dynamics.use(self._robot.parameters)
-        solver.place(contacts.contacts)
-        return solver
+            step = self.get(working, contacts)
+            _keep(self._faultless, key, step, STEPS_KEPT)
+        step.plan.dynamics.use(self._robot.parameters)
+        step.place(contacts.contacts)
+        return step
 
     def get(self, working: Working, contacts: ContactSet) -> Step:
-        """Return the solver for the sensors that work."""
+        """Return the step for the sensors that work."""
         key = (working, contacts.at_origin)
-        solver = self._solvers.get(key)
-        if solver is None:
+        step = self._steps.get(key)
+        if step is None:
             new = Step(self._plan(working, contacts.at_origin), self._rank_tolerance)
-            solver = _keep(self._solvers, key, new, SOLVERS_KEPT)
-        solver.plan.dynamics.use(self._robot.parameters)
-        solver.place(contacts.contacts)
-        return solver
+            step = _keep(self._steps, key, new, STEPS_KEPT)
+        step.plan.dynamics.use(self._robot.parameters)
+        step.place(contacts.contacts)
+        return step
 
     def _plan(self, working: Working, contacts: ContactSet) -> Plan:
         """Lay out a plan."""
@@ -99,22 +97,22 @@ class PlanCache:
         links = tuple(self._robot.frame(contact.frame)[0] for contact in given)
         unknowns = tuple(contact.unknowns for contact in given)
         key = (working, links, unknowns, contacts.assumed)
-        bones = self._skeletons.get(key)
-        if bones is None:
-            new = self._skeleton(working, contacts, links)
-            bones = _keep(self._skeletons, key, new, SOLVERS_KEPT)
+        topology = self._topologies.get(key)
+        if topology is None:
+            new = self._topology(working, contacts, links)
+            topology = _keep(self._topologies, key, new, STEPS_KEPT)
         return build_plan(
             self._robot,
-            bones.dynamics,
-            bones.balance,
-            bones.quality,
+            topology.dynamics,
+            topology.balance,
+            topology.quality,
             given,
-            bones.active,
+            topology.active,
             working,
             self._length_scale,
         )
 
-    def _skeleton(self, working: Working, contacts: ContactSet, links: Sequence[int]) -> Topology:
+    def _topology(self, working: Working, contacts: ContactSet, links: Sequence[int]) -> Topology:
         """Find sums and qualities."""
         robot = self._robot
         used = [k for k, works in enumerate(working.fts) if works]
@@ -142,11 +140,11 @@ class PlanCache:
     def _forget(self, imus: tuple[int, ...]) -> None:
         """Let go of models and of all that holds them; the first ones, without fault, stay."""
         gone = self._dynamics.pop(imus)
-        for key in [k for k, bones in self._skeletons.items() if bones.dynamics is gone]:
-            del self._skeletons[key]
-        for solvers in (self._solvers, self._faultless):
-            for key in [k for k, solver in solvers.items() if solver.plan.dynamics is gone]:
-                del solvers[key]
+        for key in [k for k, topology in self._topologies.items() if topology.dynamics is gone]:
+            del self._topologies[key]
+        for steps in (self._steps, self._faultless):
+            for key in [k for k, step in steps.items() if step.plan.dynamics is gone]:
+                del steps[key]
 
 
 def _trusted(

@@ -26,6 +26,7 @@ from inertial_estimation.model.spatial import hat
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+
 FIXED = -1
 """In place of the row of a sensor: the fixed link."""
 NOBODY = -2

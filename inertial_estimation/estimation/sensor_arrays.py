@@ -1,13 +1,13 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Which sensors tell how each body moves [T 4.3.2, 4.4.2, 4.4.3].
+Sensors that measure the motion of each link with IMUs [T 4.3.2, 4.4.2, 4.4.3].
 
-A *body* is a link that carries IMUs, whole ones or accelerometers and gyroscopes alone. Each of
-its three motions (angular velocity, angular acceleration, acceleration) is measured on it, or
-comes from the nearest body on which it is measured, through the joints in between.
-
-What several sensors of one body say together: weighted means, and arrays [T 4.4.2].
+Such a link carries whole IMUs, or accelerometers and gyroscopes alone. Each of its three motions
+(angular velocity, angular acceleration, acceleration) is measured on it, or comes from the nearest
+link on which it is measured, through the joints in between. Several sensors of a link enter by a
+weighted mean; three accelerometers or more, off one line, are an array that measures angular
+acceleration.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from inertial_estimation.model.sensors import Imu
 from inertial_estimation.model.spatial import hat
 
 Array = NDArray[np.float64]
+
 Bits = tuple[int, ...]
 """For each IMU what it delivers: the sum of `ACCELEROMETER` and `GYROSCOPE`, or 0."""
 

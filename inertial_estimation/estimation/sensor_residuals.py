@@ -1,14 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The motion of one IMU from that of another and the joints between [T 3.6, 3.7, 4.15].
+Residual of every IMU and FT sensor: prediction from all others minus reading.
 
-When the residual of a sensor casts doubt: against noise, and against what its reading does.
-
-What every IMU and FT sensor should have read, given all others, minus what it read.
-
-A sensor is predicted from the rest by its model [T 4.1, 4.2, 4.4]. That takes redundancy: an IMU
-needs another source of motion, an FT sensor a side on which the contacts leave nothing open.
+A sensor is predicted by its model [T 3.6, 3.7, 4.1, 4.2, 4.4, 4.15]. That takes redundancy: an IMU
+needs another source of motion, an FT sensor a side on which the contacts leave nothing unknown.
 """
 
 from __future__ import annotations
@@ -25,12 +21,14 @@ from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.dependence import find_sides
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.faults import alike, with_gaps
+from inertial_estimation.estimation.faults import (
+    SampleShapes,
+    alike,
+    with_gaps,
+)
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.momentum_check import NOISE_FACTOR, PART
-from inertial_estimation.estimation.sample_shapes import SampleShapes, check_numbers, check_sample
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.model.arguments import check_kind
 from inertial_estimation.model.motion_sources import Source, assign_owners
 from inertial_estimation.model.pinocchio_model import free_floating_model, supports
 from inertial_estimation.model.robot import Robot
@@ -257,10 +255,7 @@ def sensor_residuals(
     estimator: WrenchEstimator, samples: SampleBatch, contacts: Iterable[Contact] | None = None
 ) -> SensorResiduals:
     """Predict each sensor from the others."""
-    check_kind('estimator', estimator, WrenchEstimator, 'WrenchEstimator(robot) makes one')
-    check_sample(samples, (0,))
-    SampleShapes(estimator.robot).check(samples, (len(samples),))
-    check_numbers(samples)
+    SampleShapes(estimator.robot).check_batch(samples)
     samples = with_gaps(samples)
     felt = ContactSet.felt(estimator.contacts if contacts is None else contacts)
     rates, accelerations = ImuPrediction(estimator.robot).of(samples)

@@ -4,16 +4,26 @@
 The arithmetic of one step, or of many at once: the same code with a leading axis.
 
 Wrenches on the way are about the root link's origin in its axes, one row [force; torque] each.
+
+The external wrench of a submodel with several contacts is split among them by least squares
+[T section 4.5.3]. The residual is weighed by the noise of the submodel's own FT sensors: force
+noise 1, moment noise ``length_scale``, each at its own sensor. So the answer does not depend
+on the point about which the sum is written, except in a submodel without any FT sensor, where the
+origin of its root link takes its place. The weights are this package's choice, not the thesis's.
+
+Of all solutions the shortest is taken, moments divided by the same length. What a combination of
+unknowns does to the sensors is its singular value, in noise of one newton per newton: below
+``rank_tolerance`` it counts as zero, so that a combination that hardly shows (two forces that
+squeeze a link) is left at zero instead of blowing up the noise by more than the inverse.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.contact_forces import Solution, split_wrench
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import LOST, Plan, Split
@@ -23,7 +33,28 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
+
 UNDETERMINED = np.uint8(Quality.UNDETERMINED)
+NEARLY = 1e-12
+"""Determined is what holds less than the root of this of any undetermined combination."""
+ROUND_OFF = 1e-12
+"""A combination that shows by less than this part of the one that shows best shows not at all."""
+
+
+class Solution(NamedTuple):
+    """Unknowns that explain a wrench."""
+
+    unknowns: Array
+    """In newtons, shape (..., n)."""
+    rank: NDArray[np.int64]
+    """Number of combinations of the unknowns that the wrench determines, shape (...)."""
+    determined: NDArray[np.bool_]
+    """Which unknowns it determines one by one, shape (..., n)."""
+    left_out: NDArray[np.bool_]
+    """
+    Whether some combination was left at zero although it shows a little, shape (...). What it
+    adds to the wrench is missing then, also where the single unknowns do not matter.
+    """
 
 
 class Step:
@@ -222,3 +253,27 @@ def _with_gaps(estimate: WrenchEstimate, plan: Plan) -> WrenchEstimate:
     absorbed[plan.residual_rows] = False
     estimate.residuals[..., absorbed, :] = np.nan
     return estimate._replace(wrenches=wrenches)
+
+
+def split_wrench(total: Array, columns: Array, noise: Array, rank_tolerance: float) -> Solution:
+    """
+    Find the shortest unknowns that explain a wrench best.
+
+    total (..., 6) [N, Nm]; columns (..., n, 6); noise (..., m, 6).
+    """
+    if noise.ndim == 1:
+        white_columns, white_total = columns / noise, total / noise
+    else:
+        # The Gram matrix of the rows would lose half of their digits, far levers all of them.
+        whiten = np.linalg.inv(np.linalg.qr(noise, mode='r'))
+        white_columns = columns @ whiten
+        white_total = (total[..., None, :] @ whiten)[..., 0, :]
+    u, s, vt = np.linalg.svd(white_columns, full_matrices=False)
+    shown = s > ROUND_OFF * s[..., :1]
+    kept = shown & (s > rank_tolerance)
+    left_out = np.asarray((shown & ~kept).any(axis=-1))
+    inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
+    image = (vt @ white_total[..., None])[..., 0]
+    determined = (u * u * kept[..., None, :]).sum(axis=-1)
+    unknowns = (u @ (inverse * image)[..., None])[..., 0]
+    return Solution(unknowns, kept.sum(axis=-1), determined > 1.0 - NEARLY, left_out)

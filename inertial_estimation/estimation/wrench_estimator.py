@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import inf
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +15,11 @@ from inertial_estimation.estimation.contacts import Contact, ContactSet, check_c
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.faults import (
     ABSURD,
+    SampleShapes,
     Sizes,
     Used,
     alike,
+    check_numbers,
     find_faults,
     with_known_temperatures,
     without_faults,
@@ -27,22 +28,16 @@ from inertial_estimation.estimation.faults import (
 from inertial_estimation.estimation.link_motion import BodyMotion
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.plan_cache import PlanCache
-from inertial_estimation.estimation.sample_shapes import (
-    SampleShapes,
-    check_numbers,
-    check_parameters,
-    check_sample,
-)
 from inertial_estimation.estimation.step import Step
-from inertial_estimation.model.arguments import check_kind, numbers
+from inertial_estimation.model.arguments import numbers
+from inertial_estimation.model.inertia import first_moment_complaint, has_centre_of_mass
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-K = TypeVar('K')
-V = TypeVar('V')
+
 
 CHUNK = 256
 """Samples of a batch that are worked on at once; their workspace fits into a processor's cache."""
@@ -50,15 +45,15 @@ CHUNK = 256
 
 class WrenchEstimator:
     """
-    The estimator: give it samples, it gives wrenches and torques.
+    Estimate external wrenches and joint torques from samples.
 
-    IMUs of one link are averaged by their stated noise; what none of them measures comes from the
-    nearest link on which it is measured, through the joints [T 4.11, 4.4.3].
+    IMUs of one link are averaged by their stated noise; a motion that none of them measures comes
+    from the nearest link on which it is measured, through the joints [T 4.11, 4.4.3].
 
-    It has no memory between samples: the batch form and the step-by-step form are the same
-    computation. Sensors that are NaN in a sample cost only what depends on them: without an FT
-    sensor its two submodels merge, without an IMU a neighbour serves its links. The first sample
-    with a new combination of faults takes milliseconds longer, as new models are built.
+    There is no memory between samples: `update` and `batch` are the same computation. Sensors that
+    are NaN in a sample cost only the results that depend on them: without an FT sensor its two
+    submodels merge, without an IMU a neighbour serves its links. The first sample with a new
+    combination of faults takes milliseconds longer, as new models are built.
 
     Parameters
     ----------
@@ -66,7 +61,7 @@ class WrenchEstimator:
         With FT sensors, and with a fixed link or at least one IMU.
     contacts : iterable of Contact
         Default contacts, most trusted first: where submodels merge, only the first one of them
-        stays. A submodel without contact is taken to be free; what it feels is its residual.
+        stays. A submodel without contact is taken to be free; its external wrench is its residual.
     calibration : FtCalibration, optional
         How raw readings become wrenches. Default: they are wrenches.
     length_scale : float
@@ -101,11 +96,10 @@ class WrenchEstimator:
         rank_tolerance: float = 1e-2,
         acceleration_arrays: bool = False,
     ) -> None:
-        check_kind('robot', robot, Robot, 'Robot.from_urdf(...) makes one')
+        if not isinstance(robot, Robot):
+            raise ModelError(f"'robot' is a {type(robot).__name__}, expected Robot")
         if not robot.fixed_frame and not robot.imus:
-            raise ModelError(
-                f"nothing tells how robot '{robot.name}' moves: give it a fixed_link or an IMU"
-            )
+            raise ModelError(f"robot '{robot.name}' has neither a fixed_link nor an IMU")
         n_fts = len(robot.ft_sensors)
         self.robot = robot
         """Its inertial parameters are those in use."""
@@ -114,23 +108,21 @@ class WrenchEstimator:
         """How raw readings become wrenches."""
         if calibration is not None:
             self.set_calibration(calibration)
-        check_parameters(robot)
-        numbers('length_scale', length_scale, (), finite=False)
-        numbers('rank_tolerance', rank_tolerance, (), finite=False)
-        if not 0.0 < length_scale < inf:
+        _check_parameters(robot)
+        if not 0.0 < float(numbers('length_scale', length_scale, (), finite=False)) < inf:
             raise ConfigError(f'length_scale is {length_scale}, expected a positive length')
-        if not 0.0 <= rank_tolerance < 1.0:
+        if not 0.0 <= float(numbers('rank_tolerance', rank_tolerance, (), finite=False)) < 1.0:
             raise ConfigError(f'rank_tolerance is {rank_tolerance}, expected 0 or more, below 1')
         self.rank_tolerance = rank_tolerance
         self._sizes = Sizes(len(robot.joint_names), len(robot.imus), n_fts)
-        self._check_shapes = SampleShapes(robot).check
+        self._shapes = SampleShapes(robot)
         self.motion = BodyMotion(robot, arrays=acceleration_arrays)
         """How the motions of the links that carry IMUs come about."""
         self._is_plain = self.motion.nominal.is_plain
-        self._solvers = PlanCache(robot, length_scale, rank_tolerance, self.motion)
+        self._cache = PlanCache(robot, length_scale, rank_tolerance, self.motion)
         self._defaults = ContactSet(self.contacts, (True,) * len(self.contacts))
         self._none_assumed = bytes(self._sizes.joints)
-        dynamics = self._solvers.faultless(self._none_assumed, self._defaults).plan.dynamics
+        dynamics = self._cache.faultless(self._none_assumed, self._defaults).plan.dynamics
         self.used = Used.by(self.motion, dynamics)
         """What of a sample counts while all is well."""
 
@@ -149,12 +141,9 @@ class WrenchEstimator:
             If it is something else or for other sensors; the one before stays.
 
         """
-        check_kind('calibration', calibration, FtCalibration, 'it holds matrices and offsets')
-        if len(calibration.offsets) != len(self.robot.ft_sensors):
-            raise ModelError(
-                f'the calibration is for {len(calibration.offsets)} FT sensors, '
-                f"robot '{self.robot.name}' has {len(self.robot.ft_sensors)}"
-            )
+        n_fts = len(self.robot.ft_sensors)
+        if not isinstance(calibration, FtCalibration) or len(calibration.offsets) != n_fts:
+            raise ModelError(f"'calibration' is no FtCalibration of {n_fts} FT sensors")
         self.calibration = calibration
 
     def set_parameters(self, parameters: Array) -> None:
@@ -178,9 +167,9 @@ class WrenchEstimator:
 
         """
         robot = self.robot.with_parameters(parameters)
-        check_parameters(robot)
+        _check_parameters(robot)
         self.robot = robot
-        self._solvers.set_robot(robot)
+        self._cache.set_robot(robot)
 
     def update(
         self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
@@ -210,10 +199,10 @@ class WrenchEstimator:
             If a contact names a frame that the robot does not have.
 
         """
-        solver, sample = self.prepare(sample, contacts)
-        dynamics = solver.plan.dynamics
+        step, sample = self.prepare(sample, contacts)
+        dynamics = step.plan.dynamics
         readings = self.calibration.apply(sample.ft_readings, sample.ft_temperatures)
-        return solver.solve(
+        return step.solve(
             sample.stamp_ns, dynamics.tau, dynamics.poses, dynamics.jacobian, readings
         )
 
@@ -245,85 +234,67 @@ class WrenchEstimator:
             If a contact names a frame that the robot does not have.
 
         """
-        check_sample(samples, (0,))
-        self._check_shapes(samples, (len(samples),))
-        check_numbers(samples)
+        self._shapes.check_batch(samples)
         samples = with_known_temperatures(samples, self.calibration)
         given = self._contact_set(contacts)
         parts, order = [], []
         for faults, rows in alike(find_faults(samples, self.used)):
             working = working_of(faults, self._sizes, self.motion)
-            plan = self._solvers.get(working, given).plan
+            plan = self._cache.get(working, given).plan
             for start in range(0, max(1, len(rows)), CHUNK):
                 order.append(rows[start : start + CHUNK])
                 chunk = samples.take(order[-1])
                 chunk = without_faults(chunk, faults, self._sizes, working.motion)
-                solver = Step(plan, self.rank_tolerance, (len(chunk),))
-                solver.place(given.contacts)
+                step = Step(plan, self.rank_tolerance, (len(chunk),))
+                step.place(given.contacts)
                 readings = self.calibration.apply(chunk.ft_readings, chunk.ft_temperatures)
                 results = plan.dynamics.run_many(chunk)
-                parts.append(solver.solve(chunk.stamp_ns, *results, readings))
+                parts.append(step.solve(chunk.stamp_ns, *results, readings))
         return _join(parts, order)
 
     def prepare(
         self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
     ) -> tuple[Step, Sample]:
         """
-        Return what a sample is estimated with: all of `update` before the arithmetic.
+        Return the step that estimates a sample, and the sample without the readings not used.
 
-        Parameters
-        ----------
-        sample, contacts
-            As in `update`.
-
-        Returns
-        -------
-        solver : Step
-            For the sensors that work and these contacts, which it has; the dynamics of its plan
-            are those of the sample. Both are overwritten by the next call.
-        sample : Sample
-            Without the readings that are not used. Where a link does not have just one whole IMU,
-            the row of its first one holds the motion there, and the others zeros.
-
-        Raises
-        ------
-        ShapeError, ModelError, FrameNotFound
-            As `update` does.
-
+        The step has the contacts, the dynamics of its plan are those of the sample; the next call
+        overwrites both. Where a link does not have just one whole IMU, the row of its first one
+        holds the motion there, and the others zeros.
         """
-        self._check_shapes(sample, ())
+        self._shapes.check(sample)
         sample = with_known_temperatures(sample, self.calibration)
         given = self._contact_set(contacts)
         assumed = self._none_assumed
         if sample.joint_states is not None:
             assumed = (sample.joint_states == SensorState.ASSUMED).tobytes()
-        solver = self._solvers.faultless(assumed, given)
+        step = self._cache.faultless(assumed, given)
         try:
             whole = sample if self._is_plain else self._completed(sample)
-            solver.plan.dynamics.run(whole)
-            if _is_faulty(solver.plan, whole):
+            step.plan.dynamics.run(whole)
+            if _is_faulty(step.plan, whole):
                 faults = find_faults(sample, self.used)
                 working = working_of(faults, self._sizes, self.motion)
-                solver = self._solvers.get(working, given)
+                step = self._cache.get(working, given)
                 whole = without_faults(sample, faults, self._sizes, working.motion)
-                solver.plan.dynamics.run(whole)
+                step.plan.dynamics.run(whole)
         except (TypeError, ValueError):
             # Looking at the kind of every array first would cost time in every cycle.
             check_numbers(sample)
             raise
-        return solver, whole
+        return step, whole
 
     def with_touches(self, touches: Iterable[Contact]) -> ContactSet:
         """
-        Return the default contacts with others that somebody feels, for `update`.
+        Return the default contacts with others that are reported, for `update`.
 
-        In a submodel that is touched the defaults give way, in the others they stay
+        In a submodel with a reported contact the defaults give way, in the others they stay
         [T Assumption 4.1].
 
         Parameters
         ----------
         touches : iterable of Contact
-            Such as a skin tells.
+            Contacts of this instant, from a skin for example.
 
         Returns
         -------
@@ -363,3 +334,17 @@ def _join(parts: list[WrenchEstimate], order: list[Indices]) -> WrenchEstimate:
         if name != 'contacts'
     }
     return WrenchEstimate(contacts=parts[0].contacts, **columns)
+
+
+def _check_parameters(robot: Robot) -> None:
+    """Refuse inertial parameters that would make every estimate NaN, or would be cut short."""
+    finite = np.isfinite(robot.parameters).all(axis=1)
+    if not finite.all():
+        name = robot.link_names[int(np.argmin(finite))]
+        raise ModelError(f"link '{name}' has inertial parameters that are not finite")
+    largest = float(np.abs(robot.parameters).max())
+    fine = has_centre_of_mass(robot.parameters, largest)
+    if not fine.all():
+        k = int(np.argmin(fine))
+        complaint = first_moment_complaint(robot.parameters[k], largest)
+        raise ModelError(f"link '{robot.link_names[k]}' {complaint}")

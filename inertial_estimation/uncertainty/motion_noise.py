@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.dynamics import Dynamics
+from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.uncertainty.body_noise import BodyChanges
 from inertial_estimation.uncertainty.products import product
 

@@ -11,7 +11,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.estimation.dynamics import Dynamics
+from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.model.rigid_body import (
     inertia_seen_from,
     parameters_of,

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.dynamics import Dynamics
+from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.transforms import compose, cross_matrix
 from inertial_estimation.uncertainty.body_noise import BodyChanges

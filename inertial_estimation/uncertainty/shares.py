@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.contact_forces import NEARLY
 from inertial_estimation.estimation.plan import Plan, Split
+from inertial_estimation.estimation.step import NEARLY
 from inertial_estimation.uncertainty.loads import Loads
 from inertial_estimation.uncertainty.products import product
 from inertial_estimation.uncertainty.split_derivatives import Answer, Problem, solve

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.contact_forces import split_wrench
+from inertial_estimation.estimation.step import split_wrench
 
 Array = NDArray[np.float64]
 
@@ -57,7 +57,7 @@ class Answer(NamedTuple):
 
 
 def solve(problem: Problem, rank_tolerance: float) -> Answer:
-    """Solve as `contact_forces.split_wrench` does, and differentiate."""
+    """Solve as `step.split_wrench` does, and differentiate."""
     totals, columns, noise = problem.totals, problem.columns, problem.noise
     # Rows times `whiten` have unit noise: whiten whiten' is the inverse of noise' noise.
     whiten = np.linalg.inv(np.linalg.qr(noise, mode='r'))
