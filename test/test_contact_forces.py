@@ -16,7 +16,12 @@ from brute_force import wrench_transform
 from scipy.linalg import block_diag, null_space, sqrtm
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.estimation.contacts import Contact, noise_scale, scaled_basis
+from inertial_estimation.estimation.contacts import (
+    Contact,
+    ContactKind,
+    noise_scale,
+    scaled_basis,
+)
 from inertial_estimation.estimation.step import split_wrench
 
 # Round-off of a 6 x n problem of order 100 times its condition, here below 1e3.
