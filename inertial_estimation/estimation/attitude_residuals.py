@@ -72,7 +72,7 @@ def _start(points: Array) -> Array:
 
 
 def _near(points: Array, centre: Array) -> Mask:
-    """Tell which points count; always half of them or more."""
+    """Return which points count; always half of them or more."""
     distances = _distances(points, centre)
     least = ROUND_OFF * float(np.abs(centre).max())
     return np.asarray(distances <= max(REACH * float(np.median(distances)), least))
@@ -103,7 +103,7 @@ class OrientationResiduals(NamedTuple):
     """
     Rotation vector from the reading to the prediction, in the IMU's axes, (n, n_imus, 3) [rad].
 
-    NaN where the IMU or its source says nothing, or a joint between them is missing.
+    NaN where the IMU or its source has no reading, or a joint between them is missing.
     """
     references: Array
     """

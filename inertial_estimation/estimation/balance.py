@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Which sums of wrenches are whose external wrench, and which load a joint [T sections 4.5, 4.6].
+Sums of wrenches: external wrenches of submodels and loads of joints [T sections 4.5, 4.6].
 
 Everything here is decided once for a set of sensors and contacts; the loop only multiplies by the
 factors, whole numbers that are mostly zero. All wrenches of a sum are about the root link's origin

@@ -1,13 +1,13 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-From points that somebody feels to contacts [T section 4.5.2, Assumption 4.1].
+Contacts from reported points of contact [T section 4.5.2, Assumption 4.1].
 
-Several senders (skin patches) may each report several points of several links. No message says
-which contact it belongs to, live or in a bag, so place and time decide: a point belongs to the
+Several senders (skin patches) may each report several points of several links. No message states
+the contact that it belongs to, live or in a bag, so place and time decide: a point belongs to the
 nearest contact of its frame within `touch_spacing` that has no other point of the same stamp, and
 any other is a contact of its own. Messages may come out of order: of one contact the newest point
-that is not later than the instant counts. A contact that nobody repeats is over after
+that is not later than the instant counts. A contact that is not repeated is over after
 `contact_timeout`.
 """
 
@@ -96,7 +96,7 @@ class _Track:
 
 
 class ContactStream:
-    """The points that are felt, as contacts of an instant."""
+    """Reported points, as contacts of an instant."""
 
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
         self._robot, self._settings = robot, settings
@@ -165,7 +165,7 @@ class ContactStream:
         return ''
 
     def _find_touch(self, frame_id: str) -> dict[str, Any]:
-        """Return what is said of a frame, of another one on the same link, or of all others."""
+        """Return the settings of a frame, of another one on the same link, or the default."""
         link, L_H_F = self._robot.frame(frame_id)
         named = [n for n in (frame_id, *self._settings.touch) if n in self._settings.touch]
         name = next((n for n in named if self._robot.frame(n)[0] == link), frame_id)

@@ -1,7 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What every torque and external wrench depends on [T Theorem 4.2], found from the tree alone.
+Dependence of torques and external wrenches on sensors, joints and links [T Theorem 4.2].
+
+It is found from the tree alone.
 
 Both sides of a joint within its submodel give the same wrench once those of the contacts are known
 [T 4.23]. A full wrench that is alone in its submodel is itself what the sums leave; the side
@@ -90,7 +92,7 @@ def _ends(robot: Robot, sensor: int) -> set[int]:
 
 
 class Rests(NamedTuple):
-    """Truth tables: what the results, one row each, rest on."""
+    """Truth tables: what the results, one row each, depend on."""
 
     fts: Mask
     """Readings of FT sensors, shape (n_results, n_fts)."""
@@ -103,7 +105,7 @@ class Rests(NamedTuple):
 
 
 class Dependence(NamedTuple):
-    """What each kind of result rests on."""
+    """What each kind of result depends on."""
 
     submodels: Rests
     """Sum of external wrenches and residual of each submodel of the balance."""
@@ -116,7 +118,7 @@ class Dependence(NamedTuple):
 
 
 class _Basis(NamedTuple):
-    """What one result rests on: a sum over links with sensors at its borders, and more joints."""
+    """Links that one result sums over, sensors at their borders, and more joints."""
 
     links: frozenset[int] = frozenset()
     sensors: frozenset[int] = frozenset()
@@ -126,7 +128,7 @@ class _Basis(NamedTuple):
 def find_dependence(
     robot: Robot, forest: Forest, balance: Balance, unknowns: Sequence[int]
 ) -> Dependence:
-    """Find what everything rests on."""
+    """Find what everything depends on."""
     sums = [
         _Basis(frozenset(submodel.links), frozenset(border_sensors(submodel)))
         for submodel in balance.submodels
@@ -142,7 +144,7 @@ def find_dependence(
 
 
 def side_joints(robot: Robot, forest: Forest, side: Side) -> list[int]:
-    """Return the joints that the wrench through a joint rests on."""
+    """Return the joints that the wrench through a joint depends on."""
     return _sum_joints(robot, forest, side.rests_on)
 
 
@@ -153,7 +155,7 @@ def child_links(robot: Robot) -> list[int]:
 
 
 def _external(robot: Robot, balance: Balance, wrenches: Sequence[_Basis]) -> list[_Basis]:
-    """Return what external torques rest on: the wrenches, and the joints on to the contact."""
+    """Return what external torques depend on: the wrenches, and the joints on to the contact."""
     child = child_links(robot)
     subtree = [frozenset(links) for links in subtrees(robot)]
     rests = []
@@ -187,7 +189,7 @@ def _tables(robot: Robot, forest: Forest, rests: Sequence[_Basis]) -> Rests:
 
 
 def _sum_joints(robot: Robot, forest: Forest, links: Iterable[int]) -> list[int]:
-    """Return the joints that a sum of net wrenches over links rests on."""
+    """Return the joints that a sum of net wrenches over links depends on."""
     members = set(links)
     joints: set[int] = set()
     for k in members:

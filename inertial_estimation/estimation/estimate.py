@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the estimator says about one instant, and how each figure came about."""
+"""Estimates, and the quality of each of their figures."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Quality(IntFlag):
     """How a wrench, torque or residual was obtained; 0 means that the sensors determine it."""
 
     ASSUMED = 1
-    """It rests on a joint whose position nobody reports."""
+    """It depends on a joint whose position is not reported."""
     MERGED = 2
     """An FT sensor is missing; the submodels on its two sides were taken together."""
     UNDETERMINED = 4
-    """The sensors do not tell it apart from others: of all answers the shortest was taken."""
+    """The sensors do not distinguish it from others: the shortest of all solutions."""
     DROPPED = 8
-    """This default contact gave way to one that is felt, or to another of its merged submodel."""
+    """This default contact gave way to a reported one, or to another of its merged submodel."""
     MISSING = 16
-    """NaN: a joint or IMU that it rests on is missing."""
+    """NaN: a joint or IMU that it depends on is missing."""
     ABSENT = 32
     """NaN, in tables of whole logs: this contact was not there at that instant."""
 

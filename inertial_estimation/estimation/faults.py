@@ -48,12 +48,12 @@ class Working:
     """Which sensors deliver, and which joints do not."""
 
     imus: tuple[bool, ...]
-    """Of IMUs that share a link, or measure in part: whether the row holds a body's motion."""
+    """Of IMUs that share a link, or measure in part: whether the row holds a link's motion."""
     fts: tuple[bool, ...]
     missing_joints: tuple[bool, ...]
     assumed_joints: tuple[bool, ...]
     motion: MotionPlan | None = None
-    """How the motions of bodies come about; None: each IMU tells its own."""
+    """Motion sources of links; None: each IMU measures that of its own."""
 
 
 # As numbers of the arrays' own type: an enumeration counts as a 64-bit integer beside them.
@@ -167,9 +167,9 @@ class Used(NamedTuple):
     motion: BodyMotion
     """What each IMU measures."""
     rateless: tuple[int, ...]
-    """Joints of which only positions are used: between the trees, and on no way to a body."""
+    """Joints of which only positions are used: between the trees, and on no way to a link."""
     imus: Indices
-    """The IMUs that tell so; when one of them fails, the trees change."""
+    """The IMUs used; when one of them fails, the trees change."""
 
     @classmethod
     def by(cls, motion: BodyMotion, dynamics: Dynamics) -> Used:
@@ -183,7 +183,7 @@ class Used(NamedTuple):
 
 
 def find_faults(sample: Sample | SampleBatch, used: Used) -> Mask:
-    """Tell what is missing; returns (..., 2 n_joints + 3 n_imus + n_fts)."""
+    """Return what is missing; returns (..., 2 n_joints + 3 n_imus + n_fts)."""
     imus, lack_linear, lack_angular = _find_imu_faults(sample, used.motion)
     rates = np.asarray(_is_sound(sample.velocities) & _is_sound(sample.accelerations))
     if len(used.rateless):
@@ -214,7 +214,7 @@ def with_known_temperatures(sample: S, calibration: FtCalibration) -> S:
 
 
 def delivered(sample: Sample | SampleBatch, motion: BodyMotion) -> NDArray[np.intp]:
-    """Tell what each IMU delivers; returns (..., n_imus)."""
+    """Return what each IMU delivers; returns (..., n_imus)."""
     _, lack_linear, lack_angular = _find_imu_faults(sample, motion)
     return ACCELEROMETER * ~lack_linear + GYROSCOPE * ~lack_angular
 
@@ -228,7 +228,7 @@ def with_gaps(samples: SampleBatch) -> SampleBatch:
 
 
 def _find_imu_faults(sample: Sample | SampleBatch, motion: BodyMotion) -> tuple[Mask, Mask, Mask]:
-    """Tell which IMUs lack something, which an acceleration, and which an angular velocity."""
+    """Return which IMUs lack something, which an acceleration, and which an angular velocity."""
     rates, accelerations = sample.angular_velocities, sample.proper_accelerations
     linear = _is_sound(accelerations).all(axis=-1)
     angular = _is_sound(rates).all(axis=-1)
@@ -247,7 +247,7 @@ def _find_imu_faults(sample: Sample | SampleBatch, motion: BodyMotion) -> tuple[
 
 
 def _is_sound(values: Array) -> Mask:
-    """Tell which values are numbers that a sensor could mean."""
+    """Return which values are numbers that a sensor could mean."""
     sound: Mask = np.abs(values) < ABSURD
     return sound
 

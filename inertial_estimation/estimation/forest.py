@@ -7,7 +7,7 @@ Two Pinocchio models share the work. The *forest* holds one tree for each IMU (o
 link). Its roots and its FT joints have six degrees of freedom, so their entries of one ``rnea``
 are sums of net wrenches; gravity is zero and the roots get the proper acceleration, so readings
 enter untransformed. A tree walks some joints against the URDF: axis negated, placement inverted.
-The *geometry* is rooted at the URDF root and tells where links and joint axes are.
+The *geometry* is rooted at the URDF root and gives the places of links and joint axes.
 """
 
 from __future__ import annotations
@@ -364,7 +364,7 @@ class Dynamics:
         return tau, poses, jacobian
 
     def _write(self, sample: Sample | SampleBatch, q: Array, v: Array, a: Array) -> None:
-        """Write what the sensors say into the rows of the forest; the last axis is the row."""
+        """Write readings into the rows of the forest; the last axis is the row."""
         q, v, a = q.T, v.T, a.T
         inside = self._inside
         q[self._q_rows] = sample.positions.T[inside]

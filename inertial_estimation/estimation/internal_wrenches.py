@@ -158,7 +158,7 @@ class InternalSums:
 
     def _sum(self, links: Iterable[int]) -> Array:
         """Return the sum of net wrenches minus external wrenches over links."""
-        # Rows are picked, not multiplied by zero: what is NaN elsewhere has no say.
+        # Rows are picked, not multiplied by zero: NaN elsewhere has no effect.
         rows = sorted(links)
         contacts = [c for c, link in enumerate(self._contact_links) if link in set(rows)]
         total: Array = self._net[:, rows].sum(axis=1) - self._external[:, contacts].sum(axis=1)
@@ -282,7 +282,7 @@ class InternalWrenches:
     def _parts(
         self, sample: Sample | SampleBatch, estimate: WrenchEstimate
     ) -> Iterator[tuple[Indices, InternalSums]]:
-        """Yield the instants that agree in what works, unless nothing tells how it moves."""
+        """Yield the instants that agree in what works, unless its motion is unknown."""
         if not isinstance(estimate, WrenchEstimate):
             raise ModelError(f'a {type(estimate).__name__} is given, expected a WrenchEstimate')
         if isinstance(sample, SampleBatch):
@@ -375,7 +375,7 @@ def _like(sample: Sample | SampleBatch, found: Array) -> Array:
 
 
 def _without(samples: SampleBatch, missing: Mask) -> SampleBatch:
-    """Put zeros where a joint is missing; what rests on it becomes NaN after the sums."""
+    """Put zeros where a joint is missing; what depends on it becomes NaN after the sums."""
     names = ('positions', 'velocities', 'accelerations')
     return replace(
         samples, **{name: np.where(missing, 0.0, getattr(samples, name)) for name in names}

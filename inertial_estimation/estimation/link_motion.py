@@ -42,7 +42,7 @@ S = TypeVar('S', Sample, SampleBatch)
 
 
 class Motions(NamedTuple):
-    """How bodies move, in the axes of their frames, shape (..., n_bodies, 3) each."""
+    """How links move, in the axes of their frames, shape (..., n_bodies, 3) each."""
 
     turn: Array
     """Angular velocity [rad/s]."""
@@ -53,7 +53,7 @@ class Motions(NamedTuple):
 
 
 class Levers:
-    """Points of some bodies; bodies (n,); positions (n, 3) [m]."""
+    """Points of some links; links (n,); positions (n, 3) [m]."""
 
     def __init__(self, bodies: Indices, positions: Array) -> None:
         self._bodies = bodies
@@ -73,13 +73,13 @@ class Levers:
 
 
 class Walk:
-    """Carries motions from bodies to others through the joints."""
+    """Carries motions from links to others through the joints."""
 
     def __init__(
         self, robot: Robot, bodies: Sequence[Body], forest: Forest, known: Indices
     ) -> None:
         self.to = np.setdiff1d(np.arange(len(bodies)), known)
-        """The bodies that are reached."""
+        """The links that are reached."""
         links = [bodies[b].link for b in self.to]
         poses = np.array([bodies[b].L_H_B for b in self.to])
         turned = np.tile(np.eye(4), (len(links), 1, 1))
@@ -117,7 +117,7 @@ class Walk:
         self._v, self._a = np.zeros((2, self._model.nv))
 
     def run(self, sample: Sample | SampleBatch, motion: Motions) -> Motions:
-        """Return the motions of the bodies that are reached."""
+        """Return the motions of the links that are reached."""
         lead, n = motion.turn.shape[:-2], len(self.to)
         count = len(sample) if isinstance(sample, SampleBatch) else 1
         given = [x[..., self._known, :].reshape(count, 3 * len(self._known)) for x in motion]
@@ -153,7 +153,7 @@ PLANS_KEPT = 16
 
 
 class BodyMotion:
-    """The bodies of a robot, for whatever sensors deliver."""
+    """The links of a robot, for whatever sensors deliver."""
 
     def __init__(self, robot: Robot, *, arrays: bool = False) -> None:
         self._robot = robot
@@ -168,7 +168,7 @@ class BodyMotion:
 
     @property
     def is_used(self) -> bool:
-        """Whether IMUs tell how the robot moves."""
+        """Whether IMUs are the source of the motion."""
         return bool(self.bits) and not self._robot.fixed_frame
 
     def plan(self, bits: Bits) -> MotionPlan:
@@ -184,7 +184,7 @@ class BodyMotion:
 
 
 class MotionPlan:
-    """How the motions of all bodies come from the readings of one set of sensors."""
+    """How the motions of all links come from the readings of one set of sensors."""
 
     def __init__(self, robot: Robot, bits: Bits, arrays: bool) -> None:
         if robot.fixed_frame:
@@ -195,22 +195,22 @@ class MotionPlan:
         self._n_imus = len(robot.imus)
         leads = {body.lead for body in bodies}
         self.serving = tuple(k in leads for k in range(self._n_imus))
-        """For each IMU whether its row holds the motion of a body after `complete`."""
+        """For each IMU whether its row holds the motion of a link after `complete`."""
         used = frozenset().union(*self.layout.rows.values())
         self.used: Mask = np.isin(np.arange(self._n_imus), list(used))
         """IMUs of which something is used, shape (n_imus,)."""
         self.joints = frozenset().union(*self.layout.ways.values())
-        """Joints through which something goes from body to body."""
+        """Joints through which something goes from link to link."""
         if bodies and not self.layout.is_plain:
             self._lay_out(robot, bodies)
 
     @property
     def is_plain(self) -> bool:
-        """Whether samples stay as they are: no body lacks anything or has two of anything."""
+        """Whether samples stay as they are: no link lacks anything or has two of anything."""
         return self.layout.is_plain or not self.layout.bodies
 
     def complete(self, sample: S) -> S:
-        """Write the motion of each body into the row of its first IMU."""
+        """Write the motion of each link into the row of its first IMU."""
         if self.is_plain:
             return sample
         motion = self._nothing(sample)
@@ -291,7 +291,7 @@ class MotionPlan:
         ]
 
     def _written(self, sample: S, motion: Motions) -> S:
-        """Return the sample with the motions of the bodies."""
+        """Return the sample with the motions of the links."""
         names = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
         parts = (motion.turn, motion.shift, motion.spin)
         fields: dict[str, Any] = {
@@ -313,17 +313,17 @@ def _square(turn: Array) -> Array:
 
 
 def _complaint(robot: Robot, arrays: bool) -> str:
-    """Say what is wanting for the IMUs of a robot to tell how a body moves."""
+    """Return what the IMUs of a robot lack to measure the motion of a link."""
     kinds = [imu.measures for imu in robot.imus]
     for missing, only in (('gyroscope', 'accelerometer'), ('accelerometer', 'gyroscope')):
         if kinds.count(only) == len(kinds):
             return (
                 f"no IMU of robot '{robot.name}' measures like a {missing}: name one that does, "
-                f"or say that one measures 'both'"
+                f"or one that measures 'both'"
             )
     return (
         f"no link of robot '{robot.name}' carries an array: at least 3 accelerometers in use that "
         'are not on one line; use more of them, or take angular accelerations from the gyroscopes'
         if arrays
-        else f"the IMUs of robot '{robot.name}' do not tell how it moves"
+        else f"the IMUs of robot '{robot.name}' do not determine its motion"
     )

@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 
 
 def fingerprint(*numbers: Array) -> str:
-    """Return what tells numbers from all others, to the bit."""
+    """Return a hash of numbers, to the bit."""
     digest = sha256()
     for array in numbers:
         digest.update(np.ascontiguousarray(array, dtype='<f8').tobytes())
@@ -36,7 +36,7 @@ def fingerprint(*numbers: Array) -> str:
 
 
 def calibration_fingerprint(calibration: FtCalibration) -> str:
-    """Return what tells a calibration from all others."""
+    """Return a hash of a calibration."""
     return fingerprint(
         calibration.matrices,
         calibration.offsets,
@@ -87,7 +87,7 @@ URDF, UPDATE, FILE = 'URDF', 'update', 'file'
 STEP_NS = 10_000_000
 """Least time between two steps of a change, each of which costs as much as a cycle [ns]."""
 HEARD = 2
-"""What is said of so many updates is kept: it may come before the newest one."""
+"""Number of updates whose roots and offsets are kept: they may come before the update."""
 
 
 class Blend:
@@ -223,8 +223,7 @@ class ModelInUse:
             on, update.offsets = heard[-1]
             if on != calibration_fingerprint(self._on_top.calibration):
                 raise ModelError(
-                    'they were found with another calibration of the FT sensors than is in use: '
-                    'the next ones will fit, once the identifier has heard of this one'
+                    'offsets of the update belong to another calibration than is in use'
                 )
         if self.held:
             self._aside = update
@@ -278,14 +277,14 @@ class ModelInUse:
             self._tell_subtracted()
 
     def finish(self) -> None:
-        """Do the rest of a change at once, as when nobody gets the estimates."""
+        """Do the rest of a change at once, as when the node is not active."""
         if self._blend is not None:
             self._blend = None
             self._use(_joined(self.goal, self.offsets))
             self._tell_subtracted()
 
     def _without_offsets(self, parameters: Array, source: str) -> _Set:
-        """Return parameters of which nothing is said."""
+        """Return parameters without roots and offsets."""
         return _Set(parameters, source, None, None, np.zeros_like(self._on_top.values))
 
     def _sets(self, of: str) -> list[_Set]:
@@ -293,7 +292,7 @@ class ModelInUse:
         return [one for one in (self._used, self._aside) if one is not None and one.of == of]
 
     def _pin(self, parameters: Array, source: str) -> None:
-        """Go on with parameters whatever updates say."""
+        """Use parameters, and hold updates."""
         self.held, self._aside = True, None
         self._begin(self._without_offsets(parameters, source))
 

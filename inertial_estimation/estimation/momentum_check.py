@@ -1,12 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-When the check of momentum casts doubt, and what to look at: alike in node and replay.
-
-Whether the momentum of the robot changes as the wrenches of the estimate say [T 2.84, 2.85, 3.83].
+Change of momentum against the impulse of the estimated wrenches [T 2.84, 2.85, 3.83].
 
 S is the frame of an IMU in use, or the fixed frame, omega its angular velocity and a^g its proper
-acceleration [T 2.41]. How fast its origin moves nobody knows, so h is the momentum relative to a
+acceleration [T 2.41]. The velocity of its origin is unknown, so h is the momentum relative to a
 frame that moves along with that origin and does not turn: m times the velocity of the centre of
 mass relative to the origin, and the angular momentum about the centre of mass, which is the same
 for all such frames. In the axes of S, and about the centre of mass, (2.85) then reads
@@ -14,14 +12,14 @@ for all such frames. In the axes of S, and about the centre of mass, (2.85) then
     h' + omega x h = sum of all external wrenches - [m a^g; 0]
 
 as weight and acceleration of the origin make up the proper acceleration. The left side takes
-joint positions, joint velocities and the gyroscope; the wrenches rest on the accelerations of the
-joints and the angular acceleration, too. Integrated over a window it needs no other derivative.
+joint positions, joint velocities and the gyroscope; the wrenches also depend on the accelerations
+of the joints and the angular acceleration. Integrated over a window it needs no other derivative.
 
 Whatever the FT sensors read, the external wrenches add up to the net wrenches of all links
 [T 4.18], and the inertial parameters of both sides are the same. So wrong masses, offsets of FT
-sensors and late FT sensors cancel: the residuals of submodels without contact tell of these. What
-is left, and shows nowhere else where each submodel has a contact, is accelerations that are not
-those of the velocities: a filter that lags, a driver whose velocities are scaled or late, a
+sensors and late FT sensors cancel: the residuals of submodels without contact show these. The
+check finds accelerations that are not the derivatives of the velocities, which shows nowhere else
+where each submodel has a contact: a filter that lags, a driver whose velocities are scaled or late, a
 neglected angular acceleration, IMUs that disagree about the motion.
 """
 
@@ -66,7 +64,7 @@ KALMAN_DELAY = 0.1
 
 def is_doubtful(report: MomentumReport, deviation: Array) -> bool:
     """
-    Tell whether more is unexplained than noise, and a right filter, leave.
+    Return whether more is unexplained than noise, and a right filter, leave.
 
     deviation (2,) [N, Nm].
     """
@@ -186,7 +184,7 @@ class MomentumCheck:
 
     @property
     def imu(self) -> str:
-        """Name of the IMU that told last; empty: none yet, or the robot has a fixed frame."""
+        """Name of the IMU that was used last; empty: none yet, or the robot has a fixed frame."""
         told = self._told_by >= 0 and not self._robot.fixed_frame
         return self._robot.imus[self._told_by].name if told else ''
 
@@ -204,7 +202,7 @@ class MomentumCheck:
         return norms
 
     def report(self) -> MomentumReport:
-        """Return what the last windows say."""
+        """Return the root mean squares over the last windows."""
         if not self._results:
             return MomentumReport(0, np.full(2, np.nan), np.full(2, np.nan))
         # Shape (windows, unexplained or change, force or moment, 3).
@@ -245,7 +243,7 @@ class MomentumCheck:
             self._impulse += self._momentum_now(sample, watched) - before
 
     def _close(self, stamp: int, momentum: Array, window: tuple[int, Array]) -> None:
-        """Keep the result of a window that is full, and begin anew."""
+        """Keep the result of a window that is full, and begin again."""
         begin, first = window
         if stamp - begin >= WINDOW_NS:
             span = 1e-9 * (stamp - begin)
@@ -255,7 +253,7 @@ class MomentumCheck:
             self._window = None
 
     def _find_source(self, sample: Sample, estimate: WrenchEstimate) -> int | None:
-        """Return the first IMU in use that says both quantities now; 0 with a fixed frame."""
+        """Return the first IMU in use with both readings; 0 with a fixed frame."""
         if self._robot.fixed_frame:
             return 0
         said = np.isfinite(sample.angular_velocities) & np.isfinite(sample.proper_accelerations)
@@ -271,7 +269,7 @@ class MomentumCheck:
     def _instant(
         self, sample: Sample, estimate: WrenchEstimate, source: int
     ) -> tuple[Array, Array] | None:
-        """Return the momentum and the rate that the estimate says; None: something is missing."""
+        """Return the momentum and its estimated rate; None: something is missing."""
         flags = np.bitwise_or.reduce(estimate.submodel_quality)
         flags |= np.bitwise_or.reduce(estimate.contact_quality, initial=0)
         if flags & Quality.MISSING:
@@ -288,7 +286,7 @@ class MomentumCheck:
         return (h, rate) if np.isfinite([h, rate]).all() else None
 
     def _turning(self, sample: Sample, source: int) -> Array:
-        """Return the angular velocity that a source says, in its axes (3,) [rad/s]."""
+        """Return the angular velocity of a source in its axes (3,) [rad/s]."""
         return np.zeros(3) if self._robot.fixed_frame else sample.angular_velocities[source]
 
     def _momentum_now(self, sample: Sample, source: int) -> Array:
@@ -307,7 +305,7 @@ class MomentumCheck:
         joint = int(self._joint_of[place[0]])
         J_H_S = pin.SE3(self._J_H_L[place[0]] @ place[1])
         root_H_S = data.oMi[joint] * J_H_S
-        # The root link moves such that the origin of S rests and turns as the gyroscope says.
+        # The root link moves such that the origin of S rests and turns as the gyroscope measures.
         lack = pin.Motion(np.zeros(3), omega) - J_H_S.actInv(data.v[joint])
         v[:6] = root_H_S.act(lack).vector
         root_h = pin.computeCentroidalMomentum(model, data, q, v).vector

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What one set of working sensors and contacts fixes, whatever the readings.
+Constants of a step for one set of working sensors and contacts.
 
 Submodels whose external wrench is split among several contacts are grouped by the size of their
 least-squares problem, so that those of one size are solved together.
@@ -185,7 +185,7 @@ class Plan:
     complete: bool
     """Every result is a number."""
     motion: MotionPlan | None = None
-    """How IMUs tell the motions of bodies; None: each body has just one whole IMU."""
+    """Motion sources of links; None: each link has just one whole IMU."""
 
 
 def build_plan(

@@ -150,20 +150,20 @@ class PlanCache:
 def _trusted(
     robot: Robot, submodels: Sequence[Submodel], contacts: ContactSet, links: Sequence[int]
 ) -> list[int]:
-    """Return the contacts that stay: what is felt, and where nothing is felt the assumed ones."""
+    """Return the contacts that stay: reported ones, and the assumed ones of other submodels."""
     own = {k: s for s, submodel in enumerate(robot.submodels) for k in submodel.links}
     merged = {k: s for s, submodel in enumerate(submodels) for k in submodel.links}
     first: dict[int, int] = {}
-    felt = set()
+    reported = set()
     for contact, assumed, k in zip(contacts.contacts, contacts.assumed, links, strict=True):
         if contact.unknowns and assumed:
             first.setdefault(merged[k], own[k])
         elif contact.unknowns:
-            felt.add(merged[k])
+            reported.add(merged[k])
     stays = []
     for c, (contact, k) in enumerate(zip(contacts.contacts, links, strict=True)):
         asks = contact.unknowns and contacts.assumed[c]
-        if not asks or (merged[k] not in felt and first[merged[k]] == own[k]):
+        if not asks or (merged[k] not in reported and first[merged[k]] == own[k]):
             stays.append(c)
     return stays
 

@@ -44,20 +44,20 @@ LEAST_NOISE = 1e-3
 
 
 class Measured(NamedTuple):
-    """One motion of one body: where it comes from."""
+    """One motion of one link: where it comes from."""
 
     body: int
-    """Index of the body on which it is measured."""
+    """Index of the link on which it is measured."""
     rows: frozenset[int]
-    """IMUs that it rests on, directly or on the way."""
+    """IMUs that it depends on, directly or on the way."""
     joints: frozenset[int]
-    """Joints that it rests on, directly or on the way."""
+    """Joints that it depends on, directly or on the way."""
     way: frozenset[int]
-    """Joints between the two bodies."""
+    """Joints between the two links."""
 
 
 class Origins(NamedTuple):
-    """Where the three motions of a body come from."""
+    """Where the three motions of a link come from."""
 
     angular_velocity: Measured
     angular_acceleration: Measured
@@ -78,24 +78,24 @@ class Body:
     gyroscopes: tuple[int, ...]
     """IMUs that deliver an angular velocity."""
     is_array: bool
-    """Its accelerometers tell its angular acceleration."""
+    """Its accelerometers determine its angular acceleration."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The bodies of a robot for one set of sensors that deliver."""
+    """The links of a robot for one set of sensors that deliver."""
 
     bodies: tuple[Body, ...]
     """Those with a sensor that delivers, in the order of their first IMUs; empty if not enough."""
     origins: tuple[Origins, ...]
     forests: tuple[Forest | None, Forest | None, Forest | None]
-    """Trees through which each motion reaches the bodies that lack it; None: none lacks it."""
+    """Trees through which each motion reaches the links that lack it; None: none lacks it."""
     is_plain: bool
-    """Every body has one whole IMU: its readings are the body's motion."""
+    """Every link has one whole IMU: its readings are the link's motion."""
 
     @property
     def ways(self) -> dict[int, frozenset[int]]:
-        """Joints that the motion of a body rests on, by its link."""
+        """Joints that the motion of a link depends on, by its link."""
         return {
             body.link: frozenset().union(*(origin.joints for origin in origins))
             for body, origins in zip(self.bodies, self.origins, strict=True)
@@ -103,7 +103,7 @@ class Layout:
 
     @property
     def rows(self) -> dict[int, frozenset[int]]:
-        """IMUs that the motion of a body rests on, by its link."""
+        """IMUs that the motion of a link depends on, by its link."""
         return {
             body.link: frozenset().union(*(origin.rows for origin in origins))
             for body, origins in zip(self.bodies, self.origins, strict=True)
@@ -116,7 +116,7 @@ def nominal_bits(robot: Robot) -> Bits:
 
 
 def lay_out(robot: Robot, bits: Bits, *, arrays: bool) -> Layout:
-    """Find where the motions of all bodies come from."""
+    """Find where the motions of all links come from."""
     bodies = _bodies(robot, bits)
     turning = [b for b, body in enumerate(bodies) if body.gyroscopes]
     shaken = [b for b, body in enumerate(bodies) if body.accelerometers]
@@ -137,7 +137,7 @@ def lay_out(robot: Robot, bits: Bits, *, arrays: bool) -> Layout:
 
 
 def with_ways(forest: Forest, ways: Mapping[int, Iterable[int]]) -> Forest:
-    """Return trees whose links rest on more joints than those of the tree."""
+    """Return trees whose links depend on more joints than those of the tree."""
     if not any(ways.values()):
         return forest
     more = [frozenset(ways.get(forest.tops[s].link, ())) for s in forest.owner]
@@ -147,7 +147,7 @@ def with_ways(forest: Forest, ways: Mapping[int, Iterable[int]]) -> Forest:
 
 def positions_in(body: Body, imus: Sequence[Imu], rows: Sequence[int]) -> tuple[Array, Array]:
     """
-    Return where sensors of a body are in its frame.
+    Return where sensors of a link are in its frame.
 
     Returns rotations (n, 3, 3); positions (n, 3) [m].
     """
@@ -202,7 +202,7 @@ def _bodies(robot: Robot, bits: Bits) -> tuple[Body, ...]:
 
 
 def _is_array(robot: Robot, body: Body) -> bool:
-    """Tell whether the accelerometers of a body tell its angular acceleration."""
+    """Return whether the accelerometers of a link determine its angular acceleration."""
     rows = body.accelerometers
     if len(rows) < 3:
         return False
@@ -211,7 +211,7 @@ def _is_array(robot: Robot, body: Body) -> bool:
 
 
 def _forest(robot: Robot, bodies: Sequence[Body], known: Sequence[int]) -> Forest:
-    """Return trees rooted in the frames of bodies."""
+    """Return trees rooted in the frames of links."""
     sources = [Source('', bodies[b].link, bodies[b].L_H_B) for b in known]
     return build_forest(robot, sources, rigid_sensors=True)
 
@@ -219,7 +219,7 @@ def _forest(robot: Robot, bodies: Sequence[Body], known: Sequence[int]) -> Fores
 def _origins(
     bodies: Sequence[Body], forests: Sequence[Forest | None], arrays: bool
 ) -> tuple[Origins, ...]:
-    """Follow each motion of each body to the sensors."""
+    """Follow each motion of each link to the sensors."""
     at = {body.link: b for b, body in enumerate(bodies)}
 
     def through(forest: Forest | None, b: int) -> tuple[int, frozenset[int]]:
@@ -248,7 +248,7 @@ def _origins(
 def _resting(
     source: int, rows: Iterable[int], way: frozenset[int], rests: Iterable[Measured]
 ) -> Measured:
-    """Return a motion that rests on others besides sensors and the joints on the way."""
+    """Return a motion that depends on others besides sensors and the joints on the way."""
     all_rows, all_joints = frozenset(rows), way
     for other in rests:
         all_rows |= other.rows
@@ -258,7 +258,7 @@ def _resting(
 
 class SensorSum:
     """
-    For each of some bodies a sum over its sensors, each with a matrix of its own.
+    For each of some links a sum over its sensors, each with a matrix of its own.
 
     blocks (n, 3, 3).
     """
@@ -283,7 +283,7 @@ class SensorSum:
 
 def mean_of(body: Body, robot: Robot, kind: str) -> tuple[Array, Array]:
     """
-    Return how sensors of a body are averaged in its frame, by the inverse of their variances.
+    Return how sensors of a link are averaged in its frame, by the inverse of their variances.
 
     Returns blocks (n, 3, 3); position (3,) [m].
     """
@@ -295,7 +295,7 @@ def mean_of(body: Body, robot: Robot, kind: str) -> tuple[Array, Array]:
 
 def array_of(body: Body, robot: Robot) -> tuple[Array, Array]:
     """
-    Return how an array of accelerometers tells the angular acceleration of its body.
+    Return the matrices from an array of accelerometers to the angular acceleration.
 
     Returns blocks (n, 3, 3); lever (3, 9).
     """
@@ -309,7 +309,7 @@ def array_of(body: Body, robot: Robot) -> tuple[Array, Array]:
 
 
 def array_deviation(body: Body, robot: Robot) -> float:
-    """Return the largest standard deviation of the angular acceleration that an array tells."""
+    """Return the largest standard deviation of the angular acceleration from an array."""
     blocks, _ = array_of(body, robot)
     noise = np.array([robot.imus[k].accelerometer_noise for k in body.accelerometers])
     covariance = np.einsum('i,iab,icb->ac', noise**2, blocks, blocks)

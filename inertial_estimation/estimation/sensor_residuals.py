@@ -122,7 +122,7 @@ class ImuPrediction:
         return v, a
 
     def _lost(self, samples: SampleBatch) -> NDArray[np.bool_]:
-        """Tell which predictions lack a source or a joint on the way, shape (n, n_imus, 1)."""
+        """Return which predictions lack a source or a joint on the way, shape (n, n_imus, 1)."""
         missing = ~np.asarray(np.isfinite(_joint_rows(samples)).all(axis=0))
         on_the_way = (missing[:, None, :] & self._between).any(axis=-1)
         return np.asarray(on_the_way | (self.sources < 0))[..., None]
@@ -151,7 +151,7 @@ def _sources(robot: Robot) -> Indices:
 
 
 def _joints_between(robot: Robot, links: Indices, source: Indices) -> NDArray[np.bool_]:
-    """Tell which joints lie between each IMU and what predicts it, shape (n_imus, n_joints)."""
+    """Return which joints lie between each IMU and what predicts it, shape (n_imus, n_joints)."""
     between = np.zeros((len(source), len(robot.joint_names)), dtype=bool)
     beyond = subtrees(robot)
     for child, link in enumerate(robot.links):
@@ -237,7 +237,7 @@ class SensorResiduals(NamedTuple):
     """
     Prediction minus reading of every sensor, over some instants.
 
-    NaN where the rest of the sensors does not tell, or the sensor reads nothing.
+    NaN where the other sensors do not determine it, or the sensor has no reading.
     """
 
     angular_velocities: Array
@@ -245,7 +245,7 @@ class SensorResiduals(NamedTuple):
     proper_accelerations: Array
     """
     Of each IMU in its own axes, shape (n, n_imus, 3) [m/s^2]; NaN where arrays of accelerometers
-    tell the angular acceleration: they would be held against themselves.
+    are the source of angular accelerations: they would be compared with themselves.
     """
     ft_readings: Array
     """Of each FT sensor after calibration, as it counts wrenches, (n, n_fts, 6) [N, Nm]."""
@@ -297,7 +297,7 @@ def _predicted_ft(
 
 
 def _is_known(estimator: WrenchEstimator, estimate: WrenchEstimate, k: int) -> NDArray[np.bool_]:
-    """Tell at which instants the wrench through a sensor that is left out is known, (n,)."""
+    """Return at which instants the wrench through a sensor that is left out is known, (n,)."""
     robot = estimator.robot
     links = np.array([robot.frame(contact.frame)[0] for contact in estimate.contacts], dtype=int)
     unknowns = [contact.unknowns for contact in estimate.contacts]

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-How often touches are reported: a sender slower than ``contact_timeout`` makes them flicker.
+Senders of contacts slower than ``contact_timeout``, whose contacts end and begin again.
 
 The gaps between the messages of such a sender are too long, and nearly all as long as its period.
 A finger that taps is another matter: its messages come fast while it is there.
@@ -65,7 +65,7 @@ class _Frame:
         return len(stamps) > 1 and stamps[-1] == stamp_ns and stamp_ns - stamps[-2] > timeout_ns
 
     def is_slow(self, timeout_ns: int) -> bool:
-        """Tell whether most gaps are long ones of one period, and count those that are new."""
+        """Return whether most gaps are long ones of one period, and count those that are new."""
         gaps = np.diff(self.stamps)
         long = gaps > timeout_ns
         if long.sum() < FEWEST:

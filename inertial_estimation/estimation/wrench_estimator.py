@@ -76,7 +76,7 @@ class WrenchEstimator:
     Raises
     ------
     ModelError
-        If nothing tells how the robot moves, the calibration is for other sensors, or the
+        If the motion of the robot is unknown, the calibration is for other sensors, or the
         inertial parameters of a link cannot be used, or a contact is no `Contact`, or the IMUs do
         not measure enough.
     ConfigError
@@ -150,8 +150,8 @@ class WrenchEstimator:
         """
         Go on with other inertial parameters: from the next estimate on, as if made with them.
 
-        Models are not built anew: they get the numbers when they are used next. `Uncertainty` and
-        `InternalWrenches` follow their estimator, a `MomentumCheck` has to be told as well.
+        Models are not built again: they get the numbers when they are used next. `Uncertainty` and
+        `InternalWrenches` follow their estimator, a `MomentumCheck` needs its own call.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class WrenchEstimator:
             Rows as in the robot.
         contacts : iterable of Contact, or ContactSet, optional
             Contacts of this instant instead of the default ones; none of them gives way, unless
-            the set says so, as from `with_touches`.
+            the set states it, as from `with_touches`.
 
         Returns
         -------
@@ -304,7 +304,7 @@ class WrenchEstimator:
         return self._defaults.with_touches(check_contacts(touches))
 
     def _completed(self, sample: Sample) -> Sample:
-        """Return a sample with the motions of bodies; what is missing spreads, and shows later."""
+        """Return a sample with the motions of links; what is missing spreads, and shows later."""
         with np.errstate(over='ignore', invalid='ignore'):
             return self.motion.nominal.complete(sample)
 
@@ -318,7 +318,7 @@ class WrenchEstimator:
 
 
 def _is_faulty(plan: Plan, sample: Sample) -> bool:
-    """Tell whether something that was used may be NaN, infinite or absurd."""
+    """Return whether something that was used may be NaN, infinite or absurd."""
     tau, q, y = plan.dynamics.tau, sample.positions, sample.ft_readings.ravel()
     with np.errstate(over='ignore', invalid='ignore'):
         size = tau.dot(tau) + q.dot(q) + y.dot(y)

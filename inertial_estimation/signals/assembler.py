@@ -250,12 +250,12 @@ class SampleAssembler:
 
     def rates(self) -> StreamRates:
         """
-        Return how often each stream speaks.
+        Return the rate of each stream.
 
         Returns
         -------
         StreamRates
-            Of a joint that several publishers report: of the one that spoke last.
+            Of a joint that several publishers report: of the one with the newest message.
 
         """
         return StreamRates(
@@ -265,7 +265,7 @@ class SampleAssembler:
         )
 
     def _go_back(self, source_index: int, part: JointPart) -> None:
-        """Begin anew with everything if the clock was set back, else with the part alone."""
+        """Restart with everything if the clock was set back, else with the part alone."""
         part.restarts += 1
         if source_index == 0 and part.joint_rows[0] <= self._lead:
             self.reset()
@@ -274,7 +274,7 @@ class SampleAssembler:
             part.restart()
 
     def _leads(self, first_row: int, stamp_ns: int) -> bool:
-        """Tell whether a message of the first topic triggers; see the module's docstring."""
+        """Return whether a message of the first topic triggers; see the module's docstring."""
         silent = stamp_ns - self._last_stamp_ns > self._joint_max_age_ns
         if first_row <= self._lead or silent:
             self._lead = first_row

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where things lie in plain little-endian CDR."""
+"""Layout of plain little-endian CDR."""
 
 from __future__ import annotations
 

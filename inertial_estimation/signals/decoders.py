@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the bytes of messages to readings."""
+"""Decoders: from the bytes of messages to readings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _JointLayout:
         self.names = cursor.strings()
         self.arrays = cursor.floats(), cursor.floats(), cursor.floats()
         if not 0 <= len(data) - cursor.position <= MAX_TRAILING:
-            raise ValueError('the length is not what the counts say')
+            raise ValueError('the length does not fit the counts')
         self.mask = int.from_bytes(cursor.fixed, 'little')
         self.expected = int.from_bytes(data, 'little') & self.mask
 
@@ -56,7 +56,7 @@ class JointStateDecoder:
         self.layouts: dict[int, _JointLayout] = {}
 
     def decode(self, data: bytes) -> JointReading | None:
-        """Return what the message says, or None if it is not plain little-endian CDR."""
+        """Return the reading of a message, or None if it is not plain little-endian CDR."""
         layout = self.layouts.get(len(data))
         if layout is None or int.from_bytes(data, 'little') & layout.mask != layout.expected:
             layout = self._learn(data)

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Streams of which a sample takes what they said at an instant in the past.
+Streams that are evaluated at an instant in the past.
 
 Up to the newest joint state all messages go into the filters; the instant lies ``filter_delay``
 before it. Derivatives are evaluated there, inside the filter's window. Measured values are those
@@ -46,7 +46,7 @@ Where stamps jitter, now and then two of them come to lie the delay back at once
 
 
 def delays(settings: EstimatorSettings) -> bool:
-    """Tell whether samples are about instants in the past."""
+    """Return whether samples are about instants in the past."""
     return bool(round(1e9 * settings.filter_delay)) or settings.smooth_readings
 
 
@@ -111,7 +111,7 @@ class DelayedJointPart(JointPart):
             self.block[ACCELERATION] = values[2]
 
     def _measured(self) -> Array:
-        """Return what the messages say about the instant."""
+        """Return the values at the instant, interpolated between messages."""
         if self._instant_ns == self.stamp_ns or not self._held:
             return self._message.copy()
         next_ns, following = self._held[0]
@@ -170,7 +170,7 @@ class DelayedSensorStream(ImuStream):
         self.data = self._reading
 
     def select(self, stamp_ns: int) -> int:
-        """Say whether `data` and `angular_acceleration` may be used for a sample."""
+        """Return whether `data` and `angular_acceleration` may be used for a sample."""
         state = SensorStream.select(self, stamp_ns)
         if state == FRESH and self.is_standing(self._fed_ns - self._fed_since_ns):
             self.used -= 1
@@ -181,7 +181,7 @@ class DelayedSensorStream(ImuStream):
         return self._filter(stamp_ns)
 
     def _interpolate(self, stamp_ns: int) -> None:
-        """Set `data` to what the readings before and after the instant say about it."""
+        """Interpolate `data` between the readings before and after the instant."""
         if stamp_ns == self.stamp_ns or not self._held:
             return
         next_ns, following, _ = self._held[0]

@@ -53,7 +53,7 @@ class Differentiator(Protocol):
 
     @property
     def lack(self) -> str:
-        """What is wanting for `evaluate` to return numbers; empty while `ready`."""
+        """What is missing for `evaluate` to return numbers; empty while `ready`."""
 
     def append(self, stamp_ns: int, values: Array) -> None:
         """Take one sample; values (n_channels,)."""

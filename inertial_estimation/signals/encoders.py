@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""From numbers to bytes, laid out once."""
+"""Encoders: from numbers to the bytes of messages, laid out once."""
 
 from __future__ import annotations
 

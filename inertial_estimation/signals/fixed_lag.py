@@ -197,7 +197,7 @@ class _Same:
         return id(self.gains)
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether it is the same object."""
+        """Return whether it is the same object."""
         return isinstance(other, _Same) and other.gains is self.gains
 
 

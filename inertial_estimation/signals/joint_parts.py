@@ -57,7 +57,7 @@ class JointParts:
 
     @property
     def streams(self) -> Sequence[JointPart]:
-        """The parts that have been heard of so far."""
+        """The parts that were received so far."""
         return list(self._parts.values())
 
     def layout(self, source_index: int, names: tuple[str, ...]) -> JointLayout:
@@ -76,7 +76,7 @@ class JointParts:
         return layout
 
     def join(self, stamp_ns: int) -> tuple[Array, States]:
-        """Return what all parts say at an instant; returns states (n_joints,)."""
+        """Return the values of all parts at an instant, and their states (n_joints,)."""
         block = self._block.copy()
         states = self._states.copy()
         parts = list(self._parts.values())

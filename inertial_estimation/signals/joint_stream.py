@@ -147,7 +147,7 @@ class JointLayout:
         return part, np.ascontiguousarray(block[:, columns])
 
     def _learn(self, rows: Indices) -> JointPart:
-        """Return the part of these rows; wider parts change who the narrow messages belong to."""
+        """Return the part of these rows; wider parts change the part of narrow messages."""
         self._parts.clear()
         self._known.append(frozenset(rows.tolist()))
         return self._find_part(rows)

@@ -57,7 +57,7 @@ class KalmanFilter:
     """
     Kalman differentiator of many channels that share their stamps.
 
-    It is ready once `LEAST_SAMPLES` samples span its settling time, and starts anew after a longer
+    It is ready once `LEAST_SAMPLES` samples span its settling time, and restarts after a longer
     gap.
 
     noise [unit]; jerk [unit/s^3/sqrt(Hz)]; delay [s].
@@ -167,7 +167,7 @@ class KalmanFilter:
         return self._steady
 
     def _begin_channels(self, stamp_ns: int, values: Array) -> None:
-        """Begin anew with each channel that has a value again; drop those that lost it."""
+        """Restart with each channel that has a value again; drop those that lost it."""
         finite = np.isfinite(values)
         self._begun_ns[~finite] = 0
         self._state[:, ~finite] = np.nan
@@ -194,6 +194,6 @@ def _steady(interval_ns: int, density: float) -> Gains:
 
 
 def _is_finite(values: Array) -> bool:
-    """Tell whether no value is NaN or infinite; quicker than asking each."""
+    """Return whether no value is NaN or infinite; quicker than asking each."""
     total = float(np.vdot(values, values))
     return total - total == 0.0

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the sensor messages say, as numbers and names."""
+"""Readings: the numbers and names of sensor messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 
 class JointReading(NamedTuple):
-    """What one JointState message says; an empty array where it says nothing."""
+    """Reading of a JointState; an empty array where it has no values."""
 
     stamp_ns: int
     """Stamp of the header [ns]."""
@@ -28,7 +28,7 @@ class JointReading(NamedTuple):
 
 
 class WrenchReading(NamedTuple):
-    """What one WrenchStamped message says."""
+    """Reading of a WrenchStamped."""
 
     stamp_ns: int
     """Stamp of the header [ns]."""
@@ -39,7 +39,7 @@ class WrenchReading(NamedTuple):
 
 
 class ImuReading(NamedTuple):
-    """What one Imu message says; NaN where covariance[0] is -1 (REP 145: not measured)."""
+    """Reading of an Imu; NaN where covariance[0] is -1 (REP 145: not measured)."""
 
     stamp_ns: int
     """Stamp of the header [ns]."""
@@ -54,7 +54,7 @@ class ImuReading(NamedTuple):
 
 
 class OrientationReading(NamedTuple):
-    """What one Imu message says of its orientation."""
+    """Orientation in an Imu."""
 
     stamp_ns: int
     """Stamp of the header [ns]."""
@@ -69,7 +69,7 @@ class OrientationReading(NamedTuple):
 
 
 class PointReading(NamedTuple):
-    """What one PointStamped message says."""
+    """Reading of a PointStamped."""
 
     stamp_ns: int
     """Stamp of the header [ns]."""
@@ -80,7 +80,7 @@ class PointReading(NamedTuple):
 
 
 class TemperatureReading(NamedTuple):
-    """What one Temperature message says."""
+    """Reading of a Temperature."""
 
     stamp_ns: int
     """Stamp of the header [ns]."""

@@ -301,7 +301,7 @@ class Backlog:
 
         Between two samples ``assembler.wanted_ns`` may be set.
         """
-        # Joint states first: what sensors said at these instants has come by the time that they
+        # Joint states first: sensor readings of these instants have come by the time that they
         # are asked.
         for lane in self._joints:
             lane.waiting.extend((0, data) for data in take(lane.source))

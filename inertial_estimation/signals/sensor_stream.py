@@ -44,7 +44,7 @@ class SensorStream(Stream):
     """
     Readings of six numbers, kept as bytes until a joint state asks for one.
 
-    Bytes are compared and joined faster than arrays, and nobody else can change them.
+    Bytes are compared and joined faster than arrays, and cannot be changed.
     """
 
     __slots__ = (
@@ -130,7 +130,7 @@ class SensorStream(Stream):
             self.stamp_ns, self.data, self.since_ns = queue.popleft()
 
     def select(self, stamp_ns: int) -> int:
-        """Say whether `data` may be used for a sample."""
+        """Return whether `data` may be used for a sample."""
         self.advance(stamp_ns)
         if not self.stamp_ns:
             return ABSENT
@@ -143,11 +143,11 @@ class SensorStream(Stream):
         return FRESH
 
     def is_standing(self, lasted_ns: int) -> bool:
-        """Tell whether values that have not changed for so long are not those of a live sensor."""
+        """Return whether values have not changed for longer than those of a live sensor."""
         return 0 < self._frozen_after_ns <= lasted_ns
 
     def judge(self, reading: Array) -> int:
-        """Say how much of a reading may be used; reading (6,)."""
+        """Return how much of a reading may be used; reading (6,)."""
         finite = np.isfinite(reading)
         if finite.all():
             return FRESH
@@ -159,7 +159,7 @@ class SensorStream(Stream):
         return PARTIAL if in_part and self.measures == 'both' else INVALID
 
     def is_sound(self, data: bytes) -> bool:
-        """Tell whether something of a reading may be used."""
+        """Return whether something of a reading may be used."""
         return is_finite(data) or self.judge(np.frombuffer(data)) != INVALID
 
     def reject(self) -> None:
@@ -175,7 +175,7 @@ class SensorStream(Stream):
         return replace(super().statistics(), frozen=count, frozen_intervals=intervals)
 
     def _stands_still(self) -> bool:
-        """Tell whether the newest value has lasted too long; NaN is invalid, not frozen."""
+        """Return whether the newest value has lasted too long; NaN is invalid, not frozen."""
         lasted = 0 < self._frozen_after_ns <= self.last_ns - self._since_ns
         return lasted and self.is_sound(self._value)
 
@@ -229,14 +229,14 @@ class ImuStream(SensorStream):
     def _feed(
         self, differentiator: Differentiator, stamp_ns: int, data: bytes, since_ns: int
     ) -> None:
-        """Give a reading to the filter, unless it stands: it would pass for a body at rest."""
+        """Give a reading to the filter, unless it stands: it would pass for a link at rest."""
         if self.is_standing(stamp_ns - since_ns):
             differentiator.reset()
         else:
             differentiator.append(stamp_ns, np.frombuffer(data, count=differentiator.n_channels))
 
     def select(self, stamp_ns: int) -> int:
-        """Say whether `data` and `angular_acceleration` may be used for a sample."""
+        """Return whether `data` and `angular_acceleration` may be used for a sample."""
         state = super().select(stamp_ns)
         differentiator = self._differentiator
         if differentiator is None:
@@ -258,11 +258,11 @@ class ImuStream(SensorStream):
 
 
 def is_finite(data: bytes) -> bool:
-    """Tell whether bytes hold neither NaN nor infinity."""
+    """Return whether bytes hold neither NaN nor infinity."""
     return bool(np.isfinite(np.frombuffer(data)).all())
 
 
 def all_finite(values: Array) -> bool:
-    """Tell whether no value is NaN or infinite; quicker than asking each."""
+    """Return whether no value is NaN or infinite; quicker than asking each."""
     total = float(np.vdot(values, values))
     return total - total == 0.0

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all streams of stamped messages have in common: order, gaps, counters."""
+"""Order, gaps and counters of a stream of stamped messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FrozenInterval(NamedTuple):
 
 @dataclass(frozen=True)
 class StreamStatistics:
-    """What one stream has delivered so far; stamps and intervals include its ``time_offset``."""
+    """Counters of one stream; stamps and intervals include its ``time_offset``."""
 
     received: int
     """Messages with a usable stamp."""
@@ -56,16 +56,16 @@ class StreamStatistics:
     frozen_intervals: tuple[FrozenInterval, ...] = ()
     """The last of them."""
     restarts: int = 0
-    """How often its stamps went back and it began anew."""
+    """How often its stamps went back and it restarted."""
     unfiltered: int = 0
     """Messages wanted for a sample whose derivatives were not there: the window was not filled."""
     filter_lack: str = ''
-    """What the window lacks now; empty if it is filled, or nothing is filtered."""
+    """Samples that the filter lacks now; empty if it is ready, or there is none."""
 
 
 @dataclass(frozen=True)
 class AssemblerStatistics:
-    """What came in so far, for diagnostics and reports."""
+    """Counters of all streams, for diagnostics and reports."""
 
     samples: int
     """Samples that were made."""
@@ -82,7 +82,7 @@ class AssemblerStatistics:
     imus: Mapping[str, StreamStatistics]
     """For each IMU."""
     temperatures: Mapping[str, StreamStatistics] = field(default_factory=dict)
-    """For each FT sensor whose temperature is told."""
+    """For each FT sensor whose temperature is measured."""
 
 
 class StreamRates(NamedTuple):

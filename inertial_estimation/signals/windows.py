@@ -99,12 +99,12 @@ class WindowClock:
         return self._before_gap_ns >= 0 and self._stamps[0] <= self._before_gap_ns
 
     def filled(self, order: int) -> bool:
-        """Tell whether the samples fill the window well enough for a fit."""
+        """Return whether the samples fill the window well enough for a fit."""
         enough = len(self._stamps) >= least_samples(order)
         return enough and self.span >= LEAST_FILL * self._window_ns and not self._leaps
 
     def lack(self, order: int) -> str:
-        """Return what is wanting for a fit, empty if nothing is."""
+        """Return what is missing for a fit, empty if nothing is."""
         if self.filled(order):
             return ''
         window = 1e-9 * self._window_ns
