@@ -19,7 +19,7 @@ Whatever the FT sensors read, the external wrenches add up to the net wrenches o
 [T 4.18], and the inertial parameters of both sides are the same. So wrong masses, offsets of FT
 sensors and late FT sensors cancel: the residuals of submodels without contact show these. The
 check finds accelerations that are not the derivatives of the velocities, which shows nowhere else
-where each submodel has a contact: a filter that lags, a driver whose velocities are scaled or late, a
+where each submodel has a contact: a filter that lags, scaled or late velocities of a driver, a
 neglected angular acceleration, IMUs that disagree about the motion.
 """
 
