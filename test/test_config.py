@@ -111,8 +111,8 @@ def test_unknown_names_are_refused_with_the_nearest(given, said):
         ({'queue_depth': 5.0}, 'expected an integer: write 5'),
         ({'queue_depth': 5.5}, 'expected an integer'),
         ({'queue_depth': True}, 'expected an integer'),
-        ({'raw': 'true'}, 'true or false'),
-        ({'raw': 1}, 'true or false'),
+        ({'autostart': 'true'}, 'true or false'),
+        ({'autostart': 1}, 'true or false'),
         ({'fixed_link': 5}, "write '5' in quotes"),
         ({'joints': 'knee'}, r"a list: write ['knee']"),
         ({'joints': ['knee', 3]}, "'joints[1]' is 3"),
@@ -126,8 +126,8 @@ def test_unknown_names_are_refused_with_the_nearest(given, said):
         ({'imus': ['a'], 'imu.a.pose': [0.0] * 5}, "'imu.a.pose' has 5 values, expected 0 or 6"),
         ({'imus': ['a'], 'imu.a.pose': [float('inf')] * 6}, "'imu.a.pose[0]' is inf, expected a"),
         ({'gyroscopes': ['a'], 'gyroscope.a.pose': [1.0]}, "'gyroscope.a.pose' has 1 values"),
-        ({'fifo_priority': 100}, 'expected 0 to 99'),
-        ({'executor': 'multi'}, "one of 'events', 'single'"),
+        ({'queue_depth': 1001}, 'expected 1 to 1000'),
+        ({'velocity_source': 'multi'}, "one of 'message', 'filter'"),
     ],
 )
 def test_one_wrong_value(given, said):
@@ -238,20 +238,20 @@ def test_sections_of_a_parameter_file(tmp_path):
   ros__parameters:
     use_sim_time: true
     length_scale: 2e-1
-    raw: true
+    autostart: true
 other_node:
   ros__parameters: {nonsense: 1}
 /left:
   wrench_estimator:
     ros__parameters:
-      raw: false
+      autostart: false
       ft_sensors: [leg]
       ft.leg.topic: /leg
       ft: {leg: {max_age: 0.5}}
 """,
     )
     settings = EstimatorSettings.from_yaml(path)
-    assert (settings.length_scale, settings.raw) == (0.2, False)
+    assert (settings.length_scale, settings.autostart) == (0.2, False)
     assert settings.ft['leg'] == FtSettings(topic='/leg', max_age=0.5)
 
 
@@ -260,8 +260,8 @@ other_node:
     [
         ('a: [', 'is not YAML'),
         ('just text', 'no names and values'),
-        ('raw: true', "'/**'"),
-        ('my_node: {ros__parameters: {raw: true}}', 'sections: /my_node'),
+        ('autostart: true', "'/**'"),
+        ('my_node: {ros__parameters: {autostart: true}}', 'sections: /my_node'),
     ],
 )
 def test_files_that_are_no_parameter_files(tmp_path, text, said):

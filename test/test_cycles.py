@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from inertial_estimation.ros.cycles import CAPACITY, Cycles
+from inertial_estimation.outputs.cycle_times import CAPACITY, Cycles
 
 PERIOD_NS = 2_000_000
 
@@ -20,7 +20,9 @@ def fed(stamps, durations=None):
 def test_percentiles_of_the_durations():
     durations = 1e-6 * np.arange(1, 102)
     report = fed(PERIOD_NS * np.arange(1, 102), durations).report()
-    np.testing.assert_allclose(report[3:6], (51e-6, 100e-6, 101e-6))
+    np.testing.assert_allclose(
+        [report.duration_p50, report.duration_p99, report.duration_max], (51e-6, 100e-6, 101e-6)
+    )
     assert report.count == 101
     assert report.interval == pytest.approx(1e-9 * PERIOD_NS)
 
@@ -87,7 +89,8 @@ def test_a_jump_and_a_stop_are_no_missing_cycles(seconds, waited, report_between
     jumps = waited < 0.1
     assert report.jumped == pytest.approx(seconds if jumps else 0.0)
     assert report.stopped == pytest.approx(0.0 if jumps else seconds)
-    assert cycles.report()[6:] == (0.0, 0.0)
+    after = cycles.report()
+    assert (after.stopped, after.jumped) == (0.0, 0.0)
     assert cycles.total_missed == 0
 
 
@@ -110,7 +113,9 @@ def test_slow_joint_states_are_no_stop():
 def test_nothing_to_report():
     report = Cycles().report()
     assert (report.count, report.missed) == (0, 0)
-    assert np.isnan(report[2:6]).all()
+    assert np.isnan(
+        [report.interval, report.duration_p50, report.duration_p99, report.duration_max]
+    ).all()
     assert (report.stopped, report.jumped) == (0.0, 0.0)
 
 

@@ -24,7 +24,7 @@ from inertial_estimation.identification.recursion.identifier import RecursiveIde
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.ros.recursion_choice import recursion_settings
-from inertial_estimation.ros.stretches import Stretches
+from inertial_estimation.ros.sample_windows import SampleWindows
 from inertial_estimation.sample import SampleBatch
 
 FIRST, LAST = UR10E.first, UR10E.last
@@ -49,7 +49,9 @@ class Arm:
         self.robot = build_robot(settings, urdf or recorded.description())
         self.identifier = RecursiveIdentifier(self.robot, recursion_settings(settings, self.robot))
         self._assembler = build_assembler(settings, self.robot)
-        self._stretches = Stretches(self.robot, settings.rows_rate, settings.contact_margin, ())
+        self._stretches = SampleWindows(
+            self.robot, settings.rows_rate, settings.contact_margin, ()
+        )
         self._gains = np.array(settings.effort_gains) if settings.effort_gains else 1.0
         self.changes, self.refits = [], []
 

@@ -112,9 +112,4 @@ class IdentifierSettings(EstimatorSettings):
     save_period: float = setting(
         60.0, 'Time between two writings of state_file [s]', range=(1.0, 1e6)
     )
-    niceness: int = setting(
-        10,
-        'How far the process steps back behind others; fifo_priority and cpu_affinity, which are '
-        "the estimator's, do not count here",
-        range=(0, 19),
-    )
+    niceness: int = setting(10, 'How far the process steps back behind others', range=(0, 19))

@@ -215,17 +215,17 @@ class EstimatorSettings(Checked):
         'nowhere',
     )
     reset_on_time_jump: bool = setting(True, 'Clear filters and buffers when time goes back')
-    visualization_rate: float = setting(
-        50.0, 'Rate of the rviz topics and markers; 0: none [Hz]', range=(0.0, 1000.0)
+    wrench_rate: float = setting(
+        0.0,
+        'Rate of external_wrench, residual, internal_wrench and net_wrench while there is a '
+        'subscriber; 0: every cycle [Hz]',
+        range=(0.0, 10000.0),
     )
     internal_wrench_joints: tuple[str, ...] = setting(
         (),
-        'Joints, or fixed joints that hold an FT sensor, whose whole wrench goes out at '
-        'visualization_rate while somebody subscribes',
+        'Joints, or fixed joints that hold an FT sensor, whose whole wrench is published',
     )
-    net_wrench_links: tuple[str, ...] = setting(
-        (), 'Links whose net wrench goes out at visualization_rate while somebody subscribes'
-    )
+    net_wrench_links: tuple[str, ...] = setting((), 'Links whose net wrench is published')
     deviations_rate: float = setting(
         10.0,
         'Highest rate of the standard deviations, while somebody subscribes to them or to the '
@@ -233,14 +233,7 @@ class EstimatorSettings(Checked):
         range=(0.0, 1000.0),
     )
     queue_depth: int = setting(20, 'History depth of the subscriptions', range=(1, 1000))
-    executor: str = setting(
-        'events', 'Executor of the node: events where rclpy has it, or single',
-        choices=('events', 'single'),
-    )  # fmt: skip
-    raw: bool = setting(True, 'Read messages from their bytes; false: as rclpy objects')
     autostart: bool = setting(True, 'Configure and activate at start')
-    fifo_priority: int = setting(0, 'SCHED_FIFO priority; 0: ordinary', range=(0, 99))
-    cpu_affinity: tuple[int, ...] = setting((), 'Processors to run on; empty: any')
     ft: Mapping[str, FtSettings] = field(default_factory=dict)
     imu: Mapping[str, ImuSettings] = field(default_factory=dict)
     contact: Mapping[str, ContactSettings] = field(default_factory=dict)

@@ -157,7 +157,7 @@ def main() -> int:
 
     node = Recorder(json.loads(sys.argv[1]), write)
     hand_over(signals, node.stop)
-    executor = make_executor('events')
+    executor = make_executor()
     executor.add_node(node)
     while not node.done.done():
         executor.spin_until_future_complete(node.done, timeout_sec=LONG)

@@ -21,7 +21,7 @@ from rclpy.task import Future
 
 from inertial_estimation.errors import CalibrationError, InertialEstimationError, OffsetsNotUnique
 from inertial_estimation.ros.background_process import DONE
-from inertial_estimation.ros.steady_timer import SteadyTimer
+from inertial_estimation.ros.executors import SteadyTimer
 
 PROCESS = 'inertial_estimation_nodes', 'inertial_estimation.ros.background_process'
 LOOK = 0.02

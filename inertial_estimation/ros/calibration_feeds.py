@@ -13,20 +13,24 @@ from typing import Any
 
 import numpy as np
 from rclpy.node import Node
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 
 from inertial_estimation.building import build_assembler, build_contact_stream, build_robot
 from inertial_estimation.calibration.body_readings import BodyReadings, Reading
 from inertial_estimation.calibration.collection import CONTACT
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.ros.executors import PolledGroup
-from inertial_estimation.ros.inputs import CONTACTS
-from inertial_estimation.ros.polled_inputs import PERIOD, PolledInputs, taken
-from inertial_estimation.ros.sources import Source
-from inertial_estimation.ros.steady_timer import SteadyTimer
+from inertial_estimation.ros.executors import PolledGroup, SteadyTimer
+from inertial_estimation.ros.subscriptions import (
+    POLL_PERIOD,
+    PolledSubscriptions,
+    deserialize,
+    make_router,
+    subscribe,
+    waiting,
+)
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.readings import ImuReading
+from inertial_estimation.signals.router import CONTACTS, Source
 
 QUEUE = 1000
 """Messages that may wait: a second of a fast sensor."""
@@ -53,24 +57,18 @@ class TopicFeed:
         self._node, self._take = node, take
         self.gravity = f"the accelerometer of '{imu_topic}'"
         self.sources = [
-            Source('imu', imu_topic, imu_topic),
-            Source('contacts', CONTACTS, CONTACTS),
-            Source('ft', ft_topic, ft_topic),
+            Source('imu', imu_topic, imu_topic, deserialize),
+            Source('contacts', CONTACTS, CONTACTS, deserialize),
+            Source('ft', ft_topic, ft_topic, deserialize),
         ]
         group = PolledGroup()
-        qos = QoSProfile(
-            history=HistoryPolicy.KEEP_LAST, depth=QUEUE, reliability=ReliabilityPolicy.BEST_EFFORT
-        )
         self._subscriptions: list[Subscription] = [
-            node.create_subscription(
-                one.message_type, one.topic, _nothing, qos, callback_group=group, raw=True
-            )
-            for one in self.sources
+            subscribe(node, one, QUEUE, one.read, group) for one in self.sources
         ]
         self._imu: ImuReading | None = None
         self._imus: deque[ImuReading] = deque(maxlen=QUEUE)
         self._contact_ns = 0
-        self._timer = SteadyTimer(node, PERIOD, self._poll)
+        self._timer = SteadyTimer(node, POLL_PERIOD, self._poll)
 
     def begin(self) -> None:
         """Begin a data set; nothing is known of joints."""
@@ -93,9 +91,9 @@ class TopicFeed:
 
     def _read(self, source: Source, subscription: Subscription) -> Iterator[Any]:
         """Yield readings that wait in a subscription and have a stamp."""
-        for data in taken(subscription, True):
+        for data in waiting(subscription):
             reading = source.read(data)
-            if reading is not None and (source.kind == 'contacts' or source.accepts(reading)):
+            if reading is not None and reading.stamp_ns > 0:
                 yield reading
 
     def _paired(self, stamp_ns: int, raw: np.ndarray) -> Reading:
@@ -129,10 +127,9 @@ class RobotFeed:
         self._contacts = build_contact_stream(settings, self.robot)
         self._row = self.robot.ft_sensors.index(self.body.sensor)
         self._warmth, self._n_warm = 0.0, 0
-        self._inputs = PolledInputs(
-            node, settings, self.robot, self._assembler, self._contacts, self._take
-        )
-        self.sources = self._inputs.sources
+        router, _ = make_router(node, settings, self.robot, self._assembler, self._contacts)
+        self._inputs = PolledSubscriptions(node, router, self._assembler, settings, self._take)
+        self.sources = router.sources
 
     @property
     def gravity(self) -> str:
@@ -159,7 +156,3 @@ class RobotFeed:
             self._warmth += float(sample.ft_temperatures[self._row])
             self._n_warm += 1
         self._take_reading(self.body.reading(sample, self._contacts.at(sample.stamp_ns)))
-
-
-def _nothing(data: Any) -> None:
-    """Stand in for the callback of a subscription that is polled."""

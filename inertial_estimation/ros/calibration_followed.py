@@ -14,11 +14,12 @@ from inertial_estimation.calibration.in_use import CalibrationInUse
 from inertial_estimation.calibration.tared import is_tared
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.findings import Finding, finding
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.calibration_updates import TOPIC
-from inertial_estimation.ros.diagnostics import OK, WARN, Task
-from inertial_estimation.ros.inertial_parameters import LATCHED
+from inertial_estimation.ros.subscriptions import LATCHED
 
 
 class CalibrationFollower:
@@ -56,14 +57,13 @@ class CalibrationFollower:
                 String, TOPIC, self._on_change, LATCHED
             )
 
-    def task(self) -> Task:
-        """Return whose calibration is in use."""
+    def task(self) -> Status:
+        """Return the calibration in use."""
         values = {'from': self._from, 'changes': self._changes, 'refusal': self._refusal or 'none'}
+        found: tuple[Finding, ...] = ()
         if self._refusal:
-            said = f'that of the estimator is refused, the one before stays: {self._refusal}'
-            return Task('ft_calibration', WARN, said, values)
-        said = f'that of {self._from}' if self._is_of_use else 'no FT sensor in use'
-        return Task('ft_calibration', OK, said, values)
+            found = (finding('update_rejected', 'ft_calibration', what=self._refusal),)
+        return Status('ft_calibration', found, values)
 
     def destroy(self) -> None:
         """Give the subscription back."""

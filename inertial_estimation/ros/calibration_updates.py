@@ -22,11 +22,12 @@ from inertial_estimation.calibration.in_use import CalibrationInUse
 from inertial_estimation.calibration.temperature import implausible
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError
+from inertial_estimation.findings import Finding, finding
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.background import Background
-from inertial_estimation.ros.diagnostics import OK, WARN, Task
-from inertial_estimation.ros.inertial_parameters import LATCHED
-from inertial_estimation.ros.waiting_services import create_waiting_services
+from inertial_estimation.ros.services import create_waiting_services
+from inertial_estimation.ros.subscriptions import LATCHED
 from inertial_estimation.sample import Sample
 
 TOPIC = 'ft_calibration'
@@ -86,8 +87,8 @@ class CalibrationUpdates:
         self._note_change(saved=False)
         return found
 
-    def task(self, sample: Sample | None, tare: str = 'none') -> Task:
-        """Return what makes wrenches of readings, and where that came from."""
+    def task(self, sample: Sample | None, tare: str = 'none') -> Status:
+        """Return the calibration in use, and where it came from."""
         values: dict[str, object] = {
             'file': self._path or 'none',
             'changed at [s]': self._changed_at or 'the start',
@@ -96,27 +97,18 @@ class CalibrationUpdates:
         }
         for name, sensor in self._in_use.sensors.items():
             values |= {f'{name}: {key}': value for key, value in _figures(sensor).items()}
-        level, message, cause = OK, 'in use' if self._in_use.sensors else 'no FT sensors', ''
-        if self._changed_at:
-            message += f', changed at {self._changed_at} s'
-            message += '' if self._saved else ', not saved'
+        found: list[Finding] = []
         if self._lacks_file:
-            level, cause = WARN, NO_FILE_YET
-            message += f"; '{self._path}' does not exist yet: ~/save writes it"
+            what = f"'{self._path}' does not exist yet: ~/save writes it"
+            found.append(finding('suboptimal', 'ft_calibration', what=what))
         if lacking := self._without_temperature(sample):
-            level, cause = WARN, f'{cause} no temperature {lacking}'
-            message += (
-                f'; no temperature of {", ".join(lacking)}: counted as missing; see '
-                "'temperature_topic' and 'temperature_max_age'"
-            )
+            what = f'temperature of {", ".join(lacking)}'
+            found.append(finding('missing', 'ft_calibration', what=what, share=1.0))
         for name, said in self._implausible(sample).items():
-            level, cause = WARN, f'{cause} temperature of {name}'
-            message += f'; {name}: {said}'
+            found.append(finding('suboptimal', 'ft_calibration', what=f'{name}: {said}'))
         if self.remark:
-            level, cause = WARN, f'{cause} {self.remark}'
-            message += f'; {self.remark}'
-        # A file that is not there yet was warned of at the start.
-        return Task('ft_calibration', level, message, values, cause, is_said=cause == NO_FILE_YET)
+            found.append(finding('suboptimal', 'ft_calibration', what=self.remark))
+        return Status('ft_calibration', tuple(found), values)
 
     def destroy(self) -> None:
         """Give the services and the publisher back."""

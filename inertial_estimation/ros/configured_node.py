@@ -3,8 +3,9 @@
 """A lifecycle node that becomes a pipeline once there is a robot description."""
 
 import gc
+import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from rclpy.exceptions import ParameterException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.logging import get_logger
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.subscription import Subscription
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -29,11 +31,13 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import is_xml
 from inertial_estimation.model.urdf_encoding import decoded
 from inertial_estimation.ros.empty_lists import empty_lists
-from inertial_estimation.ros.executors import note_signals, spin, take_priority
+from inertial_estimation.ros.executors import PolledGroup, note_signals, spin
 from inertial_estimation.ros.parameters import Parameters
 from inertial_estimation.ros.services import create_service
 from inertial_estimation.ros.startup import init
 
+SWITCH_INTERVAL = 5e-4
+"""Between threads of the interpreter [s]."""
 Transition = Callable[['ConfiguredNode', LifecycleState], TransitionCallbackReturn]
 
 
@@ -64,10 +68,22 @@ class ConfiguredNode(LifecycleNode):
         self._declared = Parameters(self, kind)
         self.settings = self._declared.collect()
         self._received_urdf = ''
-        create_service(self, Trigger, '~/reset', self._on_reset)
+        create_service(self, Trigger, '~/reset', lambda: self.configured().reset())
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.create_subscription(String, 'robot_description', self._on_description, latched)
         self._to_start = self.settings.autostart
+
+    @property
+    def subscriptions(self) -> Iterator[Subscription]:
+        """Those that wake the executor, without those that are polled."""
+        found = super().subscriptions
+        return (one for one in found if not isinstance(one.callback_group, PolledGroup))
+
+    def configured(self) -> Any:
+        """Return the pipeline, if there is one."""
+        if self.pipeline is None:
+            raise ConfigError('not configured')
+        return self.pipeline
 
     @reported
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -151,9 +167,8 @@ class ConfiguredNode(LifecycleNode):
                 f"lifecycle set {name} configure' and '... activate'"
             )
 
-    def take_priority(self) -> list[str]:
-        """Ask the operating system for the priority of the process; return what was refused."""
-        return take_priority(self.settings.fifo_priority, self.settings.cpu_affinity)
+    def prepare_process(self) -> None:
+        """Change the process that the node runs in, before it is spun."""
 
     def _find_urdf(self) -> str:
         """Return the robot description from parameter, file or topic, in that order."""
@@ -193,12 +208,6 @@ class ConfiguredNode(LifecycleNode):
         elif self._to_start:
             self.start()
 
-    def _on_reset(self, request: Trigger.Request, response: Trigger.Response):
-        """Forget what was received."""
-        response.success = self.pipeline is not None
-        response.message = self.pipeline.reset() if self.pipeline else 'not configured'
-        return response
-
     def _take_apart(self) -> None:
         """Undo what configuring did."""
         gc.unfreeze()
@@ -221,10 +230,11 @@ def run_node(
         get_logger(name).fatal(str(error))
         rclpy.try_shutdown()
         return 1
-    for refusal in node.take_priority():
-        node.get_logger().warning(refusal)
+    # A cycle waits no longer for the thread of the diagnostics.
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    node.prepare_process()
     try:
-        spin(node, node.settings.executor, signals)
+        spin(node, signals)
     finally:
         node.destroy_node()
     rclpy.try_shutdown()

@@ -1,69 +1,71 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What goes to /diagnostics: tasks, and the message they make."""
+"""Publisher of /diagnostics, in a thread of its own, so that no cycle waits for it."""
 
-import re
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+import traceback
+from collections.abc import Callable, Iterable
+from queue import SimpleQueue
+from threading import Thread
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
 
-from inertial_estimation.ros.conversions import ns_to_stamp
+from inertial_estimation.outputs.diagnostics import FindingLog, Status
+from inertial_estimation.outputs.message_writer import diagnostic_array
 
-OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
-
-NUMBER = re.compile(r'(?<![\w.])-?\d[\d.]*(e[-+]?\d+)?')
-
-Values = Mapping[str, object]
-
-
-class Task(NamedTuple):
-    """One status of the array."""
-
-    name: str
-    level: bytes
-    message: str
-    values: Values
-    cause: str = ''
-    """The message without the figures that change all the time; empty: it has none."""
-    repeats: bool = True
-    """Whether it is worth a warning when it comes back, and a word when it is over."""
-    is_said: bool = False
-    """Whether it was logged when it happened, so that a report need not."""
-
-    @property
-    def complaint(self) -> tuple[str, str]:
-        """Who complains about what: the same as long as a warning would say nothing new."""
-        return self.name, self.cause or self.message
+REPORT_PERIOD = 1.0
+"""Period of the diagnostics [s]."""
+MAX_LOGGED = 5
+"""Findings in one line of the log; /diagnostics has them all."""
 
 
-def to_message(stamp_ns: int, node: str, robot: str, tasks: Iterable[Task]) -> DiagnosticArray:
-    """Return tasks as a message."""
-    message = DiagnosticArray()
-    message.header.stamp = ns_to_stamp(stamp_ns)
-    message.status = [
-        DiagnosticStatus(
-            name=f'{node}: {task.name}',
-            level=task.level,
-            message=task.message,
-            hardware_id=robot,
-            values=[KeyValue(key=key, value=str(value)) for key, value in task.values.items()],
+class Diagnostics:
+    """Publishes reports, and logs each finding when it appears and when it has ended."""
+
+    def __init__(self, node: Node, robot: str) -> None:
+        self._node, self._robot = node, robot
+        # With its namespace, which distinguishes the nodes of two robots.
+        self._name = node.get_fully_qualified_name().lstrip('/')
+        self._publisher = node.create_publisher(
+            DiagnosticArray, '/diagnostics', QoSProfile(depth=1)
         )
-        for task in tasks
-    ]
-    return message
+        self._log = FindingLog()
+        self._reports: SimpleQueue[tuple[Callable[[], Iterable[Status]], bool] | None] = (
+            SimpleQueue()
+        )
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
 
+    def report(self, make: Callable[[], Iterable[Status]], *, is_logged: bool) -> None:
+        """Publish what a function returns, which is called in the other thread."""
+        if self._reports.empty():
+            self._reports.put((make, is_logged))
 
-def without_figures(text: str) -> str:
-    """Return a text without its numbers: the same cause says others every time."""
-    return NUMBER.sub('', text)
+    def destroy(self) -> None:
+        """End the thread, and destroy the publisher."""
+        self._reports.put(None)
+        self._thread.join()
+        self._node.destroy_publisher(self._publisher)
 
+    def _run(self) -> None:
+        while (found := self._reports.get()) is not None:
+            try:
+                self._publish(*found)
+            except Exception:
+                self._node.get_logger().error(traceback.format_exc())
 
-def milliseconds(seconds: float) -> str:
-    """Return a time for a reader [ms]."""
-    return f'{1e3 * seconds:.3f}'
-
-
-def microseconds(seconds: float) -> str:
-    """Return a short time for a reader [us]."""
-    return f'{1e6 * seconds:.0f}'
+    def _publish(self, make: Callable[[], Iterable[Status]], is_logged: bool) -> None:
+        statuses = list(make())
+        now_ns = self._node.get_clock().now().nanoseconds
+        data = diagnostic_array(now_ns, self._name, self._robot, statuses)
+        self._publisher.publish(data)
+        if not is_logged:
+            return
+        begun, ended = self._log.update(one for status in statuses for one in status.findings)
+        if ended:
+            self._node.get_logger().info(f'ended: {"; ".join(ended)}')
+        if begun:
+            text = '; '.join(map(str, begun[:MAX_LOGGED]))
+            more = f'; {len(begun) - MAX_LOGGED} more' if len(begun) > MAX_LOGGED else ''
+            self._node.get_logger().warning(text + more)

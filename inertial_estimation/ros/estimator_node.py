@@ -1,43 +1,238 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The lifecycle node ``wrench_estimator``."""
+"""The lifecycle node ``wrench_estimator``, and the pipeline that it becomes when configured."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
 
+from numpy.linalg import LinAlgError
+from rclpy.clock import JumpThreshold
+from rclpy.duration import Duration
+from rclpy.lifecycle import LifecycleNode
+
+from inertial_estimation.building import (
+    build_assembler,
+    build_contact_stream,
+    build_estimator,
+    build_robot,
+    sensor_calibrations,
+)
+from inertial_estimation.calibration.calibration_file import stack_calibrations
+from inertial_estimation.calibration.in_use import CalibrationInUse
 from inertial_estimation.config.settings import NODE_NAME, EstimatorSettings
-from inertial_estimation.model.robot import Robot
+from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.estimation.contacts import Contact, ContactSet
+from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.model_update import ModelInUse
+from inertial_estimation.findings import finding
+from inertial_estimation.outputs.cycle_times import Cycles
+from inertial_estimation.outputs.diagnostics import (
+    SourceStatus,
+    Status,
+    cycle_status,
+    known_joints_status,
+    submodel_statuses,
+)
+from inertial_estimation.outputs.result_checks import DependenceStatus, MomentumStatus
+from inertial_estimation.ros.background import Background
+from inertial_estimation.ros.calibration_updates import CalibrationUpdates
 from inertial_estimation.ros.configured_node import ConfiguredNode, run_node
-from inertial_estimation.ros.pipeline import Pipeline
+from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
+from inertial_estimation.ros.executors import SteadyTimer, has_events_executor
+from inertial_estimation.ros.model_updates import ModelUpdates
+from inertial_estimation.ros.publishers import Publishers
+from inertial_estimation.ros.subscriptions import Subscriptions, make_router
+from inertial_estimation.ros.taring import Taring, find_supports
+from inertial_estimation.sample import Sample
 
 
 class EstimatorNode(ConfiguredNode):
     """Estimates external wrenches and joint torques from sensor topics."""
 
     def __init__(self, **kwargs) -> None:
-        super().__init__(NODE_NAME, EstimatorSettings, _make, **kwargs)
+        super().__init__(NODE_NAME, EstimatorSettings, Pipeline, **kwargs)
         self.start()
 
 
-def _make(node: ConfiguredNode, settings: EstimatorSettings, urdf: str) -> Pipeline:
-    """Return what the node consists of, and say what it neglects."""
-    pipeline = Pipeline(node, settings, urdf)
-    if neglected := _neglected(settings, pipeline.robot):
-        node.get_logger().info(f'neglected, as configured: {neglected}')
-    return pipeline
+class Pipeline:
+    """From messages to messages."""
 
+    def __init__(self, node: LifecycleNode, settings: EstimatorSettings, urdf: str) -> None:
+        self.active = False
+        self._node, self._settings = node, settings
+        self.robot = robot = build_robot(settings, urdf)
+        self._assembler = build_assembler(settings, robot)
+        sensors = sensor_calibrations(settings, robot, new_file=True)
+        self._estimator = build_estimator(settings, robot, stack_calibrations(sensors.values()))
+        supports = find_supports(settings, robot)
+        self._contacts = build_contact_stream(settings, robot)
+        self._touches: tuple[Contact, ...] = ()
+        self._contact_set: ContactSet | None = None
+        self._momentum = MomentumStatus(robot, settings, self._assembler)
+        arrays = self._estimator.motion.arrays
+        self._dependence = DependenceStatus(
+            robot, self._estimator.contacts, acceleration_arrays=arrays
+        )
+        self.publishers = Publishers(
+            node,
+            self._estimator,
+            settings,
+            self._assembler,
+            lambda: self._model.roots,
+            self._dependence.uninformed_joints,
+            lambda: self._momentum.warning,
+        )
+        self._model = ModelInUse(
+            self._estimator,
+            settings.model_blend_time,
+            [self._momentum.set_parameters],
+            self.publishers.announce,
+        )
+        self._router, self._rhythm = make_router(
+            node, settings, robot, self._assembler, self._contacts
+        )
+        try:
+            self._subscriptions = Subscriptions(
+                node, self._router, settings.queue_depth, self._on_sample,
+                polled=not has_events_executor(),
+            )  # fmt: skip
+        except InertialEstimationError:
+            self.publishers.destroy()
+            raise
+        in_use = CalibrationInUse(robot, sensors, [self._model.set_calibration])
+        self._updates = ModelUpdates(node, robot, settings, self._model, lambda: self.active)
+        self._background = Background(node)
+        self._calibration = CalibrationUpdates(
+            node, robot, settings, in_use, self.publishers.announce, self._background
+        )
+        self._taring = Taring(
+            node,
+            settings,
+            urdf,
+            supports,
+            in_use,
+            self._calibration,
+            self._background,
+            lambda: self._estimator.robot,
+            lambda: self.active,
+            self._contacts.problems,
+        )
+        self.cycles = Cycles()
+        self._failed, self._failure = 0, ''
+        self._sample: Sample | None = None
+        self._estimate: WrenchEstimate | None = None
+        self._sources = SourceStatus(robot, settings.contact_timeout)
+        self._diagnostics = Diagnostics(node, robot.name)
+        self._timer = SteadyTimer(node, REPORT_PERIOD, self._report)
+        self._jump = node.get_clock().create_jump_callback(
+            JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1)),
+            post_callback=self._on_time_jump,
+        )
 
-def _neglected(settings: EstimatorSettings, robot: Robot) -> str:
-    """Name the accelerations that are taken to be zero."""
-    spinning = () if robot.fixed_frame else robot.imus
-    kinds = (
-        ('joint accelerations', 'acceleration_source', robot.joint_names),
-        ('angular accelerations', 'angular_acceleration_source', spinning),
-    )
-    return ', '.join(
-        f'{what} ({name}: zero)'
-        for what, name, owners in kinds
-        if owners and getattr(settings, name) == 'zero'
-    )
+    def start(self) -> None:
+        """Publish what is latched, and count cycles anew; call it once active."""
+        self._calibration.announce()
+        self._taring.start()
+        self.cycles.restart()
+
+    def reset(self) -> str:
+        """Empty filters and buffers."""
+        self._assembler.reset()
+        self._contacts.reset()
+        return 'filters and buffers are empty'
+
+    def destroy(self) -> None:
+        """Destroy subscriptions, publishers, services and timers."""
+        self._jump.unregister()
+        self._timer.destroy()
+        self._subscriptions.destroy()
+        self._taring.destroy()
+        self._background.destroy()
+        self._updates.destroy()
+        self._calibration.destroy()
+        self._diagnostics.destroy()
+        self.publishers.destroy()
+
+    def _on_sample(self, sample: Sample) -> None:
+        """Estimate and publish."""
+        self._sample = sample
+        if not self.active:
+            return
+        start = perf_counter()
+        try:
+            touches = self._contacts.at(sample.stamp_ns)
+            if touches is not self._touches:
+                self._touches = touches
+                self._contact_set = self._estimator.with_touches(touches) if touches else None
+            self._model.step(sample.stamp_ns)
+            estimate = self._estimator.update(sample, self._contact_set)
+        except (InertialEstimationError, LinAlgError) as error:
+            self._failed, self._failure = self._failed + 1, str(error)
+            return
+        self.publishers.publish(estimate)
+        self._estimate = estimate
+        duration = perf_counter() - start
+        self.cycles.add(sample.stamp_ns, duration)
+        # The results do not wait for these.
+        if self._taring.collecting:
+            self._taring.add(sample, touches)
+        self._momentum.add(sample, estimate)
+        self.publishers.publish_beside(sample, estimate, self._contact_set, duration)
+
+    def _on_time_jump(self, jump) -> None:
+        """Start anew when the clock of the node goes back."""
+        if self._settings.reset_on_time_jump:
+            self._node.get_logger().info(f'time was set back: {self.reset()}')
+
+    def _report(self) -> None:
+        """Take what the diagnostics need, and let them be published."""
+        self._taring.look()
+        make = self._statuses(self._sample, self._estimate)
+        self._diagnostics.report(make, is_logged=self.active)
+        # What is old by the next report must not pass for the state of things then.
+        self._sample = self._estimate = None
+        self._failure = ''
+        for source in self._router.sources:
+            source.skew_due = True
+
+    def _statuses(
+        self, sample: Sample | None, estimate: WrenchEstimate | None
+    ) -> Callable[[], Iterable[Status]]:
+        """Return what makes the statuses of the last second, later and in another thread."""
+        robot, sources = self.robot, self._router.sources
+        statistics, contacts = self._assembler.statistics(), self._contacts.statistics()
+        problems = dict(self._contacts.problems)
+        slow = () if sample is None else self._rhythm.slow_now(sample.stamp_ns)
+        totals = {
+            'failed cycles': self._failed,
+            'decode fallbacks': sum(source.fallbacks for source in sources),
+        }
+        report, failure, active = self.cycles.report(), self._failure, self.active
+        totals['missed cycles'] = self.cycles.total_missed
+        deviations = self.publishers.report()
+        own = [self._updates.status(), self._calibration.task(sample, self._taring.progress)]
+        if estimate is not None:
+            own.append(self._momentum.status())
+
+        def make() -> Iterable[Status]:
+            yield cycle_status(report, totals, failure, active=active)
+            yield known_joints_status(robot, sample, statistics)
+            yield from self._sources.statuses(
+                sources, statistics, sample, contacts, problems, slow
+            )
+            if estimate is not None:
+                yield from submodel_statuses(robot, estimate)
+                yield self._dependence.status(estimate)
+            lack = [finding('suboptimal', 'deviations', what=deviations.lack)]
+            mean = 1e6 * deviations.seconds / max(deviations.count, 1)
+            yield Status(
+                'deviations',
+                tuple(lack if deviations.lack and not deviations.count else ()),
+                {'count': deviations.count, 'time each [us]': f'{mean:.0f}'},
+            )
+            yield from own
+
+        return make
 
 
 def main(args: Sequence[str] | None = None) -> int:

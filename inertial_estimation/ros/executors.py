@@ -1,28 +1,26 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""How a node is spun, and on which terms with the operating system."""
+"""Executors, signals that end a node, and timers on the steady clock."""
 
 import os
 import signal
 from collections.abc import Callable, Sequence
 
 from rclpy.callback_groups import CallbackGroup
+from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.task import Future
 
-from inertial_estimation.ros.steady_timer import SteadyTimer
-
-# Without a timeout some builds of the events executor wait for ever, deaf to signals.
+# Without a timeout some builds of the events executor wait for ever and ignore signals.
 LONG = 1e6
-WAKE = 0.1
-"""How long a signal may wait [s]."""
-ENDING = (signal.SIGINT, signal.SIGTERM)
-"""The signals that ask a node to end."""
+SIGNAL_PERIOD = 0.1
+"""Longest time for which a signal waits [s]."""
+END_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class PolledGroup(CallbackGroup):
-    """Holds subscriptions that no executor takes from; their owner polls them."""
+    """Subscriptions that no executor takes from; their owner polls them."""
 
     def can_execute(self, entity) -> bool:
         """Keep the entity out of every wait set."""
@@ -33,7 +31,30 @@ class PolledGroup(CallbackGroup):
         return False
 
     def ending_execution(self, entity) -> None:
-        """Do nothing: nothing was begun."""
+        """Do nothing."""
+
+
+class SteadyTimer:
+    """
+    Timer on the steady clock, so that simulated time that stands still stops nothing.
+
+    An executor may still call a timer that was due when it was destroyed; this one then calls
+    nothing. period [s].
+    """
+
+    def __init__(self, node: Node, period: float, callback: Callable[[], None]) -> None:
+        self._node, self._callback, self._destroyed = node, callback, False
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(period, self._call, clock=steady)
+
+    def destroy(self) -> None:
+        """Destroy the timer."""
+        self._destroyed = True
+        self._node.destroy_timer(self._timer)
+
+    def _call(self) -> None:
+        if not self._destroyed:
+            self._callback()
 
 
 def has_events_executor() -> bool:
@@ -45,8 +66,9 @@ def has_events_executor() -> bool:
     return True
 
 
-def make_executor(kind: str, context=None) -> Executor:
-    if kind == 'events' and has_events_executor():
+def make_executor(context=None) -> Executor:
+    """Return the events executor where rclpy has it, else the single-threaded one."""
+    if has_events_executor():
         from rclpy.experimental import EventsExecutor
 
         return EventsExecutor(context=context)
@@ -54,32 +76,31 @@ def make_executor(kind: str, context=None) -> Executor:
 
 
 def note_signals() -> list[int]:
-    """Take signals that ask to end as a note from now on, in place of what they did."""
+    """Append signals that end a node to a list from now on, in place of what they did."""
     signals: list[int] = []
-    for number in ENDING:
+    for number in END_SIGNALS:
         signal.signal(number, lambda number, _: signals.append(number))
     return signals
 
 
 def hand_over(signals: Sequence[int], stop: Callable[..., None]) -> None:
-    """Call a function at every signal that asks to end, and now if there was one."""
-    for number in ENDING:
+    """Call a function at every signal that ends a node, and now if there was one."""
+    for number in END_SIGNALS:
         signal.signal(number, stop)
     if signals:
         stop()
 
 
-def spin(node: Node, kind: str, signals: Sequence[int]) -> None:
-    """Spin a node until its context is shut down or a signal asks to end."""
+def spin(node: Node, signals: Sequence[int]) -> None:
+    """Spin a node until its context is shut down or a signal ends it."""
     done = Future()
 
     def look() -> None:
         if signals and not done.done():
             done.set_result(None)
 
-    # Simulated time may stand still.
-    timer = SteadyTimer(node, WAKE, look)
-    executor = make_executor(kind, node.context)
+    timer = SteadyTimer(node, SIGNAL_PERIOD, look)
+    executor = make_executor(node.context)
     executor.add_node(node)
     try:
         # A signal may wake the executor before its handler has run.
@@ -93,30 +114,11 @@ def spin(node: Node, kind: str, signals: Sequence[int]) -> None:
         executor.shutdown()
 
 
-def take_priority(fifo_priority: int, cpu_affinity: Sequence[int]) -> list[str]:
-    """Ask the operating system for a real-time priority and for processors."""
-    refused = []
-    if fifo_priority:
-        try:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(fifo_priority))
-        except OSError as error:
-            refused.append(
-                f'fifo_priority {fifo_priority} was refused ({error.strerror}): give the process '
-                'CAP_SYS_NICE or an rtprio limit'
-            )
-    if cpu_affinity:
-        try:
-            os.sched_setaffinity(0, cpu_affinity)
-        except (OSError, ValueError) as error:
-            refused.append(f'cpu_affinity {list(cpu_affinity)} was refused: {error}')
-    return refused
-
-
-def step_back(niceness: int) -> list[str]:
-    """Let other processes go first."""
+def step_back(niceness: int) -> str:
+    """Let other processes run first; return why the operating system refused, else nothing."""
     try:
         now = os.getpriority(os.PRIO_PROCESS, 0)
         os.setpriority(os.PRIO_PROCESS, 0, max(now, niceness))
     except OSError as error:
-        return [f'niceness {niceness} was refused: {error.strerror}']
-    return []
+        return f'niceness {niceness}: {error.strerror}'
+    return ''

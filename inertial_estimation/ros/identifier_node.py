@@ -1,89 +1,326 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The lifecycle node ``parameter_identifier``."""
+"""The lifecycle node ``parameter_identifier``, and its pipeline."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from time import perf_counter
 
-from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
-from rclpy.subscription import Subscription
+from rclpy.clock import JumpThreshold
+from rclpy.duration import Duration
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from std_srvs.srv import SetBool, Trigger
 
+from inertial_estimation.building import (
+    build_assembler,
+    build_contact_stream,
+    build_robot,
+)
 from inertial_estimation.config.identifier import IDENTIFIER_NAME, IdentifierSettings
-from inertial_estimation.identification.determined import in_words
+from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
+from inertial_estimation.identification.errors_in_variables import StateNoise
+from inertial_estimation.identification.recursion.base_values import BaseTable
+from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
+from inertial_estimation.identification.recursion.innovation import Change
+from inertial_estimation.identification.recursion.update_policy import Refit
+from inertial_estimation.model.ft_calibration import FtCalibration
+from inertial_estimation.model.usable_parameters import check_masses, check_usable
+from inertial_estimation.outputs.diagnostics import SourceStatus, Status, known_joints_status
+from inertial_estimation.ros.calibration_followed import CalibrationFollower
 from inertial_estimation.ros.configured_node import ConfiguredNode, reported, run_node
-from inertial_estimation.ros.executors import PolledGroup, step_back
-from inertial_estimation.ros.identifier_pipeline import IdentifierPipeline
+from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
+from inertial_estimation.ros.executors import SteadyTimer, step_back
+from inertial_estimation.ros.identifier_outputs import IdentifierOutputs
+from inertial_estimation.ros.identifier_status import IdentifierStatus
+from inertial_estimation.ros.recursion_choice import recursion_settings
+from inertial_estimation.ros.sample_windows import SampleWindow, SampleWindows
 from inertial_estimation.ros.services import create_service
+from inertial_estimation.ros.state_file import StateFile
+from inertial_estimation.ros.subscriptions import PolledSubscriptions, make_router
+from inertial_estimation.sample import Sample
+from inertial_estimation.signals.stream import AssemblerStatistics
+from inertial_estimation.uncertainty.stream_noise import StreamFilters, stream_noise
 
-UNCONFIGURED = 'not configured'
+EARLY = 0.1
+"""A refit may be: windows end at samples, whose stamps are not those of a clock [s]."""
 
 
 class IdentifierNode(ConfiguredNode):
-    """Finds out what the links weigh while the robot works, and publishes it."""
+    """Identifies inertial parameters while the robot works, and publishes them."""
 
     def __init__(self, **kwargs) -> None:
-        super().__init__(IDENTIFIER_NAME, IdentifierSettings, _make, **kwargs)
-        create_service(self, SetBool, '~/enable', self._on_enable)
-        create_service(self, Trigger, '~/save', self._on_save)
-        create_service(self, Trigger, '~/restore', self._on_restore)
+        super().__init__(IDENTIFIER_NAME, IdentifierSettings, IdentifierPipeline, **kwargs)
+        create_service(self, SetBool, '~/enable', lambda data: self.configured().enable(data))
+        create_service(self, Trigger, '~/save', lambda: self.configured().save())
+        create_service(self, Trigger, '~/restore', lambda: self.configured().restore())
         self.start()
 
-    @property
-    def subscriptions(self) -> Iterator[Subscription]:
-        """What wakes the executor: not what the pipeline polls."""
-        found = super().subscriptions
-        return (one for one in found if not isinstance(one.callback_group, PolledGroup))
+    def prepare_process(self) -> None:
+        """Let other processes run first."""
+        if refused := step_back(self.settings.niceness):
+            self.get_logger().warning(refused)
 
     @reported
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop to learn, and keep what is known."""
+        """Stop to learn, and save the state."""
         self.pipeline.keep()
         return super().on_deactivate(state)
 
     def destroy_node(self) -> None:
-        """Keep what is known: a signal ends the process without any transition."""
+        """Save the state: a signal ends the process without any transition."""
         if self.pipeline is not None:
             self.pipeline.keep()
         super().destroy_node()
 
-    def take_priority(self) -> list[str]:
-        """Step back behind other processes; return what the operating system refused."""
-        return step_back(self.settings.niceness)
 
-    def _on_enable(self, request: SetBool.Request, response: SetBool.Response):
-        """Pause to learn, or go on."""
-        response.success = self.pipeline is not None
-        response.message = self.pipeline.enable(request.data) if self.pipeline else UNCONFIGURED
-        return response
+class IdentifierPipeline:
+    """From messages of sensors to inertial parameters."""
 
-    def _on_save(self, request: Trigger.Request, response: Trigger.Response):
-        """Write what is known."""
-        given = self.pipeline.save() if self.pipeline else (False, UNCONFIGURED)
-        response.success, response.message = given
-        return response
-
-    def _on_restore(self, request: Trigger.Request, response: Trigger.Response):
-        """Take what was known from the file."""
-        given = self.pipeline.restore() if self.pipeline else (False, UNCONFIGURED)
-        response.success, response.message = given
-        return response
-
-
-def _make(node: ConfiguredNode, settings: IdentifierSettings, urdf: str) -> IdentifierPipeline:
-    """Return what the node consists of, and say which links it could not take as they are."""
-    pipeline = IdentifierPipeline(node, settings, urdf)
-    if widened := pipeline.identifier.widened:
-        node.get_logger().info(
-            'links that are points, sticks or without mass are published with the moments of a '
-            f'small ball at least: {in_words(widened)}'
+    def __init__(self, node: LifecycleNode, settings: IdentifierSettings, urdf: str) -> None:
+        self.active = False
+        self._node, self._settings = node, settings
+        self.robot = robot = build_robot(settings, urdf)
+        chosen = recursion_settings(settings, robot)
+        self._calibration = CalibrationFollower(node, robot, settings, self._follow_calibration)
+        self.identifier = RecursiveIdentifier(robot, chosen, self._calibration.calibration)
+        if not settings.fixed_link and not settings.held_frames:
+            node.get_logger().warning(
+                'neither fixed_link nor held_frames is set: the force on the feet is identified '
+                'as weight, unless the topic of contacts reports it'
+            )
+        self._filters, self._noise_is_complete = StreamFilters(settings), False
+        self._table = BaseTable(self.identifier.builder)
+        self.refit: Refit | None = None
+        self.enabled = True
+        self._refitted_ns = 0
+        self._published: tuple[str, ...] = ()
+        self._windows = SampleWindows(
+            robot, settings.rows_rate, settings.contact_margin, settings.held_frames
         )
-    given = [name for name in ('fifo_priority', 'cpu_affinity') if getattr(settings, name)]
-    if given:
-        node.get_logger().info(
-            f"{' and '.join(given)}: the estimator's, not used here; niceness says how far this "
-            'node steps back'
+        self._state = (
+            StateFile(settings.state_file, settings.save_period) if settings.state_file else None
         )
-    return pipeline
+        self._assembler = build_assembler(settings, robot)
+        self._contacts = build_contact_stream(settings, robot)
+        self._outputs = IdentifierOutputs(node, robot)
+        self._router, self._rhythm = make_router(
+            node, settings, robot, self._assembler, self._contacts
+        )
+        try:
+            self._subscriptions = PolledSubscriptions(
+                node, self._router, self._assembler, settings, self.take
+            )
+        except InertialEstimationError:
+            self._outputs.destroy()
+            raise
+        self.report = IdentifierStatus(settings, self.identifier)
+        self._sources = SourceStatus(robot, settings.contact_timeout)
+        self._diagnostics = Diagnostics(node, robot.name)
+        exists = self._state is not None and self._state.path.exists()
+        if exists and (done := self._try(self._file().restore)):
+            node.get_logger().info(done)
+        self._calibration.start()
+        self._timer = SteadyTimer(node, REPORT_PERIOD, self._diagnose)
+        self._jump = node.get_clock().create_jump_callback(
+            JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1)),
+            post_callback=self._on_time_jump,
+        )
+
+    @property
+    def _has_learned(self) -> bool:
+        return any(one.information is not None for one in self.identifier.memories)
+
+    def start(self) -> None:
+        """Publish what was identified before, and begin with samples from now on."""
+        self._windows.reset()
+        self.report.restart()
+        if self._has_learned:
+            self._noting(self._refit)
+
+    def reset(self) -> str:
+        """Forget what was received and learned."""
+        self._forget()
+        self.identifier.reset()
+        self.refit, self._published = None, ()
+        self.report.restart()
+        return (
+            'forgot all messages and all that was learned; published parameters and the state '
+            'file stay until the next update'
+        )
+
+    def enable(self, enabled: bool) -> str:
+        """Go on to learn, or pause; contacts are noted meanwhile."""
+        self.enabled = enabled
+        self._windows.drop()
+        self.report.restart()
+        return 'learning' if enabled else 'paused'
+
+    def save(self) -> str:
+        """Write the state."""
+        return self._file().save(self.identifier)
+
+    def restore(self) -> str:
+        """Read the state."""
+        done = self._file().restore(self.identifier)
+        self._forget()
+        if self.active:
+            self._noting(self._refit)
+        return done
+
+    def keep(self) -> None:
+        """Write the state if the file is behind."""
+        if self._state is not None and self._state.is_behind(self.identifier):
+            self._try(self._state.save)
+
+    def statistics(self) -> AssemblerStatistics:
+        """Return what came in so far."""
+        return self._assembler.statistics()
+
+    def destroy(self) -> None:
+        """Save the state; destroy subscriptions, publishers and timers."""
+        self.keep()
+        self._jump.unregister()
+        self._timer.destroy()
+        self._subscriptions.destroy()
+        self._outputs.destroy()
+        self._calibration.destroy()
+        self._diagnostics.destroy()
+
+    def take(self, sample: Sample) -> None:
+        """Collect a sample, and learn from a window of them."""
+        self.report.note_sample(sample)
+        if not self.active:
+            return
+        window = self._windows.add(sample, self._contacts.at(sample.stamp_ns))
+        self._assembler.wanted_ns = self._windows.next_ns
+        if window is not None and self.enabled:
+            self._noting(lambda: self._learn(window))
+
+    def _file(self) -> StateFile:
+        if self._state is None:
+            raise ConfigError("'state_file' is empty")
+        return self._state
+
+    def _noting(self, work: Callable[[], None]) -> None:
+        """Learn; note why it failed."""
+        try:
+            work()
+        # Linear algebra that does not converge or meets NaN: the last update holds.
+        except (InertialEstimationError, ValueError) as error:
+            self.report.note_failure(error)
+
+    def _follow_calibration(
+        self, calibration: FtCalibration, tared: Collection[str]
+    ) -> tuple[str, ...]:
+        """Take over a calibration; return the submodels whose equations begin anew."""
+        anew = self.identifier.set_calibration(calibration, tared)
+        # Offsets on top of it are published: they are others now.
+        if self.active and self._has_learned:
+            # A refit that fails is no reason to refuse the calibration.
+            self._noting(self._refit)
+        return anew
+
+    def _learn(self, window: SampleWindow) -> None:
+        """Add a window to the identification, and refit when it is time."""
+        start = perf_counter()
+        self._update_noise()
+        changes = self.identifier.add(window.samples, free=window.free)
+        self.report.note_window(start)
+        for name, change in changes:
+            self._node.get_logger().info(f'{name}: {CHANGES[change]}')
+        # Time may have been set back since, or the state was saved later than it is now.
+        gone = 1e-9 * (self.identifier.stamp_ns - self._refitted_ns)
+        due = not 0.0 <= gone < self._settings.refit_period - EARLY
+        if due or any(change is Change.BODY for _, change in changes):
+            self._refit()
+        if self._state is not None and self._state.is_due():
+            self.keep()
+
+    def _update_noise(self) -> None:
+        """Give the identifier the noise of the motion, until all rates of streams are known."""
+        if self._noise_is_complete:
+            return
+        settings, rates = self._settings, self._assembler.rates()
+        found = stream_noise(settings, self.robot, rates, self._filters)
+        self.identifier.noise = StateNoise.of(
+            found.model.joints,
+            found.model.imus,
+            is_white=not settings.smooth_readings,
+            measures_velocities=settings.velocity_source == 'message',
+        )
+        self._noise_is_complete = bool(found.joints.all() and found.imus.all())
+
+    def _refit(self) -> None:
+        """Identify the parameters, and publish those that the equations determine."""
+        start = perf_counter()
+        self._refitted_ns = self.identifier.stamp_ns
+        self.refit = refit = self.identifier.refit()
+        values = self._table.values(self.identifier.memories, self.identifier.found)
+        self._outputs.publish_progress(self.identifier, refit, values)
+        refusal = None
+        # Submodels that were published and are not refitted any more go back to the prior.
+        if refit is not None and (refit.refitted or self._published):
+            names, factor = self.robot.link_names, self._settings.update_mass_factor
+            try:
+                # As an estimator with these settings does.
+                check_usable(names, refit.parameters)
+                check_masses(names, refit.parameters, self.robot.parameters, factor)
+                self._outputs.publish(refit, values, self.identifier.calibration)
+                refusal, self._published = '', refit.refitted
+            except ModelError as error:
+                refusal = str(error)
+        self.report.note_refit(start, refit, values, refusal)
+
+    def _try(self, work: Callable[[RecursiveIdentifier], str]) -> str:
+        """Read or write the state file, or note why that failed; return what was done."""
+        done = self.report.file_failure = ''
+        try:
+            done = work(self.identifier)
+        except InertialEstimationError as error:
+            self.report.file_failure = str(error)
+        return done
+
+    def _forget(self) -> None:
+        """Empty filters and buffers."""
+        self._assembler.reset()
+        self._contacts.reset()
+        self._windows.reset()
+        self._subscriptions.clear()
+        self._refitted_ns = 0
+
+    def _on_time_jump(self, jump) -> None:
+        """Start anew when the clock of the node goes back; what was learned stays."""
+        if self._settings.reset_on_time_jump:
+            self._forget()
+            self._node.get_logger().info('time was set back: filters and buffers are empty')
+
+    def _diagnose(self) -> None:
+        """Take what the diagnostics need, and let them be published."""
+        sample = self.report.sample
+        own = self.report.statuses(self.refit, active=self.active, enabled=self.enabled)
+        own.append(self._calibration.task())
+        statistics, contacts = self._assembler.statistics(), self._contacts.statistics()
+        problems, sources = dict(self._contacts.problems), self._router.sources
+        slow = () if sample is None else self._rhythm.slow_now(sample.stamp_ns)
+
+        def make() -> Iterable[Status]:
+            yield from own
+            yield known_joints_status(self.robot, sample, statistics)
+            yield from self._sources.statuses(
+                sources, statistics, sample, contacts, problems, slow
+            )
+
+        self._diagnostics.report(make, is_logged=self.active)
+        for source in sources:
+            source.skew_due = True
+
+
+CHANGES = {
+    Change.TOUCHED: 'disturbed by a contact, or changed: not learning',
+    Change.FREE: 'agrees again',
+    Change.BODY: 'carries another mass',
+    Change.OFFSET: 'an FT sensor has another offset',
+    Change.BEGUN: 'moves for the first time: what was learned at rest is forgotten',
+}
 
 
 def main(args: Sequence[str] | None = None) -> int:

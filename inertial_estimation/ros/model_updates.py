@@ -13,13 +13,13 @@ from std_srvs.srv import SetBool, Trigger
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.owned_file import read_text, write_own
 from inertial_estimation.errors import ConfigError, InertialEstimationError
-from inertial_estimation.estimation.model_update import UPDATE, URDF, ModelInUse
+from inertial_estimation.estimation.model_update import ModelInUse
+from inertial_estimation.findings import Finding, finding
 from inertial_estimation.identification.parameter_file import from_text, recognises, to_text
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.usable_parameters import check_masses
-from inertial_estimation.ros.diagnostics import OK, WARN, Task, without_figures
+from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.inertial_parameters import (
-    LATCHED,
     OFFSETS_TOPIC,
     TOPIC,
     UNCERTAINTY_TOPIC,
@@ -28,16 +28,11 @@ from inertial_estimation.ros.inertial_parameters import (
     roots_from_message,
 )
 from inertial_estimation.ros.services import create_service
-
-HELD = 'updates are held until ~/hold_model is called with false'
-NOT_TAKEN = "'take_inertial_parameters' is false: no update is taken over anyway"
-MAX_CAUSES = 20
-"""That are said: a sender of ever new nonsense must not fill the log. Diagnostics go on."""
-NO_FILE = "'model_file' is empty: name a file there, then configure the node anew"
+from inertial_estimation.ros.subscriptions import LATCHED
 
 
 class ModelUpdates:
-    """The subscriptions and the services that change the inertial parameters of an estimator."""
+    """Subscriptions and services that change the inertial parameters of an estimator."""
 
     def __init__(
         self,
@@ -50,220 +45,141 @@ class ModelUpdates:
         self._node, self._robot, self._settings = node, robot, settings
         self._model, self._is_active = model, is_active
         self._taken = self._refused = 0
-        self._taken_at = ''
-        self._reason = ''
-        self._causes: set[str] = set()
-        self._is_refused = False
+        self._changed_at = ''
+        self._refusals: dict[str, str] = {}
+        """Reason why the newest message of a topic was refused."""
         self._services = [
-            create_service(node, kind, f'~/{name}', callback)
-            for kind, name, callback in (
-                (SetBool, 'hold_model', self._on_hold),
-                (Trigger, 'revert_model', self._on_revert),
-                (Trigger, 'save_model', self._on_save),
-                (Trigger, 'restore_model', self._on_restore),
-            )
+            create_service(node, SetBool, '~/hold_model', self._hold),
+            create_service(node, Trigger, '~/revert_model', self._revert),
+            create_service(node, Trigger, '~/save_model', self._save),
+            create_service(node, Trigger, '~/restore_model', self._restore),
         ]
-        self._doubt = ''
-        # What is said of an update is heard before it, if both are there.
+        # Deviations and offsets come before the update that they belong to, if all are there.
         topics = {
-            UNCERTAINTY_TOPIC: self._on_uncertainty,
-            OFFSETS_TOPIC: self._on_offsets,
-            TOPIC: self._on_update,
+            UNCERTAINTY_TOPIC: self._take_roots,
+            OFFSETS_TOPIC: self._take_offsets,
+            TOPIC: self._take_parameters,
         }
         self._subscriptions = [
-            node.create_subscription(Float64MultiArray, topic, callback, LATCHED)
-            for topic, callback in (topics.items() if settings.take_inertial_parameters else ())
+            node.create_subscription(
+                Float64MultiArray, topic, self._callback(topic, take), LATCHED
+            )
+            for topic, take in (topics.items() if settings.take_inertial_parameters else ())
         ]
 
-    def task(self) -> Task:
-        """Return which inertial parameters are in use."""
+    def status(self) -> Status:
+        """Return the inertial parameters in use."""
         model = self._model
-        message = f'from the {model.source}' if model.source != UPDATE else 'from an update'
-        if model.progress < 1.0:
-            message += f', {100 * model.progress:.0f} % of the change done'
-        if model.held:
-            message += ', updates are held'
+        sizes = np.linalg.norm(model.offsets.reshape(-1, 2, 3), axis=2)
+        offsets = [
+            f'{sensor.name} {force:.2f} {moment:.3f}'
+            for sensor, (force, moment) in zip(self._robot.ft_sensors, sizes.tolist())
+            if force or moment
+        ]
         values = {
             'source': model.source,
-            'taken over at [s]': self._taken_at or 'the start',
+            'taken over at [s]': self._changed_at or 'the start',
             'change done [%]': f'{100 * model.progress:.0f}',
             'total mass [kg]': f'{model.goal[:, 0].sum():.4f}',
-            'FT offsets that go with it [N], [Nm]': self._offsets(),
-            'uncertainty': self._doubt or ('none' if model.roots is None else 'in deviations'),
+            'FT offsets that go with it [N], [Nm]': ', '.join(offsets) or 'none',
+            'uncertainty': 'none' if model.roots is None else 'in deviations',
             'held': model.held,
             'update kept aside': model.waiting is not None,
             'updates taken over': self._taken,
             'updates refused': self._refused,
-            'last refusal': self._reason or 'none',
         }
-        if self._is_refused:
-            message += f'; the newest update was refused: {self._reason}'
-            return Task('model', WARN, message, values, is_said=True)
-        return Task('model', OK, message, values)
+        found: tuple[Finding, ...] = tuple(
+            finding('update_rejected', 'model', what=f'{topic}: {reason}')
+            for topic, reason in self._refusals.items()
+        )
+        return Status('model', found, values, f'from the {model.source}')
 
     def destroy(self) -> None:
-        """Give the services and the subscriptions back."""
-        for service in self._services:
-            self._node.destroy_service(service)
-        self._services.clear()
-        for subscription in self._subscriptions:
-            self._node.destroy_subscription(subscription)
-        self._subscriptions.clear()
+        """Destroy the services and the subscriptions."""
+        while self._services:
+            self._node.destroy_service(self._services.pop())
+        while self._subscriptions:
+            self._node.destroy_subscription(self._subscriptions.pop())
 
-    def _on_update(self, message: Float64MultiArray) -> None:
-        """Take an update over, keep it aside, or refuse it."""
-        try:
-            parameters = from_message(self._robot, message)
-            check_masses(
-                self._robot.link_names,
-                parameters,
-                self._robot.parameters,
-                self._settings.update_mass_factor,
-            )
-            is_taken = self._model.offer(parameters)
-        except InertialEstimationError as error:
-            self._refused += 1
-            self._reason, self._is_refused = str(error), True
-            self._say_once(f'inertial parameters are refused, those before stay: {error}')
-            return
-        self._is_refused = False
-        if is_taken:
+    def _callback(
+        self, topic: str, take: Callable[[Float64MultiArray], None]
+    ) -> Callable[[Float64MultiArray], None]:
+        """Return what takes a message, or notes why it is refused."""
+
+        def callback(message: Float64MultiArray) -> None:
+            self._refusals.pop(topic, None)
+            try:
+                take(message)
+            except InertialEstimationError as error:
+                self._refused += topic == TOPIC
+                self._refusals[topic] = str(error)
+
+        return callback
+
+    def _take_parameters(self, message: Float64MultiArray) -> None:
+        parameters = from_message(self._robot, message)
+        described, factor = self._robot.parameters, self._settings.update_mass_factor
+        check_masses(self._robot.link_names, parameters, described, factor)
+        if self._model.offer(parameters):
             self._taken += 1
             self._note_change()
 
-    def _on_uncertainty(self, message: Float64MultiArray) -> None:
-        """Hear how sure an update is."""
-        try:
-            of, roots = roots_from_message(self._robot, message)
-        except InertialEstimationError as error:
-            self._say_once(
-                f'the uncertainty of inertial parameters is refused, it counts as none: {error}'
-            )
-            self._doubt = f'refused: {error}'
-            return
-        self._doubt = ''
-        self._model.offer_roots(of, roots)
+    def _take_roots(self, message: Float64MultiArray) -> None:
+        self._model.offer_roots(*roots_from_message(self._robot, message))
 
-    def _on_offsets(self, message: Float64MultiArray) -> None:
-        """Hear which offsets of FT sensors go with an update."""
-        try:
-            heard = offsets_from_message(self._robot, message)
-        except InertialEstimationError as error:
-            self._say_once(
-                f'offsets of FT sensors that go with inertial parameters are refused: {error}'
-            )
-            return
-        self._model.offer_offsets(*heard)
+    def _take_offsets(self, message: Float64MultiArray) -> None:
+        self._model.offer_offsets(*offsets_from_message(self._robot, message))
         self._finish_unseen()
 
-    def _on_hold(self, request: SetBool.Request, response: SetBool.Response):
+    def _hold(self, hold: bool) -> str:
         """Keep updates aside, or take them over again."""
-        model = self._model
         if not self._subscriptions:
-            return _answer(response, NOT_TAKEN, success=False)
-        if request.data:
-            before = 'were held already' if model.held else 'are held now'
-            model.hold()
-            return _answer(
-                response, f'updates {before}: the newest one is kept aside; in use: {self._used()}'
-            )
-        if not model.held:
-            return _answer(response, 'updates were not held')
-        if model.release():
+            raise ConfigError("'take_inertial_parameters' is false: no update is taken over")
+        if hold:
+            self._model.hold()
+            return f'updates are held, in use: {self._model.source}'
+        if self._model.held and self._model.release():
             self._taken += 1
             self._note_change()
-            return _answer(response, f'the update kept aside is taken over {self._within()}')
-        return _answer(
-            response, f'updates are taken over again; none is waiting, in use: {self._used()}'
-        )
+            return 'the update kept aside is taken over'
+        return f'updates are taken over, in use: {self._model.source}'
 
-    def _on_revert(self, request: Trigger.Request, response: Trigger.Response):
+    def _revert(self) -> str:
         """Go back to the URDF."""
         self._model.revert()
         self._note_change()
-        return _answer(response, f'back to the URDF {self._within()}{self._held()}')
+        return 'back to the URDF; updates are held until ~/hold_model is called with false'
 
-    def _on_save(self, request: Trigger.Request, response: Trigger.Response):
+    def _save(self) -> str:
         """Write the parameters in use to the file."""
-        path = self._settings.model_file
-        try:
-            _check_named(path)
-            write_own(
-                Path(path).expanduser(),
-                to_text(self._robot, self._model.goal),
-                lambda text: recognises(self._robot, text),
-            )
-        except InertialEstimationError as error:
-            return _answer(response, f'nothing was saved: {error}', success=False)
-        return _answer(response, f"wrote {self._used()} to '{path}'")
+        path = self._path()
+        text = to_text(self._robot, self._model.goal)
+        write_own(path, text, lambda other: recognises(self._robot, other))
+        return f"wrote the parameters of the {self._model.source} to '{path}'"
 
-    def _on_restore(self, request: Trigger.Request, response: Trigger.Response):
+    def _restore(self) -> str:
         """Go on with the parameters of the file."""
-        path = self._settings.model_file
+        path = self._path()
         try:
-            _check_named(path)
-            parameters = from_text(self._robot, read_text(Path(path).expanduser()))
+            parameters = from_text(self._robot, read_text(path))
         except InertialEstimationError as error:
-            said = f"'{path}': {error}" if path else str(error)
-            return _answer(response, f'nothing was restored: {said}', success=False)
+            raise ConfigError(f"'{path}' is not restored: {error}") from error
         self._model.restore(parameters)
         self._note_change()
-        return _answer(response, f"go on with '{path}' {self._within()}{self._held()}")
+        return f"restored '{path}'; updates are held until ~/hold_model is called with false"
 
-    def _say_once(self, said: str) -> None:
-        """Warn, unless the same was said with other numbers: senders repeat their mistakes."""
-        cause = without_figures(said)
-        if cause not in self._causes and len(self._causes) < MAX_CAUSES:
-            self._causes.add(cause)
-            self._node.get_logger().warning(said)
+    def _path(self) -> Path:
+        """Return the file, if one is named."""
+        if not self._settings.model_file:
+            raise ConfigError("'model_file' is empty")
+        return Path(self._settings.model_file).expanduser()
 
     def _note_change(self) -> None:
         """Note when a change began."""
-        self._taken_at = f'{1e-9 * self._node.get_clock().now().nanoseconds:.3f}'
+        self._changed_at = f'{1e-9 * self._node.get_clock().now().nanoseconds:.3f}'
         self._finish_unseen()
 
     def _finish_unseen(self) -> None:
-        """Make a change at once if nobody gets estimates."""
+        """Make a change at once while no estimates are published."""
         if not self._is_active():
             self._model.finish()
-
-    def _offsets(self) -> str:
-        """Return what is subtracted on top of the calibration, by sensor."""
-        sizes = np.linalg.norm(self._model.offsets.reshape(-1, 2, 3), axis=2)
-        return (
-            ', '.join(
-                f'{sensor.name} {force:.2f} {moment:.3f}'
-                for sensor, (force, moment) in zip(
-                    self._robot.ft_sensors, sizes.tolist(), strict=True
-                )
-                if force or moment
-            )
-            or 'none'
-        )
-
-    def _used(self) -> str:
-        """Name the set in use."""
-        names = {URDF: 'the parameters of the URDF', UPDATE: 'those of an update'}
-        mass = self._model.goal[:, 0].sum()
-        return f'{names.get(self._model.source, "those of the file")} ({mass:.3f} kg)'
-
-    def _within(self) -> str:
-        """Say how long the change takes."""
-        seconds = self._settings.model_blend_time if self._is_active() else 0.0
-        return f'within {seconds:g} s' if seconds else 'at once'
-
-    def _held(self) -> str:
-        """Say that updates are held, unless there are none."""
-        return f'; {HELD}' if self._subscriptions else ''
-
-
-def _answer(response, message: str, *, success: bool = True):
-    """Fill in an answer."""
-    response.success, response.message = success, message
-    return response
-
-
-def _check_named(path: str) -> None:
-    """Refuse to save or restore without a file."""
-    if not path:
-        raise ConfigError(NO_FILE)

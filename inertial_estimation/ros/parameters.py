@@ -22,7 +22,7 @@ from inertial_estimation.config.groups import GROUPS
 from inertial_estimation.config.unused import name_unused, split_unused
 from inertial_estimation.model.robot import Robot
 
-READ_AT_START = ('autostart', 'executor', 'fifo_priority', 'cpu_affinity', 'niceness')
+READ_AT_START = ('autostart', 'niceness')
 ARRAY_TYPES = {
     bool: Parameter.Type.BOOL_ARRAY,
     int: Parameter.Type.INTEGER_ARRAY,

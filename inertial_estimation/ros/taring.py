@@ -29,8 +29,8 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.background import Background
 from inertial_estimation.ros.calibration_updates import CalibrationUpdates
+from inertial_estimation.ros.services import create_waiting_services
 from inertial_estimation.ros.tare_job import TareJob, find_offsets
-from inertial_estimation.ros.waiting_services import create_waiting_services
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.names import topic_names
 

@@ -260,7 +260,7 @@ def main(args: Sequence[str] | None = None) -> int:
     # Nothing of this is ever garbage; looking through it would cost a cycle.
     gc.collect()
     gc.freeze()
-    executor = make_executor('events')
+    executor = make_executor()
     executor.add_node(node)
     # A signal may wake the executor before its handler has run.
     while not node.done.done():

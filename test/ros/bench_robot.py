@@ -45,8 +45,9 @@ def overrides(parameters):
 class BenchRobot:
     """A node of the package and one beside it, spun by hand in one thread."""
 
-    def __init__(self, context, parameters=HUMANOID, make=EstimatorNode):
-        self.estimator = make(context=context, parameter_overrides=overrides(parameters))
+    def __init__(self, context, parameters=HUMANOID, make=EstimatorNode, **given):
+        given = {'parameter_overrides': overrides(parameters)} | given
+        self.estimator = make(context=context, **given)
         self.node = Node('robot', context=context)
         self._executor = SingleThreadedExecutor(context=context)
         self._executor.add_node(self.estimator)

@@ -19,7 +19,7 @@ SAID = 'inertial-estimation calibrate: '
         (('--load', '0.5', '0', '0', '0'), '1 load is to be hung on in 2 data sets: ', 2),
         (('--load', '0.5', '0', '0', '0'), 'say more of --load, or none', 2),
         (('--loads', 'loads.yaml'), 'say more of --loads, or none', 2),
-        (('--config', 'none.yaml'), 'none.yaml: No such file', 1),
+        (('--config', 'none.yaml'), 'none.yaml', 1),
         (('--config', 'node.yaml', '--robot', 'robot.urdf'),
          "--ft names 'foot', but no FT sensor is named 'foot'", 1),
     ],

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages as objects, names as topics, colours of health."""
+"""Messages as objects, names as topics."""
 
 import numpy as np
 import pytest
@@ -12,18 +12,14 @@ from rclpy.serialization import serialize_message
 from rclpy.validate_topic_name import validate_topic_name
 from sensor_msgs.msg import Imu, JointState
 
-from inertial_estimation.estimation.estimate import Quality
-from inertial_estimation.ros.conversions import (
-    imu_from_message,
-    joints_from_message,
-    ns_to_stamp,
-    stamp_to_ns,
-    wrench_from_message,
-    wrench_to_message,
-)
-from inertial_estimation.ros.marker_colours import GREEN, ORANGE, RED, YELLOW, health_colour
+from inertial_estimation.ros.conversions import ns_to_stamp, stamp_to_ns, wrench_to_message
 from inertial_estimation.signals.decoders import ImuDecoder, JointStateDecoder, WrenchDecoder
 from inertial_estimation.signals.names import topic_names
+from inertial_estimation.signals.readings import (
+    imu_from_message,
+    joints_from_message,
+    wrench_from_message,
+)
 
 STAMP_NS = 1_457_614_036_659_765_005
 
@@ -65,17 +61,3 @@ def test_topic_names_are_valid_and_differ():
     assert len(set(topics)) == len(names)
     for topic in topics:
         validate_topic_name(f'~/external_wrench/{topic}')
-
-
-@pytest.mark.parametrize(
-    ('quality', 'colour'),
-    [
-        (0, GREEN),
-        (Quality.ASSUMED, YELLOW),
-        (Quality.UNDETERMINED, YELLOW),
-        (Quality.MERGED | Quality.ASSUMED, ORANGE),
-        (Quality.MISSING | Quality.MERGED, RED),
-    ],
-)
-def test_health_colours(quality, colour):
-    assert health_colour(int(quality)) is colour

@@ -14,11 +14,16 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Imu, JointState, MultiDOFJointState, Temperature
+from visualization_msgs.msg import MarkerArray
 
-from inertial_estimation.ros.conversions import imu_from_message, temperature_from_message
+from inertial_estimation.findings import Level, finding
+from inertial_estimation.outputs.diagnostics import Status
+from inertial_estimation.outputs.markers import Marker
+from inertial_estimation.outputs.message_writer import diagnostic_array, marker_array
 from inertial_estimation.signals.decoders import (
     ImuDecoder,
     JointStateDecoder,
@@ -26,6 +31,7 @@ from inertial_estimation.signals.decoders import (
     WrenchDecoder,
 )
 from inertial_estimation.signals.encoders import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
+from inertial_estimation.signals.readings import imu_from_message, temperature_from_message
 
 CASES = 300
 ALPHABET = string.ascii_letters + string.digits + '_/é漢'
@@ -192,3 +198,63 @@ def _parts(wrench):
 
 def _xyz(vector):
     return vector.x, vector.y, vector.z
+
+
+def test_diagnostics_are_read_by_rclpy(rng):
+    for _ in range(CASES):
+        stamp_ns = int(rng.integers(0, 2**60))
+        statuses = [
+            Status(
+                random_text(rng),
+                tuple(
+                    finding('clock', random_text(rng), what=random_text(rng), level=Level(level))
+                    for level in rng.integers(0, 3, rng.integers(0, 3)).tolist()
+                ),
+                {random_text(rng): random_text(rng) for _ in range(rng.integers(0, 5))},
+                note=random_text(rng),
+            )
+            for _ in range(rng.integers(0, 5))
+        ]
+        data = diagnostic_array(stamp_ns, 'node', 'robot', statuses)
+        message = deserialize_message(data, DiagnosticArray)
+        assert stamp_of(message) == stamp_ns
+        for found, status in zip(message.status, statuses, strict=True):
+            assert found.level == bytes([status.level])
+            assert (found.name, found.message) == (f'node: {status.name}', status.message)
+            assert found.hardware_id == 'robot'
+            assert {one.key: one.value for one in found.values} == status.values
+
+
+def test_markers_are_read_by_rclpy(rng):
+    for _ in range(CASES):
+        stamp_ns = int(rng.integers(0, 2**60))
+        markers = [
+            Marker(
+                random_text(rng), int(rng.integers(0, 9)), int(rng.integers(0, 9)),
+                random_text(rng), int(rng.integers(0, 10**10)), rng.normal(size=3).tolist(),
+                rng.normal(size=4).tolist(), rng.normal(size=3).tolist(),
+                tuple(rng.random(4).astype(np.float32).tolist()),
+                rng.normal(size=(rng.integers(0, 3), 3)).tolist(), random_text(rng),
+                bool(rng.integers(0, 2)), int(rng.integers(0, 4)),
+            )
+            for _ in range(rng.integers(0, 5))
+        ]  # fmt: skip
+        message = deserialize_message(marker_array(stamp_ns, markers), MarkerArray)
+        for found, marker in zip(message.markers, markers, strict=True):
+            assert stamp_of(found) == stamp_ns
+            pose, scale, colour = found.pose, found.scale, found.color
+            assert found.header.frame_id == marker.frame
+            assert (found.ns, found.id, found.type) == marker_key(marker)
+            assert [pose.position.x, pose.position.y, pose.position.z] == marker.position
+            at = pose.orientation
+            assert [at.x, at.y, at.z, at.w] == marker.orientation
+            assert [scale.x, scale.y, scale.z] == marker.scale
+            assert (colour.r, colour.g, colour.b, colour.a) == marker.colour
+            assert [[p.x, p.y, p.z] for p in found.points] == marker.points
+            assert found.lifetime.sec * 10**9 + found.lifetime.nanosec == marker.lifetime_ns
+            assert (found.text, found.frame_locked) == (marker.text, marker.frame_locked)
+            assert found.action == marker.action
+
+
+def marker_key(marker):
+    return marker.namespace, marker.index, marker.shape

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs rclpy')
 
 from bench_robot import HUMANOID, START_NS, BenchRobot, figure
+from inertial_estimation.ros.momentum import MomentumWatch, momentum_task
 from robots import nested_humanoid_urdf
 
 from inertial_estimation.config import EstimatorSettings, ImuSettings
@@ -20,7 +21,6 @@ from inertial_estimation.estimation.momentum_check import MomentumReport
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.diagnostics import OK, WARN
-from inertial_estimation.ros.momentum import MomentumWatch, momentum_task
 from inertial_estimation.signals.assembler import SampleAssembler
 
 RATE = 100

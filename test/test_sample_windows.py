@@ -13,7 +13,7 @@ from robots import nested_humanoid_urdf
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.ros.stretches import STRETCH_NS, Stretches
+from inertial_estimation.ros.sample_windows import WINDOW_NS, SampleWindows
 from inertial_estimation.sample import Sample, SensorState
 
 START_NS = 1_000_000_000_000
@@ -37,7 +37,7 @@ def column(robot, frame):
 
 
 def run(robot, stamps, touched=lambda stamp: (), rate=100.0, margin=0.2, held=()):
-    stretches = Stretches(robot, rate, margin, held)
+    stretches = SampleWindows(robot, rate, margin, held)
     found = [
         stretches.add(sample(robot, stamp), [Contact(frame) for frame in touched(stamp)])
         for stamp in stamps
@@ -46,7 +46,7 @@ def run(robot, stamps, touched=lambda stamp: (), rate=100.0, margin=0.2, held=()
 
 
 def test_old_readings_that_passed_for_new_ones_spoil_what_is_beside_their_sensor(robot):
-    stretches, names = Stretches(robot, 100.0, 0.2, ()), [s.name for s in robot.ft_sensors]
+    stretches, names = SampleWindows(robot, 100.0, 0.2, ()), [s.name for s in robot.ft_sensors]
     silent, found = names.index('arm_sensor'), []
     for stamp in regular(100.0, 6.0):
         states = np.full(len(names), SensorState.FRESH, dtype=np.uint8)
@@ -82,7 +82,7 @@ def test_samples_are_kept_once_in_order_at_the_rate(robot, rate, margin):
     for stretch in found:
         assert len(stretch.samples) == pytest.approx(kept, abs=1)
         assert stretch.free.all()
-        assert np.ptp(stretch.samples.stamp_ns) < STRETCH_NS
+        assert np.ptp(stretch.samples.stamp_ns) < WINDOW_NS
 
 
 def test_irregular_stamps_lose_no_stretch(robot, rng):
@@ -100,7 +100,7 @@ def test_a_gap_ends_a_stretch_and_nothing_spans_it(robot):
     before = regular(100.0, 1.55)
     found = run(robot, [*before, *regular(100.0, 5.0, START_NS + gap)])
     for stretch in found:
-        assert np.ptp(stretch.samples.stamp_ns) < STRETCH_NS
+        assert np.ptp(stretch.samples.stamp_ns) < WINDOW_NS
     kept = np.concatenate([stretch.samples.stamp_ns for stretch in found])
     assert np.isin(before, kept).all()
 
@@ -165,11 +165,11 @@ def test_held_frames_are_never_free(robot):
     assert not free[:, column(robot, FOOT)].any()
     assert np.delete(free, column(robot, FOOT), axis=1).all()
     with pytest.raises(InertialEstimationError, match='soel'):
-        Stretches(robot, 100.0, 0.2, ['soel'])
+        SampleWindows(robot, 100.0, 0.2, ['soel'])
 
 
 def test_dropped_samples_are_in_no_stretch_but_their_touches_count(robot):
-    stretches = Stretches(robot, 100.0, 0.5, ())
+    stretches = SampleWindows(robot, 100.0, 0.5, ())
     stamps = regular(100.0, 4.0)
     found = []
     for k, stamp in enumerate(stamps):

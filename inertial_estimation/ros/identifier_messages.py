@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Base parameters, the progress of submodels and what they picked up as labelled arrays."""
+"""Base parameters, progress and payloads of the identifier as labelled arrays."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,16 +15,16 @@ from inertial_estimation.identification.recursion.payload import Payload
 from inertial_estimation.identification.recursion.update_policy import Refit
 
 SEPARATOR = '; '
-"""Between the labels of rows: combinations have blanks in them."""
+"""Between the labels of rows: combinations contain blanks."""
 GROUPS = {'force': '[N]', 'moment': '[Nm]', 'effort': '[Nm or N]'}
-"""What the name of a kind of row begins with, and its unit."""
+"""Beginning of the name of a kind of equation, and its unit."""
 PROGRESS = (
     'seconds', 'rows', 'told', 'rank', 'base_parameters',
     *(f'{group}_{when}' for group in GROUPS for when in ('before', 'after')),
 )  # fmt: skip
 """Columns of the progress."""
 PAYLOAD = ('mass', 'x', 'y', 'z', *(f'{name}_deviation' for name in ('mass', 'x', 'y', 'z')))
-"""Columns of what was picked up [kg, m]."""
+"""Columns of the payloads [kg, m]."""
 
 
 def base_message(values: Sequence[BaseValues]) -> Float64MultiArray:
@@ -37,7 +37,7 @@ def base_message(values: Sequence[BaseValues]) -> Float64MultiArray:
 def progress_message(
     identifier: RecursiveIdentifier, refit: Refit | None, values: Sequence[BaseValues]
 ) -> Float64MultiArray:
-    """Return how far each submodel is."""
+    """Return the progress of each submodel."""
     named = {one.submodel: one for one in values}
     rows, labels = [], []
     for known in identifier.memories:
@@ -54,7 +54,7 @@ def progress_message(
 
 
 def payloads_message(payloads: Mapping[str, Payload]) -> Float64MultiArray:
-    """Return what was picked up."""
+    """Return the payloads."""
     labels = [f'{name}: {one.link}' for name, one in payloads.items()]
     rows = [
         [one.mass, *one.center, one.mass_deviation, *one.center_deviation]
@@ -64,11 +64,12 @@ def payloads_message(payloads: Mapping[str, Payload]) -> Float64MultiArray:
 
 
 def errors(refit: Refit | None, submodel: str, group: str) -> tuple[float, float]:
-    """Return what was left of the newest rows of one group."""
+    """Return the residuals of one group of the newest equations, before and after (rms)."""
     if refit is None:
         return np.nan, np.nan
     both = refit.prior_residuals, refit.residuals
-    return tuple(_rms(each.get(submodel, {}), group) for each in both)
+    before, after = (_rms(each.get(submodel, {}), group) for each in both)
+    return before, after
 
 
 def _rms(kinds: Mapping[str, float], group: str) -> float:

@@ -1,10 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The topics of the standard deviations: when they speak, under which names, and what they say.
+Topics of standard deviations, internal wrenches and markers: when, under which names, and values.
 
-Not covered: whether the numbers are right (test_uncertainty.py, test_stream_noise.py), and what
-they cost (`make bench`).
+Not covered: whether the numbers are right, which tests of the library check.
 """
 
 import numpy as np
@@ -14,8 +13,11 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 
 from bench_robot import HUMANOID, JOINTS, PERIOD_NS, SETTLE, START_NS, BenchRobot, figure
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PointStamped
+from geometry_msgs.msg import PointStamped, WrenchStamped
+from rclpy.lifecycle import TransitionCallbackReturn
 from sensor_msgs.msg import JointState, MultiDOFJointState
+from test_set_parameters import others
+from visualization_msgs.msg import Marker, MarkerArray
 
 from inertial_estimation.building import (
     build_assembler,
@@ -23,10 +25,16 @@ from inertial_estimation.building import (
     build_noise,
     build_robot,
 )
+from inertial_estimation.check import check_settings
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.ros import budget
+from inertial_estimation.estimation.internal_wrenches import InternalWrenches
+from inertial_estimation.ros import publishers
 from inertial_estimation.ros.conversions import point_to_message, stamp_to_ns
+from inertial_estimation.ros.inertial_parameters import TOPIC, to_message
+from inertial_estimation.ros.publishers import RateLimiter
+from inertial_estimation.ros.subscriptions import LATCHED
+from inertial_estimation.signals.readings import wrench_from_message
 from inertial_estimation.uncertainty.deviations import Uncertainty
 
 N_SAMPLES = 16
@@ -42,10 +50,22 @@ NO_FILTERS = {'acceleration_source': 'zero', 'angular_acceleration_source': 'zer
 ROUND_OFF = 1e-9
 
 
+INNER = {
+    'internal_wrench_joints': ['knee', 'leg_sensor_joint'],
+    'net_wrench_links': ['head'],
+    **NO_FILTERS,
+}
+INNER_TOPICS = {
+    'internal_wrench/knee': 'shank',
+    'internal_wrench/leg_sensor_joint': 'thigh',
+    'net_wrench/head': 'head',
+}
+
+
 @pytest.fixture
 def bench(context, monkeypatch):
-    """Return a function that puts a robot with some parameters on the bench, without a budget."""
-    monkeypatch.setattr(budget, 'SHARE', np.inf)
+    """Return a function that puts a robot on the bench, with no limit of time."""
+    monkeypatch.setattr(publishers, 'MAX_SHARE', np.inf)
     made = []
 
     def make(**parameters):
@@ -110,9 +130,8 @@ def sample_of(sent, **parameters):
     return sample, assembler.rates()
 
 
-@pytest.mark.parametrize('raw', [True, False])
-def test_what_the_library_says_goes_out_under_the_names_of_the_results(bench, rng, raw):
-    given = {'deviations_rate': 100.0, 'contacts': ['sole', 'hand', 'root'], 'raw': raw}
+def test_deviations_are_those_of_the_library_with_its_names(bench, rng):
+    given = {'deviations_rate': 100.0, 'contacts': ['sole', 'hand', 'root']}
     robot = bench(**given)
     heard = listen(robot)
     sent = send(robot, [START_NS + k * PERIOD_NS for k in range(N_SAMPLES)], rng)
@@ -189,22 +208,20 @@ def test_nobody_who_listens_means_no_work(bench, rng):
     robot = bench(deviations_rate=1000.0, **NO_FILTERS)
     robot.listen_to_diagnostics()
     send(robot, [START_NS], rng)
-    assert robot.estimator.pipeline.deviations.count == 0
-    assert robot.status('deviations').message == 'nobody asks for them'
+    assert robot.estimator.pipeline.publishers.count == 0
     listen(robot)
     send(robot, [START_NS + PERIOD_NS], rng)
-    assert robot.estimator.pipeline.deviations.count == 1
+    assert robot.estimator.pipeline.publishers.count == 1
     status = robot.status('deviations')
     assert status.level == DiagnosticStatus.OK
-    assert status.message == 'published'
     assert figure(status, 'count') == '1'
 
 
 def test_they_keep_within_their_share_of_the_cycles(bench, rng, monkeypatch):
     robot = bench(deviations_rate=1000.0, **NO_FILTERS)
     heard = listen(robot)['joint_torque_deviations']
-    output = robot.estimator.pipeline.deviations
-    monkeypatch.setattr(budget, 'SHARE', 0.2)
+    output = robot.estimator.pipeline.publishers
+    monkeypatch.setattr(publishers, 'MAX_SHARE', 0.2)
     sent = send(robot, [START_NS], rng)
     robot.wait_for_stamp(heard, START_NS)
     sample, _ = sample_of(sent, **NO_FILTERS)
@@ -213,7 +230,7 @@ def test_they_keep_within_their_share_of_the_cycles(bench, rng, monkeypatch):
     while output.seconds == spent:
         cycles += 1
         later = sample._replace(stamp_ns=START_NS + cycles * PERIOD_NS)
-        output.publish(later, None, 1e-6)
+        output._publish_deviations(later, None, 1e-6)
     assert cycles == pytest.approx(spent / 0.2 / 1e-6, rel=0.1, abs=500)
 
 
@@ -232,20 +249,6 @@ def test_why_nothing_goes_out_is_said(bench, rng):
     assert not heard
     status = robot.status('deviations')
     assert status.level == DiagnosticStatus.WARN
-    assert 'the noise of a stream is not known' in status.message
-    assert 'its filter has not found its rate, or cannot use it' in status.message
-    assert 'adaptive_window' not in status.message
-
-
-def test_a_filter_that_can_never_be_judged_is_named_alone(bench, rng):
-    robot = bench(deviations_rate=1000.0, derivative_filter='adaptive_window')
-    robot.listen_to_diagnostics()
-    heard = listen(robot)['joint_torque_deviations']
-    send(robot, [START_NS + k * PERIOD_NS for k in range(N_SAMPLES)], rng)
-    assert not heard
-    message = robot.status('deviations').message
-    assert 'derivative_filter is adaptive_window, whose noise cannot be stated' in message
-    assert 'has not found its rate' not in message
 
 
 def test_external_torques_are_about_the_frame_that_was_named(bench, rng):
@@ -256,3 +259,121 @@ def test_external_torques_are_about_the_frame_that_was_named(bench, rng):
     torques = robot.heard['wrench_estimator/external_joint_torques']
     for messages in (heard, torques):
         assert robot.wait_for_stamp(messages, START_NS).header.frame_id == 'sole'
+
+
+def inner_of_the_library(stamp, sent):
+    """Return what the library says: wrenches through the joints, and of all links."""
+    settings = EstimatorSettings.from_dict(HUMANOID | INNER)
+    robot = build_robot(settings, settings.robot_description)
+    assembler, estimator = build_assembler(settings, robot), build_estimator(settings, robot)
+    q, v, wrenches, rates, acceleration = sent
+    for k, wrench in enumerate(wrenches.values()):
+        assembler.push_ft(k, stamp, wrench)
+    assembler.push_imu(0, stamp, rates, acceleration)
+    sample = assembler.push_joints(0, stamp, JOINTS, q, v, np.empty(0))
+    estimate = estimator.update(sample)
+    internal = InternalWrenches(estimator)
+    through = internal.of(sample, estimate, INNER['internal_wrench_joints'])
+    return *through, internal.net(sample, estimate)[robot.link_names.index('head')]
+
+
+def test_inner_wrenches_are_those_of_the_library(bench, rng):
+    robot = bench(**INNER)
+    for topic in INNER_TOPICS:
+        robot.listen(WrenchStamped, f'wrench_estimator/{topic}')
+    sent = robot.send_all(START_NS, rng)
+    for (topic, frame), wanted in zip(INNER_TOPICS.items(), inner_of_the_library(START_NS, sent)):
+        message = robot.wait_for_stamp(robot.heard[f'wrench_estimator/{topic}'], START_NS)
+        assert message.header.frame_id == frame
+        np.testing.assert_array_equal(wrench_from_message(message).wrench, wanted)
+
+
+def test_inner_wrenches_without_subscribers_cost_nothing(bench, rng, monkeypatch):
+    robot = bench(**INNER)
+    asked = []
+    monkeypatch.setattr(InternalWrenches, 'of', lambda *given: asked.append(given))
+    monkeypatch.setattr(InternalWrenches, 'net', lambda *given: asked.append(given))
+    wrenches = robot.listen_to_wrenches()
+    robot.send_all(START_NS, rng)
+    robot.wait_for_stamp(wrenches, START_NS)
+    assert not asked
+
+
+def test_inner_wrenches_have_their_rate(bench, rng):
+    robot = bench(wrench_rate=50.0, **INNER)
+    robot.listen(WrenchStamped, 'wrench_estimator/net_wrench/head')
+    wrenches = robot.listen_to_wrenches()
+    for k in range(4):
+        robot.send_all(START_NS + k * PERIOD_NS, rng)
+        robot.wait_for_stamp(wrenches, START_NS + k * PERIOD_NS)
+    heard = robot.heard['wrench_estimator/net_wrench/head']
+    robot.wait_for_stamp(heard, START_NS + 2 * PERIOD_NS)
+    assert len(heard) == 2
+
+
+@pytest.mark.parametrize(
+    'given',
+    [
+        {'internal_wrench_joints': ['knee', 'kneee']},
+        {'internal_wrench_joints': ['sole_joint']},
+        {'net_wrench_links': ['haed']},
+        {'net_wrench_links': ['sole']},
+    ],
+)
+def test_what_the_robot_does_not_have_is_refused(bench, given):
+    settings = EstimatorSettings.from_dict(HUMANOID | given)
+    assert len(check_settings(settings, HUMANOID['robot_description']).refusals) == 1
+    robot = bench(autostart=False, **given)
+    assert robot.estimator.trigger_configure() == TransitionCallbackReturn.FAILURE
+    assert not robot.node.count_publishers('/wrench_estimator/external_wrenches')
+
+
+def test_work_waits_until_cycles_have_taken_their_share():
+    limiter = RateLimiter(0.0)
+    assert limiter.is_due(START_NS)
+    limiter.spend(1e-3)
+    for _ in range(4):
+        limiter.earn(1e-3)
+        assert not limiter.is_due(START_NS)
+    limiter.earn(1.1e-3)
+    assert limiter.is_due(START_NS)
+
+
+def test_markers_show_deviations_to_their_subscribers(bench, rng):
+    robot = bench(deviations_rate=50.0, touch_kind='force', **NO_FILTERS)
+    send(robot, [START_NS], rng)
+    assert robot.estimator.pipeline.publishers.count == 0
+    robot.listen(MarkerArray, 'wrench_estimator/markers')
+    stamps = [START_NS + k * PERIOD_NS for k in range(2, 10)]
+    for stamp in stamps:
+        point = point_to_message(stamp, 'shank', (0.0, 0.1, 0.2))
+        robot.publisher(PointStamped, 'contacts').publish(point)
+        send(robot, [stamp], rng)
+    assert robot.estimator.pipeline.publishers.count == 4
+    arrays = robot.heard['wrench_estimator/markers']
+    # 30 Hz of 100 Hz.
+    robot.spin_until(lambda: len(arrays) == 2)
+    found = [m.header.frame_id for m in arrays[-1].markers if m.ns == 'force_deviation']
+    assert 'shank' in found and len(found) >= 4
+    assert len({stamp_to_ns(marker.header.stamp) for marker in arrays[-1].markers}) == 1
+
+
+def test_inertia_markers_come_when_the_model_changes(bench, rng):
+    robot, topic = bench(model_blend_time=0.0, **NO_FILTERS), 'wrench_estimator/inertia_markers'
+    heard = robot.heard[topic]
+    robot.listen(MarkerArray, topic, LATCHED)
+    seconds = [START_NS + k * 1_100_000_000 for k in range(5)]
+    send(robot, seconds[:2], rng)
+    robot.spin_until(lambda: heard)
+    assert len(heard) == 1
+    first, *solids = heard[0].markers
+    assert first.action == Marker.DELETEALL
+    assert {marker.ns for marker in solids} == {'inertia_cuboid', 'inertia_ellipsoid'}
+    model = robot.estimator.pipeline.robot
+    update = to_message(model, others(model, rng))
+    robot.publisher(type(update), TOPIC, LATCHED).publish(update)
+    robot.spin_until(lambda: robot.estimator.pipeline._updates._taken)
+    send(robot, seconds[2:], rng)
+    robot.spin_until(lambda: len(heard) > 1)
+    assert len(heard[1].markers) == 1 + 2 * len(solids)
+    assert len(heard) == 2

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Samples of a running robot as stretches for the identification, with what was touched when."""
+"""Samples of a running robot in windows for the identification, and when submodels were free."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -9,25 +9,31 @@ from typing import NamedTuple
 import numpy as np
 
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.logs.freedom import submodel_of
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.ros.lost_sensors import held_too_long
-from inertial_estimation.sample import Sample, SampleBatch
+from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 NANOSECONDS = 1_000_000_000
-STRETCH_NS = NANOSECONDS
-"""Length of a stretch."""
+WINDOW_NS = NANOSECONDS
+"""Length of a window [ns]."""
+HELD = (SensorState.STALE, SensorState.FROZEN)
+"""States that are noticed some time after the last true reading, which was used until then."""
 
 
-class FreeStretch(NamedTuple):
-    """Samples, and which submodels nothing unknown acts on."""
+def submodel_of(robot: Robot, frame: str) -> int:
+    """Return the submodel that a frame belongs to."""
+    link, _ = robot.frame(frame)
+    return next(k for k, submodel in enumerate(robot.submodels) if link in submodel.links)
+
+
+class SampleWindow(NamedTuple):
+    """Samples, and the submodels that no unknown wrench acts on."""
 
     samples: SampleBatch
     free: np.ndarray
     """Shape (n, n_submodels)."""
 
 
-class Stretches:
+class SampleWindows:
     """
     Collects samples at a lower rate.
 
@@ -45,50 +51,51 @@ class Stretches:
         ]  # fmt: skip
         self._held = sorted({submodel_of(robot, frame) for frame in held})
         self._samples: deque[Sample] = deque()
-        self._touches: dict[int, deque[list[int]]] = {}
+        self._contacts: dict[int, deque[list[int]]] = {}
         self.next_ns = self._last_ns = 0
 
     def reset(self) -> None:
         """Forget everything."""
-        self._touches.clear()
+        self._contacts.clear()
         self.next_ns = self._last_ns = 0
         self.drop()
 
     def drop(self) -> None:
-        """Forget the samples that are in no stretch yet; what was touched lately still counts."""
+        """Forget the samples that are in no window yet; the last contacts still count."""
         self._samples.clear()
 
-    def add(self, sample: Sample, touches: Iterable[Contact]) -> FreeStretch | None:
-        """Take a sample; one that is not later than the last one says that time was set back."""
+    def add(self, sample: Sample, contacts: Iterable[Contact]) -> SampleWindow | None:
+        """Take a sample; one that is not later than the last one: time was set back."""
         stamp = sample.stamp_ns
         if stamp <= self._last_ns:
             self.reset()
         self._last_ns = stamp
-        for contact in touches:
-            self._touch(submodel_of(self._robot, contact.frame), stamp)
+        for contact in contacts:
+            self._note(submodel_of(self._robot, contact.frame), stamp)
         # Until it was noticed that they are silent or frozen, old readings passed for new ones.
-        for sensor in held_too_long(sample):
+        held = () if sample.ft_states is None else np.flatnonzero(np.isin(sample.ft_states, HELD))
+        for sensor in held:
             for submodel in self._beside[sensor]:
-                self._touch(submodel, stamp)
+                self._note(submodel, stamp)
         if stamp < self.next_ns:
             return None
         # A rate that does not divide that of the samples is kept on average.
         behind = stamp - self.next_ns
         self.next_ns = (stamp if behind > self._period_ns else self.next_ns) + self._period_ns
         self._samples.append(sample)
-        end_ns = self._samples[0].stamp_ns + STRETCH_NS
-        return self._stretch(end_ns) if stamp >= end_ns + self._margin_ns else None
+        end_ns = self._samples[0].stamp_ns + WINDOW_NS
+        return self._window(end_ns) if stamp >= end_ns + self._margin_ns else None
 
-    def _touch(self, submodel: int, stamp_ns: int) -> None:
-        """Note a touch: the last one goes on, unless a sample between the two would be free."""
-        spans = self._touches.setdefault(submodel, deque())
+    def _note(self, submodel: int, stamp_ns: int) -> None:
+        """Note a contact; it continues the last one unless a sample between them would be free."""
+        spans = self._contacts.setdefault(submodel, deque())
         if spans and stamp_ns - spans[-1][1] <= self._margin_ns:
             spans[-1][1] = stamp_ns
         else:
             spans.append([stamp_ns, stamp_ns])
 
-    def _stretch(self, end_ns: int) -> FreeStretch:
-        """Return the samples before an instant."""
+    def _window(self, end_ns: int) -> SampleWindow:
+        """Return the samples before a time."""
         taken = []
         while self._samples and self._samples[0].stamp_ns < end_ns:
             taken.append(self._samples.popleft())
@@ -96,10 +103,10 @@ class Stretches:
         free = np.ones((len(taken), len(self._robot.submodels)), dtype=bool)
         free[:, self._held] = False
         stamps, margin = samples.stamp_ns, self._margin_ns
-        for submodel, spans in self._touches.items():
+        for submodel, spans in self._contacts.items():
             for first, last in spans:
                 spoiled = (stamps >= first - margin) & (stamps <= last + margin)
                 free[spoiled, submodel] = False
             while spans and spans[0][1] < end_ns - margin:
                 spans.popleft()
-        return FreeStretch(samples, free)
+        return SampleWindow(samples, free)

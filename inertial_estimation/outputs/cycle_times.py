@@ -1,25 +1,26 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long the cycles take, and which ones are missing; arrays only, read once a second."""
+"""Durations of the cycles, and stamps that are missing."""
 
+from dataclasses import dataclass
 from time import monotonic_ns
-from typing import NamedTuple
 
 import numpy as np
 
 CAPACITY = 8192
 """More cycles than a second has; of a longer time the newest count."""
-LONGEST = 1.0
+MAX_INTERVAL = 1.0
 """Between two stamps; beyond it joint states stopped, or time jumped, and none is missing [s]."""
-MANY = 10.0
-"""Times the usual interval at least, for this."""
-FEW = 3
-"""Intervals of which fewer do not tell the usual one, if it was known before."""
-STOPPED = 0.1
-"""Of an interval of stamps: if less time went by than this, it was time that jumped."""
+MAX_INTERVAL_RATIO = 10.0
+"""The same, over the usual interval: slow joint states."""
+MIN_INTERVALS = 3
+"""Fewer do not determine the usual interval, if it was known before."""
+MIN_WAIT_RATIO = 0.1
+"""Time that went by over an interval of stamps: if less, it was time that jumped."""
 
 
-class CycleReport(NamedTuple):
+@dataclass(frozen=True)
+class CycleReport:
     """The cycles since the report before."""
 
     count: int
@@ -35,19 +36,9 @@ class CycleReport(NamedTuple):
     duration_max: float
     """Longest duration [s]."""
     stopped: float = 0.0
-    """Longest time for which no stamp came, beyond `LONGEST`; 0: all came in time [s]."""
+    """Longest time for which no stamp came, beyond `MAX_INTERVAL`; 0: all came in time [s]."""
     jumped: float = 0.0
     """Furthest that stamps went forward in less time than that; 0: they did not [s]."""
-
-
-class Gaps(NamedTuple):
-    """What is between stamps."""
-
-    usual: float
-    """Median, NaN without any [s]."""
-    missing: int
-    stopped: float
-    jumped: float
 
 
 class Cycles:
@@ -99,14 +90,16 @@ class Cycles:
         self._reported = self._count
         follows = self._newest(self._follows, len(stamps))[1:]
         arrivals = self._newest(self._arrivals, len(stamps))
-        gaps = _gaps(np.diff(stamps)[follows], np.diff(arrivals)[follows], self._usual)
-        self._usual = gaps.usual if np.isfinite(gaps.usual) else self._usual
-        self.total_missed += gaps.missing
+        usual, missed, stopped, jumped = _gaps(
+            np.diff(stamps)[follows], np.diff(arrivals)[follows], self._usual
+        )
+        self._usual = usual if np.isfinite(usual) else self._usual
+        self.total_missed += missed
         p50, p99, longest = (
             (*np.percentile(durations, (50, 99)), durations.max()) if count else (np.nan,) * 3
         )
         times = float(p50), float(p99), float(longest)
-        return CycleReport(count, gaps.missing, gaps.usual, *times, gaps.stopped, gaps.jumped)
+        return CycleReport(count, missed, usual, *times, stopped, jumped)
 
     def _newest(self, ring: np.ndarray, count: int) -> np.ndarray:
         """Return the newest values of a ring, oldest first."""
@@ -114,20 +107,26 @@ class Cycles:
         return ring[np.arange(last - min(count, CAPACITY, last), last) % CAPACITY]
 
 
-def _gaps(intervals: np.ndarray, waited: np.ndarray, before: float) -> Gaps:
-    """Return what is between stamps [ns], by the time that went by; time set back counts not."""
+def _gaps(
+    intervals: np.ndarray, waited: np.ndarray, before: float
+) -> tuple[float, int, float, float]:
+    """
+    Return usual interval [s], missing stamps, longest stop [s] and longest jump [s].
+
+    intervals of stamps and of arrivals (n,) [ns]; time that was set back does not count.
+    """
     ahead = intervals > 0
     forward, waited = intervals[ahead], waited[ahead]
     if not len(forward):
-        return Gaps(float('nan'), 0, 0.0, 0.0)
+        return float('nan'), 0, 0.0, 0.0
     usual = 1e9 * before
-    if len(forward) >= FEW or not np.isfinite(before):
+    if len(forward) >= MIN_INTERVALS or not np.isfinite(before):
         usual = np.sort(forward)[(len(forward) - 1) // 2]
-    long = forward > max(1e9 * LONGEST, MANY * usual)
-    stopped = long & (waited >= STOPPED * forward)
+    long = forward > max(1e9 * MAX_INTERVAL, MAX_INTERVAL_RATIO * usual)
+    stopped = long & (waited >= MIN_WAIT_RATIO * forward)
     # A late stamp makes a long interval and a short one: the two cancel, a missing one does not.
     missing = (np.rint(forward[~long] / usual) - 1).sum()
-    return Gaps(
+    return (
         1e-9 * usual,
         max(0, int(missing)),
         1e-9 * float(forward[stopped].max(initial=0)),

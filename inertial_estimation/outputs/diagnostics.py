@@ -1,0 +1,343 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Status of inputs and results as findings and key-values, and what of it is logged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from inertial_estimation.estimation.contact_stream import ContactStatistics
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.touch_rhythm import SlowSender
+from inertial_estimation.findings import Finding, Level, finding
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.outputs.cycle_times import CycleReport
+from inertial_estimation.sample import Sample, SensorState
+from inertial_estimation.signals.router import Source
+from inertial_estimation.signals.stream import AssemblerStatistics, StreamStatistics
+
+MAX_SKEW = 1.0
+"""A clock that is further off is set wrong [s]."""
+REPORTS_TO_END = 10
+"""Reports in a row without a finding after which it has ended."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """One status of /diagnostics."""
+
+    name: str
+    findings: tuple[Finding, ...] = ()
+    values: Mapping[str, object] = field(default_factory=dict)
+    note: str = 'ok'
+    """Message where there are no findings."""
+    least: Level = Level.INFO
+    """Level where no finding has a higher one."""
+
+    @property
+    def level(self) -> Level:
+        """Highest level of the findings."""
+        return max((self.least, *(one.level for one in self.findings)))
+
+    @property
+    def message(self) -> str:
+        """Texts of the findings."""
+        return '; '.join(one.text for one in self.findings) or self.note
+
+
+class FindingLog:
+    """Each finding once when it appears, and once when it has ended."""
+
+    def __init__(self) -> None:
+        self._absent: dict[tuple[str, str], int] = {}
+        """Reports since each finding, by subject and code."""
+
+    def update(self, findings: Iterable[Finding]) -> tuple[list[Finding], list[str]]:
+        """Return what appeared, and the subjects and codes of what ended."""
+        now = {(one.subject, one.code): one for one in findings}
+        begun = [one for key, one in now.items() if key not in self._absent]
+        self._absent = {key: n + 1 for key, n in self._absent.items()} | dict.fromkeys(now, 0)
+        ended = [key for key, n in self._absent.items() if n >= REPORTS_TO_END]
+        for key in ended:
+            del self._absent[key]
+        return begun, [f'{subject}: {code}' for subject, code in ended]
+
+
+class SourceStatus:
+    """Status of each topic, from what it has delivered since the report before."""
+
+    def __init__(self, robot: Robot, timeout: float) -> None:
+        self._robot, self._timeout = robot, timeout
+        self._before: dict[str, StreamStatistics] = {}
+        self._problems: dict[int, dict[str, int]] = {}
+
+    def statuses(
+        self,
+        sources: Sequence[Source],
+        statistics: AssemblerStatistics,
+        sample: Sample | None,
+        contacts: ContactStatistics,
+        contact_problems: Mapping[str, int],
+        slow: Sequence[SlowSender],
+    ) -> Iterator[Status]:
+        """Yield the status of the clock and of each topic."""
+        skew = common_skew(sources)
+        yield clock_status(skew)
+        streams = {
+            'ft': statistics.fts,
+            'imu': statistics.imus,
+            'temperature': statistics.temperatures,
+        }
+        for source in sources:
+            problems = dict(source.problems)
+            if source.kind == 'contacts':
+                problems |= contact_problems
+            new = self._new_problems(source, problems)
+            name = f'{source.kind} {source.name}'
+            if source.kind == 'contacts':
+                findings = list(check_problems('contacts', new))
+                yield contacts_status(contacts, findings, slow, self._timeout)
+                continue
+            findings = [*check_problems(name, new), *check_skew(name, source, skew)]
+            if source.kind == 'joints':
+                parts = {
+                    part: found for part, found in statistics.joints.items()
+                    if part.startswith(f'{source.index}: ')
+                }  # fmt: skip
+                rates = {part: self._rate(part, found) for part, found in parts.items()}
+                yield joints_status(source, parts, rates, findings, problems)
+            else:
+                stream = streams[source.kind][source.name]
+                state = sensor_state(source, sample)
+                rate = self._rate(name, stream)
+                measures = 'both'
+                if source.kind == 'imu':
+                    measures = self._robot.imus[source.index].measures
+                findings = [*check_sensor(name, source, stream, rate, state), *findings]
+                values = _stream_values(source, stream, rate, problems)
+                note = 'ok' if measures == 'both' else f'ok, {measures} only'
+                yield Status(name, tuple(findings), values, note)
+
+    def _new_problems(self, source: Source, now: dict[str, int]) -> dict[str, int]:
+        """Return how often each problem came up since the last call."""
+        before, self._problems[id(source)] = self._problems.get(id(source), {}), now
+        counts = {text: count - before.get(text, 0) for text, count in now.items()}
+        return {text: count for text, count in counts.items() if count}
+
+    def _rate(self, name: str, now: StreamStatistics) -> float:
+        """Return the rate of the stamps since the last call [Hz]; NaN: nothing came."""
+        before, self._before[name] = self._before.get(name), now
+        if before is None or not before.last_stamp_ns:
+            return now.rate
+        span = 1e-9 * (now.last_stamp_ns - before.last_stamp_ns)
+        return (now.received - before.received) / span if span > 0.0 else float('nan')
+
+
+def sensor_state(source: Source, sample: Sample | None) -> SensorState | None:
+    """Return how a sensor was found in the last sample; None: not known."""
+    if sample is None:
+        return None
+    if source.kind == 'temperature':
+        if sample.ft_temperatures is None:
+            return None
+        known = np.isfinite(sample.ft_temperatures[source.index])
+        return SensorState.FRESH if known else SensorState.STALE
+    states = sample.ft_states if source.kind == 'ft' else sample.imu_states
+    return None if states is None else SensorState(int(states[source.index]))
+
+
+def check_sensor(
+    name: str,
+    source: Source,
+    statistics: StreamStatistics,
+    rate: float,
+    state: SensorState | None,
+) -> Iterator[Finding]:
+    """Find sensors that are silent or not used as a whole; rate [Hz]."""
+    if (not statistics.received and not source.problems) or (state is None and np.isnan(rate)):
+        what = f'topic {source.topic}'
+        yield finding('missing', name, level=Level.ERROR, what=what, share=1.0)
+    elif state == SensorState.FROZEN:
+        yield finding('frozen', name, level=Level.ERROR, what='reading', share=1.0)
+    elif state == SensorState.WARMING:
+        lack = statistics.filter_lack or 'the window fills'
+        yield finding('no_derivative', name, level=Level.ERROR, what=lack)
+    elif state not in (None, SensorState.FRESH):
+        level = Level.WARNING if state == SensorState.PARTIAL else Level.ERROR
+        yield finding('missing', name, level=level, what=f'reading ({state.name.lower()})',
+                      share=1.0)  # fmt: skip
+
+
+def check_problems(name: str, new: Mapping[str, int]) -> Iterator[Finding]:
+    """Find messages that were refused since the last report."""
+    if new:
+        what, more = next(iter(new)), f' and {len(new) - 1} other causes' if len(new) > 1 else ''
+        yield finding('refused_message', name, count=sum(new.values()), what=what + more)
+
+
+def common_skew(sources: Iterable[Source]) -> float:
+    """Return by how much all stamps alike are behind the clock of the node [s], else NaN."""
+    skews = [source.skew for source in sources if source.skew is not None]
+    if len(skews) < 2 or max(skews) - min(skews) > MAX_SKEW:
+        return float('nan')
+    return float(np.mean(skews))
+
+
+def clock_status(skew: float) -> Status:
+    """Return the status of the clock of the node, given the skew of all stamps [s]."""
+    findings: tuple[Finding, ...] = ()
+    if abs(skew) > MAX_SKEW:
+        what = f'all stamps are {skew:.1f} s behind the clock of the node: set use_sim_time'
+        findings = (finding('clock', 'clock', what=what),)
+    return Status('clock', findings, {'mean skew [ms]': f'{1e3 * skew:.3f}'})
+
+
+def check_skew(name: str, source: Source, common: float) -> Iterator[Finding]:
+    """Find a source whose clock alone is off."""
+    if source.skew is not None and abs(source.skew) > MAX_SKEW and not abs(common) > MAX_SKEW:
+        what = f'stamps are {source.skew:.1f} s behind the clock of the node'
+        yield finding('clock', name, what=what)
+
+
+def joints_status(
+    source: Source,
+    parts: Mapping[str, StreamStatistics],
+    rates: Mapping[str, float],
+    findings: Sequence[Finding],
+    problems: Mapping[str, int],
+) -> Status:
+    """Return the status of a joint topic; rates [Hz]."""
+    name = f'joint states {source.name}'
+    found = list(findings)
+    if not parts or all(np.isnan(rate) for rate in rates.values()):
+        what = f'topic {source.topic}'
+        found.append(finding('missing', name, level=Level.ERROR, what=what, share=1.0))
+    elif lacks := [part.filter_lack for part in parts.values() if part.filter_lack]:
+        found.append(finding('no_derivative', name, what=lacks[0]))
+    values: dict[str, object] = {}
+    for part, statistics in parts.items():
+        for key, value in _stream_values(source, statistics, rates[part], problems).items():
+            values[key if len(parts) == 1 else f'{key} ({part})'] = value
+    return Status(name, tuple(found), values)
+
+
+def contacts_status(
+    statistics: ContactStatistics,
+    findings: Sequence[Finding],
+    slow: Sequence[SlowSender],
+    timeout: float,
+) -> Status:
+    """Return the status of the reported contacts; timeout [s]."""
+    found = list(findings)
+    found += [
+        finding('slow_contacts', 'contacts', count=one.n_gaps, period=one.period, timeout=timeout,
+                frame=one.frame) for one in slow
+    ]  # fmt: skip
+    values = {
+        'live': statistics.live,
+        'received': statistics.received,
+        'dropped': statistics.dropped,
+        **{f'period of {one.frame} [ms]': f'{1e3 * one.period:.3f}' for one in slow},
+    }
+    return Status('contacts', tuple(found), values)
+
+
+def cycle_status(
+    report: CycleReport, totals: Mapping[str, int], failure: str, *, active: bool
+) -> Status:
+    """Return the status of the cycle; totals since the start are shown as they are."""
+    found = []
+    if failure:
+        found.append(finding('suboptimal', 'cycle', level=Level.ERROR, what=failure))
+    elif active and not report.count:
+        what = 'joint states'
+        found.append(finding('missing', 'cycle', level=Level.ERROR, what=what, share=1.0))
+    if report.jumped:
+        what = f'stamps of joint states jump forward by {report.jumped:.1f} s'
+        found.append(finding('clock', 'cycle', what=what))
+    elif report.stopped:
+        what = f'no joint states for {report.stopped:.1f} s'
+        found.append(finding('clock', 'cycle', what=what))
+    elif report.missed:
+        found.append(finding('late_cycle', 'cycle', count=report.missed))
+    values = {
+        'cycles': report.count,
+        'interval of the stamps [ms]': f'{1e3 * report.interval:.3f}',
+        'cycle time p50 [us]': f'{1e6 * report.duration_p50:.0f}',
+        'cycle time p99 [us]': f'{1e6 * report.duration_p99:.0f}',
+        'cycle time max [us]': f'{1e6 * report.duration_max:.0f}',
+        'missed cycles': report.missed,
+        **{f'{what}, total': count for what, count in totals.items()},
+    }
+    return Status('cycle', tuple(found), values, 'running' if active else 'inactive')
+
+
+def known_joints_status(
+    robot: Robot, sample: Sample | None, statistics: AssemblerStatistics
+) -> Status:
+    """Return the status of the joints, by the state of each."""
+    by_state: dict[str, list[str]] = {}
+    if sample is not None and sample.joint_states is not None:
+        for name, state in zip(robot.joint_names, sample.joint_states.tolist()):
+            by_state.setdefault(SensorState(state).name.lower(), []).append(name)
+    found = []
+    for state, names in by_state.items():
+        if state not in ('fresh', 'assumed'):
+            what = f'{state} position of {", ".join(names)}'
+            found.append(finding('missing', 'joints', level=Level.ERROR, what=what, share=1.0))
+    if sample is not None and not found and np.isnan(sample.velocities).any():
+        names = [robot.joint_names[k] for k in np.flatnonzero(np.isnan(sample.velocities))]
+        what = f'velocity of {", ".join(names)}'
+        found.append(finding('missing', 'joints', level=Level.ERROR, what=what, share=1.0))
+    if sample is None and statistics.samples:
+        what = 'joint states'
+        found.append(finding('missing', 'joints', level=Level.ERROR, what=what, share=1.0))
+    values: dict[str, object] = {state: ' '.join(names) for state, names in by_state.items()}
+    values |= {'not estimated': ' '.join(statistics.ignored_joints), 'resets': statistics.resets}
+    least = Level.WARNING if 'assumed' in by_state else Level.INFO
+    return Status('joints', tuple(found), values, least=least)
+
+
+def submodel_statuses(robot: Robot, estimate: WrenchEstimate) -> Iterator[Status]:
+    """Yield the status of each submodel: the quality of its results."""
+    for k, submodel in enumerate(robot.submodels):
+        quality = int(estimate.submodel_quality[k])
+        flags = ' '.join(flag.name.lower() for flag in Quality if quality & flag and flag.name)
+        least = Level.WARNING if flags else Level.INFO
+        if quality & Quality.MISSING:
+            least = Level.ERROR
+        force, moment = np.linalg.norm(estimate.residuals[k].reshape(2, 3), axis=1)
+        values = {
+            'rank': int(estimate.ranks[k]),
+            'residual force [N]': f'{force:.3f}',
+            'residual moment [Nm]': f'{moment:.4f}',
+            'quality': flags,
+        }
+        yield Status(f'submodel {submodel.name}', (), values, flags or 'measured', least)
+
+
+def _stream_values(
+    source: Source, statistics: StreamStatistics, rate: float, problems: Mapping[str, int]
+) -> dict[str, object]:
+    """Return the figures of a stream; rate [Hz]."""
+    skew = float('nan') if source.skew is None else source.skew
+    return {
+        'topic': source.topic,
+        'rate [Hz]': f'{rate:.1f}',
+        'age [ms]': f'{1e3 * statistics.age:.3f}',
+        'skew [ms]': f'{1e3 * skew:.3f}',
+        'longest gap [ms]': f'{1e3 * statistics.longest_gap:.3f}',
+        'received': statistics.received,
+        'used': statistics.used,
+        'frozen intervals': statistics.frozen,
+        'invalid': statistics.invalid,
+        'refused (stamp)': statistics.refused,
+        'dropped': statistics.dropped,
+        'unfiltered': statistics.unfiltered,
+        'filter lacks': statistics.filter_lack,
+        'decode fallbacks': source.fallbacks,
+        **{f'problem: {text}': count for text, count in problems.items()},
+    }

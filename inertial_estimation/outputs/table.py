@@ -1,0 +1,162 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Table of the published quantities: topic, message type, pace, and function of the results.
+
+It serves the node and the bag that a replay writes. A new quantity is one row here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from inertial_estimation.estimation.contacts import Contact, row_names
+from inertial_estimation.estimation.estimate import WrenchEstimate, result_names
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Array
+from inertial_estimation.signals.encoders import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
+from inertial_estimation.signals.names import topic_names
+from inertial_estimation.uncertainty.deviations import Deviations
+
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+MULTI_DOF_JOINT_STATE = 'sensor_msgs/msg/MultiDOFJointState'
+WRENCH = 'geometry_msgs/msg/WrenchStamped'
+Encode = Callable[[int, Array], bytes]
+"""Returns the message of a stamp [ns] and of values."""
+
+
+class Pace(Enum):
+    """How often a quantity is published."""
+
+    CYCLE = 'cycle'
+    """With every estimate."""
+    WRENCH = 'wrench'
+    """At `wrench_rate`, while there is a subscriber."""
+    DEVIATIONS = 'deviations'
+    """At `deviations_rate`, while there is a subscriber."""
+    CHANGE = 'change'
+    """Latched, when it changes."""
+
+
+class Results(NamedTuple):
+    """What the outputs are functions of."""
+
+    estimate: WrenchEstimate | None = None
+    deviations: Deviations | None = None
+    internal_wrenches: Array | None = None
+    """Shape (n_internal, 6) [N, Nm]."""
+    net_wrenches: Array | None = None
+    """Shape (n_net, 6) [N, Nm]."""
+    ft_offsets: Array | None = None
+    """Subtracted from the readings, shape (n_fts, 6) [N, Nm]."""
+
+
+class Layout(NamedTuple):
+    """What the rows of the outputs are about."""
+
+    robot: Robot
+    contacts: tuple[Contact, ...]
+    internal: tuple[tuple[str, str], ...] = ()
+    """Joints, and the frames of their wrenches."""
+    links: tuple[str, ...] = ()
+    """Links of the net wrenches."""
+
+
+class Output(NamedTuple):
+    """A topic, or a family of topics with one for each row."""
+
+    topic: str
+    type: str
+    pace: Pace
+    values: Callable[[Any], Any]
+    """Of `Results`: shape (n,) of a JointState, else (n, 6)."""
+    names: Callable[[Layout], Sequence[str]]
+    """Of the rows."""
+    frames: Callable[[Layout], Sequence[str]] = lambda _: ('',)
+    """Of the rows of a family, else that of the message."""
+    is_family: bool = False
+    names_contacts: bool = False
+    """Whether the rows are those of the contacts of an estimate, touches included."""
+
+
+def _joints(layout: Layout) -> Sequence[str]:
+    return layout.robot.joint_names
+
+
+def _base(layout: Layout) -> Sequence[str]:
+    return (layout.robot.base_frame,)
+
+
+def _contacts(layout: Layout) -> Sequence[str]:
+    return row_names(layout.contacts)
+
+
+def _submodels(layout: Layout) -> Sequence[str]:
+    return [submodel.name for submodel in layout.robot.submodels]
+
+
+def ft_frames(layout: Layout) -> list[str]:
+    """Return the frame of each FT sensor that tf has: only those of links."""
+    links = layout.robot.links
+    return [
+        links[ft.child].name if ft.frame == 'child' else ft.name for ft in layout.robot.ft_sensors
+    ]
+
+
+_joint_state = partial(Output, type=JOINT_STATE)
+_wrenches = partial(Output, type=MULTI_DOF_JOINT_STATE)
+_wrench = partial(Output, type=WRENCH, is_family=True)
+OUTPUTS: tuple[Output, ...] = (
+    _wrenches('external_wrenches', pace=Pace.CYCLE, values=lambda r: r.estimate.wrenches,
+              names=_contacts, names_contacts=True),
+    # Torques are about no frame, but rviz ignores messages without one.
+    _joint_state('joint_torques', pace=Pace.CYCLE, values=lambda r: r.estimate.torques,
+                 names=_joints, frames=lambda layout: (layout.robot.links[0].name,)),
+    _joint_state('external_joint_torques', pace=Pace.CYCLE,
+                 values=lambda r: r.estimate.external_torques, names=_joints, frames=_base),
+    _joint_state('quality', pace=Pace.CYCLE, values=lambda r: r.estimate.quality,
+                 names=lambda layout: result_names(layout.robot, layout.contacts),
+                 names_contacts=True),
+    _wrench('external_wrench', pace=Pace.WRENCH, values=lambda r: r.estimate.wrenches,
+            names=lambda layout: [contact.name for contact in layout.contacts],
+            frames=lambda layout: [contact.frame for contact in layout.contacts]),
+    _wrench('residual', pace=Pace.WRENCH, values=lambda r: r.estimate.residuals,
+            names=_submodels, frames=_submodels),
+    _wrench('internal_wrench', pace=Pace.WRENCH, values=lambda r: r.internal_wrenches,
+            names=lambda layout: [joint for joint, _ in layout.internal],
+            frames=lambda layout: [frame for _, frame in layout.internal]),
+    _wrench('net_wrench', pace=Pace.WRENCH, values=lambda r: r.net_wrenches,
+            names=lambda layout: layout.links, frames=lambda layout: layout.links),
+    _wrenches('external_wrench_deviations', pace=Pace.DEVIATIONS,
+              values=lambda r: r.deviations.wrenches, names=_contacts, names_contacts=True),
+    _joint_state('joint_torque_deviations', pace=Pace.DEVIATIONS,
+                 values=lambda r: r.deviations.torques, names=_joints),
+    _joint_state('external_joint_torque_deviations', pace=Pace.DEVIATIONS,
+                 values=lambda r: r.deviations.external_torques, names=_joints, frames=_base),
+    _wrenches('residual_deviations', pace=Pace.DEVIATIONS,
+              values=lambda r: r.deviations.residuals, names=_submodels),
+    _wrench('ft_offset', pace=Pace.CHANGE, values=lambda r: r.ft_offsets,
+            names=lambda layout: [ft.name for ft in layout.robot.ft_sensors], frames=ft_frames),
+)  # fmt: skip
+
+
+def encoders(output: Output, layout: Layout) -> list[tuple[str, Encode]]:
+    """Return the topics of an output, and what encodes the values, or the row, of each."""
+    names, frames = output.names(layout), output.frames(layout)
+    if output.is_family:
+        return [
+            (f'{output.topic}/{name}', WrenchEncoder(frame).encode)
+            for name, frame in zip(topic_names(names), frames, strict=True)
+        ]
+    kind = JointEffortEncoder if output.type == JOINT_STATE else WrenchesEncoder
+    return [(output.topic, kind(names, frame_id=frames[0]).encode)]
+
+
+def known_rows(values: Array) -> list[int]:
+    """Return the rows without NaN; rviz blanks a display whose message holds one."""
+    return np.flatnonzero(np.isfinite(values).all(axis=1)).tolist()

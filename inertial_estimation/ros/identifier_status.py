@@ -1,0 +1,216 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Status of the identifier: what it learns, and why it does not."""
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+from time import perf_counter
+
+import numpy as np
+
+from inertial_estimation.config import IdentifierSettings
+from inertial_estimation.findings import Finding, Level, finding
+from inertial_estimation.identification.recursion.base_values import BaseValues
+from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
+from inertial_estimation.identification.recursion.memory import EFFORT
+from inertial_estimation.identification.recursion.update_policy import Refit
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.submodels import Submodel
+from inertial_estimation.outputs.diagnostics import Status
+from inertial_estimation.ros.identifier_messages import GROUPS, errors
+from inertial_estimation.ros.sample_windows import WINDOW_NS, submodel_of
+from inertial_estimation.sample import Sample, SensorState
+
+MAX_WAIT = 60
+"""Reports in a row without an update of a submodel, after which that is a finding."""
+MAX_SILENCE = 3.0
+"""Time without equations of a submodel that is no matter of windows [s]."""
+
+
+class IdentifierStatus:
+    """Counts what the identifier does, and makes statuses of it."""
+
+    def __init__(self, settings: IdentifierSettings, identifier: RecursiveIdentifier) -> None:
+        self._identifier, self._margin = identifier, settings.contact_margin
+        robot = identifier.robot
+        self._held = {
+            robot.submodels[submodel_of(robot, frame)].name for frame in settings.held_frames
+        }
+        self.refits = self.updates = self.windows = self._failures = self._refused = 0
+        self.longest_window = self.longest_refit = 0.0
+        """Time that learning from a window, and a refit, took at most [s]."""
+        self._spent = self._busiest = 0.0
+        self._failure = self._refusal = self.file_failure = ''
+        self._base: dict[str, BaseValues] = {}
+        self._waiting: dict[str, int] = {}
+        self.sample: Sample | None = None
+        self._samples = self._first_ns = self._last_ns = 0
+
+    def restart(self) -> None:
+        """Count anew how long submodels wait."""
+        self._waiting.clear()
+        self._first_ns = self._last_ns = 0
+
+    def note_sample(self, sample: Sample) -> None:
+        """Note what came in."""
+        self.sample = sample
+        self._samples += 1
+        # Time that was set back begins anew.
+        if not self._first_ns or sample.stamp_ns < self._last_ns:
+            self._first_ns = sample.stamp_ns
+        self._last_ns = sample.stamp_ns
+
+    def note_window(self, start: float) -> None:
+        """Note that a window was learned from, which began then."""
+        self._spent = perf_counter() - start
+        self._busiest = max(self._busiest, self._spent)
+        self.longest_window = max(self.longest_window, self._spent)
+        self.windows += 1
+
+    def note_refit(
+        self, start: float, refit: Refit | None, values: Sequence[BaseValues], refusal: str | None
+    ) -> None:
+        """Note a refit, which began then; refusal: None if nothing was to be published."""
+        spent = perf_counter() - start
+        self._busiest, self._spent = max(self._busiest, self._spent + spent), 0.0
+        self.longest_refit = max(self.longest_refit, spent)
+        self.refits += refit is not None
+        self._base = {one.submodel: one for one in values}
+        self._refusal = refusal or ''
+        self._refused += bool(refusal)
+        self.updates += refusal == ''
+
+    def note_failure(self, error: Exception) -> None:
+        """Note why a window was not learned from."""
+        self._failures += 1
+        self._failure = str(error)
+
+    def statuses(self, refit: Refit | None, *, active: bool, enabled: bool) -> list[Status]:
+        """Return the status of recursion, submodels and state file, and begin another report."""
+        found = [
+            self._recursion(active, enabled),
+            *self._submodels(refit, learning=active and enabled),
+        ]
+        if self.file_failure:
+            finding_ = finding('suboptimal', 'state file', what=self.file_failure)
+            found.append(Status('state file', (finding_,)))
+        self._failure, self.sample, self._busiest, self._samples = '', None, 0.0, 0
+        return found
+
+    def _recursion(self, active: bool, enabled: bool) -> Status:
+        found: list[Finding] = []
+        name, error = 'recursion', Level.ERROR
+        if self._failure:
+            found.append(finding('suboptimal', name, level=error, what=self._failure))
+        if self._refusal:
+            found.append(finding('update_rejected', name, level=error, what=self._refusal))
+        if active and not self._samples:
+            found.append(finding('missing', name, level=error, what='joint states', share=1.0))
+        if self._busiest > 1e-9 * WINDOW_NS:
+            what = f'learning takes {self._busiest:.1f} s for each second of samples'
+            found.append(finding('suboptimal', name, what=what))
+        values = {
+            'samples': self._samples,
+            'windows': self.windows,
+            'refits': self.refits,
+            'updates': self.updates,
+            'refused updates': self._refused,
+            'failures, total': self._failures,
+            'longest time for a window [ms]': f'{1e3 * self.longest_window:.3f}',
+            'longest time for a refit [ms]': f'{1e3 * self.longest_refit:.3f}',
+        }
+        note = 'inactive' if not active else 'running' if enabled else 'paused'
+        return Status(name, tuple(found), values, note)
+
+    def _submodels(self, refit: Refit | None, *, learning: bool) -> Iterator[Status]:
+        payloads = self._identifier.payloads()
+        rejections = self._identifier.rejections()
+        for known in self._identifier.memories:
+            submodel, kinds = known.block.submodel, known.block.kinds
+            name = f'submodel {submodel.name}'
+            values: dict[str, object] = {'time with equations [s]': f'{known.seconds:.1f}'}
+            if (base := self._base.get(submodel.name)) is not None:
+                values['base parameters identified'] = f'{base.rank} of {len(base.names)}'
+            if refit is not None and submodel.name in refit.excitation:
+                values['combinations identified'] = refit.excitation[submodel.name].determined
+            for group, unit in GROUPS.items():
+                before, after = errors(refit, submodel.name, group)
+                if isfinite(before):
+                    values[f'error of {group} before, after {unit}'] = f'{before:.3f}, {after:.3f}'
+            if (load := payloads.get(submodel.name)) is not None:
+                center = ', '.join(f'{value:.3f}' for value in load.center)
+                values['payload'] = f'{load.mass:.3f} kg at {load.link}, {center} m'
+            found: list[Finding] = []
+            if learning and kinds and (lost := self._lost_sensors(submodel)):
+                found.append(finding('missing', name, what=', '.join(lost), share=1.0))
+            elif learning and (off := rejections.get(submodel.name)) is not None:
+                values['disturbed'] = f'{off.kind}: {off.residual:.3f}, usually {off.noise:.3f}'
+                values['disturbed for [s]'] = f'{off.seconds:.1f}'
+                level = Level.WARNING
+                found.append(finding('disturbed', name, level=level, share=1.0))
+            elif learning and (joints := self._without_efforts(kinds)):
+                what = f'efforts of {", ".join(joints)}'
+                found.append(finding('missing', name, what=what, share=1.0))
+            note = 'held' if submodel.name in self._held else 'identified'
+            reason = self._reason(submodel.name, refit, learning=learning)
+            if not found and reason:
+                note = reason
+                if kinds and self._waiting.get(submodel.name, 0) > MAX_WAIT:
+                    found.append(finding('unexcited', name, what=reason))
+            yield Status(name, tuple(found), values, note)
+
+    def _reason(self, name: str, refit: Refit | None, *, learning: bool) -> str:
+        """Return why a submodel is not identified, and count for how long."""
+        if name in self._held:
+            return ''
+        if refit is not None and name in refit.refitted:
+            self._waiting.pop(name, None)
+            return ''
+        self._waiting[name] = self._waiting.get(name, 0) + learning
+        waits = 'no equations yet, or all joints stand still'
+        return waits if refit is None else refit.reasons.get(name, waits)
+
+    def _lost_sensors(self, submodel: Submodel) -> list[str]:
+        """Return the sensors that a submodel without equations for some time lacks."""
+        if self.sample is None or submodel.name in self._held:
+            return []
+        since = max(self._identifier.equations_ns.get(submodel.name, 0), self._first_ns)
+        if 1e-9 * (self.sample.stamp_ns - since) <= MAX_SILENCE + self._margin:
+            return []
+        return lost_sensors(self._identifier.robot, submodel, self.sample)
+
+    def _without_efforts(self, kinds: Sequence[str]) -> list[str]:
+        """Return the joints whose efforts give equations, but are not in the newest sample."""
+        if self.sample is None:
+            return []
+        efforts = self.sample.efforts
+        return [
+            name
+            for k, name in enumerate(self._identifier.robot.joint_names)
+            if f'{EFFORT}{name}' in kinds and (efforts is None or not isfinite(efforts[k]))
+        ]
+
+
+def lost_sensors(robot: Robot, submodel: Submodel, sample: Sample) -> list[str]:
+    """Return the sensors without which a submodel has no equations, with their states."""
+    names = [sensor.name for sensor in robot.ft_sensors]
+    fts = sorted({submodel.root_sensor, *submodel.child_sensors} - {-1})
+    absent = np.isnan(sample.ft_readings).any(axis=1)
+    if found := [_named('FT sensor', names, k, sample.ft_states) for k in fts if absent[k]]:
+        return found
+    # An IMU that measures one quantity has only this, and is not lost.
+    turning = np.isnan(sample.angular_velocities).any(axis=1)
+    if sample.imu_states is not None:
+        turning &= sample.imu_states != SensorState.FRESH
+    imus = [imu.name for imu in robot.imus]
+    motion = np.isnan([sample.positions, sample.velocities, sample.accelerations]).any(axis=0)
+    return [
+        *(_named('IMU', imus, k, sample.imu_states) for k in np.flatnonzero(turning)),
+        *(_named('joint', robot.joint_names, k, sample.joint_states)
+          for k in np.flatnonzero(motion)),
+    ]  # fmt: skip
+
+
+def _named(kind: str, names: Sequence[str], index: int, states: np.ndarray | None) -> str:
+    state = '' if states is None else f' ({SensorState(int(states[index])).name.lower()})'
+    return f"{kind} '{names[index]}'{state}"

@@ -1,0 +1,191 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Subscriptions: what the topics of a router receive is handed to it."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from rclpy.exceptions import NameValidationException
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.serialization import deserialize_message
+from rclpy.subscription import Subscription
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.estimation.contact_stream import ContactStream
+from inertial_estimation.estimation.touch_rhythm import TouchRhythm
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.ros.executors import PolledGroup, SteadyTimer
+from inertial_estimation.sample import Sample
+from inertial_estimation.signals.assembler import SampleAssembler
+from inertial_estimation.signals.router import Backlog, Router, Source
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+POLLED_DEPTH = 100
+"""Messages of a sensor that are kept between two joint states."""
+POLL_PERIOD = 0.05
+"""Time between two looks at polled topics [s]; a second of messages fits into each history."""
+POLLED_QUEUE = 1000
+"""Messages of a topic that is polled every `POLL_PERIOD`: a second at 1 kHz."""
+
+
+@cache
+def message_class(name: str) -> Any:
+    """Return the class of a message type such as 'geometry_msgs/msg/WrenchStamped'."""
+    package, _, kind = name.split('/')
+    return getattr(import_module(f'{package}.msg'), kind)
+
+
+def deserialize(data: bytes, name: str) -> Any:
+    """Return the object of a serialized message."""
+    return deserialize_message(data, message_class(name))
+
+
+def make_router(
+    node: Node,
+    settings: EstimatorSettings,
+    robot: Robot,
+    assembler: SampleAssembler,
+    contacts: ContactStream,
+) -> tuple[Router, TouchRhythm]:
+    """Return the router of a node, and what notes when touches are reported."""
+    rhythm = TouchRhythm(settings.contact_timeout)
+
+    def on_contact(stamp_ns: int, frame_id: str, point: Any) -> None:
+        rhythm.note(stamp_ns, frame_id)
+        contacts.push(stamp_ns, frame_id, point)
+
+    clock = node.get_clock()
+    router = Router(
+        settings, robot, assembler, on_contact, deserialize,
+        now_ns=lambda: clock.now().nanoseconds,
+    )  # fmt: skip
+    return router, rhythm
+
+
+def subscribe(
+    node: Node, source: Source, depth: int, callback: Callable, group: PolledGroup | None
+) -> Subscription:
+    """Return the best-effort subscription of a source; in a group, the owner polls it."""
+    qos = QoSProfile(
+        history=HistoryPolicy.KEEP_LAST, depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT
+    )
+    try:
+        return node.create_subscription(
+            message_class(source.type),
+            source.topic,
+            callback,
+            qos,
+            callback_group=group,
+            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+            raw=True,
+        )
+    except NameValidationException as error:
+        raise ConfigError(f"topic of {source.kind} '{source.name}': {error}") from error
+
+
+def waiting(subscription: Subscription) -> Iterator[bytes]:
+    """Take every message that waits in a subscription."""
+    take, kind = subscription.handle.take_message, subscription.msg_type
+    while (found := take(kind, True)) is not None:
+        yield found[0]
+
+
+class Subscriptions:
+    """
+    Subscriptions of a node that makes a sample of each joint state as it comes.
+
+    Without an executor that wakes up for single messages, those of the sensors wait until then.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        router: Router,
+        depth: int,
+        on_sample: Callable[[Sample], None],
+        *,
+        polled: bool,
+    ) -> None:
+        self._node, self._on_sample = node, on_sample
+        self._subscriptions: list[Subscription] = []
+        self._drained: list[tuple[Subscription, Callable[[bytes], Any]]] = []
+        *others, self._leading = router.sources
+        group = PolledGroup() if polled else None
+        depth_of_others = max(depth, POLLED_DEPTH) if polled else depth
+        try:
+            for source in others:
+                found = subscribe(node, source, depth_of_others, source.handle, group)
+                self._subscriptions.append(found)
+                if polled:
+                    self._drained.append((found, source.handle))
+            found = subscribe(node, self._leading, depth, self._on_joints, None)
+            self._subscriptions.append(found)
+        except ConfigError:
+            self.destroy()
+            raise
+
+    def destroy(self) -> None:
+        """Destroy the subscriptions."""
+        self._drained.clear()
+        while self._subscriptions:
+            self._node.destroy_subscription(self._subscriptions.pop())
+
+    def _on_joints(self, data: bytes) -> None:
+        for subscription, handle in self._drained:
+            for message in waiting(subscription):
+                handle(message)
+        sample = self._leading.handle(data)
+        if sample is not None:
+            self._on_sample(sample)
+
+
+class PolledSubscriptions:
+    """
+    Subscriptions of a node that needs a few of the samples: it looks now and then.
+
+    Its executor must leave those of a `PolledGroup` alone.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        router: Router,
+        assembler: SampleAssembler,
+        settings: EstimatorSettings,
+        on_sample: Callable[[Sample], None],
+    ) -> None:
+        self._node, self._on_sample = node, on_sample
+        self._backlog = Backlog(router, assembler, settings)
+        self._timer: SteadyTimer | None = None
+        self._subscriptions: dict[int, Subscription] = {}
+        depth, group = max(settings.queue_depth, POLLED_QUEUE), PolledGroup()
+        try:
+            for source in router.sources:
+                found = subscribe(node, source, depth, source.handle, group)
+                self._subscriptions[id(source)] = found
+        except ConfigError:
+            self.destroy()
+            raise
+        self._timer = SteadyTimer(node, POLL_PERIOD, self.poll)
+
+    def destroy(self) -> None:
+        """Destroy timer and subscriptions."""
+        if self._timer is not None:
+            self._timer.destroy()
+        for subscription in self._subscriptions.values():
+            self._node.destroy_subscription(subscription)
+        self._subscriptions.clear()
+
+    def clear(self) -> None:
+        """Forget the messages that wait for their sample."""
+        self._backlog.clear()
+
+    def poll(self) -> None:
+        """Take all messages, and make the samples of them."""
+        for sample in self._backlog.poll(lambda one: waiting(self._subscriptions[id(one)])):
+            self._on_sample(sample)
