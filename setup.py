@@ -33,7 +33,7 @@ setup(
     extras_require={
         'bags': ['rosbags'],
         'demo': ['icub-models', 'mujoco'],
-        'identification': ['clarabel>=0.10', 'osqp>=1.0'],
+        'identification': ['clarabel>=0.10'],
         'oracle': ['cvxpy', 'idyntree'],
         'plots': ['matplotlib'],
         'test': ['pytest', 'pytest-xdist'],

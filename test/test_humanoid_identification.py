@@ -29,7 +29,7 @@ NOISE_ERROR = 0.1
 @pytest.fixture(scope='module')
 def experiment():
     pytest.importorskip('icub_models')
-    pytest.importorskip('osqp')
+    pytest.importorskip('clarabel')
     return icub_experiment()
 
 

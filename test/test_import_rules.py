@@ -68,7 +68,7 @@ NEED_ROS = (
 ROS_MODULES = {'rclpy', 'launch', 'launch_ros', 'ament_index_python', 'builtin_interfaces',
                'rcl_interfaces', 'rosidl_runtime_py', 'rpyutils', 'std_srvs'}  # fmt: skip
 LIGHT = {*sys.stdlib_module_names, 'numpy', 'scipy', 'pinocchio', PACKAGE}
-HEAVY = ('mujoco', 'rosbags', 'rich', 'yaml', 'rclpy', 'matplotlib', 'osqp')
+HEAVY = ('mujoco', 'rosbags', 'rich', 'yaml', 'rclpy', 'matplotlib', 'clarabel')
 
 
 class Import(NamedTuple):

@@ -20,17 +20,17 @@ from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.row_space import RowSpace
-from inertial_estimation.identification.solvers import bounded_fit
-from inertial_estimation.identification.solvers.active_set import Settled, settle
-from inertial_estimation.identification.solvers.bounded_fit import fit_bounded
-from inertial_estimation.identification.solvers.bounded_problem import BoundedProblem
+from inertial_estimation.identification.solvers import bounded_least_squares
+from inertial_estimation.identification.solvers.bounded_least_squares import (
+    BoundedProblem,
+    fit_bounded,
+)
 from inertial_estimation.identification.solvers.geometric_prior import (
     mass_errors,
     middle_bodies,
     prior_roots,
     to_box,
 )
-from inertial_estimation.identification.solvers.least_distance import find_support
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.mass_points import solve_mass_points
 from inertial_estimation.identification.solvers.point_grids import (
@@ -44,7 +44,7 @@ from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.geometry import CORNERS, Box, Shape
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
 
-pytest.importorskip('osqp')
+pytest.importorskip('clarabel')
 
 # Sums of products of parameters.
 ROUND_OFF = 1e-12
@@ -205,33 +205,17 @@ def test_it_is_exact(rng):
 
 
 @pytest.mark.parametrize('rows', [0, 3])
-def test_the_bounds_that_hold_are_found_without_a_guess(rng, rows):
+def test_interior_point_finds_the_same_active_set(rng, monkeypatch, rows):
     free = bounded(rng)
     C = rng.normal(size=(rows, 6))
     limits = C @ (free.X @ np.ones(20)) - 0.1
     fit = replace(free, bounds=LinearBounds(C, limits, ('row',) * rows))
     expected = fit_bounded(fit, 4000, np.inf)
-    support = find_support(fit)
-    np.testing.assert_array_equal(support.pressed, expected.v <= EXACT)
-    slack = fit.bounds.slack(fit.X @ expected.v)
-    np.testing.assert_array_equal(support.active, slack <= EXACT)
-    found = settle(fit, *support, 1)
-    assert found.done
-    np.testing.assert_allclose(found.v, expected.v, atol=EXACT)
-
-
-def test_what_settles_elsewhere_is_looked_at_again(rng, monkeypatch):
-    fit = bounded(rng)
-    expected = fit_bounded(fit, 4000, np.inf)
-    answers = [Settled(fit.floor, np.zeros(0), 1, done=True)]
-
-    def once_wrong(*given):
-        return answers.pop() if answers else settle(*given)
-
-    monkeypatch.setattr(bounded_fit, 'settle', once_wrong)
+    assert expected.iterations < bounded_least_squares.ROUNDS
+    monkeypatch.setattr(bounded_least_squares, 'ROUNDS', 1)
     found = fit_bounded(fit, 4000, np.inf)
-    assert not answers
     np.testing.assert_allclose(found.v, expected.v, atol=EXACT)
+    assert found.optimality < ROUND_OFF
 
 
 @pytest.mark.parametrize('total', [0.98, 1.0])
@@ -258,6 +242,7 @@ def test_many_bounds_that_compete_are_met(seed, total):
     assert (np.abs(found[:, 0] / mass - 1.0) <= 0.1 + EXACT).all()
     assert total - EXACT <= found[:, 0].sum() / mass.sum() <= 1.0 + EXACT
     assert (np.abs(found[:, 1:4] / found[:, :1] - center) <= 0.02 + EXACT).all()
+    assert result.optimality < ROUND_OFF * 100
 
 
 def test_bounds_of_unknowns_hold_with_their_multipliers(rng):
@@ -353,9 +338,7 @@ def test_compact_bodies_off_centre_cannot_be_represented():
     mass, first = result.parameters[0, :2]
     share = first / mass / 0.1
     assert spread - first**2 / mass >= mass * share * (1 - share) * 0.01 - ROUND_OFF
-    assert len(result.notes) == 2
-    assert 'arm' in result.notes[0] and 'compact' in result.notes[0]
-    assert 'without constraints' in result.notes[1]
+    assert len(result.notes) == 2 and 'arm' in result.notes[0]
     finer = solve_mass_points(problem, [box_grid(box, 9)])
     assert finer.mean_square < 0.1 * result.mean_square
 
@@ -445,25 +428,3 @@ def test_the_prior_leaves_alone_only_what_rows_tell_whatever_the_extras(case):
     result = solve_mass_points(problem, weight=1e3)
     np.testing.assert_allclose(result.parameters, case.prior, rtol=PULL, atol=PULL)
     assert rows[0] @ result.x == pytest.approx(100.0, rel=PULL)
-
-
-def test_violation_counts_rows_that_are_missed_and_multipliers_that_pull():
-    bounds = LinearBounds(np.array([[1.0, 0.0]]), np.array([0.5]), ('first',))
-    two = np.eye(2)
-    problem = BoundedProblem(
-        two, np.zeros(2), two, np.full(2, 1e-3), np.array([1.0, 1.0]), np.full(2, -9.0), bounds
-    )
-    least = np.zeros(2) + 1e-3 / (1.0 + 1e-3)
-    # The least without the row misses it.
-    assert problem.violation(least, np.zeros(1)) > 0.4
-    v = np.array([0.5, least[1]])
-    pull = float(problem.gradient(v)[0])
-    assert problem.violation(v, np.array([pull])) < 1e-9
-    free = BoundedProblem(
-        two, np.array([0.0, 0.0]), two, np.full(2, 1e-3), np.ones(2), np.full(2, -9.0),
-        LinearBounds(np.array([[1.0, 0.0]]), np.array([-0.5]), ('first',)),
-    )  # fmt: skip
-    v = np.array([-0.5, least[1]])
-    negative = float(free.gradient(v)[0])
-    assert negative < 0.0
-    assert free.violation(v, np.array([negative])) > 0.4

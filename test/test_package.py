@@ -35,7 +35,6 @@ USED = (
     'icub_models',
     'idyntree',
     'mujoco',
-    'osqp',
     'rich',
     'rosbags',
     'yaml',

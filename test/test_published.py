@@ -52,7 +52,7 @@ def test_all_that_is_expected_holds(experiment):
     pytest.importorskip('clarabel')
     if experiment.run is humanoid.run:
         pytest.importorskip('icub_models')
-        pytest.importorskip('osqp')
+        pytest.importorskip('clarabel')
     found = thin(experiment)(DATA)
     assert any(note.startswith('holds: ') for note in found.notes)
     assert not [note for note in found.notes if FAILS in note]

@@ -1,20 +1,17 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Links as masses at points of their shapes: consistency by linear inequalities [A].
+Links as point masses inside their shapes: consistency by linear inequalities [A].
 
     minimise  1/2 mean((Y P rho - f)^2) + weight/2 |W N (P rho - prior)|^2 + tiny |rho - rho0|^2
 
-over rho > 0 [A 15, 29 corrected]. N takes out what the rows determine, so that the prior fills up
-and does not disturb the fit. Every answer is a body that could exist, with its centre of mass
-inside the shape of its link.
+over rho > 0 [A 15, 29 corrected]. N projects on what the equations do not determine, so that the
+prior completes the fit and does not disturb it. Every answer is consistent, with its centre of
+mass inside the shape of its link.
 
-The reverse is not true: masses at few points reach less than all bodies. With equally spaced
-points a body off the centre of its box has a least spread; with three points along an axis of
-half length d and the centre of mass at s d the mean square of the distance to it is at least
-``|s| (1 - |s|) d^2``. A compact off-centre body cannot be represented, nor one that reaches out of
-its box. The notes of an answer tell of both: links whose prior is such a body, and what the fit
-loses against one without constraints. More points help, at the cost of time.
+The reverse does not hold. With three points along an axis of half length d and the centre of mass
+at s d, the mean square of the distance to it is at least ``|s| (1 - |s|) d^2``: compact links off
+the centre of their box cannot be represented. More points help, at the cost of time.
 """
 
 from __future__ import annotations
@@ -36,8 +33,10 @@ from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
 from inertial_estimation.identification.row_space import RANK_TOLERANCE, RowSpace
-from inertial_estimation.identification.solvers.bounded_fit import Fitted, fit_bounded
-from inertial_estimation.identification.solvers.bounded_problem import BoundedProblem
+from inertial_estimation.identification.solvers.bounded_least_squares import (
+    BoundedProblem,
+    fit_bounded,
+)
 from inertial_estimation.identification.solvers.coordinates import require_weight
 from inertial_estimation.identification.solvers.geometric_prior import prior_roots
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
@@ -48,19 +47,17 @@ Array = NDArray[np.float64]
 
 METHOD = 'mass_points'
 OPTIMAL = 1e-7
-"""Violation of the conditions of optimality that still counts as none."""
-LEAST_SHARE = 1e-3
-"""
-Of the prior's mass, evenly on all points, that a link has at least: strict consistency [A 15].
-"""
+"""Greatest violation of the conditions of optimality of an optimal answer."""
+MIN_SHARE = 1e-3
+"""Of the prior's mass, evenly on all points, that stays: strict consistency [A 15]."""
 EXTRA_RIDGE = 1e-8
-"""Pull of other unknowns to their prior, over that of the rows: only where rows tell nothing."""
-NOTABLE = 0.01
-"""Share from which it is said that points cannot make up a prior."""
-LOSS = 0.05
-"""Share of the mean square from which it is said that points cannot fit the rows."""
+"""Weight of the prior of other unknowns, for those that no equation determines."""
+MAX_MISFIT = 0.01
+"""Of a prior that points represent, as a share of what its box allows."""
+MAX_LOSS = 0.05
+"""Increase of the mean square by the constraints that needs no note."""
 UNSEEN_LOSS = 1e-6
-"""The same, over the mean square of the right-hand sides: round-off of rows without noise."""
+"""The same, over the mean square of the right-hand sides: round-off without noise."""
 
 
 @one_thread()
@@ -83,10 +80,9 @@ def solve_mass_points(
     mass_errors (n_links,) [kg]; base_map (k, 10 n_links); time_limit [s].
     """
     start = perf_counter()
+    _check(problem, weight, regularization, mass_errors, base_map)
     require_noise(noise)
     require_budget(max_iterations, time_limit)
-    _check(problem, weight, regularization)
-    _check_arrays(problem, mass_errors, base_map)
     if grids is None:
         grids = link_grids(problem.unknowns.links, problem.prior, {})
     elif len(grids) != len(problem.prior):
@@ -94,8 +90,7 @@ def solve_mass_points(
     roots = prior_roots(grids, problem.prior, mass_errors)
     reference, misfits = _reference(grids, problem.prior, roots)
     pull = _pull(problem, roots, base_map)
-    rows = _with_prior(problem, pull, weight)
-    posed = _posed(problem, grids, rows, reference, regularization)
+    posed = _posed(problem, grids, _with_prior(problem, pull, weight), reference, regularization)
     fitted = fit_bounded(posed, max_iterations, time_limit)
     x = posed.X @ fitted.v
     space = RowSpace.of(problem.factor)
@@ -104,6 +99,7 @@ def solve_mass_points(
         stated = by_rows(problem, x, space, noise)
     elif with_deviations and weight is not None:
         stated = by_rows_and_pull(problem, x, pull, weight, noise)
+    grade = Grade.STOPPED if fitted.stopped else Grade.INACCURATE
     return Identification(
         method=METHOD,
         unknowns=problem.unknowns,
@@ -112,33 +108,32 @@ def solve_mass_points(
         rank=space.rank,
         mean_square=problem.mean_square(x),
         optimality=fitted.optimality,
-        grade=_grade(fitted),
+        grade=Grade.OPTIMAL if fitted.optimality <= OPTIMAL else grade,
         iterations=fitted.iterations,
         solve_time=perf_counter() - start,
         notes=(*_unlike(problem, misfits), *_loss(problem, space, x)),
     )
 
 
-def _check(problem: Problem, weight: float | None, regularization: float) -> None:
-    """Raise unless the arguments can be used."""
+def _check(
+    problem: Problem, weight: float | None, regularization: float,
+    mass_errors: Array | None, base_map: Array | None,
+) -> None:  # fmt: skip
+    """Raise unless the arguments belong to the problem."""
     if weight is not None:
         require_weight(weight)
     require_number('regularization', regularization)
     if not 0.0 < regularization < np.inf:
         raise ModelError(f'the regularization must be positive and finite, not {regularization:g}')
     problem.require_consistent_prior()
-
-
-def _check_arrays(problem: Problem, mass_errors: Array | None, base_map: Array | None) -> None:
-    """Raise unless the arrays belong to the problem."""
     if mass_errors is not None:
         require_array('mass_errors', mass_errors, (len(problem.prior),))
         if not (mass_errors > 0.0).all():
             raise ModelError("'mass_errors' must be positive")
     if base_map is not None:
         require_array('base_map', base_map)
-        wanted = (len(base_map) if base_map.ndim else 0, problem.unknowns.n_inertial)
-        require_array('base_map', base_map, wanted)
+        rows = len(base_map) if base_map.ndim else 0
+        require_array('base_map', base_map, (rows, problem.unknowns.n_inertial))
 
 
 def _even(grids: Sequence[PointGrid], prior: Array) -> list[Array]:
@@ -232,35 +227,22 @@ def _posed(
         X=X[: len(problem.unknowns)],
         d=np.concatenate([*d, np.full(len(extra), EXTRA_RIDGE)]),
         v0=np.concatenate([*reference, problem.prior_point()[n:] / extra]),
-        floor=np.append(np.full(sum(map(len, even)), LEAST_SHARE), np.full(len(extra), -np.inf)),
+        floor=np.append(np.full(sum(map(len, even)), MIN_SHARE), np.full(len(extra), -np.inf)),
         bounds=LinearBounds.of(problem),
     )
 
 
-def _grade(fitted: Fitted) -> Grade:
-    """Return how the solver stopped."""
-    if fitted.optimality <= OPTIMAL:
-        return Grade.OPTIMAL
-    return Grade.STOPPED if fitted.stopped else Grade.INACCURATE
-
-
 def _unlike(problem: Problem, misfits: Array) -> list[str]:
-    """Return which priors are no masses at points."""
+    """Return which priors point masses cannot represent."""
     links = problem.unknowns.links
-    far = [f'{link} ({gap:.0%})' for link, gap in zip(links, misfits) if gap > NOTABLE]
-    return far and [
-        'masses at the points of these links cannot make up their priors, which are compact and '
-        f'off centre, or reach out (misfit as a share of what the box allows): {", ".join(far)}'
-    ]
+    far = [f'{link} ({gap:.0%})' for link, gap in zip(links, misfits) if gap > MAX_MISFIT]
+    return far and [f'point masses cannot represent the prior of {", ".join(far)}']
 
 
 def _loss(problem: Problem, space: RowSpace, x: Array) -> list[str]:
-    """Return what the constraints cost, if it is much."""
+    """Return by how much the constraints increase the residual, if it is much."""
     found, least = problem.mean_square(x), problem.mean_square(space.solve(problem.target))
     size = problem.mean_square(np.zeros(len(x)))
-    if found - least <= max(LOSS * least, UNSEEN_LOSS * size):
+    if found - least <= max(MAX_LOSS * least, UNSEEN_LOSS * size):
         return []
-    return [
-        f'the mean squared residual is {found:.3g}, without constraints {least:.3g}: bodies that '
-        'masses at these points cannot make up would fit better'
-    ]
+    return [f'the mean squared residual is {found:.3g}, without constraints {least:.3g}']

@@ -1,0 +1,226 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Bounded least squares to round-off, by an active set.
+
+    minimise  1/2 |A x - b|^2 + 1/2 sum d (v - v0)^2,   x = X v,   v >= floor,  C v >= limits
+
+From no active bounds, all bounds that are violated or pull change at once [block pivoting], which
+mostly ends within ten rounds. Where it cycles, Clarabel finds the active set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.solvers.conic import Block, Kind, minimise
+from inertial_estimation.identification.solvers.constraints import contradiction
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+ROUNDS = 20
+ROUND_OFF = 1e-11
+"""Of scaled variables at a bound."""
+SETTLED = 1e-9
+"""Violation of the conditions of optimality below which an active set is right."""
+INTERIOR_POINT = 1e-12
+"""Tolerance of Clarabel, for which multipliers and slacks are far apart."""
+DEPENDENT = 1e-12
+"""Singular values of active bounds below this share of the largest repeat each other."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedProblem:
+    """A strictly convex problem of n unknowns and k variables."""
+
+    A: Array
+    """Shape (r, n)."""
+    b: Array
+    """Shape (r,)."""
+    X: Array
+    """Unknowns from variables, shape (n, k)."""
+    d: Array
+    """Positive, shape (k,)."""
+    v0: Array
+    """Shape (k,)."""
+    floor: Array
+    """Lower bound of each variable, or minus infinity, shape (k,)."""
+    bounds: LinearBounds
+    """Of the unknowns x."""
+
+    @cached_property
+    def M(self) -> Array:
+        """Equations of the variables, shape (r, k)."""
+        return np.asarray(self.A @ self.X)
+
+    @cached_property
+    def scales(self) -> Array:
+        """Largest entry of each bound, shape (m,)."""
+        sizes = np.abs(self.bounds.rows @ self.X).max(axis=1, initial=0.0)
+        return np.where(sizes > 0.0, sizes, 1.0)
+
+    @cached_property
+    def C(self) -> Array:
+        """Bounds of the variables, with a largest entry of one, shape (m, k)."""
+        return np.asarray(self.bounds.rows @ self.X / self.scales[:, None])
+
+    @cached_property
+    def limits(self) -> Array:
+        """Shape (m,)."""
+        return np.asarray(self.bounds.limits / self.scales)
+
+    def gradient(self, v: Array, y: Array) -> Array:
+        """Gradient of the Lagrangian; v (k,), multipliers y (m,)."""
+        slope = self.M.T @ (self.M @ v - self.b) + self.d * (v - self.v0)
+        return np.asarray(slope - self.C.T @ y)
+
+    def violation(self, v: Array, y: Array) -> float:
+        """Largest violation of the conditions of optimality; v (k,), y (m,)."""
+        size = float(np.abs(self.gradient(np.zeros(len(v)), 0.0 * y)).max()) or 1.0
+        left = np.minimum(self.gradient(v, y) / size, v - self.floor)
+        slack = self.C @ v - self.limits
+        apart = np.minimum(np.abs(y) / size, np.abs(slack))
+        worst = np.concatenate([np.abs(left), -slack, apart, -y / size])
+        return float(worst.max())
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Variables at or above their floor."""
+
+    v: Array
+    """Shape (k,)."""
+    optimality: float
+    """As from `BoundedProblem.violation`."""
+    iterations: int = 0
+    stopped: bool = False
+    """Whether a budget ran out."""
+
+
+def fit_bounded(problem: BoundedProblem, max_iterations: int, time_limit: float) -> Fitted:
+    """Minimise; time_limit [s]."""
+    end = perf_counter() + time_limit
+    none = np.zeros(len(problem.d), dtype=np.bool_), np.zeros(len(problem.limits), dtype=np.bool_)
+    best = _rated(problem, problem.v0, np.zeros(len(problem.limits)))
+    best, used = _pivot(problem, *none, best, min(ROUNDS, max_iterations), end, exact=False)
+    if best.optimality > SETTLED and used < max_iterations and perf_counter() < end:
+        pressed, active, inner, steps = _interior_point(problem, end - perf_counter())
+        best, more = _pivot(problem, pressed, active, min(best, inner, key=_violation),
+                            min(ROUNDS, max_iterations), end, exact=True)  # fmt: skip
+        used += steps + more
+    out = best.optimality > SETTLED and (used >= max_iterations or perf_counter() >= end)
+    return Fitted(best.v, best.optimality, used, out)
+
+
+def _violation(fitted: Fitted) -> float:
+    return fitted.optimality
+
+
+def _rated(problem: BoundedProblem, v: Array, y: Array) -> Fitted:
+    """Move variables to their floor and rate them; y (m,)."""
+    kept = np.maximum(v, problem.floor)
+    return Fitted(kept, problem.violation(kept, y))
+
+
+def _pivot(
+    problem: BoundedProblem, pressed: Flags, active: Flags, best: Fitted,
+    rounds: int, end: float, *, exact: bool,
+) -> tuple[Fitted, int]:  # fmt: skip
+    """Exchange bounds until none is wrong; pressed (k,) at the floor, active (m,) at a limit."""
+    used = 0
+    while used < rounds and perf_counter() < end:
+        used += 1
+        try:
+            v, y = _solve(problem, pressed, active, exact)
+        except np.linalg.LinAlgError:
+            break  # weights of equations beyond what a Cholesky factor can hold
+        best = min(best, _rated(problem, v, y), key=_violation)
+        pulls = problem.gradient(v, y)
+        at_floor = np.where(pressed, pulls > 0.0, v < problem.floor - ROUND_OFF)
+        at_limit = np.where(active, y > 0.0, problem.C @ v < problem.limits - ROUND_OFF)
+        if (at_floor == pressed).all() and (at_limit == active).all():
+            break
+        pressed, active = at_floor, at_limit
+    return best, used
+
+
+def _solve(
+    problem: BoundedProblem, pressed: Flags, active: Flags, exact: bool
+) -> tuple[Array, Array]:
+    """
+    Return variables (k,) and multipliers (m,) with the active bounds as equations.
+
+    Free variables s, in units of 1 / sqrt(d), minimise ``|W s - r|^2 + |s|^2`` with ``G s = g``,
+    by a factor of ``1 + W W'``: of that matrix, or, exact, by QR of [W'; 1].
+    """
+    from scipy.linalg import solve_triangular
+
+    free = ~pressed
+    root = np.sqrt(problem.d[free])
+    v = np.where(pressed, problem.floor, problem.v0)
+    W, r = problem.M[:, free] / root, problem.b - problem.M @ v
+    G, g = problem.C[active][:, free] / root, problem.limits[active] - problem.C[active] @ v
+    left, sizes, axes = np.linalg.svd(G, full_matrices=False)
+    rank = int(np.count_nonzero(sizes > DEPENDENT * sizes.max(initial=0.0)))
+    left, sizes, axes = left[:, :rank], sizes[:rank], axes[:rank]
+    fixed = (left.T @ g) / sizes
+    s = fixed @ axes
+    r = r - W @ s
+    inside = W - (W @ axes.T) @ axes
+    if exact:
+        Q, R = np.linalg.qr(np.vstack([inside.T, np.eye(len(W))]))
+        s = s + Q[: len(s)] @ solve_triangular(R, r, trans='T')
+        s = s + (fixed - axes @ s) @ axes
+    else:
+        R = np.linalg.cholesky(np.eye(len(W)) + inside @ inside.T).T
+        s = s + inside.T @ solve_triangular(R, solve_triangular(R, r, trans='T'))
+    v[free] += s / root
+    y = np.zeros(len(active))
+    y[active] = left @ ((axes @ (problem.gradient(v, y)[free] / root)) / sizes)
+    return v, y
+
+
+def _interior_point(
+    problem: BoundedProblem, time_limit: float
+) -> tuple[Flags, Flags, Fitted, int]:
+    """Return floors and bounds that hold, the variables and the iterations of Clarabel."""
+    from scipy.sparse import block_diag, csc_array, diags, hstack, identity
+
+    n, k = problem.X.shape
+    H = problem.A.T @ problem.A
+    # With the unknowns beside the variables the program is sparse; second derivatives of one.
+    sizes = np.sqrt(np.diag(H))
+    scale = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
+    floored = np.flatnonzero(np.isfinite(problem.floor))
+    P = csc_array(block_diag([np.triu(H * scale * scale[:, None]), diags(problem.d)]))
+    q = np.concatenate([-scale * (problem.A.T @ problem.b), -problem.d * problem.v0])
+
+    def of_variables(G: Array | csc_array) -> csc_array:
+        return csc_array(hstack([csc_array((G.shape[0], n)), G]))
+
+    points = csc_array(hstack([-identity(n), csc_array(problem.X / scale[:, None])]))
+    floors = of_variables(csc_array(identity(k))[floored])
+    blocks = [
+        Block(('points',), Kind.ZERO, points, np.zeros(n)),
+        Block(('floors',), Kind.NONNEGATIVE, floors, -problem.floor[floored]),
+        Block(problem.bounds.names, Kind.NONNEGATIVE, of_variables(problem.C), -problem.limits),
+    ]
+    found = minimise(P, q, blocks, tolerance=INTERIOR_POINT, time_limit=time_limit)
+    if not found.feasible:
+        raise ModelError(
+            'no masses at the points meet these bounds together: '
+            + ', '.join(contradiction(blocks[:2], blocks[2], found))
+        )
+    pressed = np.zeros(k, dtype=np.bool_)
+    pressed[floored] = found.multipliers[1] > found.slacks[1]
+    active = found.multipliers[2] > found.slacks[2]
+    inner = _rated(problem, found.x[n:], np.maximum(found.multipliers[2], 0.0))
+    return pressed, active, inner, found.iterations
