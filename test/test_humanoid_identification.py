@@ -6,18 +6,11 @@ Masses at points identify a humanoid from its base link as A's do.
 A's robot is another one; the relations between methods are compared with A's, not the figures.
 """
 
-import json
-
 import numpy as np
 import pytest
 from published_experiments.humanoid_experiment import NOISE, icub_experiment
 from published_experiments.humanoid_identification import (
-    BODY_COLUMNS,
-    ERROR_COLUMNS,
-    POINT_COLUMNS,
     compare,
-    points,
-    tables,
 )
 
 # A's Table V: forces differ by less between (A) and (D), and from least squares.
@@ -71,15 +64,3 @@ def test_a_motion_that_was_not_used_is_predicted_to_its_noise(scores):
 def test_masses_come_nearer_than_the_prior_and_with_it_nearest(scores):
     with_prior, plain, prior, without = scores
     assert with_prior.mass_error < min(plain.mass_error, prior.mass_error, without.mass_error)
-
-
-def test_figures_are_tables_and_json(experiment, scores):
-    over_points = points(experiment, (3, 4))
-    errors, bodies, centers, numbers = tables(experiment, scores, over_points)
-    assert len(errors.rows) == 12 and len(errors.rows[0]) == len(ERROR_COLUMNS)
-    assert len(bodies.rows) == 4 and len(bodies.rows[0]) == len(BODY_COLUMNS)
-    assert len(centers.rows) == 6 * 5
-    assert [row[0] for row in numbers.rows] == ['27', '64']
-    assert len(numbers.rows[0]) == len(POINT_COLUMNS)
-    figures = json.loads(json.dumps(scores[0].as_dict()))
-    assert figures['consistent_links'] == 33

@@ -9,14 +9,12 @@ Not covered: FIGAROH, which is no requirement; its process is replaced by one th
 """
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from identification_problems import humanoid_case
-from real_arms import comparison, figaroh
+from real_arms import comparison
 from real_arms.arm import (
     DEFAULT,
     ENTROPIC,
@@ -29,10 +27,8 @@ from real_arms.arm import (
 from real_arms.comparison import compare
 from real_arms.drive_gains import BOTH, FOUND, SETS, compare_gains
 from real_arms.robots import CONFIGS, ROBOTS
-from real_arms.run import RealRobots, run_all
 
 from inertial_estimation.cli import main
-from inertial_estimation.errors import ConfigError, ModelError
 
 DATA = Path(__file__).resolve().parents[2] / 'shared' / 'data'
 needs_logs = pytest.mark.skipif(not DATA.exists(), reason='needs ../shared/data')
@@ -56,15 +52,6 @@ def test_the_default_is_as_good_as_the_best_of_the_others(robot):
     assert scores[DEFAULT].margin > 0
     for other in (PRIOR, OLS, WLS):
         assert scores[DEFAULT].total_predicted < scores[other].total_predicted
-    assert 'no interpreter' in found.left_out
-    shown = RealRobots((found,))
-    (robots_table, little) = shown.tables()
-    assert len(robots_table.rows) == 1 + len(found.scores)
-    assert all(len(row) == len(robots_table.columns) for row in robots_table.rows)
-    assert little.rows == ()
-    assert shown.as_dict()[robot.name]['methods'][OLS]['rank'] == found.rank
-    assert shown.notes()[0].startswith(robot.name)
-    assert 'no gains of drives' in shown.notes()[1]
 
 
 @needs_logs
@@ -88,7 +75,6 @@ def test_with_little_data_a_prior_of_bodies_is_worth_most(name, seconds, ahead, 
     robot = next(robot for robot in ROBOTS if robot.name == name)
     robot = replace(robot, short=seconds)
     compared = compare(robot, DATA, CONFIGS)
-    assert 'of 9 starts' in RealRobots((compared,)).notes()[0]
     found = compared.short
     for seconds in robot.short:
         for method in (ENTROPIC, DEFAULT):
@@ -111,41 +97,3 @@ def test_gains_from_a_known_payload_are_worth_more_than_published_ones():
     own = found.weighed[BOTH]
     # These gains come from that mass.
     assert abs(own.mass - found.mass) < 2 * own.deviation
-    shown = RealRobots((), found)
-    gains, weights, errors = shown.tables()[-3:]
-    for table in (gains, weights, errors):
-        assert all(len(row) == len(table.columns) for row in table.rows)
-    assert [row[0] for row in errors.rows] == [*found.joints, 'all efforts']
-    json.dumps(shown.as_dict(), allow_nan=False)
-    assert shown.notes() == []
-
-
-def test_a_folder_without_logs_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match='holds none of'):
-        run_all(tmp_path)
-
-
-PEER = """
-import json, sys
-import numpy as np
-given = np.load(sys.argv[1])
-print('hello')
-x = None if {nothing} else list(map(float, given['prior'][::-1]))
-print(json.dumps(dict(x=x, names=json.loads(str(given['names']))[::-1], time=0.5, status='odd')))
-"""
-
-
-def test_figaroh_is_asked_by_names(monkeypatch, rng):
-    problem = humanoid_case(rng).problem()
-    monkeypatch.setattr(figaroh, 'SCRIPT', PEER.format(nothing=False))
-    found = figaroh.solve(problem, sys.executable)
-    np.testing.assert_array_equal(found.x, problem.prior_point())
-    assert found.time == 0.5
-    monkeypatch.setattr(figaroh, 'SCRIPT', PEER.format(nothing=True))
-    with pytest.raises(ModelError, match='finds nothing: odd'):
-        figaroh.solve(problem, sys.executable)
-    monkeypatch.setattr(figaroh, 'SCRIPT', 'import no_such_module')
-    with pytest.raises(ModelError, match='no_such_module'):
-        figaroh.solve(problem, sys.executable)
-    with pytest.raises(ModelError, match='does not run'):
-        figaroh.solve(problem, '/no/such/python')

@@ -9,20 +9,17 @@ Masses at points (A), least squares (B), the prior alone (C) and masses at point
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.identification.solvers.least_squares import solve_least_squares
 from inertial_estimation.identification.solvers.mass_points import solve_mass_points
-from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 from inertial_estimation.model.inertia import consistency_margin
-from inertial_estimation.table import Table
-from published_experiments.humanoid_experiment import COMPONENTS, NOISE, Experiment
+from published_experiments.humanoid_experiment import Experiment
 
 Array = NDArray[np.float64]
 
@@ -57,44 +54,6 @@ class Score:
     time: float
     """[s]."""
 
-    @property
-    def error_rows(self) -> tuple[tuple[str, ...], ...]:
-        """The errors as rows of `ERROR_COLUMNS`."""
-        return tuple(
-            (self.method, motion, *(f'{value:.2f}' for value in errors))
-            for motion, errors in (
-                ('used', self.seen),
-                ('other', self.unseen),
-                ('other, noise taken out', self.exact),
-            )
-        )
-
-    @property
-    def row(self) -> tuple[str, ...]:
-        """What the links are as a row of `BODY_COLUMNS`."""
-        n = len(self.parameters)
-        counts = f'{self.consistent} of {n}', f'{self.inside} of {n}'
-        return self.method, *counts, f'{self.mass_error:.3f}', f'{self.time:.2f}'
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the figures for a machine."""
-        return {
-            'method': self.method,
-            'rms_error': self.seen.tolist(),
-            'rms_error_unseen': self.unseen.tolist(),
-            'rms_error_unseen_without_noise': self.exact.tolist(),
-            'consistent_links': self.consistent,
-            'links_inside_their_box': self.inside,
-            'mean_mass_error_kg': self.mass_error,
-            'time_s': self.time,
-        }
-
-
-ERROR_COLUMNS = ('method', 'motion', *COMPONENTS)
-BODY_COLUMNS = ('method', 'consistent', 'centre in box', 'mass error [kg]', 'time [s]')
-POINT_COLUMNS = ('points per link', 'mean square', 'unseen', 'mass error [kg]', 'time [s]')
-CENTER_COLUMNS = ('link', 'of', 'm/M', 's_x', 's_y', 's_z', 'tr Ic/m [m^2]')
-
 
 def compare(experiment: Experiment) -> tuple[Score, ...]:
     """Compare the four methods of A's Table V."""
@@ -122,54 +81,6 @@ def points(experiment: Experiment, per_axis: Sequence[int] = PER_AXIS) -> tuple[
         duration = perf_counter() - start
         scores.append(_score(experiment, f'{number**3}', result.parameters, duration))
     return tuple(scores)
-
-
-def tables(
-    experiment: Experiment, scores: Sequence[Score], over_points: Sequence[Score]
-) -> tuple[Table, ...]:
-    """Return what was found as tables."""
-    bodies = {'truth': experiment.truth, **{score.method: score.parameters for score in scores}}
-    return (
-        Table(
-            'Wrench on the base link: root mean square errors', ERROR_COLUMNS,
-            tuple(row for score in scores for row in score.error_rows),
-        ),
-        Table('Links', BODY_COLUMNS, tuple(score.row for score in scores)),
-        Table('Links in their boxes', CENTER_COLUMNS, tuple(_centers(experiment, bodies))),
-        Table(
-            'Number of points: errors in units of the noise, and time', POINT_COLUMNS,
-            tuple(_point_row(score) for score in over_points),
-        ),
-    )  # fmt: skip
-
-
-def _point_row(score: Score) -> tuple[str, ...]:
-    """Return errors over the noise and time."""
-    errors = (float(np.mean((rms / NOISE) ** 2)) for rms in (score.seen, score.unseen))
-    return (
-        score.method,
-        *(f'{error:.4f}' for error in errors),
-        f'{score.mass_error:.3f}',
-        f'{score.time:.2f}',
-    )
-
-
-def _centers(experiment: Experiment, bodies: Mapping[str, Array]) -> list[tuple[str, ...]]:
-    """Return mass, centre in the box and spread of A's links, as in A's Tables I-IV."""
-    rows = []
-    grids = experiment.grids()
-    for label, link in LINKS.items():
-        if link not in experiment.links:
-            continue
-        k = experiment.links.index(link)
-        for name, parameters in bodies.items():
-            body = PrincipalBodies.of(parameters[k : k + 1])
-            share = body.mass[0] / parameters[:, 0].sum()
-            place = grids[k].box.to_unit(body.center[0])
-            spread = 2.0 * body.moments.sum() / body.mass[0]
-            figures = (f'{value:.3f}' for value in (share, *place))
-            rows.append((label, name, *figures, f'{spread:.4f}'))
-    return rows
 
 
 def _rms(values: Array, count: float) -> float:

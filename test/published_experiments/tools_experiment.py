@@ -170,3 +170,52 @@ def _score(tool: Tool, level: str, method: str, robot: Robot, seen: list[Evidenc
         _rows(seen[0]),
         np.array(errors),
     )
+
+
+SURE = 3.0
+"""A mean difference beyond this number of its standard errors is not chance."""
+QUANTITIES = ('mass', 'centre of mass', 'inertia')
+NOISY = tuple(level for level, size in LEVELS.items() if size)
+Scores = Mapping[tuple[str, str, str], 'Score']
+"""By tool, level of noise, method."""
+
+
+class Worse(NamedTuple):
+    """Where errors of a method are larger than those of another one."""
+
+    cases: int
+    """Of `of`."""
+    of: int
+    """Tools, levels of noise and quantities."""
+    most: float
+    """Largest ratio of medians where they are larger, 1 if nowhere."""
+    where: str
+    """There; empty if nowhere."""
+
+    @property
+    def text(self) -> str:
+        """How often, and how much at most."""
+        if not self.cases:
+            return f'0 of {self.of}'
+        return f'{self.cases} of {self.of}, {self.most:.3g} times at most ({self.where})'
+
+
+def worse(scores: Scores, method: str, reference: str) -> Worse:
+    """Compare the errors of two methods on the same draws of the noise."""
+    ratios: dict[str, float] = {}
+    for tool in TOOLS:
+        for level in NOISY:
+            ours, theirs = (scores[tool, level, name].errors for name in (method, reference))
+            ratio = np.median(ours, axis=0) / np.median(theirs, axis=0)
+            for k in np.flatnonzero(_surely_positive(ours - theirs)):
+                ratios[f'{QUANTITIES[k]}, {tool}, {level}'] = float(ratio[k])
+    where = max(ratios, key=lambda name: ratios[name], default='')
+    n = len(TOOLS) * len(NOISY) * len(QUANTITIES)
+    return Worse(len(ratios), n, ratios.get(where, 1.0), where)
+
+
+def _surely_positive(differences: Array) -> NDArray[np.bool_]:
+    """Return which columns have a mean above zero, not by chance."""
+    n = len(differences)
+    error = differences.std(axis=0, ddof=1) / np.sqrt(n)
+    return np.asarray(differences.mean(axis=0) > SURE * error)

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Evidence, friction_scales
 from inertial_estimation.identification.fit import fit
-from inertial_estimation.identification.information import Information, weighted_sum
-from inertial_estimation.identification.priors import DEFAULT_PRIOR_WEIGHT as DEFAULT_WEIGHT
-from inertial_estimation.identification.priors import widened
+from inertial_estimation.identification.information import weighted_sum
+from inertial_estimation.identification.priors import DEFAULT_PRIOR_WEIGHT, widened
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Identification
 from inertial_estimation.identification.solvers.entropic import solve_entropic
@@ -26,7 +25,6 @@ from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import LogSlice, no_progress
 from inertial_estimation.logs.log_reader import LogReader, open_logs
 from inertial_estimation.logs.reduction import reduce_logs
-from real_arms import figaroh
 from real_arms.robots import RealRobot
 
 Array = NDArray[np.float64]
@@ -34,7 +32,7 @@ Array = NDArray[np.float64]
 PRIOR, OLS, WLS = 'description, friction refitted', 'least squares', 'weighted least squares'
 LMI, LMI_EUCLIDEAN = 'LMI, no prior', 'LMI, Euclidean prior'
 LMI_PULLBACK, ENTROPIC = 'LMI, pullback prior', 'entropic prior'
-DEFAULT, FIGAROH = 'identify, as it is', 'FIGAROH, consistent fit'
+DEFAULT = 'identify, as it is'
 
 
 class Found(NamedTuple):
@@ -93,7 +91,7 @@ class Arm:
         def squares(problem: Problem) -> Callable[[], Found]:
             return lambda: _found(solve_least_squares(problem, fill=Fill.MINIMUM_NORM))
 
-        weight = DEFAULT_WEIGHT.of(rows.count)
+        weight = DEFAULT_PRIOR_WEIGHT.rows / rows.count
 
         def cones(prior: PriorTerm) -> Callable[[], Found]:
             return lambda: _found(solve_semidefinite(weighted, prior=prior, weight=weight))
@@ -108,8 +106,3 @@ class Arm:
             ENTROPIC: lambda: _found(solve_entropic(weighted, weight=weight)),
             DEFAULT: lambda: _found(fit(self.reader.robot, [seen]).blocks[0].answer),
         }
-
-    def figaroh(self, rows: Information, python: str) -> Found:
-        """Return what FIGAROH finds."""
-        answer = figaroh.solve(Problem.of(self.block.unknowns, rows, self.prior), python)
-        return Found(answer.x, 0, answer.time)

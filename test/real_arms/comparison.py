@@ -17,12 +17,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.noise import noise_levels
 from inertial_estimation.logs.log import LogSlice
 from inertial_estimation.model.inertia import consistency_margin
-from real_arms.arm import FIGAROH, Arm, Found
+from real_arms.arm import Arm, Found
 from real_arms.robots import RealRobot
 
 Array = NDArray[np.float64]
@@ -64,33 +63,22 @@ class Comparison:
     scores: tuple[Scored, ...]
     short: dict[float, dict[str, Array]]
     """By seconds and method: held-out errors over the efforts, one for each start."""
-    left_out: str = ''
-    """Why FIGAROH is missing; empty: it is not."""
 
 
-def compare(
-    robot: RealRobot, data: Path, configs: Path, figaroh_python: str | None = None
-) -> Comparison:
+def compare(robot: RealRobot, data: Path, configs: Path) -> Comparison:
     """Compare the methods on one robot."""
     arm = Arm(robot, data, configs)
     seen = arm.evidence([arm.stretch(said) for said in robot.fitted])
     unseen = arm.evidence([arm.stretch(said) for said in robot.predicted])
     noise = noise_levels(seen.kinds)
-    scores, missing = [], ''
+    scores = []
     for method, solve in arm.methods(seen, noise.deviations).items():
         found = solve()
         scores.append(_scored(method, found, seen, unseen))
-    try:
-        if figaroh_python is None:
-            raise ConfigError('no interpreter that has it was named')
-        found = arm.figaroh(noise.information, figaroh_python)
-        scores.append(_scored(FIGAROH, found, seen, unseen))
-    except InertialEstimationError as error:
-        missing = str(error)
     short = {seconds: _short(arm, seconds, noise.deviations, unseen) for seconds in robot.short}
     rank = max(score.rank for score in scores)
     rows = sum(seen.rows.values())
-    return Comparison(robot, rank, rows, unseen.signals(), tuple(scores), short, missing)
+    return Comparison(robot, rank, rows, unseen.signals(), tuple(scores), short)
 
 
 def _scored(method: str, found: Found, seen: Evidence, unseen: Evidence) -> Scored:
